@@ -12,14 +12,17 @@ FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "V
 
 
 def is_local() -> bool:
-    """Whether only this machine reaches the server, and this reader did without a proxy.
+    """Whether only this machine reaches the server, and this reader's browser did without a proxy.
 
-    One who came to a proxy on this machine may be anybody, and comes by another name than it.
+    One who came to a proxy on this machine may be anybody. A proxy may say nothing of that and
+    name the server by its own address; but a browser says, whenever it opens the connection of
+    a page, from which address it has the page, and the proxy hands that on.
     """
     headers = st.context.headers
     return (
         is_loopback(st.get_option("server.address") or "")
         and is_loopback(_host(headers.get("Host", "")))
+        and is_loopback(_host(headers.get("Origin", "").partition("://")[2]))
         and not any(name in headers for name in FORWARDED)
     )
 

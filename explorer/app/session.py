@@ -88,6 +88,8 @@ class Session:
     """The uploaded training text of a tokenizer, which no address holds."""
     system_reads: tuple[str, str, str] = ("", "", "")
     """A document's system that was just made, its text, and why it reads no other."""
+    upload_megabytes: int = 200
+    """Of one upload at most; it stays as it was at first, since another empties the form."""
     upload_note: tuple[Path, str] | None = None
     """An uploaded model, and which of its files were not kept."""
     examined: str | None = None

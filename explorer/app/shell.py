@@ -12,6 +12,7 @@ if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports s
 import streamlit as st  # noqa: E402
 
 from explorer.app import streamlit_patches, url  # noqa: E402
+from explorer.app.local_reader import is_local  # noqa: E402
 from explorer.app.session import Session, session  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
@@ -59,10 +60,11 @@ def make_page(section: str, name: str) -> st.Page:
 
 def main() -> None:
     waiting.end_if_unwanted = streamlit_patches.end_if_unwanted
-    streamlit_patches.set_upload_limit(largest_upload() // MEGABYTE)
     reader = session()
     if not reader.navigation:
         make_pages(reader)
+        most = largest_upload(is_local()) // MEGABYTE
+        reader.upload_megabytes = streamlit_patches.allow_uploads(most)
     # Before the navigation: the browser draws the sidebar with the width that it knows then.
     st.set_page_config(layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
     chosen = st.navigation(reader.navigation, expanded=True)

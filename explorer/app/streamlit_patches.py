@@ -81,15 +81,22 @@ def end_if_unwanted() -> None:
         _ = "any" in st.session_state
 
 
-# How large an upload may be follows from the machine, and only the settings of a client may be
-# set by what is served (`st.set_option`).
+# How large an upload may be follows from the machine and the reader, and only the settings of a
+# client may be set by what is served (`st.set_option`). A widget's own limit holds in the browser.
 UPLOAD_LIMIT = "server.maxUploadSize"
 
 
-def set_upload_limit(megabytes: int) -> None:
-    """Of one uploaded file, unless whoever started the app named a limit."""
-    if config.get_where_defined(UPLOAD_LIMIT) == ConfigOption.DEFAULT_DEFINITION:
-        config.set_option(UPLOAD_LIMIT, megabytes)
+def allow_uploads(megabytes: int) -> int:
+    """Have the server take files of this size; how large this reader's may be.
+
+    That is what whoever started the app named, if anything. It takes what it took before, too.
+    """
+    here: int = config.get_option(UPLOAD_LIMIT)
+    by_default = ConfigOption.DEFAULT_DEFINITION
+    if config.get_where_defined(UPLOAD_LIMIT) != by_default:
+        return here
+    config.set_option(UPLOAD_LIMIT, max(here, megabytes), by_default)
+    return megabytes
 
 
 # Every runtime, and so every AppTest, looks for components in all installed packages, which stay

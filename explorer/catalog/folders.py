@@ -17,12 +17,16 @@ MODEL_FILES = (
     "model.safetensors.index.json",
     "run.json",
     "*token*.json",
-    "*vocab*",
+    "*vocab*.json",
+    "*vocab*.txt",
     "merges.txt",
     "*.spm",
     "*.model",
 )
-"""What opens a model, to be fetched or kept: never its code, never pickled weights."""
+"""What opens a model, to be fetched or kept: never its code, never pickled weights.
+
+`run.json` says of one that was trained here what it was trained for.
+"""
 MOST_FOLDERS = 200
 UPLOAD = "upload-"
 SEARCHED = ("", "snapshots/*", "*", "*/snapshots/*")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,20 @@ from explorer.catalog import ModelError
 from explorer.catalog.available_models import ModelEntry, Stamp, list_models, stamp_of
 from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.catalog.tokenizers import tokenizer_of
-from explorer.catalog.waiting import PatientCondition, PatientLock
+from explorer.catalog.waiting import Budget, PatientCondition
 from explorer.tasks import GIVEN, TASKS, Task
 from explorer.text import AnyTokenizer, TextError
 from models import Transformer, TransformerConfig, load_checkpoint
 from models.loading.checkpoint import Checkpoint, CheckpointError
 from models.loading.folder_config import OURS
+from models.loading.memory import available_memory
+from models.loading.weight_files import open_weights
 
 WEIGHTS_KEPT = 4_000_000_000
 """Bytes of all opened models together; the largest one may still be opened alone."""
 
-_loading = PatientLock()
-"""One model at a time: whether there is memory for the next is seen when this one is in it."""
+_memory = Budget(lambda: available_memory())
+"""What the models that are being loaded take: one that does not fit beside them waits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +97,18 @@ def _open(name: str, folder: Path, title: str, example: str, stamp: Stamp) -> Op
     return opened_from(folder, name, title, example)
 
 
+def _size(folder: Path) -> int:
+    """Bytes of its weights in memory, by their headers; 0 where loading it says why not."""
+    try:
+        weights = open_weights(folder)
+    except (CheckpointError, OSError):
+        return 0
+    return sum(4 * prod(weights.shape(name)) for name in weights.names)
+
+
 def _load(name: str, folder: Path) -> tuple[Checkpoint, AnyTokenizer]:
     try:
-        with _loading:
+        with _memory.spend(_size(folder)):
             checkpoint = load_checkpoint(folder)
     except (CheckpointError, OSError) as error:
         raise ModelError(f"The model {name} cannot be opened: {error}") from error

@@ -12,17 +12,23 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
 from explorer.catalog import ModelError
 from explorer.catalog.folders import MODEL_FILES, UPLOAD, model_name, systems_root, uploads_root
 from models.loading.memory import available_memory
-from models.loading.safe_files import CONFIG, INDEX, CheckpointError, shown
+from models.loading.safe_files import (
+    CONFIG,
+    INDEX,
+    LARGEST,
+    CheckpointError,
+    parse_object,
+    shown,
+)
 from models.loading.weight_files import (
     ENDING,
     FOREIGN,
@@ -37,7 +43,7 @@ LONGEST_RECEIVING = 3600
 """Seconds after which no process can still be copying."""
 MEGABYTE = 1_000_000
 USUAL_UPLOAD, LARGEST_UPLOAD = 200 * MEGABYTE, 2_000 * MEGABYTE
-"""Bytes of one upload at most: anywhere, and where the machine has the memory for it."""
+"""Bytes of one upload at most: of anybody's, and of one at a machine that has the memory."""
 COPIES = 4
 """An upload is in memory as it came, in 32 bits when it is opened, and something has to be left."""
 KEPT = 4
@@ -53,10 +59,12 @@ class KeptUpload(NamedTuple):
     skipped: tuple[str, ...] = ()
 
 
-@cache
-def largest_upload() -> int:
-    """Bytes that one upload may have on this machine, by the memory that is free at first."""
-    room = available_memory() // COPIES // MEGABYTE * MEGABYTE
+def largest_upload(is_local: bool) -> int:
+    """Bytes that one upload may have; more than usual only by who sits at this machine.
+
+    There it is a share of the memory that is free now. Elsewhere many may upload at once.
+    """
+    room = available_memory() // COPIES // MEGABYTE * MEGABYTE if is_local else 0
     return min(max(USUAL_UPLOAD, room), LARGEST_UPLOAD)
 
 
@@ -75,7 +83,9 @@ def keep_upload(
         raise ModelError("There is no file in this upload: choose the folder of a model.")
     paths = {name: _path(name) for name in files}
     home = _home(paths.values())
-    needed = _needed([path for path in paths.values() if not _is_hidden(path)], home)
+    index = next((files[name] for name, path in paths.items() if path == home / INDEX), None)
+    visible = [path for path in paths.values() if not _is_hidden(path)]
+    needed = _needed(visible, home, _shards(index) if index else set())
     taken = sorted(name for name, path in paths.items() if path in needed)
     if len(taken) > MOST_FILES:
         raise ModelError(f"A model has at most {MOST_FILES} files, not {len(taken):,}.")
@@ -142,8 +152,25 @@ def _home(paths: Iterable[PurePosixPath]) -> PurePosixPath:
     return first
 
 
-def _needed(visible: Sequence[PurePosixPath], home: PurePosixPath) -> set[PurePosixPath]:
-    """The files of the folder that open its model. ModelError where none holds its weights."""
+def _shards(index: BinaryIO) -> set[str]:
+    """The files that an index names; none where it is damaged, which opening the model says."""
+    try:
+        text = index.read(LARGEST[INDEX]).decode("utf-8")
+        listed = parse_object(text, INDEX).get("weight_map")
+    except (CheckpointError, UnicodeDecodeError):
+        return set()
+    finally:
+        index.seek(0)
+    return set(map(str, listed.values())) if isinstance(listed, dict) else set()
+
+
+def _needed(
+    visible: Sequence[PurePosixPath], home: PurePosixPath, shards: Set[str]
+) -> set[PurePosixPath]:
+    """The files of the folder that open its model. ModelError where none holds its weights.
+
+    `shards` are the files that its index names.
+    """
     names = {path.name for path in visible if path.parent == home}
     elsewhere = {path.name for path in visible if path.is_relative_to(home)} - names
     if WEIGHTS not in names and INDEX not in names:
@@ -153,7 +180,9 @@ def _needed(visible: Sequence[PurePosixPath], home: PurePosixPath) -> set[PurePo
         except CheckpointError as error:
             raise ModelError(f"This model cannot be opened: {error}") from error
     else:
-        weights = {WEIGHTS} if WEIGHTS in names else {n for n in names if n.endswith(ENDING)}
+        weights = (
+            {WEIGHTS} if WEIGHTS in names else {n for n in names & shards if n.endswith(ENDING)}
+        )
     known = {name for name in names if any(fnmatchcase(name, each) for each in MODEL_FILES)}
     unread = {name for name in known if name.endswith((ENDING, *PICKLED, *FOREIGN))}
     needed = known - unread | weights - {STATE_WEIGHTS}

@@ -6,8 +6,9 @@ ask for it at once. If its maker fails, the next one tries.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from threading import Condition, Lock
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Condition
 
 LOOKS_UP = 0.1
 """Seconds of waiting after which it is asked again whether there is still a reader."""
@@ -36,15 +37,32 @@ class PatientCondition(Condition):
         return is_notified
 
 
-class PatientLock:
-    """A lock, to be taken by `with`, of which the same is true."""
+class Budget:
+    """Bytes that are taken from at once, by `with budget.spend(size)`.
 
-    def __init__(self) -> None:
-        self._lock = Lock()
+    `free` says how many there are. Who begins it asks; as long as somebody takes some, they are
+    counted here, since what is free says nothing of those that are not yet taken.
+    """
 
-    def __enter__(self) -> None:
-        while not self._lock.acquire(timeout=LOOKS_UP):
-            end_if_unwanted()
+    def __init__(self, free: Callable[[], int]) -> None:
+        self._free = free
+        self._changed = PatientCondition()
+        self._spending = 0
+        self._left = 0
 
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+    @contextmanager
+    def spend(self, size: int) -> Iterator[None]:
+        """Wait until so many are left, or until nobody takes any: then it may be too much."""
+        with self._changed:
+            while self._spending and size > self._left:
+                self._changed.wait()
+            if not self._spending:
+                self._left = self._free()
+            self._spending += 1
+            self._left -= size
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._spending -= 1
+                self._changed.notify_all()

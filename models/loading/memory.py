@@ -5,12 +5,19 @@ from contextlib import suppress
 from pathlib import Path
 
 LIMITS = (
-    ("/sys/fs/cgroup", "memory.max", "memory.current", "file"),
-    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache"),
+    ("/sys/fs/cgroup", "memory.max", "memory.current", "file", "shmem"),
+    (
+        "/sys/fs/cgroup/memory",
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_cache",
+        "total_shmem",
+    ),
 )
 """Where a container says how much of its host it may use and does, and how much of that are files.
 
-Those are read again when the memory is needed for something else.
+Those are read again when the memory is needed for something else, but for the files that are in
+memory alone, which the last entry counts.
 """
 
 
@@ -19,16 +26,16 @@ def available_memory() -> int:
     return min([_available(), *map(_left, LIMITS)])
 
 
-def _left(limit: tuple[str, str, str, str]) -> int:
+def _left(limit: tuple[str, ...]) -> int:
     """What a container may still take, where it has a limit."""
-    folder, most, used, files = limit
+    folder, most, used, files, in_memory = limit
     try:
         left = int(_read(folder, most)) - int(_read(folder, used))
     except (OSError, ValueError):  # none, or "max"
         return 1 << 62
     with suppress(OSError, ValueError, KeyError):
         listed = dict(line.split() for line in _read(folder, "memory.stat").splitlines())
-        left += int(listed[files])
+        left += max(int(listed[files]) - int(listed.get(in_memory, 0)), 0)
     return max(left, 0)
 
 

@@ -6,7 +6,7 @@ import contextlib
 import importlib.metadata
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -23,7 +23,8 @@ from streamlit.runtime.forward_msg_cache import create_reference_msg
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.testing.v1 import AppTest
 
-from explorer.app import streamlit_patches
+from explorer.app import local_reader, streamlit_patches
+from explorer.catalog import uploads
 from explorer.components import matrix  # noqa: F401  (a view installs what it needs)
 from tests.apps import page
 from tests.source import ROOT, imports, python_files
@@ -136,18 +137,51 @@ def test_the_installed_packages_are_looked_through_once(monkeypatch: pytest.Monk
     assert len(looked) == count + 2, "Streamlit keeps what it found: scan_packages_once may go"
 
 
-def test_the_limit_of_uploads_follows_the_machine_unless_it_was_named() -> None:
+@pytest.fixture
+def usual_limit() -> Iterator[None]:
+    """The server takes uploads as large as it does at first."""
     limit = streamlit_patches.UPLOAD_LIMIT
     before = config.get_option(limit), config.get_where_defined(limit)
-    try:
-        for where, value in [(ConfigOption.DEFAULT_DEFINITION, 700), ("the command line", 200)]:
-            config.set_option(limit, 200, where)
-            streamlit_patches.set_upload_limit(700)
-            assert config.get_option(limit) == value
-    finally:
-        config.set_option(limit, *before)
+    config.set_option(limit, 200, ConfigOption.DEFAULT_DEFINITION)
+    yield
+    config.set_option(limit, *before)
+
+
+@pytest.mark.usefixtures("usual_limit")
+def test_the_limit_of_uploads_follows_the_reader_unless_it_was_named() -> None:
+    limit = streamlit_patches.UPLOAD_LIMIT
+    for reader, server in [(200, 200), (700, 700), (200, 700), (900, 900)]:
+        assert streamlit_patches.allow_uploads(reader) == reader
+        assert config.get_option(limit) == server
+    config.set_option(limit, 500, "the command line")
+    for reader in (200, 700):
+        assert streamlit_patches.allow_uploads(reader) == 500 == config.get_option(limit)
     with pytest.raises(StreamlitAPIException):  # the way that is not private
         st.set_option(limit, 700)
+
+
+@pytest.mark.usefixtures("usual_limit")
+def test_only_a_reader_at_this_machine_may_upload_more_than_200_megabytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The server takes no more than somebody may; what is free later changes no form."""
+    for is_local, free, reader, server in [
+        (False, 3_000, 200, 200),
+        (True, 400, 200, 200),
+        (True, 3_000, 750, 750),
+        (True, 1_200, 300, 750),
+        (False, 3_000, 200, 750),
+    ]:
+        monkeypatch.setattr(local_reader, "is_local", lambda answer=is_local: answer)
+        monkeypatch.setattr(uploads, "available_memory", lambda free=free: free * 10**6)
+        at = page("models/checkpoints")
+        monkeypatch.setattr(uploads, "available_memory", lambda: 10**12)
+        for _ in range(2):
+            form = at.file_uploader(key="uploaded_model")
+            assert form.label == f"Model folder, {reader} MB at most"
+            assert form.proto.max_upload_size_mb == reader
+            assert config.get_option(streamlit_patches.UPLOAD_LIMIT) == server
+            at.run()
 
 
 def run_that_waits() -> None:

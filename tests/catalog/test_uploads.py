@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -138,7 +139,8 @@ BESIDE_A_MODEL = [
     *(".DS_Store", ".gitattributes", "LICENSE", "README.md", "events.out.tfevents.1", "figure.png"),
     *("Icon\r", "flax_model.msgpack", "modeling.py", "modules.json", "optimizer.pt"),
     *("pytorch_model.bin", "rust_model.ot", "state.json", "state.safetensors", "tf_model.h5"),
-    *("training_args.bin", "vocab.pkl", ".git/HEAD", ".git/config.json", "1_Pooling/config.json"),
+    *("training_args.bin", "vocab.pkl", "vocab.py", "make_vocab.sh", "vocabulary", ".git/HEAD"),
+    *(".git/config.json", "1_Pooling/config.json"),
     *("2_Dense/config.json", "2_Dense/model.safetensors", "onnx/model.onnx"),
     *(".git/objects/ab/cdef", "openvino/a/config.json"),
 ]
@@ -153,7 +155,7 @@ def test_of_a_real_folder_only_what_opens_the_model_is_kept(tmp_path: Path) -> N
         assert {file.name: file.read_bytes() for file in kept.folder.iterdir()} == CLONED
         assert sorted(kept.skipped) == sorted(BESIDE_A_MODEL)
     assert uploads.skipped_files(kept.skipped) == (
-        "Skipped 26 files that a model does not need: .DS_Store, .gitattributes and 24 others."
+        "Skipped 29 files that a model does not need: .DS_Store, .gitattributes and 27 others."
     )
     for count, words in [
         (3, "3 files that a model does not need: README.md, b and 1 other"),
@@ -167,16 +169,29 @@ def test_of_a_real_folder_only_what_opens_the_model_is_kept(tmp_path: Path) -> N
 
 def test_the_weights_that_are_read_are_those_that_are_kept(tmp_path: Path) -> None:
     other = {"config.json": b"{}", "adapter.safetensors": b"1"}
-    shards = {"model.safetensors.index.json": b"{}", "model-00001-of-00001.safetensors": b"2"}
+    names = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+    index = json.dumps({"weight_map": {"a": names[0], "b": names[1], "c": names[0]}}).encode()
+    shards = {"model.safetensors.index.json": index, **dict.fromkeys(names, b"2")}
+    whole = {"config.json": b"{}", "consolidated.safetensors": b"22"}
     for files, needed in [
         ({**WEIGHTS, **other}, WEIGHTS),
-        ({**other, **shards}, {**other, **shards}),
-        ({**WEIGHTS, **shards}, {**WEIGHTS, "model.safetensors.index.json": b"{}"}),
+        ({**whole, **other, **shards}, {"config.json": b"{}", **shards}),
+        ({**WEIGHTS, **shards}, {**WEIGHTS, "model.safetensors.index.json": index}),
         ({"old/config.json": b"", **other}, other),
         ({"0_Transformer/config.json": b"", "1_Pooling/config.json": b"", **other}, other),
     ]:
         kept = keep(tmp_path, {f"bert/{name}": data for name, data in files.items()})
         assert {file.name: file.read_bytes() for file in kept.iterdir()} == needed
+    for damaged in (
+        *(b"", b"{", b"[]", b"\xff", b"{}", b'{"weight_map": []}', b'{"weight_map": {"a": [1]}}'),
+        *(b'{"weight_map": {"a": "../config.json", "b": "code.py"}}', b"[" * 5_000_000),
+    ):
+        files = {**whole, **shards, "code.py": b"", "model.safetensors.index.json": damaged}
+        kept = keep(tmp_path, files)
+        assert {file.name: file.read_bytes() for file in kept.iterdir()} == {
+            "config.json": b"{}",
+            "model.safetensors.index.json": damaged,
+        }, "opening it says why"
     only = {f"st/0_Transformer/{name}": data for name, data in WEIGHTS.items()}
     assert keep(tmp_path, {**only, "st/1_Pooling/config.json": b""}).name == "0_Transformer"
 
@@ -246,12 +261,13 @@ def test_nothing_and_too_much_are_refused(tmp_path: Path) -> None:
     assert upload(tmp_path, files, largest=2_000_009).skipped == ("README.md",)
 
 
-def test_an_upload_may_be_larger_where_there_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_upload_may_be_larger_at_a_machine_that_has_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for free, megabytes in [(0, 200), (10**9, 250), (3 * 10**9 + 1, 750), (10**12, 2_000)]:
-        uploads.largest_upload.cache_clear()
         monkeypatch.setattr(uploads, "available_memory", lambda free=free: free)
-        assert uploads.largest_upload() == megabytes * 1_000_000
-    uploads.largest_upload.cache_clear()
+        assert uploads.largest_upload(is_local=True) == megabytes * 1_000_000
+        assert uploads.largest_upload(is_local=False) == 200_000_000
 
 
 def test_the_oldest_upload_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from explorer.catalog import ModelError, opened_model, waiting
 from explorer.catalog.available_models import brought_model
+from explorer.catalog.opened_model import Opened
 from explorer.inference import trained_tokenizers
 from explorer.inference.results_cache import kept
 from models.loading import checkpoint, inspection
@@ -121,12 +122,64 @@ def test_of_two_models_the_second_is_refused_where_the_first_took_the_memory(
         taken.append(needed)
 
     monkeypatch.setattr(checkpoint, "read_weights", read_weights)
-    monkeypatch.setattr(inspection, "available_memory", lambda: 3 * needed // 2 - sum(taken))
+    for asks in (inspection, opened_model):
+        monkeypatch.setattr(asks, "available_memory", lambda: 3 * needed // 2 - sum(taken))
     answers = at_once(*[lambda each=each: opened_model.open_entry(each) for each in entries])
     (refused,) = (each for each in answers if isinstance(each, Exception))
     assert isinstance(refused, ModelError)
     assert "of memory, more than the" in str(refused)
     assert work.begun == 1
+
+
+def test_while_a_large_model_is_loaded_a_small_one_opens_and_another_large_one_waits(
+    tmp_path: Path, small_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before it has taken its memory, and when it has and goes on."""
+    large, other = (zoo.gpt2(tmp_path / name) for name in ("large", "other"))
+    needed = 4 * brought_model(large).parameters
+    taken: list[int] = []
+    begun, takes, took, ends = Event(), Event(), Event(), Event()
+    read_weights = checkpoint.read_weights
+
+    def read(found: Any, model: Any) -> None:
+        if found.folder == large:
+            begun.set()
+            takes.wait()
+            taken.append(needed)
+            took.set()
+            ends.wait()
+        read_weights(found, model)
+
+    def leave() -> None:
+        raise Left
+
+    def opened(folder: Path) -> Opened:
+        return opened_model.opened_from(folder, folder.name)
+
+    small = small_models / "reviews"
+    free = needed + 2 * opened(small).bytes
+    assert free < 2 * needed
+    monkeypatch.setattr(checkpoint, "read_weights", read)
+    for asks in (inspection, opened_model):
+        monkeypatch.setattr(asks, "available_memory", lambda: free - sum(taken))
+    monkeypatch.setattr(waiting, "end_if_unwanted", leave)
+    with ThreadPoolExecutor(1) as pool:
+        loaded = pool.submit(opened, large)
+        try:
+            for comes, goes_on in ((begun, takes), (took, ends)):
+                comes.wait()
+                assert opened(small).name == "reviews"
+                with pytest.raises(Left):
+                    opened(other)
+                goes_on.set()
+        finally:
+            takes.set()
+            ends.set()
+        assert loaded.result().name == "large"
+    with pytest.raises(ModelError, match="of memory, more than the"):
+        opened(other)
+    taken.clear()
+    assert opened(other).name == "other", "nothing is kept for who is done"
 
 
 class FirstFails(Exception):
@@ -156,12 +209,12 @@ class Left(BaseException):
 def test_a_reader_who_waits_may_leave_and_the_work_goes_on(
     small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether it is for the same thing or for another's turn to load."""
+    """Whether it is for the same thing or for the memory that another takes."""
     opened = opened_model.opened_from(small_models / "letters", "letters")
     begun, ends = Event(), Event()
 
     def make() -> object:
-        with opened_model._loading:
+        with opened_model._memory.spend(1 << 62):
             begun.set()
             ends.wait()
         return opened

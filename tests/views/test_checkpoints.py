@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import weight_statistics
+from explorer.app.session import KEY
 from explorer.text.number_format import megabytes, three
 from explorer.views.checkpoints import VIEWS, weight_norms
 from explorer.views.checkpoints.model_list import MOST_ROWS
@@ -251,3 +252,14 @@ def test_of_many_models_the_first_and_the_chosen_one_are_listed(spoiled: Path) -
     assert sorted(every) == sorted(folder.name for folder in spoiled.iterdir())
     chosen = [] if "many7" in every[:MOST_ROWS] else ["many7"]
     assert listed(few) == every[:MOST_ROWS] + chosen
+
+
+def test_an_upload_over_the_limit_of_its_reader_is_refused_though_the_server_took_it() -> None:
+    at = apps.page("models/checkpoints")
+    at.session_state[KEY].upload_megabytes = 1
+    at.run()
+    sizes = {"config.json": 2, WEIGHTS: 2_000_000}
+    files = [(f"mine/{name}", bytes(size), "") for name, size in sizes.items()]
+    at.file_uploader(key="uploaded_model").set_value(files)
+    press(at, "FormSubmitter:upload-Open the upload")
+    assert "An upload has at most 1 MB; this one has 2 MB." in said(at)

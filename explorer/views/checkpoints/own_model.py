@@ -17,8 +17,9 @@ from explorer.catalog.folders import ALLOW_PATHS, find_model, paths_allowed, upl
 from explorer.catalog.uploads import MEGABYTE, KeptUpload, keep_upload, skipped_files
 
 HELP = (
-    "config.json, the weights as safetensors, and the tokenizer's files; others are skipped. The "
-    "model is kept for a while, under its folder's name and a key that only you know."
+    "config.json, the weights as safetensors, the tokenizer's files, and the run.json of a model "
+    "trained here; others are skipped. The model is kept for a while, under its folder's name and "
+    "a key that only you know."
 )
 NO_ROOM = "There is not enough disk space for this upload; free some and try again."
 CLOSED = (
@@ -29,7 +30,7 @@ CLOSED = (
 
 def draw_own_model(context: PageContext) -> None:
     """Forms that open a model which is not in the list; a sentence where it cannot be opened."""
-    megabytes = st.get_option("server.maxUploadSize")
+    megabytes = session().upload_megabytes
     with st.expander("Open a model of your own"):
         with st.form("upload", border=False, clear_on_submit=True):
             files = st.file_uploader(
@@ -37,6 +38,7 @@ def draw_own_model(context: PageContext) -> None:
                 accept_multiple_files="directory",
                 key="uploaded_model",
                 help=HELP,
+                max_upload_size=max(megabytes, 1),
             )
             if st.form_submit_button("Open the upload") and files is not None:
                 streams = {file.name: file for file in files}

@@ -13,11 +13,14 @@ def test_in_a_container_it_is_what_is_left_of_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "_available", lambda: 1_000)
-    monkeypatch.setattr(memory, "LIMITS", [(str(tmp_path), "most", "used", "file")])
+    monkeypatch.setattr(memory, "LIMITS", [(str(tmp_path), "most", "used", "file", "shmem")])
     for most, used, stat, left in [
         ("800", "300", "anon 200\nfile 100\n", 600),
         ("800", "300", "anon 300\n", 500),
         ("800", "300", "no table", 500),
+        ("800", "300", "file 100\nshmem 70\n", 530),
+        ("800", "300", "shmem 70\nfile 50\n", 500),
+        ("800", "300", "file 100\nshmem 0\nshmem_thp 90\n", 600),
         ("800", "900", "file 50", 0),
         ("5000", "300", "file 100", 1_000),
         ("max", "300", "file 100", 1_000),
@@ -29,3 +32,30 @@ def test_in_a_container_it_is_what_is_left_of_its_limit(
     for file in tmp_path.iterdir():
         file.unlink()
     assert memory.available_memory() == 1_000
+
+
+def test_what_a_container_holds_in_memory_alone_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the names that both versions of the kernel's interface have for it."""
+    monkeypatch.setattr(memory, "_available", lambda: 1_000)
+    for folder, numbers in {
+        "/sys/fs/cgroup": {
+            "memory.max": "800",
+            "memory.current": "300",
+            "memory.stat": "anon 100\nfile 200\nshmem 150\nfile_mapped 9\n",
+        },
+        "/sys/fs/cgroup/memory": {
+            "memory.limit_in_bytes": "800",
+            "memory.usage_in_bytes": "300",
+            "memory.stat": "cache 1\nshmem 1\ntotal_cache 200\ntotal_shmem 150\n",
+        },
+    }.items():
+        files = {(folder, name): content for name, content in numbers.items()}
+
+        def read(folder: str, name: str, files: dict[tuple[str, str], str] = files) -> str:
+            try:
+                return files[folder, name]
+            except KeyError:
+                raise FileNotFoundError from None
+
+        monkeypatch.setattr(memory, "_read", read)
+        assert memory.available_memory() == 550, folder
