@@ -61,10 +61,11 @@ class Inspection:
 def inspect_folder(folder: str | Path, *, numbers: bool = False) -> Inspection:
     """Compare the names and shapes of a folder with its config; nothing is allocated.
 
-    CheckpointError when the folder cannot be compared at all. Cost grows with the number
-    of tensors, not with their size. Tables that the config calls copies of each other are
-    taken for such when their shapes agree; with `numbers` they are read and compared.
-    Positions that a family computes are read where the files hold them: other ones count.
+    CheckpointError when the folder cannot be compared at all. Tables that the config calls
+    copies of each other are taken for such when their shapes agree; with `numbers` they are
+    read and compared. Tables of positions that the config calls sinusoids are always read,
+    since other numbers count. Cost grows with the number of tensors and with the size of
+    those that are read.
     """
     described = read_folder_config(Path(folder))
     weights = open_weights(described.folder)
