@@ -28,7 +28,7 @@ class Sampling(PlainData):
         """A real number of another library, as NumPy's, becomes Python's."""
         for name in ("temperature", "top_p"):
             value = getattr(self, name)
-            if isinstance(value, Real) and type(value) not in (bool, int):
+            if type(value) not in (bool, int) and isinstance(value, Real):
                 with suppress(OverflowError):
                     object.__setattr__(self, name, float(value))
 
