@@ -15,7 +15,6 @@ from explorer.app import streamlit_patches, url  # noqa: E402
 from explorer.app.session import Session, session  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
-from explorer.catalog import waiting  # noqa: E402
 from explorer.catalog.uploads import MEGABYTE, largest_upload  # noqa: E402
 
 PAGES = {
@@ -58,7 +57,6 @@ def make_page(section: str, name: str) -> st.Page:
 
 
 def main() -> None:
-    waiting.end_if_unwanted = streamlit_patches.end_if_unwanted
     streamlit_patches.set_upload_limit(largest_upload() // MEGABYTE)
     reader = session()
     if not reader.navigation:

@@ -21,7 +21,7 @@ from explorer.views.museum.document_systems import SYSTEMS
 from models import Transformer
 from models.families.styles import CHOSEN
 from models.presets import PRESETS
-from models.training import train
+from models.training import PAPER_TRAINING, train
 from tests import apps
 from tests.apps import said
 from tests.views.drawing import press, put_persistent
