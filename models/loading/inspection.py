@@ -134,7 +134,8 @@ def _as_filed(
 ) -> TransformerConfig:
     """The config with what the files decide: which biases there are, which tables are tied.
 
-    Two tables are tied when they are equal, number by number. Positions are a table like
+    Two tables are tied when they are equal, number by number, or when a language model has one
+    alone; the file of a body without its head says nothing of that. Positions are a table like
     any other when the files hold ones that are not the sinusoids of the config.
     """
     for name, switch in family.optional.items():
@@ -152,7 +153,9 @@ def _as_filed(
     if config.head.endswith("language-model"):
         output = actual.get(family.output)
         if output is None:
-            return config.replace(tie_embeddings=True)
+            is_body = not any(name.startswith(family.prefix) for name in weights.names)
+            tied = config.tie_embeddings or not is_body
+            return config.replace(tie_embeddings=tied)
         if config.tie_embeddings:
             tables = [n for n, one in family.layouts(config) if one.ours == (_embedding(config),)]
             table = next((actual[name] for name in tables if name in actual), None)

@@ -161,6 +161,15 @@ def test_files_that_contradict_a_table_apart_are_named(tmp_path: Path) -> None:
     assert load_checkpoint(found.folder).unfollowed == ("tie_word_embeddings",)
 
 
+def test_a_body_of_which_nothing_says_that_its_table_scores_is_no_language_model(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(CheckpointError, match=r"lacks lm_head\.weight"):
+        load_checkpoint(saved("llama, bare", tmp_path / "untied", {"architectures": ...}))
+    tied = {"architectures": ..., "tie_word_embeddings": True}
+    assert load_checkpoint(saved("llama, bare", tmp_path / "tied", tied)).unfollowed == ()
+
+
 def test_two_stacks_with_one_table_are_named_where_the_config_has_two(tmp_path: Path) -> None:
     for name in ("marian, bare", "bart, bare"):
         folder = saved(name, tmp_path / name, {"tie_word_embeddings": False})
