@@ -135,8 +135,8 @@ def _as_filed(
     """The config with what the files decide: which biases there are, which tables are tied.
 
     Two tables are tied when they are equal, number by number, or when a language model has one
-    alone; the file of a body without its head says nothing of that. Positions are a table like
-    any other when the files hold ones that are not the sinusoids of the config.
+    alone; the file of a body, or of one with another head, says nothing of that. Positions are
+    a table like any other when the files hold ones that are not the sinusoids of the config.
     """
     for name, switch in family.optional.items():
         if name not in actual:
@@ -153,8 +153,8 @@ def _as_filed(
     if config.head.endswith("language-model"):
         output = actual.get(family.output)
         if output is None:
-            is_body = not any(name.startswith(family.prefix) for name in weights.names)
-            tied = config.tie_embeddings or not is_body
+            is_writer = all(name.startswith(family.prefix) for name in weights.names)
+            tied = config.tie_embeddings or is_writer
             return config.replace(tie_embeddings=tied)
         if config.tie_embeddings:
             tables = [n for n, one in family.layouts(config) if one.ours == (_embedding(config),)]

@@ -164,8 +164,10 @@ def test_files_that_contradict_a_table_apart_are_named(tmp_path: Path) -> None:
 def test_a_body_of_which_nothing_says_that_its_table_scores_is_no_language_model(
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(CheckpointError, match=r"lacks lm_head\.weight"):
-        load_checkpoint(saved("llama, bare", tmp_path / "untied", {"architectures": ...}))
+    for name in ("llama, bare", "llama, classes"):
+        folder = saved(name, tmp_path / name, {"architectures": ...})
+        with pytest.raises(CheckpointError, match=r"lacks lm_head\.weight"):
+            load_checkpoint(folder)
     tied = {"architectures": ..., "tie_word_embeddings": True}
     assert load_checkpoint(saved("llama, bare", tmp_path / "tied", tied)).unfollowed == ()
 
