@@ -24,6 +24,9 @@ from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from explorer.app import streamlit_patches
+from explorer.catalog import waiting
+
 if TYPE_CHECKING:
     from explorer.runs.cluster import Cluster
 
@@ -126,6 +129,7 @@ class WarmUp:
 
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[None]:
+    waiting.end_runs_by(streamlit_patches.end_if_unwanted)
     warm_up = WarmUp()
     warm_up.thread.start()
     yield

@@ -13,7 +13,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from models.config import TransformerConfig
-from models.generation import DecodingState, check_prompt
+from models.generation import DecodingState
 from models.transformer import Transformer
 
 
@@ -95,16 +95,14 @@ def beam_steps(
     """
     if beams < 1 or max_length < 1:
         raise ValueError(f"beams and max_length must be at least 1, not {beams}, {max_length}.")
-    check_prompt(model, prompt)
     if len(prompt) != 1:
         raise ValueError(f"Beam search continues one prompt, not {len(prompt)}: call it for each.")
-    return _steps(model, prompt, beams, max_length, alpha)
+    return _steps(DecodingState(model, prompt), model.config, beams, max_length, alpha)
 
 
 def _steps(
-    model: Transformer, prompt: Tensor, beams: int, max_length: int, alpha: float
+    state: DecodingState, config: TransformerConfig, beams: int, max_length: int, alpha: float
 ) -> Iterator[Beams]:
-    state = DecodingState(model, prompt)
     nodes: list[BeamNode] = []
     alive, ended, logits = [-1], list[int](), state.first_logits
     last = min(max_length, state.room) - 1
@@ -113,11 +111,11 @@ def _steps(
         so_far = [nodes[n].log_probability if n >= 0 else 0.0 for n in alive]
         before = torch.tensor(so_far, device=logits.device)
         total = (before[:, None] + log_probabilities).flatten()
-        best = total.topk(min(considered(model.config, beams), int(total.isfinite().sum())))
+        best = total.topk(min(considered(config, beams), int(total.isfinite().sum())))
         penalty, kept, rows = length_penalty(step + 1, alpha), list[int](), list[int]()
         for value, flat in zip(best.values.tolist(), best.indices.tolist(), strict=True):
             row, token = divmod(flat, logits.shape[1])
-            ends_here = token in model.config.generation.eos_ids
+            ends_here = token in config.generation.eos_ids
             is_kept = not ends_here and len(kept) < beams
             if is_kept:
                 kept.append(len(nodes))
@@ -135,7 +133,7 @@ def _steps(
         if step == last or not alive or is_won:
             return
         state.take(rows)
-        tokens = torch.tensor([[nodes[n].token] for n in alive], device=prompt.device)
+        tokens = torch.tensor([[nodes[n].token] for n in alive], device=logits.device)
         logits = state.read(tokens)[:, -1]
 
 

@@ -39,9 +39,10 @@ def scaled_dot_product_attention(
 
 
 def _allowed(mask: DocumentMask | None) -> Bool[Tensor, "#b #h #q #k"] | None:
+    """The same in booleans and four dimensions; the 0 of floats, which the core refuses, too."""
     if mask is None:
         return None
-    return (mask != 0).reshape((1,) * (4 - mask.dim()) + mask.shape)
+    return mask.bool().reshape((1,) * (4 - mask.dim()) + mask.shape)
 
 
 class PositionalEncoding(positional.PositionalEncoding):

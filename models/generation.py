@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from models.cache import KeyValueCache
+from models.config import TransformerConfig
 from models.masking import keep_of
 from models.sampling import Sampling, allowed, choose_from, sample
 from models.transformer import Transformer, evaluating
@@ -57,25 +58,23 @@ def generate(
         raise ValueError(fault)
     if max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}.")
-    check_prompt(model, prompt, keep)
+    state = DecodingState(model, prompt, keep, use_cache)
     generator = torch.Generator().manual_seed(seed)
-    return _steps(model, prompt, keep, max_length, sampling, generator, use_cache)
+    return _steps(state, model.config, max_length, sampling, generator)
 
 
 def _steps(
-    model: Transformer,
-    prompt: Tensor,
-    keep: Tensor | None,
+    state: "DecodingState",
+    config: TransformerConfig,
     max_length: int,
     sampling: Sampling,
     generator: torch.Generator,
-    use_cache: bool,
 ) -> Iterator[GenerationStep]:
-    state = DecodingState(model, prompt, keep, use_cache)
-    ends = torch.tensor(model.config.generation.eos_ids, dtype=torch.long, device=prompt.device)
-    padding = (model.config.pad_id, *model.config.generation.eos_ids, UNNAMED)
+    rows, device = len(state.first_logits), state.first_logits.device
+    ends = torch.tensor(config.generation.eos_ids, dtype=torch.long, device=device)
+    padding = (config.pad_id, *config.generation.eos_ids, UNNAMED)
     padding_id = next(token for token in padding if token is not None)
-    finished = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)
+    finished = torch.zeros(rows, dtype=torch.bool, device=device)
     ids: Tensor | None = None
     for _ in range(min(max_length, state.room)):
         logits = state.first_logits if ids is None else state.read(ids[:, None])[:, -1]

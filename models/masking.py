@@ -41,11 +41,14 @@ def padding_mask(keep: Bool[Tensor, "b k"]) -> Bool[Tensor, "b 1 1 k"]:
 
 
 def boolean_mask(mask: AnyMask | None) -> Mask | None:
-    """The mask in booleans; integers are 1 for True and 0 for False. ValueError for others."""
-    if mask is None or mask.dtype == torch.bool:
-        return mask
-    if mask.is_floating_point() or (mask != mask.bool()).any():
-        raise ValueError("A mask is of booleans, or of integers 1 (may attend) and 0 (may not).")
+    """The mask in booleans: an integer is True unless it is 0. Nothing waits for the device.
+
+    ValueError for a mask of floats, which could be one to add to the scores.
+    """
+    if mask is None:
+        return None
+    if mask.is_floating_point():
+        raise ValueError("A mask is of booleans, or of integers that are 0 where it is False.")
     return mask.bool()
 
 

@@ -7,26 +7,18 @@ from typing import Any
 from models.config import GenerationConfig, TransformerConfig
 
 
-def paper(
-    vocab_size: int = 37_000,
-    d_model: int = 512,
-    n_heads: int = 8,
-    n_layers: int = 6,
-    d_ff: int = 2048,
-    dropout: float = 0.1,
-    max_len: int = 5000,
-) -> TransformerConfig:
+def paper(vocab_size: int = 37_000, **sizes: Any) -> TransformerConfig:
     """The base model of the paper: one matrix embeds both languages and scores the output.
+
+    `sizes` are those of `repository_readme`, and without any as there: d_model 512, 8 heads,
+    6 layers, d_ff 2048.
 
     63,082,496 parameters as called here; table 3 rounds its own vocabulary's to 65 million.
     The scores have no bias. Dropped are the embeddings with their positions and the output of
     every sub-layer, and nothing inside of one.
     Source: Attention Is All You Need, sections 3.4, 5.4 and 6.1, table 3.
     """
-    untied = repository_readme(
-        vocab_size, vocab_size, d_model, n_heads, n_layers, d_ff, dropout, max_len
-    )
-    return untied.replace(
+    return repository_readme(tgt_vocab_size=vocab_size, **sizes).replace(
         src_vocab_size=None,
         share_embeddings=True,
         tie_embeddings=True,
@@ -69,7 +61,8 @@ def lecture_handout(vocab_size: int = 32_000) -> TransformerConfig:
 
     Each attention layer has the handout's 1,050,624 parameters.
     """
-    return repository_readme(vocab_size, vocab_size, dropout=0.0).replace(scale_embedding=False)
+    readme = repository_readme(src_vocab_size=vocab_size, tgt_vocab_size=vocab_size, dropout=0.0)
+    return readme.replace(scale_embedding=False)
 
 
 def notebook_tutorial(
@@ -86,12 +79,12 @@ def notebook_tutorial(
     44,127,755 parameters as called here. Token 0 starts a sequence and token 1 ends it.
     """
     return repository_readme(
-        src_vocab_size,
-        target_vocab_size,
-        embed_dim,
-        n_heads,
-        num_layers,
-        expansion_factor * embed_dim,
+        src_vocab_size=src_vocab_size,
+        tgt_vocab_size=target_vocab_size,
+        d_model=embed_dim,
+        n_heads=n_heads,
+        n_layers=num_layers,
+        d_ff=expansion_factor * embed_dim,
         dropout=0.2,
         max_len=seq_length,
     ).replace(qkv_bias=False, bos_id=0, generation=GenerationConfig(eos_ids=(1,)))
@@ -130,7 +123,9 @@ def web_tutorial_classifier(
     n_classes: int = 2,
 ) -> TransformerConfig:
     """The web tutorial's classifier of the first token. 389,218 parameters as called here."""
-    encoder = web_tutorial_encoder(vocab_size, d_model, n_heads, n_layers, d_ff)
+    encoder = web_tutorial_encoder(
+        vocab_size=vocab_size, d_model=d_model, n_heads=n_heads, n_layers=n_layers, d_ff=d_ff
+    )
     return encoder.replace(head="classifier", n_classes=n_classes, d_classifier=d_model // 2)
 
 

@@ -1,7 +1,9 @@
 """How the next token is chosen from the logits: temperature, top-k, top-p, one random draw."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
+from numbers import Real
 
 import torch
 from jaxtyping import Float, Int
@@ -21,6 +23,14 @@ class Sampling(PlainData):
     temperature: float = number_field(1.0, 0, HOTTEST)
     top_k: int | None = number_field(None, 1, LARGEST_SIZE)
     top_p: float | None = None
+
+    def __post_init__(self) -> None:
+        """A real number of another library, as NumPy's, becomes Python's."""
+        for name in ("temperature", "top_p"):
+            value = getattr(self, name)
+            if type(value) not in (bool, int) and isinstance(value, Real):
+                with suppress(OverflowError):
+                    object.__setattr__(self, name, float(value))
 
     def fault(self) -> str | None:
         """One sentence saying why no token can be chosen like this, or None."""

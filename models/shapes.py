@@ -25,6 +25,6 @@ Scores = Float[Tensor, "b h q k"]
 Mask = Bool[Tensor, "#b #h #q #k"]
 """True: this query may attend to this key."""
 AnyMask = Mask | Integer[Tensor, "#b #h #q #k"]
-"""The same, or 1 where it may and 0 where not."""
+"""The same, or 0 where it may not and any other integer where it may."""
 Bias = Float[Tensor, "#b #h #q #k"]
 """Added to the scores."""

@@ -227,12 +227,16 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, "..."] | Int[Tensor, "b s"]:
         """The output of the head, given the tokens of the target so far.
 
-        `decode(source, target)`, with the IDs of both, is the notebook tutorial's: as many
-        tokens as the source has, each the likeliest after the target and those before it.
+        The notebook tutorial's `decode(source, target)`, told by its second tensor of integers,
+        returns IDs (b, s) instead: as many as the source has, each the likeliest after the
+        target and those before it. It takes nothing else: ValueError otherwise.
         """
         if memory is not None and not memory.is_floating_point():
             from models.generation import likeliest_ids
 
+            plain = memory_keep is None and keep is None and cache is None and tap is NO_TAP
+            if not plain or read_at != EVERYWHERE:
+                raise ValueError("decode(source, target) takes nothing else: see generate.")
             return likeliest_ids(self, target, memory)
         if self.decoder is None:
             raise ValueError("An encoder alone has nothing that decodes.")

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 import stat
 
 from docs import readme
+from explorer.__main__ import _parser
+from explorer.runs.settings import spec_of
+from explorer.tasks import TASKS
+from models.training import PAPER_TRAINING
 from tests.source import ROOT, files
 from tests.test_requirements import normal, required
 
@@ -48,6 +53,16 @@ def test_every_dependency_has_its_reason() -> None:
     assert table == set(required("requirements.txt"))
     for package in required("requirements-dev.txt"):
         assert package in section
+
+
+def test_its_training_like_the_paper_is_the_papers() -> None:
+    """But for what the README says stays the task's, and the number of steps."""
+    (line,) = re.findall("-m explorer (train .* --like paper .*)", TEXT.replace("\\\n", ""))
+    asked = vars(_parser().parse_args(shlex.split(line)))
+    task = TASKS[asked["task"]]
+    own = {"steps", "batch_size", "lr", "warmup", "clip"}
+    kept = {name: getattr(task.training, name) for name in own}
+    assert spec_of(task, asked).training == PAPER_TRAINING.replace(**kept)
 
 
 def test_pictures_are_small() -> None:

@@ -16,7 +16,6 @@ from explorer.app.local_reader import is_local  # noqa: E402
 from explorer.app.session import Session, session  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
-from explorer.catalog import waiting  # noqa: E402
 from explorer.catalog.uploads import MEGABYTE, largest_upload  # noqa: E402
 
 PAGES = {
@@ -59,7 +58,6 @@ def make_page(section: str, name: str) -> st.Page:
 
 
 def main() -> None:
-    waiting.end_if_unwanted = streamlit_patches.end_if_unwanted
     reader = session()
     if not reader.navigation:
         make_pages(reader)

@@ -18,8 +18,16 @@ def _go_on() -> None:
     """Outside of the app nobody leaves."""
 
 
-end_if_unwanted: Callable[[], None] = _go_on
-"""Raises what ends the run of a reader who has gone or wants something else; the app sets it."""
+_end_if_unwanted: Callable[[], None] = _go_on
+
+
+def end_runs_by(end_if_unwanted: Callable[[], None]) -> None:
+    """How, from now on, the run ends of a reader who has gone or wants something else.
+
+    It is called in the thread that waits and raises where it must not go on.
+    """
+    global _end_if_unwanted
+    _end_if_unwanted = end_if_unwanted
 
 
 class PatientCondition(Condition):
@@ -31,7 +39,7 @@ class PatientCondition(Condition):
         if not is_notified:
             self.release()
             try:
-                end_if_unwanted()
+                _end_if_unwanted()
             finally:
                 self.acquire()
         return is_notified

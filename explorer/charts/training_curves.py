@@ -36,7 +36,7 @@ def points_per_mean(points: Sequence[Point], most: int = MOST_POINTS) -> int:
 
 
 def one_in(points: Sequence[Point], most: int = MOST_POINTS) -> int:
-    """1, or the power of two by which a whole run has fewer than `most` points.
+    """1, or the power of two that leaves at most `most` points of a whole run.
 
     It doubles, so the points on screen stay where they are while a run goes on.
     """
@@ -47,7 +47,10 @@ def one_in(points: Sequence[Point], most: int = MOST_POINTS) -> int:
 
 
 def spread(points: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
-    """Points of the whole run, as they are: one in so many from the first on, and the last."""
+    """Points of the whole run, as they are: one in so many from the first on, and the last.
+
+    So there are at most `most`, and one more where the last is none of them.
+    """
     share = one_in(points, most)
     kept = list(points[::share])
     return kept if kept[-1:] == list(points[-1:]) else [*kept, points[-1]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from explorer.charts.theme import LIGHT
@@ -18,30 +19,29 @@ SCALE = 3
 def as_picture(figure: Figure, kind: str) -> bytes:
     """A file of this kind, "png" or "svg"."""
     if isinstance(figure, TableData) and figure.spec is not None:
-        return _chart_as_picture(figure, kind)
+        return _chart_as_picture(figure.title, figure.spec, kind)
     return print_figure.as_picture(figure, kind)
 
 
-def _chart_as_picture(figure: TableData, kind: str) -> bytes:
+def _chart_as_picture(title: str, chart: Mapping[str, Any], kind: str) -> bytes:
     import vl_convert  # 40 MB and 0.4 s for its first chart, only when somebody exports one
 
     for folder in font_folders():
         vl_convert.register_font_directory(str(folder))
-    spec = _printed(figure)
+    spec = _printed(title, chart)
     if kind == "svg":
         return vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).encode()
     made: bytes = vl_convert.vegalite_to_png(spec, scale=SCALE, allowed_base_urls=[])
     return made
 
 
-def _printed(figure: TableData) -> dict[str, Any]:
+def _printed(title: str, chart: Mapping[str, Any]) -> dict[str, Any]:
     """The chart with the size, title and colours that the page gives it on screen."""
-    assert figure.spec is not None
-    spec = {"width": WIDTH, "height": HEIGHT, **figure.spec, "background": LIGHT.background}
+    spec = {"width": WIDTH, "height": HEIGHT, **chart, "background": LIGHT.background}
     config = {
         "font": "sans-serif",
         "title": {"anchor": "start", "fontSize": 13, "fontWeight": "normal"},
         "range": {"category": list(LIGHT.series)},
         "mark": {"color": LIGHT.series[0]},
     }
-    return {**spec, "title": figure.title, "config": {**config, **spec.get("config", {})}}
+    return {**spec, "title": title, "config": {**config, **spec.get("config", {})}}

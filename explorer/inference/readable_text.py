@@ -13,8 +13,10 @@ def why_unreadable(entry: ModelEntry, text: str, pair: str = "") -> str:
     """What this model cannot read of a text, or pair of texts, in a sentence; empty if nothing.
 
     A text that is too long is not read at all, an unknown word as the token for such words.
+    Of a model that cannot be opened it is why not.
     """
-    assert entry.config is not None, "only models that can be opened are on the shelf"
+    if entry.config is None:
+        return str(entry.fault)
     try:
         tokenizer = tokenizer_in(entry.folder, entry.family, entry.config)
         tokens = encode_text(tokenizer, entry.config, text, pair, reader=entry.short_name)

@@ -52,8 +52,8 @@ class Recipe:
     def task(self, text: str | None) -> Task:
         """The task, measured on everything that is held out."""
         task = task_of(self.twin_of or self.name, text)
-        if self.twin_of:
-            return with_positions(task, self.positions)
+        if self.positions:
+            task = with_positions(task, self.positions)
         return task.measuring_everything() if isinstance(task, LanguageTask) else task
 
 

@@ -31,7 +31,7 @@ def gpt2_config(read: Published) -> TransformerConfig:
         d_model=width,
         n_layers=read.int("n_layer", 12),
         n_heads=read.int("n_head", 12),
-        d_ff=read.optional_int("n_inner") or 4 * width,
+        d_ff=inner_width(read, width),
         max_len=read.int("n_positions", 1024),
         positions="learned",
         scale_embedding=False,
@@ -44,6 +44,12 @@ def gpt2_config(read: Published) -> TransformerConfig:
         classifier_bias=False,
         **read.tokens(),
     )
+
+
+def inner_width(read: Published, width: int) -> int:
+    """Of the feed-forward layers: four times the model's where the file names none."""
+    named = read.optional_int("n_inner")
+    return 4 * width if named is None else named
 
 
 def gpt2_published(config: TransformerConfig) -> dict[str, Any]:

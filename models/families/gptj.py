@@ -4,7 +4,7 @@ from typing import Any
 
 from models.config import TransformerConfig
 from models.families.family import Family, Names
-from models.families.gpt2 import ALIASES
+from models.families.gpt2 import ALIASES, inner_width
 from models.families.published import Published
 from models.families.writing import ACTIVATIONS, classes, common
 
@@ -21,7 +21,7 @@ def gptj_config(read: Published) -> TransformerConfig:
         d_model=width,
         n_layers=read.int("n_layer", 28),
         n_heads=read.int("n_head", 16),
-        d_ff=read.optional_int("n_inner") or 4 * width,
+        d_ff=inner_width(read, width),
         max_len=read.int("n_positions", 2048),
         positions="rotary",
         pairs="adjacent",

@@ -61,10 +61,11 @@ class Inspection:
 def inspect_folder(folder: str | Path, *, numbers: bool = False) -> Inspection:
     """Compare the names and shapes of a folder with its config; nothing is allocated.
 
-    CheckpointError when the folder cannot be compared at all. Cost grows with the number
-    of tensors, not with their size. Tables that the config calls copies of each other are
-    taken for such when their shapes agree; with `numbers` they are read and compared.
-    Positions that a family computes are read where the files hold them: other ones count.
+    CheckpointError when the folder cannot be compared at all. Tables that the config calls
+    copies of each other are taken for such when their shapes agree; with `numbers` they are
+    read and compared. Tables of positions that the config calls sinusoids are always read,
+    since other numbers count. Cost grows with the number of tensors and with the size of
+    those that are read.
     """
     described = read_folder_config(Path(folder))
     weights = open_weights(described.folder)
@@ -133,8 +134,9 @@ def _as_filed(
 ) -> TransformerConfig:
     """The config with what the files decide: which biases there are, which tables are tied.
 
-    Two tables are tied when they are equal, number by number. Positions are a table like
-    any other when the files hold ones that are not the sinusoids of the config.
+    Two tables are tied when they are equal, number by number, or when a language model has one
+    alone; the file of a body, or of one with another head, says nothing of that. Positions are
+    a table like any other when the files hold ones that are not the sinusoids of the config.
     """
     for name, switch in family.optional.items():
         if name not in actual:
@@ -151,7 +153,9 @@ def _as_filed(
     if config.head.endswith("language-model"):
         output = actual.get(family.output)
         if output is None:
-            return config.replace(tie_embeddings=True)
+            is_writer = all(name.startswith(family.prefix) for name in weights.names)
+            tied = config.tie_embeddings or is_writer
+            return config.replace(tie_embeddings=tied)
         if config.tie_embeddings:
             tables = [n for n, one in family.layouts(config) if one.ours == (_embedding(config),)]
             table = next((actual[name] for name in tables if name in actual), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib.metadata
 import itertools
@@ -9,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, ClassVar
+from unittest.mock import Mock
 
 import pytest
 import streamlit as st
@@ -23,8 +25,9 @@ from streamlit.runtime.forward_msg_cache import create_reference_msg
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.testing.v1 import AppTest
 
+import app
 from explorer.app import local_reader, streamlit_patches
-from explorer.catalog import uploads
+from explorer.catalog import uploads, waiting
 from explorer.components import matrix  # noqa: F401  (a view installs what it needs)
 from tests.apps import page
 from tests.source import ROOT, imports, python_files
@@ -204,3 +207,23 @@ def test_a_run_that_waits_ends_when_its_reader_has_gone() -> None:
     assert not at.exception
     assert [each.value for each in at.text] == ["before", "waited"]
     streamlit_patches.end_if_unwanted()  # in a thread that nobody reads
+
+
+class Left(BaseException):
+    """What ends a run, as Streamlit's own do."""
+
+
+def test_from_the_start_of_the_server_on_a_reader_who_waits_may_leave(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def start() -> None:
+        async with app.lifespan(app.app):
+            pass
+
+    monkeypatch.setattr(app, "WarmUp", Mock)
+    monkeypatch.setattr(streamlit_patches, "end_if_unwanted", Mock(side_effect=Left))
+    monkeypatch.setattr(waiting, "_end_if_unwanted", waiting._end_if_unwanted)
+    asyncio.run(start())
+    budget = waiting.Budget(lambda: 1)
+    with budget.spend(1), pytest.raises(Left), budget.spend(1):
+        raise AssertionError("it was not spent")

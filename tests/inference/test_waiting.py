@@ -30,7 +30,7 @@ class Work:
         self._waiting: set[int] = set()
         self._lock = Lock()
         self._all_here = Event()
-        monkeypatch.setattr(waiting, "end_if_unwanted", self._waits)
+        monkeypatch.setattr(waiting, "_end_if_unwanted", self._waits)
 
     def _waits(self) -> None:
         with self._lock:
@@ -162,7 +162,7 @@ def test_while_a_large_model_is_loaded_a_small_one_opens_and_another_large_one_w
     monkeypatch.setattr(checkpoint, "read_weights", read)
     for asks in (inspection, opened_model):
         monkeypatch.setattr(asks, "available_memory", lambda: free - sum(taken))
-    monkeypatch.setattr(waiting, "end_if_unwanted", leave)
+    monkeypatch.setattr(waiting, "_end_if_unwanted", leave)
     with ThreadPoolExecutor(1) as pool:
         loaded = pool.submit(opened, large)
         try:
@@ -222,7 +222,7 @@ def test_a_reader_who_waits_may_leave_and_the_work_goes_on(
     def leave() -> None:
         raise Left
 
-    monkeypatch.setattr(waiting, "end_if_unwanted", leave)
+    monkeypatch.setattr(waiting, "_end_if_unwanted", leave)
     opened_model._open.cache_clear()
     with ThreadPoolExecutor(1) as pool:
         made = pool.submit(kept, opened, "result", make, lambda _: 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -171,14 +172,24 @@ def test_a_meaningless_choice_is_refused_before_the_first_step() -> None:
 def test_sampling_is_refused_outside_of_its_bounds() -> None:
     nan, inf, huge = math.nan, math.inf, 10**400
     wrong: dict[str, tuple[Any, ...]] = {
-        "temperature": (-1, nan, inf, -inf, huge, -huge, True, "hot", np.float32(1)),
+        "temperature": (-1, nan, inf, -inf, huge, -huge, True, np.True_, "hot", np.float32(-1)),
         "top_k": (0, -huge, huge, 2.5, inf, True, np.int64(3)),
-        "top_p": (0, 0.0, 1.5, nan, inf, huge, True, np.float32(0.5)),
+        "top_p": (0, 0.0, 1.5, nan, inf, huge, True, np.float32(1.5), Fraction(huge)),
     }
     for name, values in wrong.items():
         for value in values:
             with pytest.raises(ValueError, match=rf"^{name} must be .{{,90}}\.$"):
                 generate(writer(), ids_of(1, 2), **{name: value})
+
+
+def test_a_real_number_of_another_library_is_one() -> None:
+    prompt = ids_of(1, 2)
+    for temperature, top_p in (
+        (np.float32(0.5), np.float64(0.75)),
+        (Fraction(1, 2), Fraction(3, 4)),
+    ):
+        given = writer().generate(prompt, temperature=temperature, top_p=top_p)
+        assert torch.equal(given, writer().generate(prompt, temperature=0.5, top_p=0.75))
 
 
 def test_a_batch_without_a_prompt_gets_no_text() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import pytest
 import torch
 
 from models import Transformer
 from models.attention import MultiHeadAttention
+from models.cache import KeyValueCache
 from models.config import KINDS, POSITIONS
 from models.output_heads import ClassifierHead, first_kept, last_kept, mean_of_kept
+from models.trace import RecordingTap
 from models.transformer import evaluating
 from tests.grids import grid
 from tests.models.building import (
@@ -86,6 +89,20 @@ def test_a_wrong_call_is_told_in_a_sentence() -> None:
     ):
         with pytest.raises((ValueError, TypeError), match=words):
             call()
+
+
+def test_the_decode_of_a_document_takes_a_source_and_a_target_alone() -> None:
+    both, ids = shaken(config_of("encoder-decoder")), ids_of(2, 6)
+    others: tuple[dict[str, Any], ...] = (
+        {"memory_keep": ids < 0},
+        {"keep": ids < 0},
+        {"cache": KeyValueCache.empty(both.config.n_layers)},
+        {"read_at": slice(-1, None)},
+        {"tap": RecordingTap()},
+    )
+    for other in others:
+        with pytest.raises(ValueError, match=r"^decode\(source, target\) takes nothing else: "):
+            both.decode(ids, ids, **other)
 
 
 def test_evaluating_leaves_a_model_as_it_was() -> None:

@@ -161,6 +161,17 @@ def test_files_that_contradict_a_table_apart_are_named(tmp_path: Path) -> None:
     assert load_checkpoint(found.folder).unfollowed == ("tie_word_embeddings",)
 
 
+def test_a_body_of_which_nothing_says_that_its_table_scores_is_no_language_model(
+    tmp_path: Path,
+) -> None:
+    for name in ("llama, bare", "llama, classes"):
+        folder = saved(name, tmp_path / name, {"architectures": ...})
+        with pytest.raises(CheckpointError, match=r"lacks lm_head\.weight"):
+            load_checkpoint(folder)
+    tied = {"architectures": ..., "tie_word_embeddings": True}
+    assert load_checkpoint(saved("llama, bare", tmp_path / "tied", tied)).unfollowed == ()
+
+
 def test_two_stacks_with_one_table_are_named_where_the_config_has_two(tmp_path: Path) -> None:
     for name in ("marian, bare", "bart, bare"):
         folder = saved(name, tmp_path / name, {"tie_word_embeddings": False})
@@ -271,6 +282,10 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("llama", {"is_causal": False}, "is_causal"),
     ("llama", {"per_layer_config": {"0": {"num_attention_heads": 2}}}, "per_layer_config"),
     ("llama", {"intermediate_size": 0}, "0 wide"),
+    ("gpt2", {"n_inner": 0}, "0 wide"),
+    ("gptj", {"n_inner": 0}, "0 wide"),
+    ("gpt_bigcode", {"n_inner": 0}, "0 wide"),
+    ("gpt_neo", {"intermediate_size": 0}, "0 wide"),
     ("gpt_neox", {"head_dim": 8}, "head_dim 8"),
     ("llama", newer("llama3", LLAMA3, original_max_position_embeddings=None), "original_max_pos"),
     ("gemma", {"use_bidirectional_attention": True}, "use_bidirectional_attention"),

@@ -5,6 +5,7 @@ import torch
 
 from explorer.tasks import task_of
 from explorer.tasks.language import LanguageTask
+from explorer.tasks.recipes import Recipe
 from explorer.tasks.reviews import ReviewTask, read_table, split_reviews
 from explorer.text import TextError
 from models import Transformer
@@ -52,6 +53,18 @@ def test_measuring_reads_the_held_out_text(characters: LanguageTask) -> None:
     all_of_it = characters.measuring_everything().measure(model).value
     assert few == pytest.approx(all_of_it, rel=0.2)
     assert 1 < few < 10
+
+
+def test_a_shipped_model_is_measured_on_everything_whatever_its_positions() -> None:
+    for recipe in (
+        Recipe("characters"),
+        Recipe("twin", twin_of="characters", positions="learned"),
+        Recipe("same", twin_of="characters"),
+    ):
+        task = recipe.task(TRAINING + HELD_OUT)
+        assert isinstance(task, LanguageTask)
+        assert task.measured_windows == len(task.held_out_windows), recipe.name
+        assert (task.model.positions == "learned") == bool(recipe.positions)
 
 
 def test_shakespeare_learns_its_vocabulary_from_the_training_part_only() -> None:

@@ -21,7 +21,7 @@ from explorer.views.museum.document_systems import SYSTEMS
 from models import Transformer
 from models.families.styles import CHOSEN
 from models.presets import PRESETS
-from models.training import train
+from models.training import PAPER_TRAINING, train
 from tests import apps
 from tests.apps import said
 from tests.views.drawing import press, put_persistent
@@ -144,7 +144,7 @@ def test_a_system_can_be_trained_on_its_task() -> None:
 
 
 def test_the_paper_is_trained_on_a_task_with_its_ties_its_dropout_and_its_schedule() -> None:
-    how = {"schedule": "inverse square root", "beta2": 0.98, "eps": 1e-9}
+    how = {name: getattr(PAPER_TRAINING, name) for name in ("schedule", "beta2", "eps")}
     spec = spec_of(TASKS["translation"], {"like": "paper", **how})
     assert spec.model.share_embeddings
     assert spec.model.tie_embeddings
