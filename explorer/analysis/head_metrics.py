@@ -170,7 +170,7 @@ def counted_rows(visible: Tensor, cells: Mapping[str, Tensor]) -> dict[str, Tens
     `visible` (q, k) is the mask, `cells` are those of `pattern_cells`.
     """
     seen = visible.sum(-1)
-    over = {name: seen > 0 for name in METRICS}
+    over = dict.fromkeys(METRICS, seen > 0)
     over["spread"] = seen > 1
     over["previous"] = (seen > 0) & (torch.arange(len(seen)) > 0)
     for name, (rows, _) in cells.items():
