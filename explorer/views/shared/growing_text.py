@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import streamlit as st
 
 from explorer.analysis.forward_pass.stages import stages_of
@@ -106,7 +108,7 @@ def _draw_next_tokens(opened: Opened, generated: GeneratedText, step: int) -> No
         step, lambda token: candidate_text(opened.tokenizer.label(token), before)
     )
     st.markdown("**Next-token probabilities**")
-    if not guesses:
+    if any(math.isnan(guess.probability) for guess in guesses):
         st.text(widgets.NO_PROBABILITIES)
         return
     many = f"The {len(guesses)} likeliest tokens; the first one is generated."
