@@ -94,13 +94,15 @@ METRICS = {each.name: each for each in _METRICS}
 class HeadMetrics:
     """Every metric of every head of one kind of attention, each (layers, heads).
 
-    NaN where a metric has no meaning. Of `rows` queries `fully_masked` are fully masked.
+    NaN where a metric has no meaning. Of `rows` queries `fully_masked` are fully masked;
+    `counted` is over how many of them each metric is the mean, (layers,).
     """
 
     part: str
     values: Mapping[str, Tensor]
     rows: int
     fully_masked: int
+    counted: Mapping[str, Tensor]
 
     @property
     def known(self) -> dict[str, HeadMetric]:
@@ -140,25 +142,40 @@ def metrics_of_heads(
     weights = weights.detach().double()
     queries, keys = weights.shape[1:]
     visible = visible.expand(queries, keys)
-    seen = visible.sum(-1)
+    over = counted_rows(visible, cells)
     entropy = torch.special.entr(weights).sum(-1)
-    choosing = seen > 1
-    found = {
-        "spread": _mean(entropy / seen.clamp(min=2).double().log(), choosing),
-        "entropy": _mean(entropy, seen > 0),
-        "largest": _mean(weights.amax(-1), seen > 0),
-        "first": _mean(weights[..., 0], seen > 0),
-        "special": _mean(weights[..., special].sum(-1), seen > 0),
+    keys_seen = visible.sum(-1).clamp(min=2).double()
+    by_row = {
+        "spread": entropy / keys_seen.log(),
+        "entropy": entropy,
+        "largest": weights.amax(-1),
+        "first": weights[..., 0],
+        "special": weights[..., special].sum(-1),
         **{name: _on(weights, places) for name, places in cells.items()},
     }
     if same_text:
         away = (torch.arange(queries)[:, None] - torch.arange(keys)).abs().double()
         before = weights.diagonal(offset=-1, dim1=-2, dim2=-1)
-        found["distance"] = _mean((weights * away).sum(-1), seen > 0)
-        found["itself"] = _mean(weights.diagonal(dim1=-2, dim2=-1), seen > 0)
-        found["previous"] = _mean(before, seen[1:] > 0)
+        by_row["distance"] = (weights * away).sum(-1)
+        by_row["itself"] = weights.diagonal(dim1=-2, dim2=-1)
+        by_row["previous"] = torch.nn.functional.pad(before, (1, 0))
+    found = {name: _mean(values, over[name]) for name, values in by_row.items()}
     nothing = torch.full_like(found["entropy"], math.nan)
     return {name: found.get(name, nothing) for name in METRICS}
+
+
+def counted_rows(visible: Tensor, cells: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The rows (q,) over which each metric is a mean: True where one counts.
+
+    `visible` (q, k) is the mask, `cells` are those of `pattern_cells`.
+    """
+    seen = visible.sum(-1)
+    over = dict.fromkeys(METRICS, seen > 0)
+    over["spread"] = seen > 1
+    over["previous"] = (seen > 0) & (torch.arange(len(seen)) > 0)
+    for name, (rows, _) in cells.items():
+        over[name] = torch.zeros_like(seen, dtype=torch.bool).index_fill(0, rows, True)
+    return over
 
 
 def pattern_cells(
@@ -196,9 +213,10 @@ def aligned_cells(rows: Tokens, columns: Tokens, *, backwards: bool = False) -> 
 
 
 def _on(weights: Tensor, cells: Tensor) -> Tensor:
-    """The weight (h, q, k) on these cells (2, n): the mean over the rows that have one."""
+    """The weight (h, q, k) of each row on these cells (2, n): (h, q)."""
     rows, columns = cells
-    return weights[:, rows, columns].sum(-1) / (len(rows.unique()) or math.nan)
+    nothing = weights.new_zeros(weights.shape[:2])
+    return nothing.index_add(1, rows, weights[:, rows, columns])
 
 
 def _mean(values: Tensor, rows: Tensor) -> Tensor:
@@ -227,14 +245,17 @@ def metrics_by_layer(forward: ForwardPass, part: str) -> Iterator[HeadMetrics]:
                 values[name][0, done : done + len(weights)] = numbers
             done += len(weights)
         fully_masked = int((~visible.any(-1)).sum())
-        yield HeadMetrics(part, values, len(forward.rows(part)), fully_masked)
+        over = counted_rows(visible.expand(len(rows.ids), len(columns.ids)), cells)
+        counted = {name: where.sum().reshape(1) for name, where in over.items()}
+        yield HeadMetrics(part, values, len(forward.rows(part)), fully_masked, counted)
 
 
 def join_layers(found: Sequence[HeadMetrics]) -> HeadMetrics:
     """The metrics (layers, heads) of all layers from those of each."""
     values = {name: torch.cat([each.values[name] for each in found]) for name in METRICS}
-    first = found[0]
-    return HeadMetrics(first.part, values, first.rows, max(each.fully_masked for each in found))
+    counted = {name: torch.cat([each.counted[name] for each in found]) for name in METRICS}
+    first, masked = found[0], max(each.fully_masked for each in found)
+    return HeadMetrics(first.part, values, first.rows, masked, counted)
 
 
 @dataclass(frozen=True)

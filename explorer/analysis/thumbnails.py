@@ -58,8 +58,11 @@ def cells_pooled(queries: int, keys: int) -> int:
 
 
 def largest_of(weights: Tensor, n: int) -> Tensor:
-    """The largest of every n × n weights (…, q, k): a mean would lose thin lines."""
-    small = torch.nan_to_num(weights.detach().float(), nan=0.0).clamp_min(0)
+    """The largest of every n × n weights (…, q, k): a mean would lose thin lines.
+
+    NaN where one of them is.
+    """
+    small = weights.detach().float().clamp_min(0)
     if n == 1:
         return small
     queries, keys = weights.shape[-2:]

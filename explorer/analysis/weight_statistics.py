@@ -138,7 +138,7 @@ class PooledTensor:
     """A tensor in at most 128 × 128 cells, each standing for a block of numbers.
 
     `values` is NaN where a block is not finite, and after the end of a vector, which is
-    drawn in rows like a text.
+    drawn in rows like a text; the first `cells` stand for something.
     """
 
     values: Tensor
@@ -147,6 +147,7 @@ class PooledTensor:
     block: tuple[int, ...]
     how: str
     is_ragged: bool
+    cells: int
 
     @property
     def sentence(self) -> str:
@@ -176,7 +177,13 @@ def pooled(tensor: Tensor, how: str = "mean", most: int = MOST_CELLS) -> PooledT
     is_ragged = height % down > 0 or width % across > 0
     values = torch.stack(rows) if rows else torch.empty(0, 0)
     return PooledTensor(
-        values, _spans(height, down), _spans(width, across), (down, across), how, is_ragged
+        values,
+        _spans(height, down),
+        _spans(width, across),
+        (down, across),
+        how,
+        is_ragged,
+        values.numel(),
     )
 
 
@@ -191,7 +198,9 @@ def _of_vector(vector: Tensor, how: str) -> PooledTensor:
     values[: len(cells)] = cells
     starts = _spans(count, size * width)
     columns = tuple(f"+{at * size}" for at in range(width))
-    return PooledTensor(values.view(height, width), starts, columns, (size,), how, count % size > 0)
+    return PooledTensor(
+        values.view(height, width), starts, columns, (size,), how, count % size > 0, len(cells)
+    )
 
 
 def _pooled_row(part: Tensor, across: int, how: str) -> Tensor:

@@ -158,6 +158,16 @@ function inkOf(root) {
   };
 }
 
+// Where a number should be and there is none: a plain grey, which is on no scale.
+const unknown = ink => mixed(ink.background, ink.text, 0.4);
+
+// A cell of a small picture: see shades in wire.py.
+const shadeOf = ({data, ink}, i) => data.planes.unknown && bit(data.planes.unknown, i)
+  ? unknown(ink) : ink.sequential[data.planes.cells[i]];
+const greyed = data => data.planes.unknown ? " · grey: not a number" : "";
+const maximum = top => top === null ? "its weights are not a number"
+  : `maximum weight ${number(top, {low: 0, high: 1, steps: 10000})}`;
+
 // Text that can be read on `colour`.
 const over = colour => brightness(colour) > 0.52 ? "#14161a" : "#ffffff";
 

@@ -117,6 +117,25 @@ def few(values: Tensor | Array) -> dict[str, bytes]:
     return {"exact": singles(array)} if array.size <= FEW else {}
 
 
+def shades(cells: Tensor) -> tuple[list[float | None], dict[str, bytes]]:
+    """Small pictures (n, q, k) as a byte a cell, each scaled to its own largest, and these largest.
+
+    A weight above zero is never drawn as zero. A cell that is NaN is in the plane `unknown`; the
+    largest of a picture with no number at all is None.
+    """
+    is_known = ~cells.isnan()
+    known = cells.where(is_known, 0)
+    top = known.amax((1, 2), keepdim=True) if known.numel() else known.new_zeros(len(known), 1, 1)
+    scaled = known / top.where(top > 0, 1)
+    codes = torch.where(scaled > 0, (scaled * 255).round().clamp(1, 255), 0).to(torch.uint8)
+    tops = [
+        round(float(value), 4) if numbers or not cells[0].numel() else None
+        for value, numbers in zip(top.flatten(), is_known.flatten(1).any(1), strict=True)
+    ]
+    planes = {"cells": codes.cpu().numpy().tobytes()}
+    return tops, planes if is_known.all() else {**planes, "unknown": bits(~is_known)}
+
+
 def bits(flags: Tensor | Array) -> bytes:
     """Eight flags to a byte, the first in the highest bit."""
     array = flags.detach().to("cpu").numpy() if isinstance(flags, Tensor) else np.asarray(flags)

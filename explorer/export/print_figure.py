@@ -40,7 +40,7 @@ _one_at_a_time = Lock()  # matplotlib's settings belong to the whole process
 def as_picture(taken: FigureData | TableData, kind: str) -> bytes:
     """The matrix, or a table of texts, as a file of this kind, "png" or "svg".
 
-    Queries down, keys across; masked cells are hatched, and what is not finite has no colour.
+    Queries down, keys across; masked cells are hatched, and what is not a number is grey.
     In an SVG the cells are one picture with a pixel each, and texts stay texts where most systems
     have their letters; else they are outlines, which need no font.
     """
@@ -102,6 +102,9 @@ def _figure(taken: FigureData) -> Figure:
         axes.broken_barh(
             _runs(~seen), (row - 0.5, 1), hatch="/////", facecolor="none", edgecolor=LIGHT.border
         )
+    unknown = visible & np.isnan(values)
+    for row, is_nan in enumerate(unknown):
+        axes.broken_barh(_runs(is_nan), (row - 0.5, 1), facecolor=LIGHT.muted)
     family = ["monospace", *_more_families(taken)]
     axes.set_yticks(*_labels(taken.rows), fontfamily=family, fontsize=7)
     axes.set_xticks(*_labels(taken.columns), fontfamily=family, fontsize=7, rotation=90)
@@ -116,7 +119,7 @@ def _figure(taken: FigureData) -> Figure:
     places, ends = _ticks(taken, float(top.max()))
     bar.set_ticks(places, labels=ends, fontsize=7)
     bar.outline.set_edgecolor(LIGHT.border)
-    note = "\n".join(textwrap.wrap(taken.note, LINE))
+    note = "\n".join(textwrap.wrap(taken.note + " Grey: not a number." * bool(unknown.any()), LINE))
     figure.supxlabel(_plain(note), fontsize=6, color=LIGHT.muted)
     figure.suptitle(_plain(taken.title), fontsize=9)
     _strike(figure, axes, set(taken.hidden))

@@ -62,6 +62,14 @@ class GeneratedText:
         length = self.prompt_length + step
         return min(length, rows), min(length, columns)
 
+    def mask(self, part: str, layer: int, step: int) -> Tensor:
+        """Where a query may attend after `step` tokens: not where one is not generated yet."""
+        rows, columns = self.size(part, step)
+        whole = self.forward.mask(part, layer)
+        so_far = torch.zeros_like(whole)
+        so_far[:rows, :columns] = whole[:rows, :columns]
+        return so_far
+
     def weights(self, part: str, layer: int, head: int, step: int) -> Tensor:
         """The head's weights after `step` tokens; NaN for what is not generated yet."""
         rows, columns = self.size(part, step)

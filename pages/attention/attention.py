@@ -50,9 +50,7 @@ with one:
         view = one_of("View", "view", list(VIEWS), label_visibility="collapsed")
     VIEWS[view](context, options)
 
-st.text(part.words.explanation)
-if options.heads == "one":
-    st.text(f"{widgets.head_title(context)}, raw weights. {widgets.head_summary(context)}")
+widgets.notes(filter(None, (part.words.explanation, large_head.head_caption(context, options))))
 own = {key: partial(make, context, options) for key, make in large_head.FIGURES.items()}
 export_panel.export_button(export_panel.origin(context), own)
 widgets.code_panel(

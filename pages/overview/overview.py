@@ -31,7 +31,8 @@ head = at.part, at.layer, at.head
 is_blind = not forward.mask(at.part, at.layer).any(-1).all()
 widgets.notes(filter(None, (widgets.head_summary(context), on_pattern(opened, forward, *head))))
 sums = "Every row sums to 1, except fully masked rows." if is_blind else "Every row sums to 1."
-st.text(f"{words.explanation} {sums}")
+has_sums = not forward.weights(*head).isnan().any()
+st.text(f"{words.explanation} {sums}" if has_sums else words.explanation)
 place = first_place(opened, last_stack_tokens(forward))
 export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(

@@ -187,7 +187,7 @@ def test_uniform_attention_is_found() -> None:
         ([[1.0]], 2, "Attention not checked", "note"),
     ]:
         values = {name: torch.tensor(spread, dtype=torch.float64) for name in METRICS}
-        heads = HeadMetrics("decoder.self_attn", values, rows, 0)
+        heads = HeadMetrics("decoder.self_attn", values, rows, 0, {})
         (finding,) = diagnostics.attention_findings([heads])
         assert (finding.title, finding.level) == (title, level)
     lost = opened_model.opened_from(CHECKPOINTS / "shakespeare", "lost")

@@ -194,3 +194,18 @@ def test_special_tokens_are_those_of_the_columns_and_blind_rows_are_counted(
     monkeypatch.setattr(type(forward), "mask", lambda self, part, layer=0: mask)
     (found,) = metrics_by_layer(forward, part)
     assert (found.rows, found.fully_masked) == (len(special), 1)
+
+
+def test_what_a_metric_leaves_out_is_not_counted(forward: ForwardPass) -> None:
+    part = "decoder.self_attn"
+    found = join_layers(list(metrics_by_layer(forward, part)))
+    rows, same = len(forward.target), forward.part(part).layers
+    choosing = int((forward.mask(part).sum(-1) > 1).sum())
+    assert choosing < rows
+    for name, counted in {"entropy": rows, "previous": rows - 1, "spread": choosing}.items():
+        assert found.counted[name].tolist() == [counted] * same, name
+    copies = sum(
+        token.id in [before.id for before in forward.target[:at]] and not token.special
+        for at, token in enumerate(forward.target)
+    )
+    assert found.counted["duplicate"].tolist() == [copies] * same

@@ -112,6 +112,8 @@ def demo_chips(show: str) -> None:
 
 def demo_grid(show: str) -> None:
     weights = heads(12, 12, 128, 128) if show == "large" else heads(2, 4, 12, 12) * causal(12)
+    if show == "unknown":
+        weights[1, 2] = torch.nan
     grid(weights, selected=told((0, 0)), key="grid", title="demo", on_pick=choose)
 
 
@@ -188,6 +190,9 @@ def demo_matrix(show: str) -> None:
         if st.button("Hold the first"):
             choose((0, 0))
         how = {"pinned": told(((3, 1),))[0], "on_pin": choose}
+    elif show == "unknown":
+        values[5] = torch.nan
+        how = {"allowed": causal(n)}
     elif show.isdecimal():
         labels, values = numbered(int(show)), attention(int(show))
         how = {"allowed": causal(int(show))}

@@ -44,6 +44,16 @@ def test_a_small_weight_is_not_drawn_as_zero() -> None:
     assert np.frombuffer(planes["cells"], np.uint8).tolist() == [255, 1, 0]
 
 
+def test_a_head_that_is_no_number_is_grey_and_says_so(open_demo: OpenDemo) -> None:
+    visitor = open_demo("grid", "unknown")
+    expect(visitor.point("grid", 1, 2)).to_contain_text("head 2: its weights are not a number")
+    expect(visitor.page.locator(".grid .notes")).to_contain_text("grey: not a number")
+    weights = torch.tensor([[[[1.0, torch.nan, 0.0]], [[torch.nan] * 3]]])
+    header, planes = wire.unpack(encode(thumbnails_of_weights(weights), "layer", "head", name="g"))
+    assert header["tops"] == [[1.0, None]]
+    assert planes["unknown"] == bytes([0b01011100])
+
+
 def test_the_height_is_decided_by_the_shape() -> None:
     assert natural_height(12, 128, 128) == 560
     assert natural_height(12, 9, 9, 12) < 480, "twelve heads are narrow, so their layers are low"

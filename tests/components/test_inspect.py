@@ -104,7 +104,10 @@ def test_a_row_of_zeros_looks_at_nothing(open_demo: OpenDemo) -> None:
     chip(page, 2).hover()
     expect(said(page, "above")).to_have_text("attends to nothing")
     chip(page, 3).hover()
-    assert "off" in str(chip(page, 4).locator(".high").get_attribute("class")), "no number"
+    grey = chip(page, 4).locator(".high")
+    assert "off" not in str(grey.get_attribute("class")), "it is not masked"
+    assert "rgb" in str(grey.get_attribute("style"))
+    expect(page.locator(".inspect .notes")).to_contain_text("grey is not a number")
 
 
 def test_every_weight_is_sent_and_wrong_shapes_are_refused() -> None:

@@ -29,6 +29,13 @@ COLOURS_OF_THE_FIRST_COLUMN = """canvas => {
   return [at(0, 0), at(1, 0)].map(String);
 }"""
 
+COLOURS_IN = """(canvas, [row, column]) => {
+  const [left, band, cell] = canvas.closest(".view").dataset.cells.split(" ").map(Number);
+  const x = left + (column + 0.2) * cell, y = band + (row + 0.2) * cell, size = 0.6 * cell;
+  const {data} = canvas.getContext("2d").getImageData(x, y, size, size);
+  return new Set(new Uint32Array(data.buffer)).size;
+}"""
+
 
 def of(visitor: Visitor, part: str) -> Locator:
     return visitor.page.locator(f".matrix {part}")
@@ -196,6 +203,16 @@ def test_a_left_out_cell_and_a_hidden_column_say_so(open_demo: OpenDemo) -> None
     expect(visitor.page.get_by_text("told (1,), run 2")).to_be_visible()
     walk(visitor, "ArrowDown", "h")
     expect(visitor.page.get_by_text("told (0,), run 3")).to_be_visible()
+
+
+def test_what_is_no_number_is_not_taken_for_masked(open_demo: OpenDemo) -> None:
+    visitor = open_demo(KEY, "unknown")
+    expect(visitor.point(KEY, 5, 5)).to_have_text("sat attends to sat: not a number")
+    expect(visitor.point(KEY, 5, 6)).to_have_text("on is masked for sat")
+    expect(of(visitor, ".legend .absent")).to_have_text(["not a number", "masked"])
+    visitor.away()
+    plain, hatched = (of(visitor, "canvas").evaluate(COLOURS_IN, [5, at]) for at in (4, 7))
+    assert plain == 1 < hatched
 
 
 def packed(values: Tensor, rows: list[str], columns: list[str], **how: Any) -> bytes:

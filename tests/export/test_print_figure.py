@@ -61,6 +61,16 @@ def test_what_is_no_number_or_masked_has_no_colour() -> None:
     assert (fullness(values, allowed=allowed).mask == ~(allowed & values.isfinite()).numpy()).all()
 
 
+def test_what_is_no_number_is_grey_and_what_is_masked_is_hatched() -> None:
+    values = VALUES.clone()
+    values[2, 0] = torch.nan
+    allowed = torch.ones(3, 3, dtype=torch.bool).tril()
+    picture = print_figure._figure(FigureData(values, NAMES, NAMES, "t", allowed=allowed))
+    drawn = [bars for bars in picture.axes[0].collections if len(bars.get_paths())]
+    assert [bars.get_hatch() for bars in drawn] == ["/////", "/////", None]
+    assert "Grey: not a number." in picture.get_supxlabel()
+
+
 SCRIPTS = (
     *("注意力", "日本語カナ", "한국어", "क्षत्रिय", "বাংলা", "العربية", "עברית", "ภาษาไทย"),
     *("😀🎉👩\u200d👩\u200d👧❤\ufe0f", "𝕏∑", "\U00013000"),

@@ -151,6 +151,8 @@ def test_a_model_whose_numbers_are_none_has_every_view(
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     without_numbers("broken")
     says = {
+        "overview/overview": "The probabilities are not a number (NaN)",
+        "attention/attention": "The probabilities are not a number (NaN)",
         "attention/head_steps": "no value",
         "generation/decoding": "The logits of this model are NaN, so it generates nothing",
         "experiments/compare": "There is no divergence: a weight is not a number",
@@ -159,6 +161,8 @@ def test_a_model_whose_numbers_are_none_has_every_view(
         with subtests.test(path=path, asked=asked):
             at = apps.page(path, model="broken", **asked)
             assert "no value %" not in said(at)
+            assert "likeliest tokens" not in said(at)
+            assert "Every row sums to 1" not in said(at)
             assert path != "generation/decoding" or not views(at)
             assert path != "attention/query_key" or "no value" in set(at.table[0].value["value"])
             if "Permutation" in asked.values():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
@@ -13,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.app.controls import token_names
 from explorer.catalog import opened_model
 from explorer.inference.forward_pass import run_text
+from explorer.text.number_format import three
 from explorer.views.attention import display_options
 from explorer.views.attention.display_options import RAW, TOO_MANY_HIDDEN
 from explorer.views.shared import pinned
@@ -20,7 +24,7 @@ from explorer.views.shared.pinned import Pinned
 from tests import apps, zoo
 from tests.apps import exported, said
 from tests.grids import grid
-from tests.views.drawing import pasted, persistent, press, put_state
+from tests.views.drawing import pasted, persistent, press, put_state, sent
 
 GROUPS = ((0,), (1, 2), (3,))
 
@@ -43,6 +47,22 @@ def test_an_address_gives_the_display_options_it_names() -> None:
     assert f"mean over heads · {numbers} · {colours}" in said(at)
     assert "Hidden: 2 keys" in said(at)
     assert "the fewest keys of each row that reach 70 %" in said(at)
+
+
+def test_the_caption_is_of_the_map_that_is_drawn() -> None:
+    raw = "raw attention weights. "
+    assert raw in said(page())
+    at = page(hide=["2 · cat"])
+    _, planes = sent(at, "attention_head")
+    drawn = torch.from_numpy(np.frombuffer(planes["exact"], np.float32).copy())
+    largest = re.search(r"as drawn.*?([\d.]+), the largest weight", said(at))
+    assert largest is not None
+    assert largest[1] in [three(float(weight)) for weight in drawn[1:]]
+    assert raw not in said(at)
+    assert "the first key" in said(at)
+    for options in ({"hide_first": "true"}, {"weighting": "Value norm"}, {"mass": "70"}):
+        assert "largest weight." not in said(page(**options)), options
+        assert "the first key" not in said(page(**options)), options
 
 
 def test_a_mistake_is_said_until_something_else_is_chosen() -> None:

@@ -218,11 +218,24 @@ def test_the_difference_is_taken_away_with_its_name_and_the_place_of_the_second(
     put_state(at, export=True)
     assert len(at.get("download_button")) == 6
     figure = exported(at, monkeypatch)
-    assert figure.title == "Layer 1, head 3 − layer 0, head 1 of letters"
+    name = "letters · Decoder self-attention · Layer {}, head {}".format
+    assert figure.title == f"{name(1, 3)} − {name(0, 1)}"
+    assert figure.title in said(at), "as it is called on screen"
     found = figure.about
     place = [found[f"{name} of the second"] for name in ("part", "layer", "head")]
     assert place == ["decoder.self_attn", "1", "3"]
     assert "interventions of the second" not in found
+
+
+def test_the_difference_names_the_model_attention_and_head_of_both(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    named = exported(page(MODEL, other_model="reviews", layer="0", head="2"), monkeypatch).title
+    second, first = named.split(" − ")
+    assert first == "letters · Decoder self-attention · Layer 0, head 2"
+    assert second.startswith("reviews · Encoder self-attention · Layer 0, head ")
+    at = page(SENTENCE, other_text="the hat", layer="0", head="2")
+    assert exported(at, monkeypatch).title == f"{first}, second − first"
 
 
 def test_what_is_taken_away_says_what_was_edited_and_where(monkeypatch: pytest.MonkeyPatch) -> None:

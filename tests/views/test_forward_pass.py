@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,9 @@ def test_every_stage_of_a_model_and_every_kind_of_stage_of_published_ones(
             stages = tuple({stage.kind: stage for stage in stages}.values())
         for stage in stages:
             put_persistent(at, "stages", stage=stage.name)
-            assert f"**{stage.title}**" in said(at)
+            (heading,) = re.findall(rf"\*\*{re.escape(stage.title)}\*\* · (.*)", said(at))
+            assert heading.startswith(f"{model} · ")
+            assert ("head 0" in heading) is stage.per_head
             assert stage.kind == "tokens" or "stage_values" in views(at)
             assert not stage.site or f"`{stage.site}`" in said(at)
 

@@ -52,6 +52,14 @@ def test_of_fully_masked_rows_there_is_no_metric(monkeypatch: pytest.MonkeyPatch
         assert "Every row of this attention is fully masked" in said(at)
 
 
+def test_the_rows_are_those_that_the_metric_is_the_mean_of() -> None:
+    for metric, counted in [
+        ("Previous-token score", "Mean over 13 of 14 rows."),
+        ("Entropy", "Mean over 14 rows, one for each query."),
+    ]:
+        assert counted in said(page(model="letters", text="one black dog", metric=metric))
+
+
 def test_the_table_has_the_scale_of_its_metric(monkeypatch: pytest.MonkeyPatch) -> None:
     tops: list[float | None] = []
     monkeypatch.setattr(head_table, "cells", lambda *_, **how: tops.append(how["top"]))

@@ -143,6 +143,12 @@ def test_only_where_something_is_ablated_an_unchanged_map_is_explained_by_it() -
         assert (ablated in words) is is_ablated
 
 
+def test_the_difference_has_a_full_title() -> None:
+    at = page(look="Maps", model="letters", layer="1", head="2", edits="1.1~h.d.0.1.z")
+    name = "letters · Decoder self-attention · Layer 1, head 2"
+    assert f"{name}, after − before" in said(at)
+
+
 def test_the_same_head_is_ablated_once() -> None:
     at = page(edits="1.1~h.d.0.1.z", layer="0", head="1", becomes="Mean over positions")
     assert edits(press(at, "ablate_head")) == "1.1~h.d.0.1.m"

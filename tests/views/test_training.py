@@ -16,6 +16,7 @@ from explorer.runs.run import Run, all_runs
 from explorer.runs.spec import STATES, Status
 from explorer.runs.worker import train_to_end
 from explorer.tasks import TASKS
+from explorer.text.literal import literal
 from explorer.views.training import live_run, run_words
 from tests.apps import said
 from tests.runs.making import tiny_run, tiny_spec
@@ -98,6 +99,9 @@ def test_a_finished_run_is_found_again_by_the_address(desk: Desk, tmp_path: Path
     text = said(at)
     assert "reverse-1** · done" in text
     assert "on the expected pattern" in text
+    assert f"**{literal('reverse-1')} · Cross-attention" in text, (
+        "not the shipped model of its task"
+    )
     assert at.button(key="open_run").label == "Open reverse-1 on the Attention page"
     assert at.button(key="resume").disabled
 

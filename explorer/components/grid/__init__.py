@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-import torch
 from torch import Tensor
 
 from explorer.analysis.thumbnails import Thumbnails, thumbnails_of_weights
@@ -97,15 +96,12 @@ def encode(thumbnails: Thumbnails, row_name: str, column_name: str, *, name: str
     """All pictures as one message: a byte a cell, each picture scaled to its own largest."""
     small = thumbnails.cells
     layers, heads, queries, keys = small.shape
-    top = small.amax((2, 3), keepdim=True) if small.numel() else small.new_ones(layers, heads, 1, 1)
-    scaled = small / torch.where(top > 0, top, torch.ones_like(top))
-    # A weight above zero is never drawn as zero.
-    codes = torch.where(scaled > 0, (scaled * 255).round().clamp_min(1), 0).to(torch.uint8)
+    tops, planes = wire.shades(small.reshape(-1, queries, keys))
     header = {
         "name": name,
         "shape": [layers, heads, queries, keys],
         "pooled": thumbnails.pooled,
-        "tops": [[round(float(x), 4) for x in row] for row in top[:, :, 0, 0]],
+        "tops": [tops[layer * heads : (layer + 1) * heads] for layer in range(layers)],
         "words": {"row": row_name, "column": column_name},
     }
-    return wire.pack(header, {"cells": codes.cpu().numpy().tobytes()})
+    return wire.pack(header, planes)

@@ -6,11 +6,10 @@ const GAP = 8, LARGEST = 96, HIGHEST = 2.5, AGAIN = false;
 const name = ({data}, [layer, head]) => `${data.words.row} ${layer}, ${data.words.column} ${head}`;
 
 const spoken = (state, cell) =>
-  `${name(state, cell)}: maximum weight ${number(state.data.tops[cell[0]][cell[1]], UNIT)}`;
+  `${name(state, cell)}: ${maximum(state.data.tops[cell[0]][cell[1]])}`;
 
 const sizes = ({data}) => data.shape.slice(0, 2);
 
-const UNIT = {low: 0, high: 1, steps: 10000};
 
 // ---- where everything stands --------------------------------------------------------
 
@@ -44,15 +43,15 @@ function hit(state, event) {
 // ---- painting -----------------------------------------------------------------------
 
 // Every picture at one pixel a cell, side by side.
-function atlas({data, ink}) {
-  const [layers, heads, queries, keys] = data.shape, cells = data.planes.cells;
+function atlas(state) {
+  const [layers, heads, queries, keys] = state.data.shape;
   const image = new ImageData(Math.max(1, heads * keys), Math.max(1, layers * queries));
   let from = 0;
   for (let layer = 0; layer < layers; layer++) for (let head = 0; head < heads; head++) {
     for (let q = 0; q < queries; q++) {
       let p = 4 * ((layer * queries + q) * image.width + head * keys);
       for (let k = 0; k < keys; k++, p += 4) {
-        const colour = ink.sequential[cells[from++]];
+        const colour = shadeOf(state, from++);
         image.data[p] = colour[0];
         image.data[p + 1] = colour[1];
         image.data[p + 2] = colour[2];
@@ -144,7 +143,7 @@ function show(state) {
   state.root.dataset.cells = [left, top, w + gap, h + gap].join(" ");
   const n = data.pooled;
   state.root.querySelector(".notes").textContent =
-    (n > 1 ? `max over ${n}×${n} cells · ` : "") + "each head has its own colour scale";
+    (n > 1 ? `max over ${n}×${n} cells · ` : "") + "each head has its own colour scale" + greyed(data);
   canvas.setAttribute("aria-label", `${data.shape[0]} ${data.words.row}s by ${data.shape[1]} ` +
     `${data.words.column}s. Arrow keys move, Enter opens.`);
   choose(state);

@@ -111,15 +111,16 @@ def encode(
         raise ValueError(f"{len(rows)} rows and {len(columns)} columns are not the same tokens")
     coded = wire.encode(weights)
     planes = {"values": wire.plane(coded.codes), **wire.few(weights)}
-    masked = False
+    masked, known = False, np.ones(weights.shape, dtype=bool)
     if allowed is not None:
         may = np.broadcast_to(allowed.detach().to("cpu").numpy(), weights.shape)
         planes["allowed"] = wire.bits(may)
-        masked = not bool(may.all())
+        masked, known = not bool(may.all()), may
     header: dict[str, Any] = {
         **coded.header(),
         "same": same,
         "masked": masked,
+        "unknown": bool((wire.as_array(weights)[known] != wire.as_array(weights)[known]).any()),
         "strongest": STRONGEST,
         "words": words,
         "rows": texts(rows),

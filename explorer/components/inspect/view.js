@@ -110,6 +110,11 @@ const known = ({data, codes, singles}, row, column) => {
   return codes[i] >= INFINITE ? NaN : singles ? singles[i] : valueOf(codes[i], data);
 };
 
+const isUnknown = ({data, codes}, row, column) => {
+  const i = row * data.columns.length + column;
+  return codes[i] === ABSENT && (!data.planes.allowed || Boolean(bit(data.planes.allowed, i)));
+};
+
 // One direction from a token: a value for each partner, the largest, the strongest few.
 function half(state, token, looks) {
   const {data} = state, count = (looks ? data.columns : data.rows).length;
@@ -117,8 +122,9 @@ function half(state, token, looks) {
     looks ? known(state, token.at, i) : known(state, i, token.at));
   const order = values.map((_, i) => i).filter(i => values[i] > 0)
     .sort((a, b) => values[b] - values[a]);
+  const unknown = values.map((_, i) => looks ? isUnknown(state, token.at, i) : isUnknown(state, i, token.at));
   return {
-    values, most: order.length ? values[order[0]] : 0,
+    values, unknown, nothing: unknown.includes(true) ? "not a number" : looks ? "nothing" : "no token", most: order.length ? values[order[0]] : 0,
     top: order.slice(0, data.strongest), more: Math.max(0, order.length - data.strongest),
     side: data.same || !looks ? ROWS : COLUMNS, partners: looks ? data.columns : data.rows,
     label: (token.side === COLUMNS ? data.columns : data.rows)[token.at],
@@ -134,10 +140,10 @@ function halves(state, token) {
   };
 }
 
-const listed = (state, {top, partners, values, more, looks}) => top.length
+const listed = (state, {top, partners, values, more, nothing}) => top.length
   ? top.map(i => `${partners[i]} ${sent(state, values[i])}`).join(", ") +
     (more ? ` and ${more} more` : "")
-  : looks ? "nothing" : "no token";
+  : nothing;
 
 function describe(state, line, found) {
   if (!found) return line.replaceChildren();
@@ -148,7 +154,7 @@ function describe(state, line, found) {
       element("span", "value", sent(state, found.values[i])));
     line.append(partner);
   }
-  if (!found.top.length) line.append(found.looks ? " nothing" : " no token");
+  if (!found.top.length) line.append(` ${found.nothing}`);
   if (found.more) line.append(element("span", "more", `${found.more} more`));
 }
 
@@ -159,12 +165,12 @@ function shade(state, found, band) {
   const {ink} = state, colours = band ? ink.diverging : ink.sequential, end = colours.length - 1;
   found.values.forEach((value, i) => {
     const chip = state.chips[found.side][i], part = chip.querySelector(band ? ".low" : ".high");
-    part.classList.toggle("off", Number.isNaN(value));
+    part.classList.toggle("off", Number.isNaN(value) && !found.unknown[i]);
     const share = found.most ? Math.max(0, value / found.most) : 0;
     // Below zero the diverging colours run back from the middle; the smallest weight is a step.
     const step = share > 0 ? Math.max(3, Math.round(share * (band ? end / 2 : end))) : 0;
     const colour = band ? colours[end / 2 - step] ?? colours[0] : colours[step];
-    part.style.backgroundColor = share > 0 ? css(colour) : "";
+    part.style.backgroundColor = found.unknown[i] ? css(unknown(ink)) : share > 0 ? css(colour) : "";
     state.touched.push(part);
   });
 }
@@ -257,7 +263,8 @@ function show(state) {
     state.hovered = null;
     hear(state);
     root.querySelector(".notes").textContent = `Each half has its own colour scale; the ` +
-      `${data.strongest} strongest are named${data.masked ? "; hatched is masked" : ""}.`;
+      `${data.strongest} strongest are named${data.masked ? "; hatched is masked" : ""}` +
+      `${data.unknown ? "; grey is not a number" : ""}.`;
   }
   const ramp = (colours, from, to) => {
     const stops = [0, 0.5, 1].map(at => css(colours[Math.round(from + (to - from) * at)]));

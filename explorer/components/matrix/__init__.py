@@ -85,9 +85,9 @@ def matrix(
     """Draw `values` (queries, keys) with a label for every row and column.
 
     `allowed` is true where a query may attend: the other cells are hatched, and so are
-    values that are absent (NaN) or minus infinity. `top` fixes the upper end of the
-    colours, else it is the largest value. `sentence` and `masked_sentence` say a cell in
-    words, with {row}, {column} and {value}; `absent` says in the legend what hatching
+    values that are minus infinity; one that is NaN is grey, "not a number". `top` fixes the
+    upper end of the colours, else it is the largest value. `sentence` and `masked_sentence` say
+    a cell in words, with {row}, {column} and {value}; `absent` says in the legend what hatching
     means. `title` names the picture where it is exported and to a screen reader. The height is
     decided here, before any data is in the browser.
 

@@ -49,7 +49,7 @@ function cells(state) {
   const across = place.cell * place.scale < 1 ? Math.max(1, Math.floor(place.width * place.scale)) : m;
   const down = place.cell * place.scale < 1 ? Math.max(1, Math.floor(place.height * place.scale)) : n;
   const image = new ImageData(across, down), pixels = image.data;
-  const off = mixed(ink.background, ink.text, 0.07);
+  const off = mixed(ink.background, ink.text, 0.07), grey = unknown(ink);
   const total = data.rows.length * data.columns.length;
   for (let y = 0; y < down; y++) {
     const y0 = Math.floor(y * n / down), y1 = Math.max(y0 + 1, Math.ceil((y + 1) * n / down));
@@ -63,7 +63,8 @@ function cells(state) {
           if (away > far) [best, far] = [at, away];
         }
       }
-      const colour = best < 0 ? off : colours[best], p = 4 * (y * across + x);
+      const there = y0 * m + x0 < total && isUnknown(state, y0 * m + x0);
+      const colour = best >= 0 ? colours[best] : there ? grey : off, p = 4 * (y * across + x);
       pixels[p] = colour[0];
       pixels[p + 1] = colour[1];
       pixels[p + 2] = colour[2];
@@ -83,7 +84,7 @@ function hatched(state, pen) {
   for (let row = 0; row < n; row++) {
     for (let column = 0; column < m; column++) {
       const from = column;
-      while (column < m && blank(state, row * m + column)) column++;
+      while (column < m && isHatched(state, row * m + column)) column++;
       if (column === from) continue;
       pen.rect(place.left + from * cell, place.band + row * cell, (column - from) * cell, cell);
       if (++runs > 20000) return;
@@ -245,11 +246,16 @@ function legend(state) {
     bar.style.background = `linear-gradient(90deg, ${stops.join(",")})`;
     parts.push(...ends(state, bar).map(part => typeof part === "string" ? element("span", "", part) : part));
   }
-  if (state.codes.some((_, i) => blank(state, i))) {
+  const named = (kind, name) => {
     const absent = element("span", "absent");
-    absent.append(element("span", "swatch off"), data.words.absent ?? "masked");
+    absent.append(element("span", `swatch ${kind}`), name);
     parts.push(absent);
+    return absent.firstChild;
+  };
+  if (state.codes.some((_, i) => isUnknown(state, i))) {
+    named("unknown", "not a number").style.background = css(unknown(ink));
   }
+  if (state.codes.some((_, i) => isHatched(state, i))) named("off", data.words.absent ?? "masked");
   box.replaceChildren(...parts);
 
   const [down, across] = place.every, notes = [];

@@ -177,6 +177,10 @@ const leftOut = ({data}, i) => Boolean(data.planes.cut && bit(data.planes.cut, i
 
 const blank = (state, i) => !isVisible(state, i) || state.codes[i] >= MINUS_INFINITE;
 
+const isUnknown = (state, i) => isVisible(state, i) && state.codes[i] === ABSENT;
+
+const isHatched = (state, i) => blank(state, i) && !isUnknown(state, i);
+
 function spoken(state, {row, column}) {
   const {data} = state;
   if (row < 0 || column < 0) {
@@ -195,6 +199,7 @@ function spoken(state, {row, column}) {
 
 // As it was sent: in single precision, or by its code, which knows no less than a step.
 function written({data, codes, singles}, i) {
+  if (codes[i] === ABSENT) return "not a number";
   if (singles) return three(singles[i]);
   const small = data.steps === 10000 && codes[i] === 1;
   return number(valueOf(codes[i], data), data) + (small ? " or less" : "");

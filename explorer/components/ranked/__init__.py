@@ -89,24 +89,21 @@ def checked_ranking(picked: Any, items: Sequence[Item]) -> tuple[int, int] | Non
 
 def encode(items: Sequence[Item], pooled: int, *, name: str) -> bytes:
     """All pictures as one message: a byte a cell, each picture scaled to its own largest."""
-    tops = [float(item.picture.max()) if item.picture.numel() else 0.0 for item in items]
-    codes = [
-        torch.where(item.picture > 0, (item.picture / top * 255).round().clamp(1, 255), 0)
-        for item, top in zip(items, (top or 1.0 for top in tops), strict=True)
-    ]
+    shape = items[0].picture.shape if items else (0, 0)
+    pictures = [item.picture for item in items]
+    tops, planes = wire.shades(torch.stack(pictures) if pictures else torch.empty(0, 0, 0))
     header = {
         "name": name,
-        "shape": list(items[0].picture.shape) if items else [0, 0],
+        "shape": list(shape),
         "pooled": pooled,
         "items": [
             {
                 "at": [item.layer, item.head],
                 "place": item.place,
                 "value": item.value,
-                "top": round(top, 4),
+                "top": top,
             }
             for item, top in zip(items, tops, strict=True)
         ],
     }
-    cells = b"".join(code.to(torch.uint8).cpu().numpy().tobytes() for code in codes)
-    return wire.pack(header, {"cells": cells})
+    return wire.pack(header, planes)

@@ -9,7 +9,6 @@ function make(state) {
 }
 
 const title = ([layer, head]) => `layer ${layer}, head ${head}`;
-const WEIGHT = {low: 0, high: 1, steps: 10000};
 
 function choose(state) {
   const choice = globalThis.explorerChoices?.get(state.data.name);
@@ -29,8 +28,7 @@ function pick(state, item) {
 function tell({line}, item) {
   line.classList.toggle("idle", !item);
   line.textContent = !item ? "Point at a head to read its value; click to choose it."
-    : `${item.place}: ${title(item.at)}, ${item.value}; maximum weight ` +
-      `${number(item.top, WEIGHT)}`;
+    : `${item.place}: ${title(item.at)}, ${item.value}; ${maximum(item.top)}`;
 }
 
 function build(state) {
@@ -56,15 +54,15 @@ function build(state) {
 }
 
 // A pixel a cell; the style sheet makes it as large as there is room.
-function draw({data, ink, buttons}) {
-  const [queries, keys] = data.shape, cells = data.planes.cells;
+function draw(state) {
+  const {data, buttons} = state, [queries, keys] = data.shape;
   let from = 0;
   for (const button of buttons) {
     const canvas = button.querySelector("canvas");
     Object.assign(canvas, {width: Math.max(1, keys), height: Math.max(1, queries)});
     const pen = canvas.getContext("2d"), image = pen.createImageData(canvas.width, canvas.height);
     for (let p = 0; p < 4 * queries * keys; p += 4) {
-      const colour = ink.sequential[cells[from++]];
+      const colour = shadeOf(state, from++);
       image.data.set([colour[0], colour[1], colour[2], 255], p);
     }
     pen.putImageData(image, 0, 0);
@@ -80,7 +78,7 @@ function show(state) {
   draw(state);
   const n = data.pooled;
   root.querySelector(".notes").textContent =
-    (n > 1 ? `max over ${n}×${n} cells · ` : "") + "each head has its own colour scale";
+    (n > 1 ? `max over ${n}×${n} cells · ` : "") + "each head has its own colour scale" + greyed(data);
   choose(state);
 }
 

@@ -73,7 +73,7 @@ function paint(state, panel) {
   for (let row = 0; row < n; row++) for (let column = 0; column < m; column++) {
     const value = values[row * m + column], is = Number.isFinite(value);
     const x = left + column * wide, y = top + row * high, filled = is ? shade(state, panel, value) : null;
-    pen.fillStyle = is ? css(filled) : blank;
+    pen.fillStyle = is ? css(filled) : Number.isNaN(value) ? css(unknown(ink)) : blank;
     pen.fillRect(x, y, wide - gap, high - gap);
     if (!shown) continue;
     pen.fillStyle = is ? over(filled) : css(ink.muted);

@@ -8,11 +8,13 @@ from typing import Any
 import streamlit as st
 
 from explorer.analysis.adjusted_weights import (
+    ALL,
     AdjustedWeights,
     DisplayOptions,
     adjust_head,
     adjust_heads,
 )
+from explorer.analysis.map_summary import summary_of
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
 from explorer.app.progress import bar
@@ -208,6 +210,24 @@ FIGURES = {
     "attention_tokens": head_figures,
 }
 """By the key of its view, what makes the figures of the export."""
+
+
+def head_caption(context: PageContext, options: DisplayOptions) -> str:
+    """What is true of one head's map as it is drawn.
+
+    Empty where its rows are not whole or their first key is hidden: what is hidden has a note.
+    """
+    numbers, title = _without_colours(options), heads_title(context, options)
+    if numbers == DisplayOptions():
+        return f"{title}, raw attention weights. {widgets.head_summary(context)}"
+    is_whole = (options.heads, options.weighting, options.sentences) == ("one", "plain", ALL)
+    if not is_whole or options.mass < 100 or 0 in options.hidden:
+        return ""
+    made = adjusted(context, options)
+    shown = made.allowed & (made.values.sum(-1, keepdim=True) > 0)
+    shown[:, list(made.hidden)] = False
+    summary = summary_of(made.values, shown, made.rows, made.columns, made.sentence)
+    return f"{title}, as drawn. {summary}" if summary else ""
 
 
 def head_lines(context: PageContext, options: DisplayOptions) -> str:

@@ -46,7 +46,7 @@ def _draw_metrics(context: PageContext, found: HeadMetrics) -> None:
     with drawn:
         st.markdown(f"**{title}** · {context.part.words.name}, layers down, heads across")
         head_table(context, found.values[chosen.name], chosen, "head_statistics")
-        st.caption(f"{chosen.meaning} {rows_counted(found)}")
+        st.caption(f"{chosen.meaning} {rows_counted(found, chosen)}")
     with numbers:
         st.markdown(f"**Layer {layer}, head {head}**")
         values = {each.title: found.values[each.name][layer, head] for each in known.values()}

@@ -143,6 +143,8 @@ def _draw_picture(picture: PooledTensor, title: str) -> None:
         if one_weight
         else ("mean" if is_mean else "largest |w|"),
         absent="empty",
+        allowed=(torch.arange(picture.values.numel()) < picture.cells).view_as(picture.values),
+        masked_sentence="The vector ends before this cell.",
         height=PICTURE_HEIGHT,
         top=top,
     )

@@ -15,7 +15,12 @@ from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at, texts
 from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.map_pair import AlignedMaps, MapSide, draw_map_pair
+from explorer.views.shared.map_pair import (
+    AlignedMaps,
+    MapSide,
+    difference_title,
+    draw_map_pair,
+)
 
 
 def draw_compared_maps(first: MapSide, second: MapSide, model: str) -> AlignedMaps | None:
@@ -24,8 +29,7 @@ def draw_compared_maps(first: MapSide, second: MapSide, model: str) -> AlignedMa
 
     `model` is that of the first; another model is the title of the second.
     """
-    is_same = first.forward.trace.model is second.forward.trace.model
-    models = model, model if is_same else second.title
+    models = _models_of(first, second, model)
     top = common_scale(first.values, second.values)
     aligned = draw_map_pair(first, second, top, models=models)
     scale = f"Colour scale of both: 0 to {three(top)}."
@@ -42,6 +46,12 @@ def draw_compared_maps(first: MapSide, second: MapSide, model: str) -> AlignedMa
     )
     st.text(f"{alignment(first, second, aligned)} {distance} {scale}")
     return aligned
+
+
+def _models_of(first: MapSide, second: MapSide, model: str) -> tuple[str, str]:
+    """The model of each side, by name: a step of a training, or another model, is the title."""
+    is_same = first.forward.trace.model is second.forward.trace.model
+    return model, model if is_same else second.title
 
 
 def whole_rows(first: MapSide, second: MapSide, aligned: AlignedMaps) -> tuple[Tensor, Tensor]:
@@ -133,7 +143,7 @@ def difference_to_export(
         values=aligned.difference,
         rows=tuple(texts(aligned.rows.labels)),
         columns=tuple(texts(aligned.columns.labels)),
-        title=f"{second.title} − {first.title.lower()} of {at.model}",
+        title=difference_title(first, second, _models_of(first, second, at.model)),
         unit="change in weight",
         row_name=words.row,
         column_name=words.column,

@@ -31,6 +31,7 @@ from explorer.components.stage_list import StageSection, stage_list
 from explorer.inference.answers import option_name
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
+from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 from explorer.views.forward_pass.tokenization import draw_tokenization
@@ -121,9 +122,13 @@ def _stream_norm(forward: ForwardPass, last: Stage, token: int) -> float:
 def _draw_stage(opened: Opened, values: PassValues, at: PassPosition) -> None:
     stage = at.stage
     where = [stage.stack.capitalize(), stage.section.lower(), BRANCHES[stage.branch]]
+    if stage.per_head:
+        name, head, _ = _head_of(values, stage)
+        where.append(f"{name.lower()} {head}")
+    place = ", ".join(filter(None, where))
     kind = KINDS[stage.kind]
     with st.container(gap="xxsmall"):  # a formula brings room of its own
-        st.markdown(f"**{stage.title}** · {', '.join(filter(None, where))}")
+        st.markdown(f"**{stage.title}** · {literal(opened.name)} · {place}")
         st.latex(kind.formula(stage, values.config))
         st.caption(kind.sentence(values.config))
     recorded_as = f"{_origin(stage)} {_shapes(values, stage)}"

@@ -47,7 +47,7 @@ def draw_finder(context: PageContext) -> None:
     metric, order, shown = _choose(found.known)
     values = found.values[metric.name]
     places = ranking(values, highest=order == HIGHEST)
-    st.caption(f"{metric.meaning} {rows_counted(found)}")
+    st.caption(f"{metric.meaning} {rows_counted(found, metric)}")
     named = f"{metric.title}, {order.lower()}"
     head_strip(context, places[: int(shown)], len(places), key="best_heads", order=named)
     table, large = widgets.side_by_side(5, 6)

@@ -155,7 +155,6 @@ def _draw_picture(picture: InstrumentPicture, key: str, of: str) -> None:
         height=FLAT_HEIGHT if shape < FLAT else PICTURE_HEIGHT,
         top=None if picture.unit == "output" and signed else 1.0,
         sentence="{row}, {column}: {value}",
-        absent="not a number",
         unit=picture.unit,
     )
 

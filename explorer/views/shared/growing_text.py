@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import streamlit as st
 
 from explorer.analysis.forward_pass.stages import stages_of
@@ -79,7 +81,7 @@ def draw_generated_text(context: PageContext, generated: GeneratedText) -> None:
             labels_until(forward.rows(at.part), rows),
             labels_until(forward.columns(at.part), columns),
             key="written_head",
-            allowed=forward.mask(at.part, at.layer),
+            allowed=generated.mask(at.part, at.layer, step),
             row_name=words.row,
             column_name=words.column,
             sentence=words.cell,
@@ -106,6 +108,9 @@ def _draw_next_tokens(opened: Opened, generated: GeneratedText, step: int) -> No
         step, lambda token: candidate_text(opened.tokenizer.label(token), before)
     )
     st.markdown("**Next-token probabilities**")
+    if any(math.isnan(guess.probability) for guess in guesses):
+        st.text(widgets.NO_PROBABILITIES)
+        return
     many = f"The {len(guesses)} likeliest tokens; the first one is generated."
     st.caption(many if len(guesses) > 1 else "No other token has a probability above 0.")
     spec = probability_bars(

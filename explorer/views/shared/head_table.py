@@ -41,10 +41,15 @@ def why_unmeasured(found: HeadMetrics) -> str:
     return NO_VISIBLE_KEYS if found.fully_masked == found.rows else NO_WEIGHTS
 
 
-def rows_counted(found: HeadMetrics) -> str:
-    """Over how many rows a metric is the mean, apart from those that its meaning leaves out."""
+def rows_counted(found: HeadMetrics, metric: HeadMetric) -> str:
+    """Over how many rows this metric is the mean, and how many of the others are fully masked."""
+    counted = found.counted[metric.name]
+    least, most = int(counted.min()), int(counted.max())
+    if least == most == found.rows:
+        return f"Mean over {found.rows:,} rows, one for each query."
+    several = f"{least:,} to {most:,}, by layer," if least < most else f"{most:,}"
     masked = f" {found.fully_masked:,} are fully masked and left out." if found.fully_masked else ""
-    return f"Mean over {found.rows:,} rows, one for each query.{masked}"
+    return f"Mean over {several} of {found.rows:,} rows.{masked}"
 
 
 def head_table(context: PageContext, values: Tensor, metric: HeadMetric, key: str) -> None:

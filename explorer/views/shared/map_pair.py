@@ -160,10 +160,8 @@ def draw_map_pair(
     beside = [Beside(side.rows, side.columns, *_names(side)) for side in sides]
     if aligned is not None:
         beside.append(Beside(aligned.rows.labels, aligned.columns.labels, *_names(second)))
-    names = [
-        head_title(model, side.head.part, side.head.layer, side.head.head)
-        for model, side in zip(models, sides, strict=True)
-    ]
+    names = _map_names(first, second, models)
+    whole = difference_title(first, second, models, title)
     for column, side, key, name in zip(columns[:2], sides, keys, names, strict=True):
         with column:
             st.markdown(f"**{literal(side.title)}**")
@@ -183,6 +181,7 @@ def draw_map_pair(
             )
     with columns[2]:
         st.markdown(f"**{title}**")
+        st.text(whole)
         if aligned is None:
             say(fault)
             return None
@@ -196,9 +195,7 @@ def draw_map_pair(
             aligned.columns.labels,
             allowed=aligned.allowed[0] | aligned.allowed[1],
             key="map_difference",
-            title=f"{names[1]}, {title[:1].lower()}{title[1:]}"
-            if names[0] == names[1]
-            else f"{names[1]} − {names[0]}",
+            title=whole,
             scale="diverging",
             sentence="{row}, {column}: {value}",
             unit="change in weight",
@@ -207,6 +204,22 @@ def draw_map_pair(
             **pinning,
         )
     return aligned
+
+
+def difference_title(
+    first: MapSide, second: MapSide, models: tuple[str, str], title: str = "Second − first"
+) -> str:
+    """Both maps in full; of one head that is on both sides, what their difference is called."""
+    one, other = _map_names(first, second, models)
+    return f"{other}, {title[:1].lower()}{title[1:]}" if one == other else f"{other} − {one}"
+
+
+def _map_names(first: MapSide, second: MapSide, models: tuple[str, str]) -> tuple[str, str]:
+    one, other = (
+        head_title(model, side.head.part, side.head.layer, side.head.head)
+        for model, side in zip(models, (first, second), strict=True)
+    )
+    return one, other
 
 
 def _names(side: MapSide) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -47,6 +48,10 @@ OUTPUTS = {
     "classes": "Class probabilities",
 }
 
+NO_PROBABILITIES = (
+    "The probabilities are not a number (NaN), because the logits are not finite: choose another "
+    "model, or read on the page Checkpoints which of its tensors is at fault."
+)
 ENDS_IN_VECTORS = "This model has no head: its output is one vector for each token."
 
 
@@ -131,6 +136,9 @@ def draw_answer(forward: ForwardPass, key: str = "answer") -> None:
         st.text(answer.note if answer.kind == "mask" else ENDS_IN_VECTORS)
         return
     st.markdown(f"**{OUTPUTS[answer.kind]}**")
+    if any(math.isnan(guess.probability) for guess in answer.guesses):
+        st.text(NO_PROBABILITIES)
+        return
     if answer.kind != "classes":
         st.caption(f"The {len(answer.guesses)} likeliest tokens. {literal(answer.note)}")
     labels = [guess.label for guess in answer.guesses]

@@ -57,7 +57,7 @@ def draw_live_attention(
     places = AttentionPlaces(
         below.container(), beside.container(), beside.container(), beside.container()
     )
-    _draw_sentence_and_head(task, own_text, places, lambda text: _newest_pass(run, text))
+    _draw_sentence_and_head(task, run.name, own_text, places, lambda text: _newest_pass(run, text))
 
 
 def draw_preview(task: Task, own_text: str) -> None:
@@ -70,13 +70,18 @@ def draw_preview(task: Task, own_text: str) -> None:
     st.markdown("No run yet. Below is the attention of a model already trained on this task.")
     places = AttentionPlaces(*st.columns(2, vertical_alignment="bottom"), *st.columns(2))
     _draw_sentence_and_head(
-        task, own_text, places, lambda text: _run(Path(opened.name), text, opened)
+        task, task.name, own_text, places, lambda text: _run(Path(opened.name), text, opened)
     )
 
 
 def _draw_sentence_and_head(
-    task: Task, own_text: str, places: AttentionPlaces, run: Callable[[str], LiveAttention | None]
+    task: Task,
+    model: str,
+    own_text: str,
+    places: AttentionPlaces,
+    run: Callable[[str], LiveAttention | None],
 ) -> None:
+    """`model` is the name of what has these weights: the run, or the finished model."""
     with places.sentence:
         text = _draw_sentence(task, own_text)
     found = run(text)
@@ -98,7 +103,7 @@ def _draw_sentence_and_head(
         key=f"watched_head_{len(heads)}",
         persist_state="session",
     )
-    _draw_head(task, found.forward, part, layer, str(chosen or BEST), places)
+    _draw_head(task, model, found.forward, part, layer, str(chosen or BEST), places)
 
 
 def _draw_sentence(task: Task, own_text: str) -> str:
@@ -171,7 +176,13 @@ def _pattern_place(task: Task, forward: ForwardPass) -> tuple[str, int]:
 
 
 def _draw_head(
-    task: Task, forward: ForwardPass, part: str, layer: int, chosen: str, places: AttentionPlaces
+    task: Task,
+    model: str,
+    forward: ForwardPass,
+    part: str,
+    layer: int,
+    chosen: str,
+    places: AttentionPlaces,
 ) -> None:
     weights = forward.all_weights(part)[layer]
     written = forward.target if forward.source else ()
@@ -180,7 +191,7 @@ def _draw_head(
     head = int(scores.argmax()) if chosen == BEST else min(int(chosen), len(weights) - 1)
     left, right = places.weights, places.pattern
     with left:
-        name = head_title(task.name, part, layer, head)
+        name = head_title(model, part, layer, head)
         title = widgets.bold_title(name)
         score = fixed(float(scores[head]), 2)
         has_pattern = expected is not None
