@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from explorer.catalog.folders import own_name
 from models import TransformerConfig
 
 
@@ -75,7 +76,7 @@ class Part:
 
 def map_title(model: str, part: str, heads: str) -> str:
     """Whose map it is, the same everywhere: the model, the attention, the layer and head."""
-    return f"{model} · {WORDS[part].name} · {heads}"
+    return f"{own_name(model)} · {WORDS[part].name} · {heads}"
 
 
 def head_title(model: str, part: str, layer: int, head: int) -> str:

@@ -17,9 +17,9 @@ from typing import Any
 from explorer.catalog.example_texts import ANY_EXAMPLE, examples_for
 from explorer.catalog.folders import (
     examples_root,
-    is_upload,
     model_name,
     named_folders,
+    own_name,
     runs_root,
     shipped_root,
 )
@@ -68,7 +68,7 @@ class ModelEntry:
     @property
     def short_name(self) -> str:
         """Its name, but for the key of an upload, which only a link needs."""
-        return self.folder.name if is_upload(self.folder) else self.name
+        return own_name(self.name)
 
     @property
     def example(self) -> str:
@@ -142,7 +142,7 @@ def _changed(file: os.DirEntry[str]) -> tuple[str, int, int]:
 
 @lru_cache(maxsize=512)
 def _entry(origin: str, name: str, folder: Path, stamp: Stamp) -> ModelEntry:
-    called = folder.name if is_upload(folder) else name
+    called = own_name(name)
     try:
         config, run = peek(folder)
         family = OURS

@@ -29,6 +29,7 @@ MODEL_FILES = (
 """
 MOST_FOLDERS = 200
 UPLOAD = "upload-"
+KEY = re.compile(rf"-{UPLOAD}[0-9a-f]{{24}}$")
 SEARCHED = ("", "snapshots/*", "*", "*/snapshots/*")
 """A model, one in the hub's cache, and folders of either."""
 
@@ -87,17 +88,12 @@ def checkpoints_in(place: Path) -> list[Path]:
     return []
 
 
-def is_upload(folder: Path) -> bool:
-    """Whether it is that of an uploaded model, which lies in one that is named by its contents."""
-    return re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}", folder.parent.name) is not None
-
-
 def model_name(folder: Path) -> str:
     """The folder's name, or the hub ID from which the hub's cache made it.
 
     That of an upload goes on with the folder around it, which only who brought it knows.
     """
-    if is_upload(folder):
+    if re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}", folder.parent.name):
         return f"{folder.name}-{folder.parent.name}"
     if folder.parent.name == "snapshots":
         from explorer.catalog import hub  # 8 MB that most servers never need
@@ -105,6 +101,11 @@ def model_name(folder: Path) -> str:
         hub_id = folder.parent.parent.name.removeprefix("models--").replace("--", "/")
         return hub_id if hub.is_hub_id(hub_id) else folder.name
     return folder.name or "model"
+
+
+def own_name(name: str) -> str:
+    """What a model is called on screen and in files: its name without the key of an upload."""
+    return KEY.sub("", name)
 
 
 def paths_allowed(is_local: bool = False) -> bool:

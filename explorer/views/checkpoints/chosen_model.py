@@ -10,6 +10,7 @@ from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.catalog import ModelError, descriptions
 from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened, open_entry
 from explorer.export import published_folder
 from explorer.text.literal import literal
@@ -64,6 +65,6 @@ def draw_model_export(opened: Opened) -> None:
     st.download_button(
         f"Export as a {found.family} folder",
         lambda: published_folder.to_zip(opened),
-        file_name=f"{opened.name}-{found.family}.zip",
+        file_name=f"{own_name(opened.name)}-{found.family}.zip",
         key="export_model",
     )

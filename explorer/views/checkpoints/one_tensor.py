@@ -26,6 +26,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.progress import bar
+from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
 from explorer.charts import singular_value_chart as figure
 from explorer.components import matrix
@@ -61,7 +62,7 @@ def draw_tensor(context: PageContext, opened: Opened) -> Callable[[], str]:
     with drawn:
         st.markdown(f"`{name}`")
         st.caption(f"{picture.sentence}{_rows_of_head(context, opened, name)}")
-        _draw_picture(picture, f"{opened.name} · {name}")
+        _draw_picture(picture, f"{own_name(opened.name)} · {name}")
     with beside:
         facts(_summary_facts(numbers))
     return lambda: checkpoints_code.tensor_lines(context.folder, name)

@@ -10,6 +10,7 @@ from explorer.analysis.weight_statistics import LayerNorms, TensorSummary, by_la
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.progress import with_bar
+from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
 from explorer.components import matrix
 from explorer.inference.results_cache import kept, size_of
@@ -55,7 +56,7 @@ def draw_weight_norms(context: PageContext, opened: Opened) -> Callable[[], str]
     st.markdown(f"**{title}: root mean square** · layers down, parts across")
     for place, table in zip(st.columns(len(known[title])), known[title], strict=True):
         with place:
-            _draw_norms(table, context.choice.model)
+            _draw_norms(table, own_name(context.choice.model))
     st.caption(EXPLANATION)
     st.markdown("**Every tensor**")
     _draw_tensor_list(found)

@@ -109,7 +109,7 @@ def _another_model(context: PageContext, first: Head) -> MapSide:
     other = _open_or_stop(lambda: opened_model.open_entry(entry))
     pair = _pair_for(entry, context)
     if pair != at.pair:
-        st.text(f"{entry.name} takes one sentence: the second one is left out there.")
+        st.text(f"{entry.short_name} takes one sentence: the second one is left out there.")
     try:
         forward = run_text(other, at.text, pair)
     except ForwardPassError as error:
@@ -181,7 +181,7 @@ def _same_head_in(first: Head, forward: ForwardPass, entry: ModelEntry) -> Head:
     layer, head = min(first.layer, part.layers - 1), min(first.head, part.heads - 1)
     if (part.name, layer, head) != (first.part, first.layer, first.head):
         shown = f"{part.words.name.lower()}, layer {layer}, head {head}"
-        st.text(f"{entry.name} has no such head; showing its {shown}.")
+        st.text(f"{entry.short_name} has no such head; showing its {shown}.")
     return Head(forward, entry.folder, part.name, layer, head)
 
 

@@ -25,6 +25,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import token_names
 from explorer.app.session import session
 from explorer.catalog.attention_parts import map_title
+from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
 from explorer.components import matrix
 from explorer.components.stage_list import StageSection, stage_list
@@ -69,7 +70,7 @@ def draw_forward_pass(context: PageContext) -> None:
             at=at.place,
             on_move=lambda place: pass_position.choose_stage(context, at, place),
             height=HEIGHT,
-            title=f"{context.choice.model} · Norm of the residual stream at {tokens}",
+            title=f"{own_name(context.choice.model)} · Norm of the residual stream at {tokens}",
             note=f"Bars: norm of the residual stream at {tokens}",
         )
     with right:
@@ -171,7 +172,8 @@ def stage_title(model: str, values: PassValues, stage: Stage) -> str:
             name, head, _ = _head_of(values, stage)
             whose = f"{whose}, {name.lower()} {head}"
         return f"{map_title(model, stage.part, whose)}, {stage.title.lower()}"
-    return f"{model} · {stage.stack.capitalize()} · {stage.section}, {stage.title.lower()}"
+    where = f"{stage.stack.capitalize()} · {stage.section}, {stage.title.lower()}"
+    return f"{own_name(model)} · {where}"
 
 
 def _head_of(values: PassValues, stage: Stage) -> tuple[str, int, int]:

@@ -10,6 +10,7 @@ from explorer.analysis.logit_attribution import Contributions, contributions
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.sidebar import choose_head
+from explorer.catalog.folders import own_name
 from explorer.components.cells import cells
 from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
@@ -39,7 +40,7 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
     )
     drawn, numbers = widgets.side_by_side(6, 4)
     with drawn:
-        title = f"{at.model} · Direct logit attribution of “{names[best.index(option)]}”"
+        title = f"{own_name(at.model)} · Direct logit attribution of “{names[best.index(option)]}”"
         _draw_contributions(found, at.part, (at.layer, at.head), title)
     with numbers:
         st.markdown("**Sum**")

@@ -10,6 +10,7 @@ from explorer.app.context import PageContext, config_of
 from explorer.app.controls import one_of, switch
 from explorer.app.messages import say
 from explorer.catalog import ModelError
+from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened, open_entry
 from explorer.components import matrix
 from explorer.inference.first_look import first_look
@@ -204,8 +205,8 @@ def _fitting_model(context: PageContext, mistake: str) -> tuple[Opened, ForwardP
         except (ModelError, ForwardPassError):
             continue
         say(
-            f"{opened.name} cannot have this mistake: {why}. So it is made in {other.name}, which "
-            f"reads “{forward.text}”."
+            f"{own_name(opened.name)} cannot have this mistake: {why}. So it is made in "
+            f"{other.name}, which reads “{forward.text}”."
         )
         return other, forward
     has_numbers = mistake.partition(" ")[0] in DOCUMENT_NUMBERS

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from explorer.catalog.attention_parts import head_title
 from explorer.catalog.attention_parts import site as site_of
+from explorer.catalog.folders import own_name
 from explorer.inference.answers import class_names
 from explorer.views.museum.measured_run import MeasuredRun, head_map
 
@@ -71,7 +72,7 @@ def output_picture(run: MeasuredRun, output: Tensor) -> InstrumentPicture:
     shows = f"Last row: the {len(across)} largest at the last position. Above: the same earlier."
     if len(rows) == 1:
         shows = f"The {len(across)} largest."
-    title = f"{run.opened.name} · Output at the last positions"
+    title = f"{own_name(run.opened.name)} · Output at the last positions"
     return InstrumentPicture(
         rows[:, largest], down, across, title, ("position", "output"), "output", shows
     )
@@ -82,7 +83,7 @@ def repeats_picture(run: MeasuredRun, generated: Sequence[int]) -> InstrumentPic
     ids = torch.tensor(generated)
     names = _names(run, ids)
     shows = "Filled where two of the generated tokens are the same."
-    title = f"{run.opened.name} · Equal tokens among those generated"
+    title = f"{own_name(run.opened.name)} · Equal tokens among those generated"
     return InstrumentPicture(
         (ids[:, None] == ids).float(), names, names, title, ("token", "token"), "same", shows
     )

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from explorer.analysis.position_experiments import barely_moving, spread_at
 from explorer.catalog.attention_parts import site as site_of
+from explorer.catalog.folders import own_name
 from explorer.text.number_format import spread as in_digits
 from explorer.text.number_format import three
 from explorer.views.museum import instrument_pictures
@@ -198,7 +199,7 @@ def _positions(run: MeasuredRun) -> InstrumentResult:
         (f"standard deviation of the dot product, {offset} apart", deviation),
     )
     down, across = (tuple(map(str, range(size))) for size in table.shape)
-    title = f"{run.opened.name} · Position encodings"
+    title = f"{own_name(run.opened.name)} · Position encodings"
     picture = InstrumentPicture(
         table.float(), down, across, title, ("position", "dimension"), "value"
     )

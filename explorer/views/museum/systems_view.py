@@ -14,7 +14,7 @@ from explorer.app.session import session
 from explorer.app.sidebar import switch_page
 from explorer.catalog import ModelError, descriptions
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.folders import systems_root
+from explorer.catalog.folders import own_name, systems_root
 from explorer.catalog.opened_model import open_entry
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.text.labels import cut
@@ -108,8 +108,8 @@ def _draw_opened(system: System, model: str, text: str) -> None:
     *reads, why = session().system_reads
     with st.container(border=True, key="system_open"):
         st.text(
-            f"{model} is open and reads “{cut(text, LONGEST_QUOTED)}”. It is untrained: its output "
-            "is random, and its heads attend to all keys almost equally."
+            f"{own_name(model)} is open and reads “{cut(text, LONGEST_QUOTED)}”. It is untrained: "
+            "its output is random, and its heads attend to all keys almost equally."
         )
         if why and reads == [model, text]:
             st.text(why)

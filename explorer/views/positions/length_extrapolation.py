@@ -11,6 +11,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import head_title
+from explorer.catalog.folders import own_name
 from explorer.charts.position_curves import position_curve
 from explorer.components.chart import chart
 from explorer.inference.position_passes import MAX_EXTRAPOLATED, Extrapolated, can_run, extrapolate
@@ -97,7 +98,7 @@ def _choose_length(trained: int) -> int:
 
 def _draw_curves(found: Extrapolated, model: str, where: str) -> None:
     places = widgets.side_by_side(1, 1) if found.nats is not None else widgets.side_by_side(1)
-    titles = [f"{where}, effective keys per query", f"{model} · Loss on each next token"]
+    titles = [f"{where}, effective keys per query", f"{own_name(model)} · Loss on each next token"]
     values = [(found.effective_keys, "keys", "e to the entropy of its weights")]
     if found.nats is not None:
         values.append((found.nats, "nats", "−ln of the probability of the next token"))

@@ -10,6 +10,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.app.context import PageContext
+from explorer.catalog.folders import own_name
 from explorer.components import mounting
 from explorer.components.mounting import Drawn
 from explorer.export.figure_data import Figure, as_csv, as_json, as_npz
@@ -102,4 +103,4 @@ def origin(context: PageContext) -> dict[str, str]:
     at = context.choice
     pair = {"second sentence": at.pair} if at.pair else {}
     place = {"part": at.part, "layer": str(at.layer), "head": str(at.head)}
-    return {"model": at.model, "sentence": at.text, **pair, **place}
+    return {"model": own_name(at.model), "sentence": at.text, **pair, **place}
