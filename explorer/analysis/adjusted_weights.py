@@ -342,7 +342,7 @@ def _notes(
             "rescaled without it."
         )
         if empty:
-            notes.append(f"Rows with no other weight: {empty}. They are left empty.")
+            notes.append(f"Rows whose weight was all on hidden keys: {empty}; they are left empty.")
     if options.weighting == "value":
         notes.append(
             "Each weight is multiplied by the norm of what it brings: the key's value after this "

@@ -192,7 +192,7 @@ def test_the_removed_mass_is_said_and_comes_back(readings: dict[str, ForwardPass
     every = tuple(range(len(forward.source)))
     made = adjust_head(forward, SELF, 0, 0, Options(hidden=every, mass=30))
     assert not made.values.any()
-    assert f"Rows with no other weight: {len(every)}." in said(made)
+    assert f"Rows whose weight was all on hidden keys: {len(every)};" in said(made)
     assert torch.equal(forward.weights(SELF, 0, 0), weights)
 
 

@@ -66,7 +66,7 @@ def test_pages_say_that_a_row_sees_nothing() -> None:
     assert "Every key is masked for “<s>”: its whole row of weights is 0." in said(at)
     assert dict(zip(*at.table[0].value.to_dict("list").values(), strict=True))["weight"] == "0"
     at = apps.page("attention/head_steps", model="blind", held="q0k0", up_to="values")
-    sentence = r"max relative error of the weights (\S+)\."
+    sentence = r"max relative error (\S+)\."
     assert differs_by_less_than_a_millionth(at, sentence)
 
 

@@ -102,7 +102,7 @@ def test_a_finished_run_is_found_again_by_the_address(desk: Desk, tmp_path: Path
     assert f"**{literal('reverse-1')} · Cross-attention" in text, (
         "not the shipped model of its task"
     )
-    assert at.button(key="open_run").label == "Open reverse-1 on the Attention page"
+    assert at.button(key="open_run").label == "Open reverse-1 on Attention maps"
     assert at.button(key="resume").disabled
 
 
@@ -206,7 +206,7 @@ def test_a_paused_run_goes_on_or_takes_one_step(desk: Desk, tmp_path: Path) -> N
     train_to_end(run.folder)
     at = page(run=run.name)
     assert "reverse-1** · paused" in said(at)
-    assert at.button(key="open_run").label == "Open step 1 of reverse-1 on the Attention page"
+    assert at.button(key="open_run").label == "Open step 1 of reverse-1 on Attention maps"
     press(at, "step")
     assert (run.commanded(), desk.sent) == ("step", ["reverse-1"])
     assert "waiting for a free worker" in said(at)

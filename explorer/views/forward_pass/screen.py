@@ -279,7 +279,7 @@ def stage_notes(values: PassValues, stage: Stage, drawn: StageCut, at: PassPosit
         found.append(f"The pass ends here. {widgets.ENDS_IN_VECTORS}")
     if stage.per_head:
         name, head, count = _head_of(values, stage)
-        found.append(f"{name} {head} of 0 to {count - 1}; choose another in the sidebar.")
+        found.append(f"{name} {head}, one of 0 to {count - 1}: the sidebar has the others.")
     if drawn.width > len(drawn.columns):
         largest = ": the largest of the chosen token, then the largest of every other row"
         order = largest if what == "option" else ""
@@ -297,9 +297,5 @@ def stage_notes(values: PassValues, stage: Stage, drawn: StageCut, at: PassPosit
     error = values.relative_error(stage, slice(row, row + 1), [*drawn.columns] if of_words else ALL)
     part = "The text's row" if stage.per_text else "This token's row"
     part = f"{part} (the values drawn)" if of_words else part
-    found.append(
-        f"{part}: no value is finite, so there is none to recompute."
-        if math.isnan(error)
-        else f"{part} recomputed in float64, max relative error {three(error)}."
-    )
+    found.append(widgets.recomputed(f"{part}, recomputed in float64", error))
     return found

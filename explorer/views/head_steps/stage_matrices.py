@@ -61,10 +61,8 @@ def draw_stages(context: PageContext) -> None:
         pinned=(query - down.start, key - across.start) if is_inside else None,
         on_pin=pin_in_window,
     )
-    st.caption(
-        "Recomputed in float64 from these queries and keys, max relative error of the weights "
-        f"{three(made.difference)}."
-    )
+    again = "The weights, recomputed in float64 from these queries and keys"
+    st.caption(widgets.recomputed(again, made.difference))
     widgets.notes(pinned.read_and_written(forward, at.part, query))
     page = session().pages.get("query_key")
     if page is None:

@@ -139,10 +139,8 @@ def _draw_row(found: QueryKeyPair, names: list[str]) -> None:
 
 def _checked(found: QueryKeyPair) -> str:
     """How far the same weights recomputed are from the pass, and who shares the key."""
-    text = (
-        "Numbers of the forward pass. Recomputed in float64 from the queries and keys, max "
-        f"relative error of the row of weights {three(found.difference)}."
-    )
+    again = "The row of weights, recomputed in float64 from the queries and keys"
+    text = f"Numbers of the forward pass. {widgets.recomputed(again, found.difference)}"
     if len(found.sharing) > 1:
         text += (
             f" Heads {found.sharing[0]} to {found.sharing[-1]} share this key (grouped-query "

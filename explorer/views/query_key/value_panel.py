@@ -37,10 +37,8 @@ def draw_value_path(context: PageContext, query: int, key: int) -> None:
             [(name, three(float(values[number]))) for name, values in lines],
             "Every step from the value to one dimension of the residual stream",
         )
-        st.caption(
-            "Recomputed for the whole block at this query, max relative error of the residual "
-            f"stream after it {three(found.difference)}."
-        )
+        again = "The residual stream after the whole block at this query, recomputed"
+        st.caption(widgets.recomputed(again, found.difference))
 
 
 def stream_terms(found: KeyContribution) -> dict[str, Tensor]:

@@ -20,6 +20,7 @@ from explorer.components.matrix import room
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import source
 from explorer.text.literal import literal
+from explorer.text.number_format import three
 
 MATRIX_HEIGHT = 520
 SMALL_WIDTH, SMALL_HEIGHT = 384, 370
@@ -66,6 +67,13 @@ def opening(title: str, sentence: str) -> None:
 def side_by_side(*shares: int) -> list[DeltaGenerator]:
     """Columns that do not drift apart on a wide screen."""
     return st.container(width=WIDEST).columns(shares, gap="medium")
+
+
+def recomputed(what: str, error: float) -> str:
+    """What was recomputed, and how far it is from the forward pass; NaN where nothing is finite."""
+    if math.isnan(error):
+        return f"{what}: no value is finite, so there is nothing to compare."
+    return f"{what}: max relative error {three(error)}."
 
 
 def notes(sentences: Iterable[str]) -> None:

@@ -85,7 +85,7 @@ def draw_open_button(run: Run) -> None:
         return
     pages = session().pages
     chosen = st.button(
-        f"Open {_weights_name(run, made)} on the Attention page",
+        f"Open {_weights_name(run, made)} on Attention maps",
         key="open_run",
         type="primary",
         icon=":material/arrow_forward:",
