@@ -8,6 +8,7 @@ import importlib.metadata
 import itertools
 import re
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, ClassVar
 from unittest.mock import Mock
@@ -223,7 +224,8 @@ def test_from_the_start_of_the_server_on_a_reader_who_waits_may_leave(
     monkeypatch.setattr(app, "WarmUp", Mock)
     monkeypatch.setattr(streamlit_patches, "end_if_unwanted", Mock(side_effect=Left))
     monkeypatch.setattr(waiting, "_end_if_unwanted", waiting._end_if_unwanted)
-    asyncio.run(start())
+    with ThreadPoolExecutor(1) as thread:  # a browser of other tests runs a loop in this one
+        thread.submit(asyncio.run, start()).result()
     budget = waiting.Budget(lambda: 1)
     with budget.spend(1), pytest.raises(Left), budget.spend(1):
         raise AssertionError("it was not spent")
