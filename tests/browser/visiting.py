@@ -221,7 +221,7 @@ class Visitor:
     def turn_to(self, name: str) -> None:
         """Choose one of a few by its name, beside or above the figure."""
         main = self.page.get_by_test_id("stMain")
-        self.until_run(main.get_by_role("radio", name=name, exact=True).first.click)
+        self.until_run(main.get_by_role("radio", name=name, exact=True).click)
 
     def until_run(self, act: Callable[[], object]) -> None:
         """Do this, and wait until what the script makes of it is shown.
