@@ -217,7 +217,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("queries", "whole number", "the first query shown of a long text", "around the pinned"),
         ("keys", "whole number", "the first key shown of a long text", "around the pinned"),
     ),
-    *_on("masks", ("example", "option", "a batch of texts", "the padded batch")),
+    *_on("masks", ("example", "option", "a batch of texts", "the padded batch, or the sentence")),
     *_on(
         "query_key",
         ("query", "token", "a query of the text", "the last"),

@@ -52,7 +52,7 @@ function number(value, spec) {
 // As it was sent: in single precision, or by its code, which knows no less than a step.
 const sent = ({data, singles}, value) => singles ? three(value) : number(value, data);
 
-// Three significant digits, as numbers.py writes them.
+// Three significant digits, as number_format.py writes them.
 function three(value) {
   if (Number.isNaN(value)) return "no value";
   const sign = value < 0 ? "−" : "", size = Math.abs(value);

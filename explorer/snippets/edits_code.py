@@ -27,9 +27,17 @@ KL = "from explorer.analysis.output_change import kl"
 
 
 def before_after_lines(
-    before: EditedPass, after: EditedPass, folder: Path, at: tuple[str, int, int], position: int
+    before: EditedPass,
+    after: EditedPass,
+    folder: Path,
+    at: tuple[str, int, int],
+    position: int,
+    tracked: int | None,
 ) -> str:
-    """Both maps of a head and their difference; and the output before and after."""
+    """Both maps of a head and their difference; the output before and after, and its change.
+
+    `tracked` is the token or class whose logit is shown; None without an output head.
+    """
     forward, (part, layer, head) = before.forward, at
     config = forward.config
     lines = [
@@ -47,7 +55,7 @@ def before_after_lines(
         "from explorer.inference.edited_pass import run_edited",
         *_intervention_kinds((*before.applied, *after.applied)),
     ]
-    if config.head == "none":
+    if tracked is None:
         return script(
             [
                 *lines,
@@ -62,16 +70,29 @@ def before_after_lines(
         f"old, new = (logits_at(each.trace, {position}) for each in passes)",
         "likely = likeliest(old, new)",
         "probabilities = torch.stack([old, new]).double().softmax(-1)[:, likely]",
-        "print(likely, probabilities, kl(old, new))  # a row before, a row after; nats",
+        "print(likely, probabilities)  # a row before, a row after",
+        "divergence = kl(old, new)",
+        "print(divergence)  # nats",
+        f"was, now = old[{tracked}], new[{tracked}]",
+        "print(was, now, now - was)  # the tracked logit",
     ]
+    changes = "kl, likeliest, logits_at"
+    if has_words(config):
+        lines += [
+            "ids = [predicted_ids(each) for each in passes]",
+            "text = over_text(*(each.trace for each in passes), ids)",
+            "print(text.kl.mean(), text.kl.max(), int(text.kl.argmax()))  # nats; which position",
+            "print(text.loss)  # nats per token, before and after; None if none is predicted",
+        ]
+        changes += ", over_text"
+        imports.append("from explorer.inference.output_tokens import predicted_ids")
     if config.kind == "encoder-decoder":
         lines += [
             "answers = [edited_answer(opened, each).text for each in (before, after)]",
             "print(answers)",
         ]
         imports.append("from explorer.inference.edited_generation import edited_answer")
-    names = "from explorer.analysis.output_change import kl, likeliest, logits_at"
-    return script(lines, *imports, names)
+    return script(lines, *imports, f"from explorer.analysis.output_change import {changes}")
 
 
 def _edited(edited: EditedPass) -> str:

@@ -1,5 +1,6 @@
 """Heads ranked by a metric, compared with each other, and combined over the layers."""
 
+from explorer.analysis import head_metrics, head_similarity, rollout
 from explorer.app import controls
 from explorer.app.context import page_context
 from explorer.views.heads import finder, rollout_and_flow, similar_heads
@@ -11,6 +12,12 @@ SIDES = {
     "Rollout": rollout_and_flow.draw_rollout,
     "Flow": rollout_and_flow.draw_flow,
 }
+CODE = {
+    "Finder": (head_metrics.metrics_of_heads, head_metrics.pattern_cells),
+    "Similarity": (head_similarity.js_divergence,),
+    "Rollout": (rollout.half_residual, rollout.rollout),
+    "Flow": (rollout.half_residual, rollout.flow_to),
+}
 
 widgets.opening(
     "Heads",
@@ -20,5 +27,6 @@ widgets.opening(
 context = page_context()
 widgets.notes(context.forward.notes)
 side = controls.one_of("View", "side", list(SIDES), label_visibility="collapsed")
-SIDES[side](context)
+lines = SIDES[side](context)
 export_panel.export_button(export_panel.origin(context))
+widgets.code_panel(*CODE[side], script=lines)

@@ -23,7 +23,8 @@ widgets.opening(
 context = page_context()
 at = context.choice
 head = at.part, at.layer, at.head
-example = controls.one_of("Example", "example", list(mask_parts.EXAMPLES), mask_parts.BATCH)
+usual = mask_parts.YOURS if context.opened.config.pad_id is None else mask_parts.BATCH
+example = controls.one_of("Example", "example", list(mask_parts.EXAMPLES), usual)
 st.caption(mask_parts.EXAMPLES[example])
 if example == mask_parts.STUDENT:
     draw_masks(mask_parts.student(), None, example)

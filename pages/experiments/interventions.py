@@ -33,9 +33,9 @@ with forms:
 with output:
     position = choose_output_position(context)
     baseline = choose_baseline(context, history)
-    draw_output_change(context, baseline, edited, position)
+    tracked = draw_output_change(context, baseline, edited, position)
 views = {
-    "Attention maps": lambda: draw_maps(context, baseline, edited, position),
+    "Attention maps": lambda: draw_maps(context, baseline, edited, position, tracked),
     "Every head": lambda: draw_head_grid(context, edited, position),
     "Faithfulness": lambda: draw_faithfulness(context, edited, position),
 }

@@ -175,18 +175,19 @@ def test_each_row_or_the_picture_has_the_full_colours(open_demo: OpenDemo) -> No
 
 
 def test_pictures_beside_each_other_have_cells_of_one_size(open_demo: OpenDemo) -> None:
-    """Of 15, 14 and 3 tokens: as large as those of the picture with the least room."""
+    """Of 15, 14 and 3 tokens: as large as those of the one with the least room, at one height."""
 
-    def sizes(show: str, **how: int) -> list[float]:
+    def places(show: str, **how: int) -> tuple[list[float], list[float]]:
         views = open_demo("beside", show, **how).page.locator(".view.matrix[data-painted]")
         expect(views).to_have_count(3)
-        places = [views.nth(at).get_attribute("data-cells") or "" for at in range(3)]
-        return [float(place.split()[2]) for place in places]
+        found = [views.nth(at).get_attribute("data-cells") or "" for at in range(3)]
+        tops, sizes = zip(*(map(float, each.split()[1:3]) for each in found), strict=True)
+        return [*tops], [*sizes]
 
     for how in ({}, {"width": 1440}, {"width": 760}):
-        alone, beside = sizes("alone", **how), sizes("beside", **how)
+        (_, alone), (tops, beside) = places("alone", **how), places("beside", **how)
         assert len(set(alone)) > 1
-        assert len(set(beside)) == 1
+        assert len(set(beside)) == len(set(tops)) == 1
         assert 0 < beside[0] <= min(alone)
 
 

@@ -341,3 +341,15 @@ def test_a_checkpoint_is_opened_by_its_button() -> None:
     at = press(apps.page("models/checkpoints"), "open_reverse")
     assert at.session_state["model"] == "reverse"
     assert at.text_input(key="text").value == "31415"
+
+
+def test_masks_begin_with_a_padded_batch_only_where_the_model_has_padding(
+    small_models: Path, published: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_MODELS", str(published))
+    for model in ("letters", "translation", "bert", "gpt2"):
+        at = apps.page("attention/masks", model=model)
+        has_padding = open_model(model).config.pad_id is not None
+        usual = "A padded batch" if has_padding else "Your sentence"
+        assert at.session_state["example"] == usual, model
+    assert open_model("gpt2").config.pad_id is None

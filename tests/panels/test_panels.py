@@ -22,6 +22,7 @@ from explorer.runs.worker import advance
 from explorer.text import word_tokenizer
 from explorer.text.number_format import spread, three
 from explorer.text.special import DECODER, SOURCE
+from explorer.views.interventions.output_effects import signed
 from explorer.views.positions.scheme import ODD_WIDTH
 from models.config import GenerationConfig
 from tests import apps
@@ -160,13 +161,28 @@ def adjusted(page: Panel) -> None:
 
 
 def before_after(page: Panel) -> None:
-    """The maps, the probabilities that the bars show, the KL divergence and the answers."""
+    """The maps, the probabilities that the bars show, every number of the change, the answers."""
     page.shows("map_before", "first")
     page.shows("map_after", "second")
     page.shows("map_difference", "weights")
     made = page.made
-    facts = dict(zip(page.column("what"), page.column("value"), strict=True))
-    assert facts["KL divergence"] == f"{three(float(made['kl'](made['old'], made['new'])))} nats"
+    was, now = float(made["was"]), float(made["now"])
+    printed = {
+        "KL divergence": f"{three(float(made['divergence']))} nats",
+        "tracked logit before": three(was),
+        "tracked logit after": three(now),
+        "change in the tracked logit": signed(now - was),
+    }
+    if text := made.get("text"):
+        most = int(text.kl.argmax())
+        printed["mean KL over positions"] = f"{three(float(text.kl.mean()))} nats"
+        printed[f"largest KL, at position {most}"] = f"{three(float(text.kl[most]))} nats"
+        for when, loss in zip(("before", "after"), text.loss or (), strict=False):
+            printed[f"loss per token {when}"] = f"{three(loss)} nats"
+        if text.loss:
+            change = text.loss[1] - text.loss[0]
+            printed["change in loss per token"] = f"{signed(change)} nats"
+    assert dict(zip(page.column("what"), page.column("value"), strict=True)) == printed
     bars = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)["layer"][0]["data"]["values"]
     shown = [bar["value"] for bar in bars]
     np.testing.assert_allclose(shown, made["probabilities"].flatten(), rtol=1e-5)

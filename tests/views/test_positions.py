@@ -127,6 +127,11 @@ def test_any_two_schemes_stand_side_by_side_at_one_size_and_scale(
                 assert {each["shape"][0] for each in found} <= {count}
                 by_unit = {(each["words"]["unit"], each["top"]) for each in found}
                 assert len(by_unit) == len({unit for unit, _ in by_unit}), "one scale for a unit"
+                if matrix == "positions_table" and len(found) == 2:
+                    shapes = [[len(each["rows"]), len(each["columns"])] for each in found]
+                    for each in found:  # so the browser draws both in cells of one size
+                        laid = [[len(o["rows"]), len(o["columns"])] for o in each["beside"]]
+                        assert sorted(laid) == sorted(shapes)
             if {*names} == {"Sinusoidal", "Learned"}:
                 tables = [sent(at, f"{key}positions_table")[0]["shape"] for key in KEYS]
                 assert tables == [[24, 16], [24, 16]], "sinusoids as wide as the learned table"

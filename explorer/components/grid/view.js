@@ -10,7 +10,6 @@ const spoken = (state, cell) =>
 
 const sizes = ({data}) => data.shape.slice(0, 2);
 
-
 // ---- where everything stands --------------------------------------------------------
 
 function layout({data, stage, ink, canvas}) {

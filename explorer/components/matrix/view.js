@@ -76,16 +76,18 @@ function walk(state, event) {
 
 // ---- where everything stands --------------------------------------------------------
 
-// The cells of pictures beside each other are as large as those of the one with the least room.
+// Of pictures beside each other the cells are as large as those of the one with the least room,
+// and begin at one height.
 function layout(state) {
   const {data} = state, mine = {...data, names: [data.words.row, data.words.column]};
   const all = [mine, ...(data.beside ?? [])].map(labels => measured(state, labels));
-  let most = LARGEST_CELL;
+  let most = LARGEST_CELL, band = 0;
   for (;;) {
-    const placed = all.map(each => placedIn(state, each, most));
+    const placed = all.map(each => placedIn(state, each, most, band));
     const least = Math.min(...placed.map(each => each.cell));
-    if (least === most || all.length === 1) return finished(placed[0]);
-    most = least;  // labels that no longer fit turn, and may take room from the cells again
+    const highest = Math.max(...placed.map(each => each.band));
+    if (all.length === 1 || least === most && highest === band) return finished(placed[0]);
+    [most, band] = [least, highest];  // labels that no longer fit turn, and need other room
   }
 }
 
@@ -106,24 +108,21 @@ function measured({picture, ink}, {rows, columns, names}) {
   return {...found, named: Math.max(...names.map(name => pen.measureText(name + " →").width))};
 }
 
-// Where a picture stands whose cells are at most so large.
-function placedIn({stage}, {n, m, longest, apart, last, named}, largest) {
+// Where a picture stands whose cells are at most so large, under a band at least so high.
+function placedIn({stage}, {n, m, longest, apart, last, named}, largest, highest) {
   const width = stage.clientWidth, height = stage.clientHeight;
   const scale = Math.max(1, window.devicePixelRatio || 1);
   const left = Math.ceil(Math.max(named, Math.min(longest[0], 150, width * 0.28))) + 14;
+  const size = ({band, right}) => Math.min((width - left - right) / m, (height - band - 2) / n, largest);
+  const turned = Math.min(longest[1], 112), slant = turned * Math.SQRT1_2 + 18;
+  const flat = {angle: 0, band: Math.max(40, highest), right: Math.max(2, last / 2 - 8)};
+  const slanted = {angle: -Math.PI / 4, band: Math.max(40, highest, slant), right: Math.max(2, slant - 10)};
+  const standing = {angle: -Math.PI / 2, band: Math.max(40, highest, turned + 14), right: 2};
   // Column labels lie flat where they fit, then slant, then stand.
-  const guess = band => Math.min((width - left - 2) / m, (height - band - 2) / n, largest);
-  const turned = Math.min(longest[1], 112);
-  let band = 40, angle = 0, right = Math.max(2, last / 2 - 8);
-  if (apart > guess(band) - 7) {
-    const slant = turned * Math.SQRT1_2 + 18;
-    angle = guess(slant) >= 17 ? -Math.PI / 4 : -Math.PI / 2;
-    band = Math.max(40, angle > -1 ? slant : turned + 14);
-    right = angle > -1 ? Math.max(2, slant - 10) : 2;
-  }
-  let cell = Math.min((width - left - right) / m, (height - band - 2) / n, largest);
+  const way = apart <= size({...flat, right: 2}) - 7 ? flat : size(slanted) >= 17 ? slanted : standing;
+  let cell = size(way);
   if (cell * scale >= 3) cell = Math.floor(cell * scale + 1e-6) / scale;
-  return {left, band, angle, cell: Math.max(cell, 1e-3), n, m, scale, turned};
+  return {left, ...way, cell: Math.max(cell, 1e-3), n, m, scale, turned};
 }
 
 function finished(place) {

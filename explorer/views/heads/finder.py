@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
-from explorer.analysis.head_metrics import (
-    HeadMetric,
-    Ranked,
-    metrics_of_heads,
-    pattern_cells,
-    ranking,
-)
+from explorer.analysis.head_metrics import HeadMetric, Ranked, ranking
 from explorer.analysis.thumbnails import thumbnails_of
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
@@ -38,12 +34,15 @@ LEFT_OUT = (
 )
 
 
-def draw_finder(context: PageContext) -> None:
-    """The best heads by the chosen metric, then all of them as a table, then the chosen one."""
+def draw_finder(context: PageContext) -> Callable[[], str] | None:
+    """The best heads by the chosen metric, then all of them as a table, then the chosen one.
+
+    Gives the code.
+    """
     found = measured_heads(context)
     if not found.known:
         say(why_unmeasured(found))
-        return
+        return None
     metric, order, shown = _choose(found.known)
     values = found.values[metric.name]
     places = ranking(values, highest=order == HIGHEST)
@@ -57,11 +56,7 @@ def draw_finder(context: PageContext) -> None:
     with large:
         _draw_chosen(context, places, metric, order)
     at = context.choice
-    widgets.code_panel(
-        metrics_of_heads,
-        pattern_cells,
-        script=lambda: head_metrics_script(context.forward, context.folder, at.part, at.layer),
-    )
+    return lambda: head_metrics_script(context.forward, context.folder, at.part, at.layer)
 
 
 def head_strip(

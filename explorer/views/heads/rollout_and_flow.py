@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 import torch
 from torch import Tensor
@@ -45,10 +47,10 @@ CELLS_HELD = 2_000_000
 """Numbers of all layers together that are held to find a flow."""
 
 
-def draw_rollout(context: PageContext) -> None:
-    """Tokens after the layers down, the input across."""
+def draw_rollout(context: PageContext) -> Callable[[], str] | None:
+    """Tokens after the layers down, the input across; gives the code."""
     if not _is_one_stack(context):
-        return
+        return None
     part = context.part.name
     layer = _through_layer(context)
     _draw_title(context, layer, "rollout")
@@ -69,17 +71,16 @@ def draw_rollout(context: PageContext) -> None:
         height=HEIGHT,
     )
     st.caption(ROLLOUT)
-    widgets.code_panel(
-        rollout.half_residual,
-        rollout.rollout,
-        script=lambda: rollout_script(context.forward, context.folder, part, layer + 1),
-    )
+    return lambda: rollout_script(context.forward, context.folder, part, layer + 1)
 
 
-def draw_flow(context: PageContext) -> None:
-    """One token after the layers: the flow to it, beside rollout and plain weight."""
+def draw_flow(context: PageContext) -> Callable[[], str] | None:
+    """One token after the layers: the flow to it, beside rollout and plain weight.
+
+    Gives the code.
+    """
     if not _is_one_stack(context):
-        return
+        return None
     part, forward = context.part, context.forward
     tokens = forward.rows(part.name)
     with st.container(horizontal=True):
@@ -90,7 +91,7 @@ def draw_flow(context: PageContext) -> None:
     flows = _flows(context, layer, place)
     if isinstance(flows, str):
         say(flows)
-        return
+        return None
     shares, reached = _rolled_out(context, layer)
     weights = [forward.weights(part.name, layer, head)[place] for head in range(part.heads)]
     matrix(
@@ -112,11 +113,7 @@ def draw_flow(context: PageContext) -> None:
     total, largest = three(float(flows.sum())), three(float(flows.max()))
     st.caption(FLOW.format(total=total, largest=largest, layer=layer))
     draw_flow_sankey(forward, part.name, layer + 1, place)
-    widgets.code_panel(
-        rollout.half_residual,
-        rollout.flow_to,
-        script=lambda: flow_script(forward, context.folder, part.name, layer + 1, place),
-    )
+    return lambda: flow_script(forward, context.folder, part.name, layer + 1, place)
 
 
 def _is_one_stack(context: PageContext) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import streamlit as st
@@ -43,16 +44,16 @@ MEANING = (
 )
 
 
-def draw_similarity(context: PageContext) -> None:
-    """The heads most similar to the chosen one, then the matrix of all pairs."""
+def draw_similarity(context: PageContext) -> Callable[[], str] | None:
+    """The heads most similar to the chosen one, then the matrix of all pairs; gives the code."""
     at, forward, part = context.choice, context.forward, context.part
     if part.layers * part.heads == 1:
         say("This attention has a single head: there is no other to compare it with.")
-        return
+        return None
     rows, count = rows_compared(forward, at.part), len(forward.rows(at.part))
     if not rows:
         say(NO_VISIBLE_KEYS)
-        return
+        return None
     order = one_of("Order of the heads", "arranged", (BY_LAYER, BY_SIMILARITY))
     compared = f"All {count:,} rows of your text are compared."
     if len(rows) < count:
@@ -76,10 +77,7 @@ def draw_similarity(context: PageContext) -> None:
     places = by_similarity if order == BY_SIMILARITY else list(range(len(heads)))
     _draw_matrix(context, divergence[places][:, places], [heads[place] for place in places])
     here = at.part, at.layer, at.head
-    widgets.code_panel(
-        js_divergence,
-        script=lambda: similarity_script(forward, context.folder, here, rows, count),
-    )
+    return lambda: similarity_script(forward, context.folder, here, rows, count)
 
 
 def _draw_nearest(context: PageContext, weights: Tensor) -> None:

@@ -34,11 +34,15 @@ ABLATED = " An ablated output changes what later layers read, not the weights of
 
 
 def draw_maps(
-    context: PageContext, before: EditedPass, after: EditedPass, position: int
+    context: PageContext,
+    before: EditedPass,
+    after: EditedPass,
+    position: int,
+    tracked: int | None,
 ) -> CodeLines:
     """Both maps on one scale, and the difference around zero.
 
-    Gives the lines that make them, and the output at this position.
+    Gives the lines that make them, the output at this position, and the change of the output.
     """
     at, held = context.choice, pinned.current_pin(context, after.forward)
     st.markdown(f"{widgets.head_heading(context)} · before, after and after − before")
@@ -62,7 +66,7 @@ def draw_maps(
         why = ABLATED if any(isinstance(edit, ABLATIONS) for edit in changed) else ""
         st.caption(f"The attention weights of this head are unchanged.{why}")
     here = at.part, at.layer, at.head
-    return partial(before_after_lines, before, after, context.folder, here, position)
+    return partial(before_after_lines, before, after, context.folder, here, position, tracked)
 
 
 def _pin(place: Place | None) -> None:

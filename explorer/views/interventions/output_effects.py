@@ -36,12 +36,15 @@ def choose_baseline(context: PageContext, history: EditHistory) -> EditedPass:
 
 def draw_output_change(
     context: PageContext, before: EditedPass, after: EditedPass, position: int
-) -> None:
-    """Probabilities as pairs of bars, then every number of the change."""
+) -> int | None:
+    """Probabilities as pairs of bars, then every number of the change.
+
+    Gives the token or class whose logit is tracked; None without an output head.
+    """
     opened = context.opened
     if opened.config.head == "none":
         _draw_stream_change(before, after)
-        return
+        return None
     if opened.config.kind == "encoder-decoder":
         draw_answers(opened, before, after)
     old, new = (logits_at(each.forward.trace, position) for each in (before, after))
@@ -65,6 +68,7 @@ def draw_output_change(
             ("change in the tracked logit", signed(now - was)),
         ]
     )
+    return tracked
 
 
 def _facts_over_text(

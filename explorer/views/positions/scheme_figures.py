@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -12,6 +12,7 @@ from explorer.analysis.position_schemes import SCHEMES, PositionScheme
 from explorer.charts.position_curves import head_curves, offset_curve, rotation_clocks, wave_curves
 from explorer.components import matrix
 from explorer.components.chart import chart
+from explorer.components.matrix import Beside
 from explorer.text.number_format import three
 
 CURVE_HEIGHT, MATRIX_HEIGHT, LOWEST = 260, 430, 180
@@ -61,6 +62,7 @@ class Side:
             self.shown.table,
             max(float(table.abs().max()) for table in tables),
             max(_height(*table.shape) for table in tables),
+            beside=[_as_beside(table) for table in tables],
         )
 
     def draw_waves(self, pair: int) -> None:
@@ -171,12 +173,12 @@ class Side:
         top: float,
         height: int,
         row: str = "position",
+        beside: Sequence[Beside] = (),
     ) -> None:
         self.draw_heading(title)
         matrix(
             values,
-            [str(each) for each in range(values.shape[0])],
-            [str(each) for each in range(values.shape[1])],
+            *map(_places, values.shape),
             key=f"{self.key}{key}",
             scale="sequential" if unit == "bucket" else "diverging",
             row_name=row,
@@ -186,7 +188,17 @@ class Side:
             top=top or None,
             title=self._title(title),
             height=height,
+            beside=beside,
         )
+
+
+def _as_beside(table: Tensor) -> Beside:
+    rows, columns = map(_places, table.shape)
+    return Beside(rows, columns, "position", "dimension")
+
+
+def _places(count: int) -> list[str]:
+    return [str(place) for place in range(count)]
 
 
 def _spoken(unit: str) -> str:

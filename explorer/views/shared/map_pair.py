@@ -151,12 +151,12 @@ def draw_map_pair(
     have; None where there are none, and its place says why. All are drawn in cells of one size.
     `pinning` is the cell that is pinned in all three, and what to call when another one is.
     """
-    columns = widgets.side_by_side(1, 1, 1)
     sides, aligned, fault = (first, second), None, ""
     try:
         aligned = align_sides(first, second)
     except NotAlignedError as error:
         fault = str(error)
+    columns = widgets.side_by_side(1, 1, 1, bottom=aligned is not None)
     beside = [Beside(side.rows, side.columns, *_names(side)) for side in sides]
     if aligned is not None:
         beside.append(Beside(aligned.rows.labels, aligned.columns.labels, *_names(second)))

@@ -64,9 +64,13 @@ def opening(title: str, sentence: str) -> None:
     st.markdown(sentence)
 
 
-def side_by_side(*shares: int) -> list[DeltaGenerator]:
-    """Columns that do not drift apart on a wide screen."""
-    return st.container(width=WIDEST).columns(shares, gap="medium")
+def side_by_side(*shares: int, bottom: bool = False) -> list[DeltaGenerator]:
+    """Columns that do not drift apart on a wide screen.
+
+    With `bottom` they end on one line: pictures of one height under titles of any length.
+    """
+    place = st.container(width=WIDEST)
+    return place.columns(shares, gap="medium", vertical_alignment="bottom" if bottom else "top")
 
 
 def recomputed(what: str, error: float) -> str:
