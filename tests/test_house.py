@@ -28,7 +28,7 @@ ORDER = (
 )
 """A room may import those before it."""
 MOST_FLOORS = 8
-CORE_KNOWS = {"torch", "safetensors", "jaxtyping"}
+CORE_KNOWS = {"torch", "safetensors", "jaxtyping", "gguf"}
 ABOUT_THE_SCREEN = {"app", "components", "views"}
 TOP = {
     *(".ci", ".gitattributes", ".gitignore", ".streamlit", "LICENSE", "README.md", "app.py"),

@@ -17,6 +17,7 @@ from typing import Any
 from explorer.catalog.example_texts import ANY_EXAMPLE, examples_for
 from explorer.catalog.folders import (
     examples_root,
+    is_checkpoint,
     model_name,
     named_folders,
     own_name,
@@ -28,7 +29,9 @@ from explorer.tasks import GIVEN, TASKS
 from models import TransformerConfig
 from models.loading.checkpoint import CheckpointError, peek
 from models.loading.folder_config import OURS
+from models.loading.gguf_header import GGUF
 from models.loading.inspection import check_inspection, inspect_folder
+from models.loading.weight_files import ENDING
 
 SHOWN_FIRST = (
     "translation",
@@ -41,6 +44,7 @@ SHOWN_FIRST = (
     "induction-learned",
 )
 FILES_STAMPED = 1000
+WEIGHT_FILES = (ENDING, GGUF)
 Stamp = tuple[tuple[str, int, int], ...]
 TITLE_LIMIT, EXAMPLE_LIMIT, EXAMPLES_LIMIT = 80, 400, 24
 """A training record may have come from anywhere, and its words are shown in labels."""
@@ -102,7 +106,7 @@ def _folders(root: Path, brought: Sequence[Path]) -> Iterator[tuple[str, str, Pa
     """Origin, name and folder of everything that might be a model."""
     for folder in named_folders():
         yield "named", model_name(folder), folder
-    shipped = [path for path in _subfolders(shipped_root()) if (path / "config.json").exists()]
+    shipped = [path for path in _subfolders(shipped_root()) if is_checkpoint(path)]
     order = {name: index for index, name in enumerate(SHOWN_FIRST)}
     for folder in sorted(shipped, key=lambda path: (order.get(path.name, 99), path.name)):
         yield "shipped", folder.name, folder
@@ -128,11 +132,13 @@ def stamp_of(folder: Path) -> Stamp:
     try:
         with os.scandir(folder) as found:
             return tuple(sorted(map(_changed, islice(found, FILES_STAMPED))))
+    except NotADirectoryError:  # a GGUF file
+        return (_changed(folder),)
     except OSError:
         return ()
 
 
-def _changed(file: os.DirEntry[str]) -> tuple[str, int, int]:
+def _changed(file: os.DirEntry[str] | Path) -> tuple[str, int, int]:
     try:
         seen = file.stat()
         return file.name, seen.st_mtime_ns, seen.st_size
@@ -178,8 +184,8 @@ def _entry(origin: str, name: str, folder: Path, stamp: Stamp) -> ModelEntry:
 def _bytes(folder: Path) -> int:
     """Size of the weight files on disk."""
     try:
-        files = [path for path in folder.iterdir() if path.suffix == ".safetensors"]
-        return sum(path.stat().st_size for path in files)
+        files = [folder] if folder.is_file() else folder.iterdir()
+        return sum(path.stat().st_size for path in files if path.suffix in WEIGHT_FILES)
     except OSError:
         return 0
 

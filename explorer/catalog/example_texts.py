@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from explorer.catalog.tokenizers import TOKENIZER_FILES
+from explorer.catalog.tokenizers import has_tokenizer
 from models import TransformerConfig
 
 ANGLED_MASKS = ("roberta", "camembert", "xlm", "bart")
@@ -33,7 +33,7 @@ def _begun(text: str, most: int) -> str:
 
 
 def _sentences(config: TransformerConfig, family: str, folder: Path) -> tuple[str, ...]:
-    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
+    if not has_tokenizer(folder):
         return (" ".join(str(i % config.vocab_size) for i in (5, 17, 3, 29, 17, 3, 8, 5, 17)),)
     if config.head == "masked-language-model":
         mask = "<mask>" if any(name in family for name in ANGLED_MASKS) else "[MASK]"

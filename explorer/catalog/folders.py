@@ -27,6 +27,7 @@ MODEL_FILES = (
 
 `run.json` says of one that was trained here what it was trained for.
 """
+GGUF = ".gguf"
 MOST_FOLDERS = 200
 UPLOAD = "upload-"
 KEY = re.compile(rf"-{UPLOAD}[0-9a-f]{{24}}$")
@@ -80,12 +81,19 @@ def checkpoints_in(place: Path) -> list[Path]:
     for pattern in SEARCHED:
         try:
             folders = sorted(place.glob(pattern)) if pattern else [place]
-            found = [each for each in folders if (each / "config.json").is_file()]
+            found = [each for each in folders if is_checkpoint(each)]
         except (OSError, ValueError):  # also a name with a NUL byte
             return []
         if found:
             return found[:MOST_FOLDERS]
     return []
+
+
+def is_checkpoint(place: Path) -> bool:
+    """Whether it is a folder with a config or a GGUF file, or such a file itself."""
+    if place.name.endswith(GGUF):
+        return place.is_file()
+    return (place / "config.json").is_file() or any(place.glob(f"*{GGUF}"))
 
 
 def model_name(folder: Path) -> str:
@@ -100,7 +108,7 @@ def model_name(folder: Path) -> str:
 
         hub_id = folder.parent.parent.name.removeprefix("models--").replace("--", "/")
         return hub_id if hub.is_hub_id(hub_id) else folder.name
-    return folder.name or "model"
+    return folder.name.removesuffix(GGUF) or "model"
 
 
 def own_name(name: str) -> str:
@@ -142,6 +150,7 @@ def _typed_folder(place: str) -> Path:
     """The folder of a typed path, also where it was that of a file in it."""
     try:
         folder = Path(place).expanduser().absolute()
-        return folder.parent if folder.is_file() else folder
+        is_within = folder.is_file() and not folder.name.endswith(GGUF)
+        return folder.parent if is_within else folder
     except (OSError, ValueError, RuntimeError):  # an unknown user's home, a NUL byte
         return Path(place)

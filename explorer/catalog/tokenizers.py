@@ -10,7 +10,8 @@ from explorer.text.token_ids import TypedTokenIds
 from models.config import TransformerConfig
 from models.loading.checkpoint import Checkpoint
 from models.loading.folder_config import OURS
-from models.loading.safe_files import TOKENIZER, is_there, read_text
+from models.loading.gguf_header import gguf_file
+from models.loading.tokenizer_texts import gguf_has_tokenizer, tokenizer_text
 
 TOKENIZERS_KEPT = 16
 TOKENIZER_FILES = (
@@ -31,8 +32,14 @@ def tokenizer_of(checkpoint: Checkpoint) -> AnyTokenizer:
 
 def tokenizer_in(folder: Path, family: str, config: TransformerConfig) -> AnyTokenizer:
     """The same of a folder, whose weights are not read. CheckpointError where a file is broken."""
-    text = read_text(folder, TOKENIZER) if is_there(folder, TOKENIZER) else None
-    return _fitting(folder, family, config, text)
+    return _fitting(folder, family, config, tokenizer_text(folder))
+
+
+def has_tokenizer(folder: Path) -> bool:
+    """Whether a published folder or GGUF file has one. CheckpointError on a broken file."""
+    if (file := gguf_file(folder)) is not None:
+        return gguf_has_tokenizer(file)
+    return any((folder / name).is_file() for name in TOKENIZER_FILES)
 
 
 def _fitting(
@@ -40,8 +47,7 @@ def _fitting(
 ) -> AnyTokenizer:
     known = config.src_vocab_size or config.vocab_size
     if family != OURS:
-        has_one = any((folder / file).is_file() for file in TOKENIZER_FILES)
-        return open_published(folder, family) if has_one else TypedTokenIds(known)
+        return open_published(folder, family) if has_tokenizer(folder) else TypedTokenIds(known)
     if text is None:
         raise TextError("It has no tokenizer.json.")
     tokenizer = _ours(text)

@@ -19,7 +19,15 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
 from explorer.catalog import ModelError
-from explorer.catalog.folders import MODEL_FILES, UPLOAD, model_name, systems_root, uploads_root
+from explorer.catalog.folders import (
+    MODEL_FILES,
+    UPLOAD,
+    is_checkpoint,
+    model_name,
+    systems_root,
+    uploads_root,
+)
+from models.loading.gguf_header import GGUF
 from models.loading.memory import available_memory
 from models.loading.safe_files import (
     CONFIG,
@@ -141,9 +149,10 @@ def _home(paths: Iterable[PurePosixPath]) -> PurePosixPath:
     """The folder of the model: the outermost one with a config and, if any has them, weights."""
     visible = [path for path in paths if not _is_hidden(path)]
     homes = {path.parent for path in visible if path.name == CONFIG}
+    homes = homes or {path.parent for path in visible if path.name.endswith(GGUF)}
     if not homes:
         raise ModelError(f"There is no {CONFIG} in this upload: choose the folder of a model.")
-    endings = (ENDING, *PICKLED, *FOREIGN)
+    endings = (ENDING, GGUF, *PICKLED, *FOREIGN)
     homes = homes & {path.parent for path in visible if path.name.endswith(endings)} or homes
     outermost = min(len(home.parts) for home in homes)
     first, *more = (home for home in homes if len(home.parts) == outermost)
@@ -240,7 +249,7 @@ def uploaded(name: str, *roots: Path) -> Path | None:
     """The folder of an upload, or of one of the museum's systems, by its name in an address."""
     roots = roots or (uploads_root(), systems_root())
     if re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}|[a-z-]{{1,40}}", name):
-        return next((root / name for root in roots if (root / name / CONFIG).is_file()), None)
+        return next((root / name for root in roots if is_checkpoint(root / name)), None)
     own, _, digest = name.rpartition(f"-{UPLOAD}")
     if not re.fullmatch(r"[0-9a-f]{24}", digest):
         return None

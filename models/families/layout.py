@@ -69,6 +69,19 @@ class HeadByHead(Same):
         return torch.stack(by_head, 1).flatten(0, 2)
 
 
+@dataclass(frozen=True)
+class Interleaved(Same):
+    """Rows of a head that are turned together lie side by side, not half a head apart (GGUF)."""
+
+    n_heads: int
+
+    def split(self, theirs: Tensor, ours: Sequence[Tensor]) -> list[Tensor]:
+        return [theirs.unflatten(0, (self.n_heads, -1, 2)).transpose(1, 2).flatten(0, 2)]
+
+    def join(self, ours: Sequence[Tensor]) -> Tensor:
+        return ours[0].unflatten(0, (self.n_heads, 2, -1)).transpose(1, 2).flatten(0, 2)
+
+
 class MinusOne(Same):
     """Gains that are stored as their difference from one (Gemma)."""
 

@@ -31,11 +31,10 @@ from models.loading.safe_files import (
     STATE,
     TOKENIZER,
     CheckpointError,
-    is_there,
     read_json,
-    read_text,
     title,
 )
+from models.loading.tokenizer_texts import tokenizer_text
 from models.loading.weight_files import STATE_WEIGHTS, WEIGHTS, open_file
 from models.positional import Positions
 from models.training import TrainConfig, TrainState
@@ -111,7 +110,7 @@ def replace_folder(new: Path, old: Path) -> None:
 
 
 def load_checkpoint(folder: str | Path) -> Checkpoint:
-    """Open a folder of ours or of a published family; the model is in eval mode.
+    """Open a folder of ours or of a published family, or a GGUF file; the model is in eval mode.
 
     CheckpointError says in one sentence why not. Time and memory grow with the files;
     nothing is allocated before names and shapes agree. Weights are kept in 32 bits.
@@ -123,7 +122,7 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
         check_inspection(found)
     with torch.device("meta"):
         model = Transformer(found.config)
-    text = read_text(found.folder, TOKENIZER) if is_there(found.folder, TOKENIZER) else None
+    text = tokenizer_text(found.folder)
     read_weights(found, model)
     for module in model.modules():
         if isinstance(module, Positions):

@@ -20,11 +20,17 @@ from models.families.effective_fields import effective_fields
 from models.families.family import Family
 from models.families.published import Published
 from models.loading.checkpoint import in_place_of
-from models.loading.safe_files import CONFIG, TOKENIZER, CheckpointError, shown, title
+from models.loading.safe_files import (
+    CONFIG,
+    TOKENIZER,
+    TOKENIZER_CONFIG,
+    CheckpointError,
+    shown,
+    title,
+)
 from models.loading.weight_files import WEIGHTS
 from models.transformer import Transformer
 
-TOKENIZER_CONFIG = "tokenizer_config.json"
 FORMAT = {"format": "pt"}
 """What the reference library asks of a file's header."""
 MOST_NAMED = 4

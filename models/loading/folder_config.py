@@ -1,13 +1,15 @@
 """Reading the config of a folder, in our own format or that of a published family."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from models.config import TOKENS, GenerationConfig, TransformerConfig
 from models.families import FAMILIES
 from models.families.family import Family
+from models.families.gguf_architectures import described
 from models.families.published import GENERATION_SETTINGS, UNSUPPORTED_SETTINGS
+from models.loading.gguf_header import GgufHeader, gguf_file, read_gguf_header
 from models.loading.safe_files import (
     CONFIG,
     GENERATION,
@@ -38,6 +40,8 @@ class FolderConfig:
 
 def read_folder_config(folder: Path) -> FolderConfig:
     """The config of a folder, whose weights are not read. CheckpointError when it is no model."""
+    if (file := gguf_file(folder)) is not None:
+        return read_gguf_config(folder, read_gguf_header(file))
     if not is_folder(folder):
         raise CheckpointError(f"There is no checkpoint folder {title(folder)}.")
     values = read_json(folder, CONFIG)
@@ -55,6 +59,21 @@ def read_folder_config(folder: Path) -> FolderConfig:
         raise CheckpointError(
             f"{CONFIG} in {title(folder)} is no model: its numbers cannot be calculated with."
         ) from error
+
+
+def read_gguf_config(folder: Path, header: GgufHeader) -> FolderConfig:
+    """The same of a GGUF file, whose metadata stands for the config of a published family."""
+    shapes = {name: placed.shape for name, placed in header.tensors.items()}
+    try:
+        values, family = described(header.values, shapes)
+        found = _describe_published(folder, values, values["model_type"], {})
+    except ValueError as error:
+        raise CheckpointError(f"{shown(header.file.name)} is no model: {error}") from error
+    except ArithmeticError as error:
+        raise CheckpointError(
+            f"{shown(header.file.name)} is no model: its numbers cannot be calculated with."
+        ) from error
+    return replace(found, family=family)
 
 
 def generation_settings(folder: Path) -> dict[str, Any]:

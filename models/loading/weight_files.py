@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from models.loading.gguf_header import gguf_file, only_gguf, read_gguf_header
 from models.loading.memory import available_memory
 from models.loading.safe_files import (
     INDEX,
@@ -44,7 +45,7 @@ MOST_ENTRIES = 10_000
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 PICKLES = (b"PK\x03\x04", *(bytes((0x80, version)) for version in range(2, 6)))
 """How an archive of pickles or a single one starts."""
-FOREIGN = (".h5", ".msgpack", ".onnx", ".gguf", ".ggml", ".npz", ".tflite")
+FOREIGN = (".h5", ".msgpack", ".onnx", ".ggml", ".npz", ".tflite")
 
 
 class Stored(NamedTuple):
@@ -133,8 +134,12 @@ class Weights:
 
 
 def open_weights(folder: str | Path) -> Weights:
-    """The weights of a folder, known by their headers alone."""
+    """The weights of a folder or GGUF file, known by their headers alone."""
     folder = Path(folder)
+    if (file := gguf_file(folder)) is not None:
+        from models.loading.gguf_weights import gguf_weights  # which needs this module
+
+        return gguf_weights(read_gguf_header(file))
     if is_there(folder, WEIGHTS):
         return open_file(folder, WEIGHTS)
     if is_there(folder, INDEX):
@@ -261,7 +266,7 @@ def _only_file(folder: Path) -> str:
 
 
 def only_file(names: Sequence[str], folder: str) -> str:
-    """The one safetensors file of another name, or the reason why nothing can be read.
+    """The one safetensors or GGUF file of any name, or the reason why nothing can be read.
 
     `names` are those of the folder's files, and `folder` is what a sentence calls it.
     """
@@ -277,6 +282,8 @@ def only_file(names: Sequence[str], folder: str) -> str:
         )
     if found:
         return found[0]
+    if (file := only_gguf(names, folder)) is not None:
+        return file
     if any(name.endswith(PICKLED) for name in names):
         raise CheckpointError(
             f"{folder} holds pickled weights, which can run code when they are opened; "

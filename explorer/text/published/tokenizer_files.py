@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.text.limits import TextError
+from explorer.text.published.gguf_texts import gguf_in, held, stamps_of, texts_of
 
 MEGABYTE = 1_000_000
 FORMS: tuple[tuple[str, ...], ...] = (
@@ -38,7 +39,10 @@ BESIDE_MARIAN = "target_vocab.json"
 
 @dataclass(frozen=True)
 class TokenizerFiles:
-    """The files of one tokenizer as they were found; `stamp` changes when one of them does."""
+    """The files of one tokenizer as they were found; `stamp` changes when one of them does.
+
+    One in a GGUF file has that in place of its folder and as its form.
+    """
 
     folder: Path
     family: str
@@ -53,6 +57,9 @@ class TokenizerFiles:
 
 def find_tokenizer(folder: Path, family: str) -> TokenizerFiles:
     """The tokenizer of the folder, in the first form that is whole; TextError if there is none."""
+    if (file := gguf_in(folder)) is not None:
+        texts = texts_of(file)
+        return TokenizerFiles(file, family, (file.name,), tuple(texts), stamps_of(file, texts))
     for form in FORMS:
         if all(_exists(folder / name) for name in form):
             extra = [*BESIDE, BESIDE_MARIAN] if "source.spm" in form else BESIDE
@@ -69,9 +76,14 @@ def open_files(source: TokenizerFiles) -> Iterator[Mapping[str, int]]:
     """A file descriptor for each file; TextError if one changed since it was found."""
     descriptors: dict[str, int] = {}
     try:
-        for name in source.files:
-            descriptors[name] = _open_file(inside(source.folder, name))
-        found = tuple(_stamp(os.fstat(number), name) for name, number in descriptors.items())
+        if source.form == (source.folder.name,):
+            texts = texts_of(source.folder)
+            descriptors |= {name: held(text) for name, text in texts.items()}
+            found = stamps_of(source.folder, texts)
+        else:
+            for name in source.files:
+                descriptors[name] = _open_file(inside(source.folder, name))
+            found = tuple(_stamp(os.fstat(number), name) for name, number in descriptors.items())
         if found != source.stamp:
             raise TextError("The tokenizer's files changed on the disk; open the model again.")
         yield descriptors

@@ -376,7 +376,7 @@ NO_SAFETENSORS: Cases = {
                 *("model.pt", "model.pth", "model.ckpt"),
             ),
             "a format that is not read here": (
-                *("tf_model.h5", "flax_model.msgpack", "model.onnx", "model.Q4_K_M.gguf"),
+                *("tf_model.h5", "flax_model.msgpack", "model.onnx"),
             ),
             "holds an adapter, which is no model": ("adapter_model.safetensors",),
         }.items()

@@ -1,0 +1,46 @@
+"""A GGUF file as the folder of a published family, which the reference library opens too."""
+
+import json
+from pathlib import Path
+
+from safetensors.torch import save_file
+
+from models.families import FAMILIES
+from models.families.gguf_architectures import described
+from models.loading.checkpoint import in_place_of, load_checkpoint
+from models.loading.export import FORMAT, holds_a_model_alone, published_tensors
+from models.loading.gguf_header import gguf_file, read_gguf_header
+from models.loading.safe_files import CONFIG, CheckpointError, title
+from models.loading.tokenizer_texts import gguf_texts
+from models.loading.weight_files import WEIGHTS
+
+
+def convert_gguf(file: str | Path, folder: str | Path) -> str:
+    """Write the model of a GGUF file as a published folder, and say of which family it is.
+
+    The folder gets config.json, model.safetensors in float32, tokenizer.json and
+    tokenizer_config.json, all of them or none: it is written beside its place and renamed.
+    CheckpointError when the file cannot be opened, or when the folder holds anything but an
+    earlier conversion. Takes twice the weights in float32 of memory and once of disk; time
+    grows with them, 2 s for 135 million numbers.
+    """
+    file, folder = Path(file), Path(folder)
+    if (found := gguf_file(file)) is None:
+        raise CheckpointError(f"{title(file)} is no GGUF file.")
+    if folder.exists() and not holds_a_model_alone(folder):
+        raise CheckpointError(
+            f"{title(folder)} holds other files, which a conversion would replace; name a new "
+            "folder."
+        )
+    header = read_gguf_header(found)
+    checkpoint = load_checkpoint(found)
+    shapes = {name: placed.shape for name, placed in header.tensors.items()}
+    values, _ = described(header.values, shapes)
+    tensors = dict(published_tensors(FAMILIES[checkpoint.family], checkpoint.model))
+    with in_place_of(folder) as beside:
+        (beside / CONFIG).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+        save_file(tensors, beside / WEIGHTS, FORMAT)
+        (beside / WEIGHTS).chmod(0o644)
+        for name, text in gguf_texts(found).items():
+            (beside / name).write_text(text + "\n", encoding="utf-8")
+    return checkpoint.family
