@@ -38,3 +38,16 @@ def lens_logits(passed: Trace, position: int) -> Tensor:
 def ranks_by_layer(logits: Tensor, option: int) -> list[int]:
     """The rank of this option in every row; 1 is the likeliest."""
     return ((logits > logits[:, option : option + 1]).sum(-1) + 1).tolist()
+
+
+def likeliest_by_position(passed: Trace, stream: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """What the head reads from a residual stream (1, tokens, d) at every position.
+
+    The probabilities and the IDs of the likeliest options, each (tokens, most). Cost grows with
+    tokens × d_model × vocabulary.
+    """
+    model = passed.model
+    with torch.no_grad():
+        logits = model.read(model.last_stack.norm(stream))[0]
+        top = logits.topk(min(most, logits.shape[-1]))
+        return (top.values - logits.logsumexp(-1, keepdim=True)).exp(), top.indices

@@ -163,7 +163,7 @@ class View:
             mount_code()
             result = self._picture(key=key, data=data, height=height, **callbacks)
             if choice is not NO_CHOICE:
-                _CHOICE(key=f"{key}-choice", data=[key, choice])
+                neighbour(key, choice)
         return result
 
     def offline(
@@ -177,6 +177,11 @@ class View:
 def component(name: str, *, html: str, js: str, css: str | None = None) -> Callable[..., Any]:
     mount: Callable[..., Any] = st.components.v2.component(name, html=html, css=css, js=js)
     return mount
+
+
+def neighbour(name: str, value: object) -> None:
+    """Hand the views of the page something under this name: what is chosen, or what follows."""
+    _CHOICE(key=f"{name}-choice", data=[name, value])
 
 
 def mount_code() -> None:

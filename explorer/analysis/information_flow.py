@@ -1,0 +1,287 @@
+"""Information flow: the share of each part in what a token's residual stream becomes.
+
+In one sub-layer the residual stream of a query becomes y, a sum: of what it was, and of what
+every key writes into it over all heads, z = Σ_h A_h · v_h · W_O^h (or of what the feed-forward
+layer writes). The share of a part is max(0, ‖y‖₁ − ‖y − part‖₁), divided by the sum over all
+parts. Biases are in y and have no share. Behind a norm the parts are those of the norm with its
+scale frozen, which sum to the same y.
+
+Followed backwards from an answer, the shares are a walk: importance 1 at the position that is
+asked, split at every sub-layer by the shares. The browser follows it (`pass_map/flow.js`);
+`route` is the same in torch.
+Source: Information Flow Routes (Ferrando and Voita 2024), section 2.
+Shapes: q queries, k keys, h heads, d width of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from explorer.analysis.output_change import has_words, last_streams
+from explorer.analysis.residual_writes import block_writes
+from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.output_tokens import last_stack_tokens
+from models.attention import MultiHeadAttention, repeat_groups
+from models.block import Block, Residual
+from models.normalization import LayerNorm, RMSNorm
+
+MOST_HELD = 16_000_000
+"""Numbers of z, (q, k, d), that are in memory together."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionShares:
+    """One attention: each key's share in what a query becomes, and that of the residual stream.
+
+    `keys` (q, k) and `residual` (q,) sum to 1 in every row, or are all NaN where no part points
+    where the sum does. `heads` (q, k) is the head whose part of z is the longest.
+    """
+
+    keys: Tensor
+    residual: Tensor
+    heads: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class BlockShares:
+    """One block: its attentions by part in their order, and the feed-forward layer's share (q,).
+
+    In a `parallel` block the feed-forward layer reads what entered the block.
+    """
+
+    attended: dict[str, AttentionShares]
+    mlp: Tensor | None
+    parallel: bool
+
+
+@dataclass(frozen=True, eq=False)
+class InformationFlow:
+    """The shares of every block, by stack from its first layer to its last.
+
+    `starts` (answers, t) is where the walk to each answer begins in the last stack: at its
+    position, or spread over those that a classifier reads.
+    """
+
+    stacks: dict[str, tuple[BlockShares, ...]]
+    starts: Tensor
+
+    @property
+    def bytes(self) -> int:
+        """Size of all shares in memory."""
+        blocks = [block for stack in self.stacks.values() for block in stack]
+        tensors = [block.mlp for block in blocks if block.mlp is not None] + [
+            each
+            for block in blocks
+            for found in block.attended.values()
+            for each in (found.keys, found.residual, found.heads)
+        ]
+        return sum(each.nbytes for each in tensors)
+
+
+def information_flow(forward: ForwardPass) -> InformationFlow:
+    """All shares of a pass. Cost grows with layers × tokens² × (heads × d + d)."""
+    stacks = {
+        stack: tuple(_block_shares(forward, stack, layer) for layer in range(count))
+        for stack, count in _stacks(forward)
+    }
+    return InformationFlow(stacks, _starts(forward))
+
+
+def _stacks(forward: ForwardPass) -> Iterator[tuple[str, int]]:
+    config = forward.config
+    if config.kind != "decoder":
+        yield "encoder", config.encoder_layers
+    if config.kind != "encoder":
+        yield "decoder", config.n_layers
+
+
+def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
+    trace, row = forward.trace, forward.row
+    block: Block = getattr(trace.model, stack).blocks[layer]
+    with torch.no_grad():
+        x = trace[f"{stack}.{layer}.resid_pre"][row]
+        after = trace[f"{stack}.{layer}.resid_post"][row]
+        attended: dict[str, AttentionShares] = {}
+        for name in ("self_attn", "cross_attn") if block.has_cross else ("self_attn",):
+            attention, residual = getattr(block, name), getattr(block, f"{name[:-5]}_residual")
+            at = f"{stack}.{layer}.{name}"
+            weights, values = trace.weights(at)[row], trace[f"{at}.v"][row]
+            shares, x = _attention_shares(attention, residual, weights, values, x)
+            attended[f"{stack}.{name}"] = shares
+        if not block.has_mlp:
+            return BlockShares(attended, None, block.parallel)
+        if block.mlp_residual.norms.sum is None:  # what was written is what came to it
+            kept, written = x, after - x
+        else:
+            out = _mlp_out(forward, stack, layer)
+            kept, written, after = _through_norms(block.mlp_residual, x, out)
+        parts = torch.stack([written, kept], 1)
+        mlp = _shares(after, parts)[:, 0]
+        return BlockShares(attended, mlp, block.parallel)
+
+
+def _mlp_out(forward: ForwardPass, stack: str, layer: int) -> Tensor:
+    tokens = forward.trace[f"{stack}.{layer}.resid_pre"].shape[1]
+    written = block_writes(forward, stack, layer, torch.arange(tokens)).mlp
+    assert written is not None
+    return written.out
+
+
+def _attention_shares(
+    attention: MultiHeadAttention, residual: Residual, weights: Tensor, values: Tensor, x: Tensor
+) -> tuple[AttentionShares, Tensor]:
+    """The shares in one attention, and the residual stream (q, d) after it.
+
+    `weights` (h, q, k), `values` (g, k, w), `x` (q, d) the residual stream before it.
+    """
+    projection = attention.o_proj.weight.unflatten(1, (attention.n_heads, -1))
+    values = repeat_groups(values[None], attention.n_heads)[0]
+    projected = torch.einsum("hkw,dhw->khd", values, projection)
+    mixed = weights.permute(2, 1, 0)  # (k, q, h)
+    out = (mixed @ projected).sum(0)
+    if attention.o_proj.bias is not None:
+        out = out + attention.o_proj.bias
+    scaled, projected, kept, after = _linearized(residual, x, out, projected)
+    # The length of each head's part, up to the factor of the query, which all of them have.
+    heads = (mixed.abs() * projected.norm(dim=-1)[:, None]).argmax(-1).T
+    keys = []
+    some = max(1, MOST_HELD // max(1, projected.shape[0] * projected.shape[2]))
+    for first in range(0, len(x), some):
+        part = slice(first, first + some)
+        z = (mixed[:, part] @ projected).transpose(0, 1) * scaled[part, None]
+        keys.append(_shares(after[part], z, kept[part]))
+    shares = torch.cat(keys)
+    return AttentionShares(shares[:, :-1], shares[:, -1], heads), after
+
+
+def _shares(after: Tensor, parts: Tensor, kept: Tensor | None = None) -> Tensor:
+    """The share of every part (q, parts, d) in the sum `after` (q, d): (q, parts).
+
+    `kept` (q, d) is one more part, the last. NaN where no part has any.
+    """
+    size = after.abs().sum(-1)
+    nearer = size[:, None] - torch.cdist(parts, after[:, None], p=1)[..., 0]
+    if kept is not None:
+        nearer = torch.cat([nearer, (size - (after - kept).abs().sum(-1))[:, None]], 1)
+    nearer = nearer.clamp(min=0)
+    return nearer / nearer.sum(-1, keepdim=True)
+
+
+def _linearized(
+    residual: Residual, x: Tensor, out: Tensor, projected: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What the norms behind a sub-layer make of its parts, with their scales frozen.
+
+    The factor of each query (q, 1), the parts before it (k, h, d), what the residual stream
+    contributes (q, d), and the residual stream after (q, d).
+    """
+    scale = x.new_ones(len(x), 1)
+    output_norm, sum_norm = residual.output_norm, residual.sum_norm
+    projected, factor = _linear(output_norm, projected), _scale(output_norm, out)
+    scale = scale * factor
+    total = x + output_norm(out)
+    projected, factor = _linear(sum_norm, projected), _scale(sum_norm, total)
+    return scale * factor, projected, _linear(sum_norm, x) * factor, sum_norm(total)
+
+
+def _through_norms(residual: Residual, x: Tensor, out: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The residual stream's and the sub-layer's part of the stream after, and that one, (q, d)."""
+    scale, written, kept, after = _linearized(residual, x, out, out[:, None])
+    return kept, written[:, 0] * scale, after
+
+
+def _linear(norm: nn.Module, part: Tensor) -> Tensor:
+    """A part (…, d) of what a norm reads, behind the norm up to its scale and without its bias."""
+    if isinstance(norm, LayerNorm):
+        part = part - part.mean(-1, keepdim=True)
+    return part * norm.weight if isinstance(norm, LayerNorm | RMSNorm) else part
+
+
+def _scale(norm: nn.Module, x: Tensor) -> Tensor:
+    """The scale (…, 1) by which a norm divides x, as a factor."""
+    if isinstance(norm, LayerNorm):
+        return (x.var(-1, correction=0, keepdim=True) + norm.eps).rsqrt()
+    if isinstance(norm, RMSNorm):
+        return (x.square().mean(-1, keepdim=True) + norm.eps).rsqrt()
+    return x.new_ones(*x.shape[:-1], 1)
+
+
+def _starts(forward: ForwardPass) -> Tensor:
+    """Where the walk to each answer begins, (answers, t)."""
+    tokens = last_stack_tokens(forward)
+    config = forward.config
+    if has_words(config) or config.head == "none":
+        return torch.eye(len(tokens))
+    kept = torch.tensor([i for i, t in enumerate(tokens) if t.id != config.pad_id])
+    starts = torch.zeros(1, len(tokens))
+    if config.pooling != "mean":
+        starts[0, kept[0 if config.pooling == "first" else -1]] = 1
+        return starts
+    stack, count = last_streams(config)
+    model: Any = forward.trace.model
+    with torch.no_grad():
+        last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, kept]
+        parts = model.last_stack.norm(last) / len(kept)
+        starts[0, kept] = _shares(parts.sum(0, keepdim=True), parts[None])[0]
+    return starts
+
+
+@dataclass(frozen=True, eq=False)
+class Route:
+    """How an answer came about: importance of every residual stream and of every edge.
+
+    By stack, `streams` (layers + 1, t) is the importance of the residual stream before each layer
+    and after the last; by part, `edges` (layers, q, k) is what each key contributes and `mlp`
+    (by stack, (layers, t)) what the feed-forward layers do.
+    """
+
+    streams: dict[str, Tensor]
+    edges: dict[str, Tensor]
+    mlp: dict[str, Tensor]
+
+
+def route(flow: InformationFlow, start: Tensor) -> Route:
+    """Backwards from an answer whose importance is `start` (t,). Cost grows with all shares.
+
+    Where a sub-layer has no shares, the importance stays with the residual stream.
+    """
+    streams: dict[str, Tensor] = {}
+    edges: dict[str, list[Tensor]] = {}
+    mlps: dict[str, Tensor] = {}
+    given = {}
+    for stack in reversed(flow.stacks):
+        blocks = flow.stacks[stack]
+        here = given.get(stack, start.double())
+        levels, mlp = [here], []
+        for block in reversed(blocks):
+            here, passed, crossed = _back(block, here)
+            levels.append(here)
+            mlp.append(crossed.pop("mlp"))
+            for part, edge in passed.items():
+                edges.setdefault(part, []).append(edge)
+                if part.endswith("cross_attn"):
+                    given["encoder"] = given.get("encoder", 0) + edge.sum(0)
+        streams[stack] = torch.stack(levels[::-1])
+        mlps[stack] = torch.stack(mlp[::-1])
+    return Route(streams, {part: torch.stack(each[::-1]) for part, each in edges.items()}, mlps)
+
+
+def _back(block: BlockShares, here: Tensor) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+    """The importance (q,) before a block, that of its edges, and of its feed-forward layer."""
+    share = torch.zeros_like(here) if block.mlp is None else block.mlp.double().nan_to_num(0)
+    mlp = here * share
+    past_attention = mlp if block.parallel else torch.zeros_like(mlp)
+    here = here - past_attention
+    edges: dict[str, Tensor] = {}
+    for part, found in reversed(block.attended.items()):
+        edge = here[:, None] * found.keys.double().nan_to_num(0)
+        edges[part] = edge
+        here = here * found.residual.double().nan_to_num(1)
+        if part.endswith("self_attn"):
+            here = here + edge.sum(0)
+    return here + past_attention, edges, {"mlp": mlp}

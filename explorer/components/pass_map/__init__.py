@@ -1,0 +1,226 @@
+"""The picture of the whole pass: tokens are columns, layers rows, what flows are lines.
+
+A message holds every share of `InformationFlow`, so that pointing at an answer or at a token
+follows the shares in the browser: no message, whatever is asked. What the logit lens reads comes
+behind, some layers at a time, as neighbours of the picture (`lens_rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.analysis.information_flow import InformationFlow
+from explorer.components import events, wire
+from explorer.components.mounting import View, neighbour
+from explorer.export.figure_data import Figure
+from explorer.text.token_labels import Label, specials, texts
+
+HTML = """
+<div class="view pass-map">
+  <div class="controls">
+    <button type="button" class="back" aria-label="One layer back">‹</button>
+    <button type="button" class="play">Play</button>
+    <button type="button" class="on" aria-label="One layer on">›</button>
+    <select class="speed" aria-label="Speed"></select>
+    <label class="least">Edges from <input type="range" min="0" step="1"><output></output></label>
+    <label class="words"><input type="checkbox" checked>Logit lens</label>
+    <label class="sink"><input type="checkbox" checked>First token</label>
+  </div>
+  <div class="head"><div class="sentence idle"></div></div>
+  <div class="both">
+    <div class="stage">
+      <canvas tabindex="0" role="application"></canvas>
+      <div class="inside" hidden></div>
+    </div>
+    <div class="aside">
+      <div class="asked"></div><div class="options"></div>
+      <div class="card"></div>
+    </div>
+  </div>
+  <div class="foot"><span class="notes"></span></div>
+  <div class="spoken" role="status" aria-live="polite"></div>
+</div>
+"""
+
+MOST_EDGES = 24_000
+"""Edges of a message, 7 bytes each: the largest shares, where there are more."""
+DOORS = {
+    "attention": "Attention map",
+    "head_steps": "Head, step by step",
+    "query_key": "Query and key",
+    "interventions": "Cut this edge",
+}
+"""The pages that show a picked edge in full, and what leads there."""
+
+_VIEW = View("pass_map", HTML)
+
+
+@dataclass(frozen=True)
+class MapStack:
+    """One stack as it is drawn: its name, its title, its tokens, and its parts in their order."""
+
+    name: str
+    title: str
+    tokens: Sequence[Label]
+    parts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class MapAnswer:
+    """What the model answers at a place: the likeliest options with their probabilities."""
+
+    label: str
+    options: Sequence[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class PassMap:
+    """All that a map shows, besides the shares themselves.
+
+    `answers` has one for each start of the flow, none where the model has no head. `behind` says
+    of which position they are ({token} is its token), and `of` names the pass.
+    """
+
+    flow: InformationFlow
+    stacks: Sequence[MapStack]
+    answers: Sequence[MapAnswer]
+    heads: int
+    behind: str
+    has_lens: bool
+    of: str
+
+
+def pass_map(
+    shown: PassMap,
+    *,
+    key: str,
+    title: str,
+    asked: int,
+    choice: Sequence[float],
+    height: int,
+    on_chosen: Callable[[Any], None],
+    on_go: Callable[[Any], None],
+    figures: Callable[[], Sequence[Figure]],
+) -> None:
+    """Draw it. `asked` is the answer that is traced first; `choice` is what the address holds.
+
+    `on_chosen` is told what is held, `on_go` which door was opened; both from a browser, which
+    may send anything.
+    """
+
+    def tell(name: str, hear: Callable[[Any], None]) -> Callable[[], None]:
+        def told() -> None:
+            hear(events.event(key, name))
+
+        return told
+
+    _VIEW(
+        key=key,
+        data=encode(shown, key, title, asked),
+        height=height,
+        choice=list(choice),
+        figures=figures,
+        title=title,
+        on_chosen_change=tell("chosen", on_chosen),
+        on_go_change=tell("go", on_go),
+    )
+
+
+def lens_rows(key: str, first: int, rows: Sequence[Sequence[tuple[str, float]]], of: str) -> None:
+    """Hand the map what the lens reads behind some layers: a word and its probability a token.
+
+    `of` names the pass that they belong to.
+    """
+    neighbour(f"{key}-lens-{first}", [of, first, [[list(cell) for cell in row] for row in rows]])
+
+
+def encode(shown: PassMap, key: str, title: str, asked: int) -> bytes:
+    """The shares in single precision, an edge for every key with a share, and all labels."""
+    flow, stacks = shown.flow, []
+    planes: dict[str, bytes] = {}
+    least, edges = _least_share(flow)
+    for stack in shown.stacks:
+        blocks = flow.stacks[stack.name]
+        for part in stack.parts:
+            shares = torch.stack([block.attended[part].keys for block in blocks])
+            heads = torch.stack([block.attended[part].heads for block in blocks])
+            residual = torch.stack([block.attended[part].residual for block in blocks])
+            planes |= _edges(part, shares, heads, least)
+            planes[f"{part}.residual"] = wire.singles(wire.as_array(residual))
+        if blocks and blocks[0].mlp is not None:
+            mlp = torch.stack([block.mlp for block in blocks if block.mlp is not None])
+            planes[f"{stack.name}.mlp"] = wire.singles(wire.as_array(mlp))
+        stacks.append(
+            {
+                "name": stack.name,
+                "title": stack.title,
+                "tokens": texts(stack.tokens),
+                "muted": specials(stack.tokens),
+                "layers": len(blocks),
+                "parts": list(stack.parts),
+                "parallel": bool(blocks) and blocks[0].parallel,
+            }
+        )
+    starts = flow.starts
+    identity = starts.shape[0] == starts.shape[1] and bool((starts == torch.eye(len(starts))).all())
+    if not identity:
+        planes["starts"] = wire.singles(wire.as_array(starts))
+    header = {
+        "name": key,
+        "title": title,
+        "tells": True,
+        "stacks": stacks,
+        "heads": shown.heads,
+        "edges": edges,
+        "least": least,
+        "asked": asked,
+        "answers": [
+            [answer.label, [[label, float(p)] for label, p in answer.options]]
+            for answer in shown.answers
+        ],
+        "count": len(starts),
+        "behind": shown.behind,
+        "of": shown.of,
+        "hasLens": shown.has_lens,
+        "hasSink": shown.stacks[-1].name == "decoder",
+        "doors": [[page, name] for page, name in DOORS.items()],
+    }
+    return wire.pack(header, planes)
+
+
+def _least_share(flow: InformationFlow) -> tuple[float, int]:
+    """The smallest share of another token that is sent, 0 where all are; and how many there are."""
+    found = [
+        shares.keys[shares.keys > 0]
+        for blocks in flow.stacks.values()
+        for block in blocks
+        for shares in block.attended.values()
+    ]
+    every = torch.cat([each.flatten() for each in found]) if found else torch.zeros(0)
+    if len(every) <= MOST_EDGES:
+        return 0.0, len(every)
+    return float(every.topk(MOST_EDGES).values[-1]), len(every)
+
+
+def _edges(part: str, shares: Tensor, heads: Tensor, least: float) -> dict[str, bytes]:
+    """The positive shares (layers, q, k), row by row: how many, their keys, sizes and heads."""
+    is_sent = (shares > 0) & (shares >= least)
+    kind = "<u1" if int(heads.max()) < 256 else "<u2"
+    rows = is_sent.flatten(0, 1)
+    keys = rows.nonzero()[:, 1]
+
+    def whole(values: Tensor, dtype: str) -> bytes:
+        return np.asarray(values.cpu().numpy()).astype(dtype).tobytes()
+
+    return {
+        f"{part}.counts": whole(rows.sum(1), "<u2"),
+        f"{part}.keys": whole(keys, "<u2"),
+        f"{part}.shares": wire.singles(wire.as_array(shares[is_sent])),
+        f"{part}.heads": whole(heads[is_sent], kind),
+    }

@@ -1,0 +1,318 @@
+// Where everything stands, and how it is drawn.
+
+const GUTTER = 30, NARROWEST = 22, CHIP = 24, SLANTED = 52, APART = 40, WORD = 11, INSIDE = 264;
+const BEFORE_MLP = {self_attn: 0.26, cross_attn: 0.5}, MLP_AT = 0.74;
+
+const rowsAt = part => BEFORE_MLP[part.name.split(".")[1]];
+
+// Rows near the focus are taller, and together they fill the height.
+function heights(stack, height, zoom, focus) {
+  const share = Array.from({length: stack.layers}, (_, layer) =>
+    1 + (zoom - 1) * Math.exp(-(((layer - focus * (stack.layers - 1)) / 3) ** 2)));
+  const all = share.reduce((a, b) => a + b, 0) || 1;
+  const levels = [0];
+  share.forEach(one => levels.push(levels.at(-1) + one / all * height));
+  return levels;
+}
+
+function layout(state) {
+  const {flow, stage, data} = state, pen = state.canvas.getContext("2d");
+  pen.font = `12px ${state.ink.mono}`;
+  const columns = flow.stacks.reduce((sum, stack) => sum + stack.count, 0);
+  const gaps = (flow.stacks.length - 1) * APART;
+  const lean = data.count > 1 ? 28 : 8;  // slanted answers lean to the right
+  const room = stage.clientWidth - GUTTER - gaps - lean;
+  const column = Math.min(120, Math.max(NARROWEST, room / columns));
+  const longest = list => Math.max(0, ...list.map(text => pen.measureText(text).width));
+  const tokens = longest(flow.stacks.flatMap(stack => stack.tokens));
+  const answers = longest(data.answers.map(answer => answer[0]));
+  const bottom = tokens > column - 10 && column < 56 ? SLANTED : CHIP;
+  const top = data.count === 1 ? 8 : answers > column - 6 && column < 56 ? SLANTED : CHIP;
+  const place = {
+    column, bottom, top, height: stage.clientHeight,
+    width: Math.max(stage.clientWidth, GUTTER + gaps + columns * column + lean),
+    gap: state.open ? INSIDE : 0,
+    slantedBelow: bottom === SLANTED, slantedAbove: top === SLANTED,
+    floor: stage.clientHeight - bottom - 6, ceiling: top + 6,
+  };
+  let left = GUTTER;
+  place.stacks = flow.stacks.map(stack => {
+    const height = place.floor - place.ceiling - place.gap;
+    const found = {left, levels: heights(stack, height, state.zoom, state.focus)};
+    left += stack.count * column + APART;
+    return found;
+  });
+  if (place.gap) place.opened = rawY(place, flow.stacks[state.open.stack], state.open.layer + 1);
+  state.place = place;
+  const holder = state.root.querySelector(".inside");
+  holder.hidden = !place.gap;
+  if (place.gap) Object.assign(holder.style, {top: `${place.opened - place.gap}px`, height: `${place.gap}px`});
+}
+
+const xOf = ({place}, stack, token) => place.stacks[stack.at].left + (token + 0.5) * place.column;
+// Above the layer that is opened everything makes room for its inside.
+const yOf = (state, stack, level) => {
+  const {place} = state, y = rawY(place, stack, level);
+  return place.gap && y < place.opened - 0.01 ? y - place.gap : y;
+};
+const rawY = (place, stack, level) => {
+  const {levels} = place.stacks[stack.at], layer = Math.min(Math.floor(level), stack.layers - 1);
+  return place.floor - levels[layer] - (level - layer) * (levels[layer + 1] - levels[layer]);
+};
+const heightOf = ({place}, stack, layer) => {
+  const {levels} = place.stacks[stack.at];
+  return levels[layer + 1] - levels[layer];
+};
+
+// From the key's stream, up and across, to the query's at its attention.
+function pointsOf(state, edge) {
+  const from = state.flow.stacks[edge.part.keys], own = edge.part.keys === edge.part.queries;
+  const x0 = xOf(state, from, edge.key), x1 = xOf(state, edge.stack, edge.query);
+  const y1 = yOf(state, edge.stack, edge.layer + rowsAt(edge.part));
+  const y0 = own ? yOf(state, edge.stack, edge.layer) : yOf(state, from, from.layers);
+  const bend = Math.max(6, Math.abs(x1 - x0) * 0.12) * Math.sign(x1 - x0 || 1);
+  return [x0, y0, x0, y1, x0 + bend, y1, x1, y1];
+}
+
+function trace(path, [x0, y0, ax, ay, bx, by, x1, y1]) {
+  path.moveTo(x0, y0);
+  path.bezierCurveTo(ax, ay, ax, ay, bx, by);
+  path.lineTo(x1, y1);
+}
+
+const thickness = value => 0.6 + 6 * Math.sqrt(value);
+const opacity = value => Math.min(1, 0.22 + 0.9 * Math.sqrt(value));
+
+const colours = ({ink}) => {
+  const [stream, attention, mlp] = THEME[ink.dark ? "dark" : "light"].series.map(rgb);
+  return {stream, attention, mlp};
+};
+
+// What no pointer changes: layers, streams, words of the lens, tokens.
+function paintGround(state) {
+  const {flow, place, ink} = state;
+  const canvas = state.ground ??= document.createElement("canvas");
+  const [pen] = sized(canvas, place.width, place.height);
+  pen.textBaseline = "middle";
+  for (const stack of flow.stacks) {
+    const {left} = place.stacks[stack.at], right = left + stack.count * place.column;
+    layers(state, pen, stack, left, right);
+    for (let i = 0; i < stack.count; i++) {
+      const x = Math.round(xOf(state, stack, i)) + 0.5;
+      pen.strokeStyle = css(ink.border, 0.9);
+      pen.lineWidth = 1;
+      pen.beginPath();
+      pen.moveTo(x, place.floor);
+      pen.lineTo(x, place.ceiling);
+      pen.stroke();
+      labels(state, pen, stack, i);
+    }
+  }
+  if (state.words) lens(state, pen);
+}
+
+function layers(state, pen, stack, left, right) {
+  const {ink, place} = state, named = [];
+  pen.font = `11px ${ink.sans}`;
+  pen.textAlign = "right";
+  for (let layer = 0; layer < stack.layers; layer++) {
+    const y = yOf(state, stack, layer + 0.5);
+    if (layer % 2) {
+      pen.fillStyle = css(ink.text, ink.dark ? 0.035 : 0.022);
+      pen.fillRect(left, yOf(state, stack, layer + 1), right - left, heightOf(state, stack, layer));
+    }
+    if (stack.at === state.open?.stack && layer === state.open.layer) {
+      pen.fillStyle = css(ink.accent, 0.1);
+      pen.fillRect(left, yOf(state, stack, layer + 1), right - left, heightOf(state, stack, layer));
+    }
+    const apart = named.length ? named.at(-1) - y : Infinity;
+    if (apart < 13) continue;
+    named.push(y);
+    pen.fillStyle = css(ink.muted);
+    if (stack.at === 0 || stack.layers !== state.flow.stacks[0].layers) {
+      pen.fillText(String(layer), left - 8, y);
+    }
+  }
+  if (state.flow.stacks.length > 1) {
+    pen.textAlign = "left";
+    pen.fillStyle = css(ink.muted);
+    pen.fillText(stack.title, left, place.ceiling - 4);
+  }
+}
+
+function labels(state, pen, stack, i) {
+  const {place, ink} = state, x = xOf(state, stack, i), text = isolated(stack.tokens[i]);
+  const muted = stack.muted.includes(i), y = place.height - place.bottom;
+  pen.font = `12px ${ink.mono}`;
+  pen.fillStyle = css(muted ? ink.muted : ink.text);
+  if (place.slantedBelow) {
+    slanted(pen, x, y + 4, fitted(pen, text, SLANTED * 1.2), false);
+    return;
+  }
+  const wide = place.column - 4, cut = fitted(pen, text, wide - 6);
+  const chip = Math.min(wide, pen.measureText(cut).width + 12);
+  pen.fillStyle = css(ink.text, 0.07);
+  pen.beginPath();
+  pen.roundRect(x - chip / 2, y, chip, CHIP - 4, 5);
+  pen.fill();
+  pen.fillStyle = css(muted ? ink.muted : ink.text);
+  pen.textAlign = "center";
+  pen.fillText(cut, x, y + CHIP / 2 - 2);
+}
+
+function slanted(pen, x, y, text, above) {
+  pen.save();
+  pen.translate(x, y);
+  pen.rotate(-Math.PI / 3.2);
+  pen.textAlign = above ? "left" : "right";
+  pen.fillText(text, 0, 0);
+  pen.restore();
+}
+
+function answer(state, pen, at, strong = false) {
+  const {place, ink, data, flow} = state, [label, options] = data.answers[at];
+  const x = xOf(state, flow.stacks.at(-1), at), p = options[0]?.[1] ?? 0;
+  pen.font = `${strong ? "600 " : ""}12px ${ink.mono}`;
+  pen.fillStyle = css(ink.text, strong ? 1 : 0.35 + 0.55 * p);
+  if (place.slantedAbove) slanted(pen, x, place.top - 5, fitted(pen, isolated(label), SLANTED * 0.95), true);
+  else {
+    pen.textAlign = "center";
+    pen.fillText(fitted(pen, isolated(label), place.column - 6), x, CHIP / 2);
+  }
+}
+
+// A word stands in the middle of its row where it can be read, darker where it is likelier.
+function lens(state, pen) {
+  const {flow, place, ink, lensRows} = state, stack = flow.stacks.at(-1);
+  pen.font = `${WORD}px ${ink.mono}`;
+  pen.textAlign = "left";
+  for (const [layer, row] of lensRows) {
+    if (layer >= stack.layers || heightOf(state, stack, layer) < WORD || place.column < 30) continue;
+    const y = yOf(state, stack, layer + 0.97);
+    row.forEach(([word, p], i) => {
+      pen.fillStyle = css(ink.text, 0.16 + 0.84 * Math.sqrt(p));
+      pen.fillText(fitted(pen, isolated(word), place.column - 8), xOf(state, stack, i) + 5, y + 2);
+    });
+  }
+}
+
+// All that flows, on what does not: `share` of the pass from below, 1 for all of it.
+function paint(state) {
+  const {canvas, place, ink, ground} = state;
+  if (!place) return;
+  canvas.style.width = `${place.width}px`;
+  const [pen] = sized(canvas, place.width, place.height);
+  const front = state.front;
+  pen.drawImage(ground, 0, 0, place.width, place.height);
+  if (front !== null) {
+    const y = frontY(state);
+    pen.fillStyle = css(ink.background, 0.72);
+    pen.fillRect(GUTTER, place.ceiling - place.top, place.width, y - place.ceiling + place.top);
+  }
+  streams(state, pen);
+  edges(state, pen);
+  marks(state, pen);
+  heldMarks(state, pen);
+}
+
+// How far the pass has come while it plays, in layers of the tallest stack.
+const deepest = ({flow}) => Math.max(...flow.stacks.map(stack => stack.layers));
+const frontY = state => {
+  const stack = state.flow.stacks.find(each => each.layers === deepest(state));
+  return yOf(state, stack, Math.min(state.front, stack.layers));
+};
+// An encoder has read everything before its decoder begins.
+const reached = ({front}, level) => front === null || level <= front;
+
+function streams(state, pen) {
+  const {flow} = state, {stream} = colours(state);
+  pen.lineCap = "butt";
+  for (const stack of flow.stacks) {
+    const n = stack.count;
+    for (let layer = 0; layer < stack.layers; layer++) {
+      if (!reached(state, layer)) break;
+      const y0 = yOf(state, stack, layer), y1 = yOf(state, stack, layer + 1);
+      for (let i = 0; i < n; i++) {
+        const value = Math.max(stack.streams[layer * n + i], state.from ? 0 : stack.streams[(layer + 1) * n + i]);
+        if (value < state.least) continue;
+        const x = xOf(state, stack, i);
+        pen.strokeStyle = css(stream, opacity(value));
+        pen.lineWidth = thickness(value);
+        pen.beginPath();
+        pen.moveTo(x, y0);
+        pen.lineTo(x, y1);
+        pen.stroke();
+      }
+    }
+  }
+}
+
+function edges(state, pen) {
+  const {carried, front} = state, {attention} = colours(state);
+  pen.lineCap = "round";
+  pen.lineJoin = "round";
+  for (const edge of carried.edges) {
+    if (state.hides(edge) || !reached(state, edge.layer)) continue;
+    const share = front === null ? 1 : Math.min(1, front - edge.layer), points = pointsOf(state, edge);
+    if (share <= 0) continue;
+    const path = new Path2D();
+    trace(path, points);
+    const own = edge === state.pointed?.edge || sameEdge(edge, state.picked);
+    pen.strokeStyle = css(own ? state.ink.text : attention, own ? 0.95 : opacity(edge.value));
+    pen.lineWidth = thickness(edge.value) + (own ? 1 : 0);
+    if (share < 1) {
+      const long = Math.abs(points[6] - points[0]) + Math.abs(points[7] - points[1]);
+      pen.setLineDash([long * share, long * 2]);
+    }
+    pen.stroke(path);
+    pen.setLineDash([]);
+  }
+}
+
+// How much attention and feed-forward write: the side of a square is the root of their share.
+function marks(state, pen) {
+  const {flow, place} = state, {attention, mlp} = colours(state);
+  for (const stack of flow.stacks) {
+    const n = stack.count;
+    for (let layer = 0; layer < stack.layers; layer++) {
+      if (!reached(state, layer + 0.3)) break;
+      const most = Math.min(place.column * 0.5, heightOf(state, stack, layer) * 0.42, 11);
+      for (let i = 0; i < n; i++) {
+        const value = stack.streams[(layer + 1) * n + i], strong = value >= state.least;
+        const x = xOf(state, stack, i), alpha = strong ? 0.35 + 0.65 * Math.sqrt(value) : 0.18;
+        for (const part of stack.parts) {
+          const share = 1 - part.residual[layer * n + i];
+          square(pen, x, yOf(state, stack, layer + rowsAt(part)), most * Math.sqrt(share), attention, alpha);
+        }
+        if (stack.mlp) {
+          const share = stack.mlp[layer * n + i];
+          square(pen, x, yOf(state, stack, layer + MLP_AT), most * Math.sqrt(share), mlp, alpha);
+        }
+      }
+    }
+  }
+}
+
+function square(pen, x, y, side, colour, alpha) {
+  if (!(side > 0.8)) return;
+  pen.fillStyle = css(colour, alpha);
+  pen.fillRect(x - side / 2, y - side / 2, side, side);
+}
+
+function heldMarks(state, pen) {
+  const {flow, data, ink, place} = state, last = flow.stacks.at(-1), all = reached(state, deepest(state));
+  pen.textBaseline = "middle";
+  if (data.answers.length > 1 && all) {
+    data.answers.forEach((_, at) => answer(state, pen, at, at === state.asked && !state.from));
+  }
+  if (data.answers.length > 1 && !state.from && all) {
+    const x = xOf(state, last, state.asked);
+    pen.fillStyle = css(ink.accent);
+    pen.fillRect(x - place.column / 2 + 2, place.top, place.column - 4, 2);
+  }
+  if (state.from) {
+    const x = xOf(state, flow.stacks[state.from.stack], state.from.token);
+    pen.fillStyle = css(ink.accent);
+    pen.fillRect(x - place.column / 2 + 2, place.floor + 3, place.column - 4, 2);
+  }
+}

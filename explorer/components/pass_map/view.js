@@ -1,0 +1,376 @@
+// The picture of the whole pass: what is pointed at, held and played.
+
+const LEAST = [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5], SECONDS = 4;
+const SPEEDS = [["½ ×", 0.5], ["1 ×", 1], ["2 ×", 2]], NEAR = 6, MOST_ZOOM = 12;
+const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+const sameEdge = (a, b) => Boolean(a && b && a.part.name === b.part.name && a.layer === b.layer &&
+  a.query === b.query && a.key === b.key);
+
+function make(state) {
+  const {root} = state, get = selector => root.querySelector(selector);
+  Object.assign(state, {
+    stage: get(".stage"), canvas: get("canvas"), lensRows: new Map(), words: true, sink: true,
+    zoom: 1, focus: 0.5, front: null, from: null, pointed: null, picked: null, open: null,
+    heldAt: 0, heldFrom: null, leastAt: 2, speed: 1, hides: () => false,
+  });
+  const {canvas, stage} = state;
+  stage.addEventListener("pointermove", event => point(state, hit(state, event)));
+  stage.addEventListener("pointerleave", () => point(state, null));
+  stage.addEventListener("click", event => hold(state, hit(state, event)));
+  stage.addEventListener("wheel", event => wheel(state, event), {passive: false});
+  document.addEventListener("wheel", event => {
+    if (!stage.contains(event.composedPath()[0])) state.elsewhere = event.timeStamp;
+  }, {passive: true});
+  stage.addEventListener("keydown", event => walk(state, event));
+  get(".play").addEventListener("click", () => state.playing ? pause(state) : play(state));
+  get(".back").addEventListener("click", () => step(state, -1));
+  get(".on").addEventListener("click", () => step(state, 1));
+  const speed = get(".speed");
+  speed.replaceChildren(...SPEEDS.map(([name]) => element("option", "", name)));
+  speed.selectedIndex = 1;
+  speed.addEventListener("change", () => { state.speed = SPEEDS[speed.selectedIndex][1]; });
+  const least = get(".least input");
+  least.max = String(LEAST.length - 1);
+  least.addEventListener("input", () => {
+    state.leastAt = Number(least.value);
+    follow(state);
+    told(state);
+  });
+  get(".words input").addEventListener("change", event => {
+    state.words = event.target.checked;
+    reground(state);
+  });
+  get(".sink input").addEventListener("change", event => {
+    state.sink = event.target.checked;
+    later(state);
+  });
+  state.hides = edge => !state.sink && edge.key === 0 && edge.part.keys === edge.part.queries;
+  state.chosen = event => {
+    if (!state.data) return;
+    if (event.detail?.startsWith?.(`${state.data.name}-lens-`)) readLens(state);
+    else if (choose(state)) follow(state);
+  };
+}
+
+function later(state) {
+  if (state.waiting) return;
+  state.waiting = requestAnimationFrame(() => { state.waiting = 0; paint(state); });
+}
+
+function reground(state) {
+  paintGround(state);
+  later(state);
+}
+
+// ---- what is asked ---------------------------------------------------------------------
+
+// Follow the shares from what is pointed at, or else from what is held.
+function follow(state) {
+  const {flow, pointed} = state;
+  state.least = LEAST[state.leastAt];
+  state.from = pointed?.token ?? (pointed?.at === undefined ? state.heldFrom : null);
+  state.asked = pointed?.at ?? state.heldAt;
+  if (state.from) forwards(flow, state.from.stack, state.from.token);
+  else backwards(flow, state.asked);
+  state.carried = carrying(flow, state.least);
+  const output = state.root.querySelector(".least output"), input = state.root.querySelector(".least input");
+  input.value = String(state.leastAt);
+  output.textContent = `${three(100 * state.least)} %`;
+  options(state);
+  tell(state);
+  later(state);
+}
+
+function point(state, found) {
+  if (JSON.stringify(kind(found)) === JSON.stringify(kind(state.pointed))) return;
+  const before = state.pointed, asks = each => each?.token || each?.at !== undefined;
+  state.pointed = found;
+  state.canvas.style.cursor = found ? "pointer" : "";
+  if (asks(before) || asks(found)) follow(state);
+  else { tell(state); later(state); }
+}
+
+// What makes two places of the pointer one.
+const kind = found => found && [found.token, found.at, found.node, found.layer, found.edge?.part.name,
+  found.edge?.layer, found.edge?.query, found.edge?.key];
+
+function hold(state, found) {
+  if (!found) return;
+  if (found.at !== undefined) {
+    state.heldAt = found.at;
+    state.heldFrom = null;
+  } else if (found.token) {
+    const same = JSON.stringify(found.token) === JSON.stringify(state.heldFrom);
+    state.heldFrom = same ? null : found.token;
+  } else if (found.edge) {
+    state.picked = sameEdge(found.edge, state.picked) ? null : found.edge;
+    card(state);
+  } else if (found.layer) {
+    const same = JSON.stringify(found.layer) === JSON.stringify(state.open);
+    state.open = same ? null : found.layer;
+    layout(state);
+    reground(state);
+  } else if (found.node) {
+    state.heldAt = state.data.count > 1 ? found.node.token : state.heldAt;
+    state.heldFrom = null;
+  }
+  follow(state);
+  told(state);
+}
+
+const told = state => tellPage(state, [
+  state.heldAt, state.heldFrom?.stack ?? -1, state.heldFrom?.token ?? -1, LEAST[state.leastAt],
+  state.open?.stack ?? -1, state.open?.layer ?? -1,
+]);
+
+// What the page asks for; true when that is news.
+function choose(state) {
+  const choice = news(state);
+  if (!choice) return false;
+  const [at, from, token, least, stack, layer] = choice, {stacks} = state.flow;
+  state.heldAt = at < state.data.count ? at : state.data.asked;
+  state.heldFrom = stacks[from] && token < stacks[from].count ? {stack: from, token} : null;
+  state.leastAt = Math.max(0, LEAST.findIndex(each => each >= least - 1e-9));
+  state.open = stacks[stack] && layer < stacks[stack].layers && layer >= 0 ? {stack, layer} : null;
+  if (state.place) { layout(state); paintGround(state); }
+  return true;
+}
+
+// ---- where the pointer is ----------------------------------------------------------------
+
+function hit(state, event) {
+  const {place, flow, stage, data} = state;
+  if (!place) return null;
+  const box = stage.getBoundingClientRect();
+  const x = event.clientX - box.left + stage.scrollLeft, y = event.clientY - box.top;
+  const stack = flow.stacks.find(each => {
+    const {left} = place.stacks[each.at];
+    return x >= left - (each.at ? 8 : GUTTER) && x < left + each.count * place.column;
+  });
+  if (!stack) return null;
+  const token = Math.floor((x - place.stacks[stack.at].left) / place.column);
+  const layer = layerAt(state, stack, y);
+  if (token < 0) return layer < 0 ? null : {layer: {stack: stack.at, layer}};
+  if (y > place.floor + 2) return {token: {stack: stack.at, token}};
+  const isLast = stack === flow.stacks.at(-1);
+  if (y < place.ceiling) return isLast && data.count > 1 ? {at: token} : null;
+  const edge = near(state, x, y);
+  return edge ? {edge} : {node: {stack: stack.at, token, layer}};
+}
+
+function layerAt(state, stack, y) {
+  for (let layer = 0; layer < stack.layers; layer++) {
+    if (y <= yOf(state, stack, layer) && y > yOf(state, stack, layer + 1)) return layer;
+  }
+  return -1;
+}
+
+// The strongest drawn edge near the pointer.
+function near(state, x, y) {
+  let best = null, least = NEAR;
+  for (const edge of state.carried.edges) {
+    if (state.hides(edge)) continue;
+    const [x0, y0, , , bx, , x1, y1] = pointsOf(state, edge), [low, high] = x0 < x1 ? [x0, x1] : [x1, x0];
+    let away = Infinity;
+    if (x >= low - 2 && x <= high + 2) {
+      const t = Math.min(1, Math.abs(x - x0) / Math.max(1, Math.abs(bx - x0)));
+      away = Math.abs(y - (y0 + (y1 - y0) * (1 - (1 - t) ** 3)));
+    }
+    if (away <= least) { least = away; best = edge; }
+  }
+  return best;
+}
+
+function wheel(state, event) {
+  if (event.timeStamp - (state.elsewhere ?? -1e9) < 500 || !state.place) return;
+  const next = Math.min(MOST_ZOOM, Math.max(1, state.zoom * Math.exp(-event.deltaY / 240)));
+  if (next === state.zoom || deepest(state) < 8) return;
+  event.preventDefault();
+  const {place} = state, y = event.clientY - state.stage.getBoundingClientRect().top;
+  const stack = state.flow.stacks.find(each => each.layers === deepest(state));
+  const layer = layerAt(state, stack, Math.min(place.floor, Math.max(place.ceiling + 1, y)));
+  if (layer >= 0) state.focus = layer / Math.max(1, stack.layers - 1);
+  state.zoom = next;
+  layout(state);
+  reground(state);
+}
+
+function walk(state, event) {
+  const {data} = state, way = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+  if (way && data.count > 1) {
+    state.heldAt = Math.max(0, Math.min(data.count - 1, state.heldAt + way));
+    state.heldFrom = null;
+  } else if (event.key === "ArrowUp") { step(state, 1); }
+  else if (event.key === "ArrowDown") { step(state, -1); }
+  else if (event.key === " ") { if (state.playing) pause(state); else play(state); }
+  else if (event.key === "Escape") { state.heldFrom = state.picked = null; state.front = null; card(state); }
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+  state.pointed = null;
+  follow(state);
+  told(state);
+}
+
+// ---- it moves ------------------------------------------------------------------------------
+
+function play(state) {
+  if (still()) { step(state, 1); return; }
+  const last = deepest(state) + 0.999;
+  let at = state.front === null || state.front >= last ? 0 : state.front, before = null;
+  state.playing = true;
+  buttons(state);
+  const frame = now => {
+    if (!state.playing || !state.root.isConnected) return;
+    if (before !== null) at += (now - before) / 1000 / SECONDS * state.speed * last;
+    before = now;
+    state.front = Math.min(at, last);
+    paint(state);
+    state.frames = (state.frames ?? 0) + 1;
+    if (at < last) requestAnimationFrame(frame);
+    else pause(state, null);
+  };
+  requestAnimationFrame(frame);
+}
+
+function pause(state, front = state.front) {
+  state.playing = false;
+  state.front = front;
+  buttons(state);
+  tell(state);
+  later(state);
+}
+
+function step(state, way) {
+  const last = deepest(state);
+  const at = state.front === null ? (way > 0 ? 0 : last) : Math.floor(state.front) + way;
+  pause(state, at >= last + (way > 0 ? 1 : 0) || at < 0 ? null : at);
+}
+
+function buttons(state) {
+  const button = state.root.querySelector(".play");
+  button.textContent = state.playing ? "Pause" : "Play";
+  button.hidden = still();
+}
+
+// ---- words -----------------------------------------------------------------------------------
+
+const percent = value => `${three(100 * value)} %`;
+const labelOf = ({flow}, stack, token) => flow.stacks[stack].tokens[token];
+
+function tell(state) {
+  const {pointed, root, data, carried} = state, line = root.querySelector(".sentence");
+  line.classList.toggle("idle", !pointed);
+  if (state.front !== null && !pointed) {
+    const layer = Math.floor(state.front);
+    line.textContent = layer >= deepest(state) ? "The answer." : `Layer ${layer} of ${deepest(state)}`;
+  } else if (pointed?.edge) edgeSentence(state, line, pointed.edge);
+  else if (pointed?.node) nodeSentence(state, line, pointed.node);
+  else if (pointed?.layer) {
+    line.textContent = `Layer ${pointed.layer.layer}: click to open it.`;
+  } else if (state.from) {
+    say(line, "Where {token} goes: lines are the share of each residual stream that is traced to it.",
+      {token: labelOf(state, state.from.stack, state.from.token)});
+  } else if (data.answers.length) {
+    const [label, options] = data.answers[Math.min(state.asked, data.answers.length - 1)];
+    say(line, "How {token} came about: {value}", {token: label, value: `p = ${three(options[0][1])}`});
+  } else line.textContent = "What each position is made of.";
+  const drawn = carried.edges.filter(edge => !state.hides(edge)).length;
+  const sent = data.least ? ` Shares under ${percent(data.least)} are not followed.` : "";
+  root.querySelector(".notes").textContent =
+    `${drawn.toLocaleString("en-US")} of ${carried.every.toLocaleString("en-US")} edges between two tokens carry at least ${percent(state.least)}.${sent}`;
+}
+
+function edgeSentence(state, line, edge) {
+  const share = edge.part.share[edge.e];
+  say(line, "{where} {key} → {query}: {value} of what it becomes there, {flow} " +
+    (state.from ? "traced to the token" : "of the answer"), {
+    where: `Layer ${edge.layer}, mostly head ${edge.part.head[edge.e]}:`,
+    key: labelOf(state, edge.part.keys, edge.key), query: labelOf(state, edge.stack.at, edge.query),
+    value: percent(share), flow: percent(edge.value),
+  });
+}
+
+function nodeSentence(state, line, {stack: at, token, layer}) {
+  const stack = state.flow.stacks[at], row = layer * stack.count + token;
+  const word = at === state.flow.stacks.length - 1 ? state.lensRows.get(layer)?.[token] : undefined;
+  const wrote = stack.parts.map(part => `${part.name.endsWith("cross_attn") ? "cross-attention" : "attention"} ` +
+    percent(1 - part.residual[row]));
+  if (stack.mlp) wrote.push(`feed-forward ${percent(stack.mlp[row])}`);
+  say(line, "{token} in layer {layer}: " + wrote.join(", ") + (word ? ". The lens reads {word} {value}" : ""), {
+    token: stack.tokens[token], layer: String(layer), word: word?.[0], value: word && three(word[1]),
+  });
+}
+
+function options(state) {
+  const {root, data} = state, asked = root.querySelector(".asked"), list = root.querySelector(".options");
+  const found = data.answers[Math.min(state.asked, data.answers.length - 1)];
+  if (!found) { asked.textContent = ""; list.replaceChildren(); return; }
+  const last = state.flow.stacks.at(-1);
+  if (data.count > 1) say(asked, data.behind, {token: last.tokens[state.asked]});
+  else asked.textContent = data.behind;
+  list.replaceChildren(...found[1].map(([label, p]) => {
+    const row = element("div", "option"), bar = element("span", "bar");
+    bar.style.setProperty("--share", String(p));
+    row.append(element("bdi", "token", label), bar, element("span", "value", three(p)));
+    return row;
+  }));
+}
+
+// What was picked, and the doors to the pages that show it in full.
+function card(state) {
+  const holder = state.root.querySelector(".card"), {picked} = state;
+  if (!picked) { holder.replaceChildren(); return; }
+  const head = picked.part.head[picked.e], title = element("div", "title", `Layer ${picked.layer}, head ${head}`);
+  const what = element("div", "what");
+  say(what, "{key} → {query}", {
+    key: labelOf(state, picked.part.keys, picked.key), query: labelOf(state, picked.stack.at, picked.query),
+  });
+  const doors = state.data.doors.map(([page, name]) => {
+    const button = element("button", "", name);
+    button.type = "button";
+    button.addEventListener("click", () => go(state, page, {
+      part: picked.part.name, layer: picked.layer, head, query: picked.query, key: picked.key,
+    }));
+    return button;
+  });
+  holder.replaceChildren(title, what, element("div", "amount", `${percent(picked.part.share[picked.e])} of what it becomes there`), ...doors);
+}
+
+const go = (state, page, where) => state.component.setTriggerValue("go", {page, ...where});
+
+// ---- running -----------------------------------------------------------------------------------
+
+function readLens(state) {
+  const choices = globalThis.explorerChoices ?? new Map(), {data} = state;
+  for (const [name, value] of choices) {
+    if (typeof name !== "string" || !name.startsWith(`${data.name}-lens-`) || value?.[0] !== data.of) continue;
+    value[2].forEach((row, at) => state.lensRows.set(value[1] + at, row));
+  }
+  if (state.place) reground(state);
+}
+
+function show(state) {
+  const {data, stage, root} = state;
+  if (state.fresh) {
+    state.fresh = false;
+    state.flow = flowOf(data);
+    state.lensRows = new Map();
+    Object.assign(state, {pointed: null, picked: null, front: null, playing: false, heldAt: data.asked});
+    readLens(state);
+    card(state);
+  }
+  choose(state);
+  buttons(state);
+  root.querySelector(".words").hidden = !data.hasLens;
+  root.querySelector(".sink").hidden = !data.hasSink;
+  if (!stage.clientWidth) return;
+  layout(state);
+  paintGround(state);
+  state.canvas.setAttribute("aria-label", data.title);
+  follow(state);
+  paint(state);
+}
+
+export default publish("explorer_pass_map", component => mount(component, ".pass-map", make, show));

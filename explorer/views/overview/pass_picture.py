@@ -1,0 +1,139 @@
+"""The picture of the whole pass of a page's context: its shares, its answers, its lens."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from explorer.analysis.information_flow import InformationFlow, information_flow
+from explorer.analysis.logit_lens import likeliest_by_position
+from explorer.analysis.output_change import has_words, last_streams
+from explorer.catalog.opened_model import Opened
+from explorer.components.pass_map import MapAnswer, MapStack, PassMap
+from explorer.inference.answers import class_names
+from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.results_cache import kept, size_of
+from explorer.text.token_labels import candidate_text
+
+ANSWERS = 5
+LAYERS_AT_ONCE = 4
+MOST_WORK = 1_200_000_000
+"""layers × tokens² × width of the largest picture, some seconds of one core."""
+
+Cell = tuple[str, float]
+TITLES = {"encoder": "Encoder", "decoder": "Decoder"}
+BEHIND = {
+    "decoder": "After {token}",
+    "encoder": "In place of {token}",
+    "encoder-decoder": "After {token}",
+}
+
+
+def is_drawable(forward: ForwardPass) -> bool:
+    """Whether the shares of this text can be computed in seconds."""
+    tokens = max(len(forward.source), len(forward.target))
+    config = forward.config
+    return config.n_layers * tokens**2 * config.d_model <= MOST_WORK
+
+
+def flow_of(opened: Opened, forward: ForwardPass) -> InformationFlow:
+    """The shares of a pass, computed once."""
+    key = "information flow", forward.text, forward.pair
+    return kept(opened, key, lambda: information_flow(forward), lambda flow: flow.bytes)
+
+
+def picture_of(opened: Opened, forward: ForwardPass) -> PassMap:
+    """All that the map shows of a pass at first."""
+    flow = flow_of(opened, forward)
+    stacks = [
+        MapStack(
+            name,
+            TITLES[name],
+            forward.source if name == "encoder" else forward.target,
+            list(flow.stacks[name][0].attended) if flow.stacks[name] else [],
+        )
+        for name in flow.stacks
+    ]
+    words = has_words(forward.config)
+    behind = BEHIND[forward.config.kind] if words else "Class of the text"
+    passed = repr((id(opened), forward.text, forward.pair)).encode()
+    of = hashlib.sha256(passed).hexdigest()[:12]
+    answers = kept(
+        opened,
+        ("answers of the map", forward.text, forward.pair),
+        lambda: _answers(opened, forward),
+        size_of,
+    )
+    found = [MapAnswer(cells[0][0], cells) for cells in answers]
+    return PassMap(flow, stacks, found, forward.config.n_heads, behind, words, of)
+
+
+def _answers(opened: Opened, forward: ForwardPass) -> tuple[tuple[Cell, ...], ...]:
+    """The likeliest options of every position, or of the whole text."""
+    if forward.config.head == "none":
+        return ()
+    if not has_words(forward.config):
+        names = class_names(opened)
+        p = forward.trace.output[forward.row].softmax(-1)
+        top = p.topk(min(ANSWERS, len(p)))
+        pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
+        return (tuple((names[index], value) for index, value in pairs),)
+    return _words(opened, *likeliest_by_position(forward.trace, _stream(forward, -1), ANSWERS))
+
+
+def _stream(forward: ForwardPass, layer: int) -> Tensor:
+    """What leaves a layer of the last stack, (1, tokens, d)."""
+    stack, count = last_streams(forward.config)
+    passed = forward.trace[f"{stack}.{layer % count}.resid_post"]
+    return passed[forward.row : forward.row + 1]
+
+
+def _words(opened: Opened, values: Tensor, indices: Tensor) -> tuple[tuple[Cell, ...], ...]:
+    label = opened.tokenizer.label
+    return tuple(
+        tuple((str(candidate_text(label(i))), p) for i, p in zip(ids, row, strict=True))
+        for ids, row in zip(indices.tolist(), values.tolist(), strict=True)
+    )
+
+
+def hand_over_lens(
+    opened: Opened,
+    forward: ForwardPass,
+    hand: Callable[[int, Sequence[Sequence[Cell]]], None],
+) -> None:
+    """Read the logit lens from above, some layers at a time, and hand each on as it is there.
+
+    Cost grows with layers × tokens × d_model × vocabulary: more than the pass itself. A script
+    that is run again ends it between two of them.
+    """
+    _, count = last_streams(forward.config)
+    for first in reversed(range(0, count, LAYERS_AT_ONCE)):
+        layers = range(first, min(count, first + LAYERS_AT_ONCE))
+        key = "lens of the map", forward.text, forward.pair, first
+        rows = kept(opened, key, lambda: _lens(opened, forward, layers), size_of)  # noqa: B023
+        hand(first, rows)
+
+
+def _lens(opened: Opened, forward: ForwardPass, layers: range) -> list[list[Cell]]:
+    streams = torch.cat([_stream(forward, layer) for layer in layers], 1)
+    words = [row[0] for row in _words(opened, *likeliest_by_position(forward.trace, streams, 1))]
+    tokens = len(words) // len(layers)
+    return [words[at * tokens : (at + 1) * tokens] for at in range(len(layers))]
+
+
+def asked_first(opened: Opened, forward: ForwardPass, place: int) -> int:
+    """The answer that is traced first: of this position, or the only one."""
+    return place if has_words(forward.config) or forward.config.head == "none" else 0
+
+
+def checked(value: Any, picture: PassMap) -> list[float] | None:
+    """What a browser says is held: answer, stack and token, threshold, stack and layer."""
+    if not isinstance(value, list) or len(value) != 6:
+        return None
+    if not all(type(each) in (int, float) for each in value):
+        return None
+    return [float(each) for each in value]
