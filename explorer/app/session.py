@@ -49,6 +49,8 @@ class Session:
     """Choices whose controls may not be drawn, by page, then by their name in the address."""
 
     # The views
+    door: str = ""
+    """The page whose door was opened in the picture of the pass; it is gone to in this run."""
     drawn: dict[str, Any] = field(default_factory=dict)
     """By key, what this run has drawn, for the export."""
     has_code: bool = False

@@ -183,6 +183,13 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("head", "whole number", "from 0 to the last head", "the one worth seeing first"),
     ),
     *_on(
+        "overview",
+        ("answer", "whole number", "the place of an answer", "the last, the mask or the first"),
+        ("traced", "state", "a token that is traced, such as d2, or e0 in the encoder", "none"),
+        ("least", "number", "the smallest edge drawn, from 0.001 to 0.5", "0.005"),
+        ("block", "state", "a layer that is open, such as d2, or e0 of the encoder", "none"),
+    ),
+    *_on(
         "attention",
         ("view", "option", "how the large head is drawn", "the first"),
         ("heads", "option", "the chosen head, or the mean or largest of several", "the first"),
@@ -197,7 +204,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("mass", "whole number", "from 10 to 100", "100"),
     ),
     *_on(
-        "attention head_steps interventions",
+        "overview attention head_steps interventions",
         ("held", "state", "a query and a key by their places, such as q5k2", "none"),
         ("drawn", "state", "heads drawn as lines, such as 0.2.3, or all", "the chosen head"),
     ),

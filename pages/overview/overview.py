@@ -1,35 +1,50 @@
-"""The first page: the whole forward pass in one picture, and the way to every other page."""
+"""The first page: the whole forward pass in one picture, and the head that is chosen in it."""
+
+import streamlit as st
 
 from explorer.app.context import page_context
-from explorer.components.pass_map import lens_rows, pass_map
+from explorer.catalog.attention_parts import WORDS
 from explorer.inference.answers import first_place
+from explorer.inference.first_look import on_pattern
 from explorer.inference.output_tokens import last_stack_tokens
-from explorer.views.overview import pass_picture
+from explorer.snippets import attention_code
+from explorer.views.overview import map_view
 from explorer.views.shared import export_panel, widgets
+from models.attention import MultiHeadAttention, attention_weights
 
+map_view.follow_door()
 context = page_context()
+at = context.choice
+words = WORDS[at.part]
 widgets.opening(
     "Overview",
-    "The whole forward pass: tokens below, layers upwards, the answer on top.",
+    "The whole forward pass: each token is a column, each layer a row, the answer on top. Lines "
+    "are what flows from token to token; click one to see its head.",
 )
 forward, opened = context.forward, context.opened
-picture = pass_picture.picture_of(opened, forward)
-asked = first_place(opened, last_stack_tokens(forward))
-asked = asked if len(picture.flow.starts) > 1 else 0
-pass_map(
-    picture,
-    key="map",
-    title="The forward pass",
-    asked=asked,
-    choice=[asked, -1, -1, 0.005, -1, -1],
-    height=560,
-    on_chosen=lambda value: None,
-    on_go=lambda value: None,
-    figures=lambda: (),
-)
+picture = map_view.draw_map(context)
 widgets.notes(forward.notes)
+map_of_head, beside = widgets.side_by_side(2, 1)
+with map_of_head:
+    st.markdown(widgets.head_heading(context))
+    widgets.draw_head(context, key="start_head")
+with beside:
+    widgets.draw_answer(forward)
+    st.space("small")
+    widgets.page_links("tokens", "positions", "attention", "masks", "training")
+
+head = at.part, at.layer, at.head
+is_blind = not forward.mask(at.part, at.layer).any(-1).all()
+widgets.notes(filter(None, (widgets.head_summary(context), on_pattern(opened, forward, *head))))
+sums = "Every row sums to 1, except fully masked rows." if is_blind else "Every row sums to 1."
+has_sums = not forward.weights(*head).isnan().any()
+st.text(f"{words.explanation} {sums}" if has_sums else words.explanation)
+place = first_place(opened, last_stack_tokens(forward))
 export_panel.export_button(export_panel.origin(context))
-if picture.has_lens:
-    pass_picture.hand_over_lens(
-        opened, forward, lambda first, rows: lens_rows("map", first, rows, picture.of)
-    )
+widgets.code_panel(
+    MultiHeadAttention.forward,
+    attention_weights,
+    script=lambda: attention_code.answer_script(forward, context.folder, head, place),
+)
+if picture is not None:
+    map_view.draw_lens(context, picture)

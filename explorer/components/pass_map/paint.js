@@ -190,7 +190,7 @@ function lens(state, pen) {
     if (layer >= stack.layers || heightOf(state, stack, layer) < WORD || place.column < 30) continue;
     const y = yOf(state, stack, layer + 0.97);
     row.forEach(([word, p], i) => {
-      pen.fillStyle = css(ink.text, 0.16 + 0.84 * Math.sqrt(p));
+      pen.fillStyle = css(ink.text, 0.14 + 0.8 * p);
       pen.fillText(fitted(pen, isolated(word), place.column - 8), xOf(state, stack, i) + 5, y + 2);
     });
   }

@@ -104,7 +104,8 @@ function hold(state, found) {
     const same = JSON.stringify(found.token) === JSON.stringify(state.heldFrom);
     state.heldFrom = same ? null : found.token;
   } else if (found.edge) {
-    state.picked = sameEdge(found.edge, state.picked) ? null : found.edge;
+    const same = sameEdge(found.edge, state.picked);
+    state.picked = same ? null : {...found.edge, head: found.edge.part.head[found.edge.e]};
     card(state);
   } else if (found.layer) {
     const same = JSON.stringify(found.layer) === JSON.stringify(state.open);
@@ -121,18 +122,38 @@ function hold(state, found) {
 
 const told = state => tellPage(state, [
   state.heldAt, state.heldFrom?.stack ?? -1, state.heldFrom?.token ?? -1, LEAST[state.leastAt],
-  state.open?.stack ?? -1, state.open?.layer ?? -1,
+  state.open?.stack ?? -1, state.open?.layer ?? -1, ...pickedAs(state),
 ]);
+
+const partsOf = ({flow}) => flow.stacks.flatMap(stack => stack.parts.map(part => ({stack, part})));
+
+const pickedAs = state => {
+  const {picked} = state;
+  if (!picked) return [-1, -1, -1, -1, -1];
+  const at = partsOf(state).findIndex(each => each.part === picked.part);
+  return [at, picked.layer, picked.query, picked.key, picked.head];
+};
+
+// The edge of a query and a key in a layer; one that was not sent has no share.
+function edgeAt(state, at, layer, query, key, head) {
+  const {stack, part} = partsOf(state)[at] ?? {}, row = layer * stack?.count + query;
+  for (let e = part?.begins[row]; e < part?.begins[row + 1]; e++) {
+    if (part.key[e] === key) return {part, stack, e, layer, query, key, head};
+  }
+  return null;
+}
 
 // What the page asks for; true when that is news.
 function choose(state) {
   const choice = news(state);
   if (!choice) return false;
-  const [at, from, token, least, stack, layer] = choice, {stacks} = state.flow;
+  const [at, from, token, least, stack, layer, ...edge] = choice, {stacks} = state.flow;
   state.heldAt = at < state.data.count ? at : state.data.asked;
   state.heldFrom = stacks[from] && token < stacks[from].count ? {stack: from, token} : null;
   state.leastAt = Math.max(0, LEAST.findIndex(each => each >= least - 1e-9));
   state.open = stacks[stack] && layer < stacks[stack].layers && layer >= 0 ? {stack, layer} : null;
+  state.picked = edge[0] < 0 ? null : edgeAt(state, ...edge);
+  card(state);
   if (state.place) { layout(state); paintGround(state); }
   return true;
 }
@@ -322,7 +343,7 @@ function options(state) {
 function card(state) {
   const holder = state.root.querySelector(".card"), {picked} = state;
   if (!picked) { holder.replaceChildren(); return; }
-  const head = picked.part.head[picked.e], title = element("div", "title", `Layer ${picked.layer}, head ${head}`);
+  const {head} = picked, title = element("div", "title", `Layer ${picked.layer}, head ${head}`);
   const what = element("div", "what");
   say(what, "{key} → {query}", {
     key: labelOf(state, picked.part.keys, picked.key), query: labelOf(state, picked.stack.at, picked.query),

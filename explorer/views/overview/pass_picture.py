@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,8 +13,9 @@ from explorer.analysis.logit_lens import likeliest_by_position
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.catalog.opened_model import Opened
 from explorer.components.pass_map import MapAnswer, MapStack, PassMap
-from explorer.inference.answers import class_names
+from explorer.inference.answers import class_names, first_place
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.output_tokens import last_stack_tokens
 from explorer.inference.results_cache import kept, size_of
 from explorer.text.token_labels import candidate_text
 
@@ -38,6 +38,16 @@ def is_drawable(forward: ForwardPass) -> bool:
     tokens = max(len(forward.source), len(forward.target))
     config = forward.config
     return config.n_layers * tokens**2 * config.d_model <= MOST_WORK
+
+
+def too_long(forward: ForwardPass) -> str:
+    """That, and the way out."""
+    tokens = max(len(forward.source), len(forward.target))
+    most = int((MOST_WORK / (forward.config.n_layers * forward.config.d_model)) ** 0.5)
+    return (
+        f"The picture of the pass is drawn for texts of up to {most:,} tokens of this model, and "
+        f"this one has {tokens:,}: shorten it, or look at it on the page Attention maps."
+    )
 
 
 def flow_of(opened: Opened, forward: ForwardPass) -> InformationFlow:
@@ -85,6 +95,13 @@ def _answers(opened: Opened, forward: ForwardPass) -> tuple[tuple[Cell, ...], ..
     return _words(opened, *likeliest_by_position(forward.trace, _stream(forward, -1), ANSWERS))
 
 
+def first_answer(opened: Opened, forward: ForwardPass) -> int:
+    """The answer that is traced first; the only one where the model gives a class."""
+    if forward.config.head == "classifier":
+        return 0
+    return first_place(opened, last_stack_tokens(forward))
+
+
 def _stream(forward: ForwardPass, layer: int) -> Tensor:
     """What leaves a layer of the last stack, (1, tokens, d)."""
     stack, count = last_streams(forward.config)
@@ -123,17 +140,3 @@ def _lens(opened: Opened, forward: ForwardPass, layers: range) -> list[list[Cell
     words = [row[0] for row in _words(opened, *likeliest_by_position(forward.trace, streams, 1))]
     tokens = len(words) // len(layers)
     return [words[at * tokens : (at + 1) * tokens] for at in range(len(layers))]
-
-
-def asked_first(opened: Opened, forward: ForwardPass, place: int) -> int:
-    """The answer that is traced first: of this position, or the only one."""
-    return place if has_words(forward.config) or forward.config.head == "none" else 0
-
-
-def checked(value: Any, picture: PassMap) -> list[float] | None:
-    """What a browser says is held: answer, stack and token, threshold, stack and layer."""
-    if not isinstance(value, list) or len(value) != 6:
-        return None
-    if not all(type(each) in (int, float) for each in value):
-        return None
-    return [float(each) for each in value]

@@ -1,0 +1,102 @@
+"""The Overview page's picture of the pass: what is held in it, its doors, its lens, its export."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from explorer.analysis.information_flow import route
+from explorer.app.context import PageContext
+from explorer.app.session import session
+from explorer.app.sidebar import switch_page
+from explorer.components.pass_map import DOORS, PassMap, lens_rows, pass_map
+from explorer.export.figure_data import Figure, TableData
+from explorer.text.token_labels import texts
+from explorer.views.overview import held as holding
+from explorer.views.overview import pass_picture
+from explorer.views.overview.held import Held
+
+KEY = "pass_map"
+LAYER, AROUND, LOWEST, HIGHEST = 56, 190, 330, 620
+"""Pixels of a layer where there are few, of what stands around them, and the bounds of all."""
+
+
+def draw_map(context: PageContext) -> PassMap | None:
+    """The picture; None, and a sentence, where the text is too long for one."""
+    opened, forward = context.opened, context.forward
+    if not pass_picture.is_drawable(forward):
+        st.text(pass_picture.too_long(forward))
+        return None
+    picture = pass_picture.picture_of(opened, forward)
+    usual = pass_picture.first_answer(opened, forward)
+    found = holding.held(context, picture, usual)
+    layers = max(len(blocks) for blocks in picture.flow.stacks.values())
+    title = f"{opened.title}: the forward pass over “{forward.text}”"
+    pass_map(
+        picture,
+        key=KEY,
+        title=title,
+        asked=usual,
+        choice=holding.choice_of(found, context, picture),
+        height=max(LOWEST, min(HIGHEST, AROUND + layers * LAYER)),
+        on_chosen=lambda value: holding.hold(value, picture, usual),
+        on_go=partial(_go, context, picture),
+        figures=lambda: figures(picture, found, title),
+    )
+    return picture
+
+
+def draw_lens(context: PageContext, picture: PassMap) -> None:
+    """What the logit lens reads, layer by layer: drawn last, since it costs most."""
+    if picture.has_lens:
+        hand = partial(_hand, picture)
+        pass_picture.hand_over_lens(context.opened, context.forward, hand)
+
+
+def _hand(picture: PassMap, first: int, rows: Any) -> None:
+    lens_rows(KEY, first, rows, picture.of)
+
+
+def figures(picture: PassMap, found: Held, title: str) -> list[Figure]:
+    """The edges that lead to the answer, the strongest first."""
+    traced = route(picture.flow, picture.flow.starts[found.answer])
+    tokens = {stack.name: texts(stack.tokens) for stack in picture.stacks}
+    rows = []
+    for part, edges in traced.edges.items():
+        stack = part.split(".")[0]
+        keys = tokens["encoder" if part.endswith("cross_attn") else stack]
+        blocks = picture.flow.stacks[stack]
+        for layer, query, key in (edges >= found.least).nonzero().tolist():
+            shares = blocks[layer].attended[part]
+            rows.append(
+                (
+                    part,
+                    layer,
+                    int(shares.heads[query, key]),
+                    f"{query} {tokens[stack][query]}",
+                    f"{key} {keys[key]}",
+                    float(shares.keys[query, key]),
+                    float(edges[layer, query, key]),
+                )
+            )
+    rows.sort(key=lambda row: -row[-1])
+    names = ("attention", "layer", "head", "query", "key", "share", "importance")
+    columns = {name: [row[at] for row in rows] for at, name in enumerate(names)}
+    return [TableData(columns, f"{title} · edges to answer {found.answer}")]
+
+
+def _go(context: PageContext, picture: PassMap, value: Any) -> None:
+    """A door was opened: its page in the next run, with this head and these tokens chosen."""
+    if not isinstance(value, dict) or value.get("page") not in DOORS:
+        return
+    session().door = str(value["page"])
+
+
+def follow_door() -> None:
+    """To the page whose door was opened in the picture, if one was."""
+    reader = session()
+    page, reader.door = reader.door, ""
+    if page in reader.pages:
+        switch_page(page)
