@@ -227,7 +227,7 @@ def _starts(forward: ForwardPass) -> Tensor:
     with torch.no_grad():
         last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, kept]
         parts = model.last_stack.norm(last) / len(kept)
-        starts[0, kept] = _shares(parts.sum(0, keepdim=True), parts[None])[0]
+        starts[0, kept] = _shares(parts.sum(0, keepdim=True), parts[None])[0].float()
     return starts
 
 

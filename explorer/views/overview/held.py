@@ -21,7 +21,7 @@ from explorer.app.sidebar import choose_head
 from explorer.app.url import whole_number
 from explorer.components.pass_map import PassMap
 from explorer.text.labels import cut
-from explorer.views.shared.pinned import Pinned, in_text, pin
+from explorer.views.shared.pinned import Pinned, current_pin, pin
 
 IN_ADDRESS = PersistentChoices("map", {"answer": "", "traced": "", "least": "", "block": ""})
 LEAST, LEAST_USUAL = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5), 0.005
@@ -86,7 +86,7 @@ def _place(text: str, picture: PassMap, counts: list[int]) -> Place | None:
 
 def choice_of(found: Held, context: PageContext, picture: PassMap) -> list[float]:
     """The same for the picture, and the edge of the chosen head and the pinned cell."""
-    at, pinned = context.choice, in_text(context, context.forward)
+    at, pinned = context.choice, current_pin(context)
     parts = part_names(picture)
     edge = [-1] * 5
     if pinned.is_cell and at.part in parts:
