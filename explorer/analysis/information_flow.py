@@ -3,8 +3,8 @@
 In one sub-layer the residual stream of a query becomes y, a sum: of what it was, and of what
 every key writes into it over all heads, z = Σ_h A_h · v_h · W_O^h (or of what the feed-forward
 layer writes). The share of a part is max(0, ‖y‖₁ − ‖y − part‖₁), divided by the sum over all
-parts. Biases are in y and have no share. Behind a norm the parts are those of the norm with its
-scale frozen, which sum to the same y.
+parts. The biases of an attention are in y and have no share. Behind a norm the parts are those of
+the norm with its scale frozen, which sum to the same y.
 
 Followed backwards from an answer, the shares are a walk: importance 1 at the position that is
 asked, split at every sub-layer by the shares. The browser follows it (`pass_map/flow.js`);
@@ -24,14 +24,18 @@ from torch import Tensor, nn
 
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.analysis.residual_writes import block_writes
+from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
+from explorer.inference.results_cache import kept
 from models.attention import MultiHeadAttention, repeat_groups
 from models.block import Block, Residual
 from models.normalization import LayerNorm, RMSNorm
 
 MOST_HELD = 16_000_000
 """Numbers of z, (q, k, d), that are in memory together."""
+MOST_WORK = 1_200_000_000
+"""layers × tokens² × d, some seconds of one core."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +85,31 @@ class InformationFlow:
             for each in (found.keys, found.residual, found.heads)
         ]
         return sum(each.nbytes for each in tensors)
+
+
+def kept_flow(opened: Opened, forward: ForwardPass) -> InformationFlow:
+    """The shares of a pass that `run_text` made, computed once."""
+    key = "information flow", forward.text, forward.pair
+    return kept(opened, key, lambda: information_flow(forward), lambda flow: flow.bytes)
+
+
+def kept_route(opened: Opened, forward: ForwardPass, answer: int) -> Route:
+    """How one answer of a pass that `run_text` made came about, computed once."""
+    key = "route", forward.text, forward.pair, answer
+    flow = kept_flow(opened, forward)
+    return kept(opened, key, lambda: route(flow, flow.starts[answer]), lambda found: found.bytes)
+
+
+def is_computable(forward: ForwardPass) -> bool:
+    """Whether the shares of this text are computed in seconds."""
+    return max(len(forward.source), len(forward.target)) <= most_tokens(forward)
+
+
+def most_tokens(forward: ForwardPass) -> int:
+    """The longest text whose shares are computed in seconds."""
+    config = forward.config
+    layers = max(config.n_layers, config.encoder_layers)
+    return int((MOST_WORK / (layers * config.d_model)) ** 0.5)
 
 
 def information_flow(forward: ForwardPass) -> InformationFlow:
@@ -243,6 +272,12 @@ class Route:
     streams: dict[str, Tensor]
     edges: dict[str, Tensor]
     mlp: dict[str, Tensor]
+
+    @property
+    def bytes(self) -> int:
+        """Size of all of it in memory."""
+        found = (self.streams, self.edges, self.mlp)
+        return sum(each.nbytes for values in found for each in values.values())
 
 
 def route(flow: InformationFlow, start: Tensor) -> Route:

@@ -23,6 +23,7 @@ from explorer.app.context import (
     reads_pairs,
 )
 from explorer.app.messages import say
+from explorer.app.miniature import draw_miniature
 from explorer.app.session import session
 from explorer.app.url import TEXT_LIMIT
 from explorer.catalog import folders
@@ -61,6 +62,8 @@ def draw_sidebar() -> None:
         _draw_notes(notes)
     reader.shown_model = entry.name
     reader.context = make_context(shelf, first)
+    with st.sidebar:
+        draw_miniature(reader.context)
 
 
 def warm_up() -> None:
@@ -101,6 +104,14 @@ def switch_page(name: str, **address: str) -> None:
     chosen = {name: state[name] for name in FRAME if name in state}
     reader.choose_next = chosen | reader.choose_next
     st.switch_page(reader.pages[name], query_params=address)  # None would refuse bound ones
+
+
+def follow_door() -> None:
+    """To the page whose door was opened in a picture of the pass, if one was."""
+    reader = session()
+    page, reader.door = reader.door, ""
+    if page in reader.pages and page != reader.page:
+        switch_page(page)
 
 
 def _open_what_was_brought() -> None:

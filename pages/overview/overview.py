@@ -12,7 +12,6 @@ from explorer.views.overview import map_view
 from explorer.views.shared import export_panel, widgets
 from models.attention import MultiHeadAttention, attention_weights
 
-map_view.follow_door()
 context = page_context()
 at = context.choice
 words = WORDS[at.part]

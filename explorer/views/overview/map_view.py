@@ -7,10 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.analysis.information_flow import route
+from explorer.analysis.information_flow import is_computable, route
 from explorer.app.context import PageContext
 from explorer.app.session import session
-from explorer.app.sidebar import switch_page
 from explorer.components.pass_map import DOORS, PassMap, lens_rows, pass_map
 from explorer.export.figure_data import Figure, TableData
 from explorer.text.token_labels import texts
@@ -26,7 +25,7 @@ LAYER, AROUND, LOWEST, HIGHEST = 56, 190, 330, 620
 def draw_map(context: PageContext) -> PassMap | None:
     """The picture; None, and a sentence, where the text is too long for one."""
     opened, forward = context.opened, context.forward
-    if not pass_picture.is_drawable(forward):
+    if not is_computable(forward):
         st.text(pass_picture.too_long(forward))
         return None
     picture = pass_picture.picture_of(opened, forward)
@@ -92,11 +91,3 @@ def _go(context: PageContext, picture: PassMap, value: Any) -> None:
     if not isinstance(value, dict) or value.get("page") not in DOORS:
         return
     session().door = str(value["page"])
-
-
-def follow_door() -> None:
-    """To the page whose door was opened in the picture, if one was."""
-    reader = session()
-    page, reader.door = reader.door, ""
-    if page in reader.pages:
-        switch_page(page)

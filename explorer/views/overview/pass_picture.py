@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from explorer.analysis.information_flow import InformationFlow, information_flow
+from explorer.analysis.information_flow import kept_flow, most_tokens
 from explorer.analysis.logit_lens import likeliest_by_position
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.catalog.opened_model import Opened
@@ -21,8 +21,6 @@ from explorer.text.token_labels import candidate_text
 
 ANSWERS = 5
 LAYERS_AT_ONCE = 4
-MOST_WORK = 1_200_000_000
-"""layers × tokens² × width of the largest picture, some seconds of one core."""
 
 Cell = tuple[str, float]
 TITLES = {"encoder": "Encoder", "decoder": "Decoder"}
@@ -33,32 +31,18 @@ BEHIND = {
 }
 
 
-def is_drawable(forward: ForwardPass) -> bool:
-    """Whether the shares of this text can be computed in seconds."""
-    tokens = max(len(forward.source), len(forward.target))
-    config = forward.config
-    return config.n_layers * tokens**2 * config.d_model <= MOST_WORK
-
-
 def too_long(forward: ForwardPass) -> str:
-    """That, and the way out."""
+    """That the text is too long for the picture, and the way out."""
     tokens = max(len(forward.source), len(forward.target))
-    most = int((MOST_WORK / (forward.config.n_layers * forward.config.d_model)) ** 0.5)
     return (
-        f"The picture of the pass is drawn for texts of up to {most:,} tokens of this model, and "
-        f"this one has {tokens:,}: shorten it, or look at it on the page Attention maps."
+        f"The picture of the pass is drawn for texts of up to {most_tokens(forward):,} tokens of "
+        f"this model, and this one has {tokens:,}: shorten it, or look at the page Attention maps."
     )
-
-
-def flow_of(opened: Opened, forward: ForwardPass) -> InformationFlow:
-    """The shares of a pass, computed once."""
-    key = "information flow", forward.text, forward.pair
-    return kept(opened, key, lambda: information_flow(forward), lambda flow: flow.bytes)
 
 
 def picture_of(opened: Opened, forward: ForwardPass) -> PassMap:
     """All that the map shows of a pass at first."""
-    flow = flow_of(opened, forward)
+    flow = kept_flow(opened, forward)
     stacks = [
         MapStack(
             name,

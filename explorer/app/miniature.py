@@ -1,0 +1,80 @@
+"""The pass in small at the head of the sidebar: the part that a page shows, and the way to it."""
+
+from __future__ import annotations
+
+from explorer.analysis import information_flow
+from explorer.app.context import PageContext
+from explorer.app.session import session
+from explorer.components import miniature as drawing
+from explorer.inference import forward_pass
+from explorer.inference.answers import first_place
+from explorer.inference.forward_pass import ForwardPass, ForwardPassError
+from explorer.inference.output_tokens import last_stack_tokens
+
+KEY, HEIGHT = "miniature", 190
+PARTS = {
+    "tokens": ("Tokens", "tokens"),
+    "embedding": ("Embedding", "embedding_space"),
+    "positions": ("Positions", "positions"),
+    "attention": ("Attention", "attention"),
+    "mlp": ("Feed-forward", "forward_pass"),
+    "stream": ("Residual stream", "logit_lens"),
+    "answer": ("Answer", "generation"),
+}
+"""The parts of a pass from below to above: what each is called, and its page."""
+SHOWN = {
+    "tokens": ("tokens",),
+    "tokenizer_training": ("tokens",),
+    "embedding_space": ("embedding",),
+    "positions": ("positions",),
+    "attention": ("attention",),
+    "heads": ("attention",),
+    "head_steps": ("attention",),
+    "query_key": ("attention",),
+    "masks": ("attention",),
+    "compare": ("attention",),
+    "logit_lens": ("stream",),
+    "generation": ("answer",),
+}
+"""By page, the parts that it shows; a page that is not here shows all of them, or none."""
+
+
+def draw_miniature(context: PageContext) -> None:
+    """Draw it, where there is a pass to draw; that there is none the page says itself."""
+    found = _pass_of(context)
+    if found is None or not information_flow.is_computable(found):
+        return
+    opened, at, reader = context.opened, context.choice, session()
+    flow = information_flow.kept_flow(opened, found)
+    answer = 0
+    if len(flow.starts) > 1:
+        answer = first_place(opened, last_stack_tokens(found))
+    traced = information_flow.kept_route(opened, found, answer)
+    drawing.miniature(
+        flow,
+        traced,
+        key=KEY,
+        title="The forward pass; each part is a way to its page",
+        parts=[(name, title) for name, (title, page) in PARTS.items() if page in reader.pages],
+        lit=SHOWN.get(reader.page, ()),
+        layer=(at.part.split(".")[0], at.layer),
+        height=HEIGHT,
+        on_go=_go,
+    )
+    reader.drawn.pop(KEY, None)  # the page's own pictures are what one exports
+
+
+def _pass_of(context: PageContext) -> ForwardPass | None:
+    at = context.choice
+    try:
+        return forward_pass.run_text(context.opened, at.text, at.pair)
+    except ForwardPassError:
+        return None
+
+
+def _go(name: str, layer: int | None) -> None:
+    """For the callback: the page of a part, in the next run."""
+    reader = session()
+    if layer is not None:
+        reader.choose_next = {**reader.choose_next, "layer": layer}
+    reader.door = PARTS["attention" if layer is not None else name][1]

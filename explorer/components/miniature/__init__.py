@@ -1,0 +1,97 @@
+"""The picture of the pass in small, at the head of the sidebar: it says where a page is.
+
+Drawn are the strongest edges to the answer, as the large picture draws them at first. The part
+that the page shows is lit; a click goes to the page of a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from explorer.analysis.information_flow import InformationFlow, Route
+from explorer.components import events, wire
+from explorer.components.mounting import View
+
+HTML = """
+<div class="view miniature">
+  <div class="stage"><canvas role="img"></canvas></div>
+  <div class="parts"></div>
+</div>
+"""
+LEAST = 0.01
+"""The importance of the weakest edge that is drawn."""
+
+_VIEW = View("miniature", HTML)
+
+
+def miniature(
+    flow: InformationFlow,
+    traced: Route,
+    *,
+    key: str,
+    title: str,
+    parts: Sequence[tuple[str, str]],
+    lit: Sequence[str],
+    layer: tuple[str, int] | None,
+    height: int,
+    on_go: Callable[[str, int | None], None],
+) -> None:
+    """Draw it with a button for each of `parts`, a name and a title from below to above.
+
+    `lit` are the names of those that the page shows, `layer` a stack and a layer of it. `on_go`
+    is told the name of a part, or "layer" and which.
+    """
+    names = [name for name, _ in parts]
+    stacks = list(flow.stacks)
+
+    def go() -> None:
+        told = events.event(key, "go")
+        if not isinstance(told, list) or len(told) != 2:
+            return
+        name, at = told
+        layers = max(len(blocks) for blocks in flow.stacks.values())
+        if name in names:
+            on_go(name, None)
+        elif name == "layer" and (found := events.place(at, layers)) is not None:
+            on_go("layer", found)
+
+    at = [stacks.index(layer[0]), layer[1]] if layer else [-1, -1]
+    _VIEW(
+        key=key,
+        data=encode(flow, traced, key, title, parts),
+        height=height,
+        choice=[*at, *[int(name in lit) for name in names]],
+        title=title,
+        on_go_change=go,
+    )
+
+
+def encode(
+    flow: InformationFlow, traced: Route, key: str, title: str, parts: Sequence[tuple[str, str]]
+) -> bytes:
+    """A byte for the importance of every stream and the share of every block, and the edges."""
+    stacks: list[dict[str, Any]] = []
+    planes: dict[str, bytes] = {}
+    for name, blocks in flow.stacks.items():
+        streams = traced.streams[name]
+        planes[f"{name}.streams"] = wire.shades(streams[None])[1]["cells"]
+        planes[f"{name}.mlp"] = wire.shades(traced.mlp[name][None])[1]["cells"]
+        stacks.append({"name": name, "layers": len(blocks), "tokens": streams.shape[1]})
+    names = list(flow.stacks)
+    edges = []
+    for part, importance in traced.edges.items():
+        to = names.index(part.split(".")[0])
+        is_cross = part.endswith("cross_attn")
+        for layer, query, source in (importance >= LEAST).nonzero().tolist():
+            if is_cross or query != source:
+                value = round(float(importance[layer, query, source]), 4)
+                edges.append([to, 0 if is_cross else to, layer, query, source, value])
+    header = {
+        "name": key,
+        "title": title,
+        "stacks": stacks,
+        "edges": sorted(edges, key=lambda edge: edge[-1]),
+        "parts": [list(part) for part in parts],
+    }
+    return wire.pack(header, planes)
