@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from explorer.analysis.information_flow import route
 from explorer.app.context import page_context
 from explorer.catalog.attention_parts import WORDS
 from explorer.inference.answers import first_place
@@ -40,10 +41,15 @@ has_sums = not forward.weights(*head).isnan().any()
 st.text(f"{words.explanation} {sums}" if has_sums else words.explanation)
 place = first_place(opened, last_stack_tokens(forward))
 export_panel.export_button(export_panel.origin(context))
-widgets.code_panel(
-    MultiHeadAttention.forward,
-    attention_weights,
-    script=lambda: attention_code.answer_script(forward, context.folder, head, place),
-)
+
+
+def script() -> str:
+    lines = attention_code.answer_script(forward, context.folder, head, place)
+    if picture is None:
+        return lines
+    return f"{lines}\n{map_view.script(context, picture)}"
+
+
+widgets.code_panel(MultiHeadAttention.forward, attention_weights, route, script=script)
 if picture is not None:
     map_view.draw_lens(context, picture)

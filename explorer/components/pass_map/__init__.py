@@ -28,6 +28,7 @@ HTML = """
     <button type="button" class="play">Play</button>
     <button type="button" class="on" aria-label="One layer on">›</button>
     <select class="speed" aria-label="Speed"></select>
+    <button type="button" class="write" hidden>Continue the text</button>
     <label class="least">Edges from <input type="range" min="0" step="1"><output></output></label>
     <label class="words"><input type="checkbox" checked>Logit lens</label>
     <label class="sink"><input type="checkbox" checked>First token</label>
@@ -106,12 +107,13 @@ def pass_map(
     height: int,
     on_chosen: Callable[[Any], None],
     on_go: Callable[[Any], None],
+    on_append: Callable[[int], None] | None,
     figures: Callable[[], Sequence[Figure]],
 ) -> None:
     """Draw it. `asked` is the answer that is traced first; `choice` is what the address holds.
 
     `on_chosen` is told what is held, `on_go` which door was opened; both from a browser, which
-    may send anything.
+    may send anything. `on_append` is told which of the last answer's options to append.
     """
 
     def tell(name: str, hear: Callable[[Any], None]) -> Callable[[], None]:
@@ -120,15 +122,21 @@ def pass_map(
 
         return told
 
+    def append(value: Any) -> None:
+        option = events.place(value, len(shown.answers[-1].options)) if shown.answers else None
+        if on_append and option is not None:
+            on_append(option)
+
     _VIEW(
         key=key,
-        data=encode(shown, key, title, asked),
+        data=encode(shown, key, title, asked, appends=on_append is not None),
         height=height,
         choice=list(choice),
         figures=figures,
         title=title,
         on_chosen_change=tell("chosen", on_chosen),
         on_go_change=tell("go", on_go),
+        on_append_change=tell("append", append),
     )
 
 
@@ -140,7 +148,7 @@ def lens_rows(key: str, first: int, rows: Sequence[Sequence[tuple[str, float]]],
     neighbour(f"{key}-lens-{first}", [of, first, [[list(cell) for cell in row] for row in rows]])
 
 
-def encode(shown: PassMap, key: str, title: str, asked: int) -> bytes:
+def encode(shown: PassMap, key: str, title: str, asked: int, appends: bool = False) -> bytes:
     """The shares in single precision, an edge for every key with a share, and all labels."""
     flow, stacks = shown.flow, []
     planes: dict[str, bytes] = {}
@@ -187,6 +195,7 @@ def encode(shown: PassMap, key: str, title: str, asked: int) -> bytes:
         "count": len(starts),
         "behind": shown.behind,
         "of": shown.of,
+        "appends": appends,
         "hasLens": shown.has_lens,
         "hasSink": shown.stacks[-1].name == "decoder",
         "doors": [[page, name] for page, name in DOORS.items()],

@@ -1,7 +1,7 @@
 // The picture of the whole pass: what is pointed at, held and played.
 
 const LEAST = [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5], SECONDS = 4;
-const SPEEDS = [["½ ×", 0.5], ["1 ×", 1], ["2 ×", 2]], NEAR = 6, MOST_ZOOM = 12;
+const SPEEDS = [["½ ×", 0.5], ["1 ×", 1], ["2 ×", 2]], NEAR = 6, MOST_ZOOM = 12, WRITING = 4;
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 const sameEdge = (a, b) => Boolean(a && b && a.part.name === b.part.name && a.layer === b.layer &&
@@ -23,9 +23,14 @@ function make(state) {
     if (!stage.contains(event.composedPath()[0])) state.elsewhere = event.timeStamp;
   }, {passive: true});
   stage.addEventListener("keydown", event => walk(state, event));
-  get(".play").addEventListener("click", () => state.playing ? pause(state) : play(state));
+  get(".play").addEventListener("click", () => state.playing && !state.writing ? pause(state) : play(state));
   get(".back").addEventListener("click", () => step(state, -1));
   get(".on").addEventListener("click", () => step(state, 1));
+  get(".write").addEventListener("click", () => {
+    state.writing = !state.writing;
+    if (state.writing) append(state, 0); else pause(state, null);
+    buttons(state);
+  });
   const speed = get(".speed");
   speed.replaceChildren(...SPEEDS.map(([name]) => element("option", "", name)));
   speed.selectedIndex = 1;
@@ -236,7 +241,7 @@ function walk(state, event) {
 
 // ---- it moves ------------------------------------------------------------------------------
 
-function play(state) {
+function play(state, faster = 1) {
   if (still()) { step(state, 1); return; }
   const last = deepest(state) + 0.999;
   let at = state.front === null || state.front >= last ? 0 : state.front, before = null;
@@ -244,13 +249,16 @@ function play(state) {
   buttons(state);
   const frame = now => {
     if (!state.playing || !state.root.isConnected) return;
-    if (before !== null) at += (now - before) / 1000 / SECONDS * state.speed * last;
+    if (before !== null) at += (now - before) / 1000 / SECONDS * state.speed * faster * last;
     before = now;
     state.front = Math.min(at, last);
     paint(state);
     state.frames = (state.frames ?? 0) + 1;
     if (at < last) requestAnimationFrame(frame);
-    else pause(state, null);
+    else {
+      pause(state, null);
+      if (state.writing) append(state, 0);
+    }
   };
   requestAnimationFrame(frame);
 }
@@ -269,10 +277,17 @@ function step(state, way) {
   pause(state, at >= last + (way > 0 ? 1 : 0) || at < 0 ? null : at);
 }
 
+// The likeliest tokens are appended one by one; each makes a new picture, which is played.
+function append(state, option) {
+  state.component.setTriggerValue("append", option);
+}
+
 function buttons(state) {
-  const button = state.root.querySelector(".play");
-  button.textContent = state.playing ? "Pause" : "Play";
+  const button = state.root.querySelector(".play"), write = state.root.querySelector(".write");
+  button.textContent = state.playing && !state.writing ? "Pause" : "Play";
+  write.textContent = state.writing ? "Stop" : "Continue the text";
   button.hidden = still();
+  write.hidden = still() || !state.data.appends;
 }
 
 // ---- words -----------------------------------------------------------------------------------
@@ -331,8 +346,14 @@ function options(state) {
   const last = state.flow.stacks.at(-1);
   if (data.count > 1) say(asked, data.behind, {token: last.tokens[state.asked]});
   else asked.textContent = data.behind;
-  list.replaceChildren(...found[1].map(([label, p]) => {
-    const row = element("div", "option"), bar = element("span", "bar");
+  const appends = data.appends && state.asked === data.count - 1;
+  list.replaceChildren(...found[1].map(([label, p], at) => {
+    const row = element(appends ? "button" : "div", "option"), bar = element("span", "bar");
+    if (appends) {
+      row.type = "button";
+      row.title = "Append it to the text";
+      row.addEventListener("click", () => append(state, at));
+    }
     bar.style.setProperty("--share", String(p));
     row.append(element("bdi", "token", label), bar, element("span", "value", three(p)));
     return row;
@@ -382,6 +403,8 @@ function show(state) {
     readLens(state);
     card(state);
   }
+  const grew = state.writing && state.of !== data.of;
+  state.of = data.of;
   choose(state);
   buttons(state);
   root.querySelector(".words").hidden = !data.hasLens;
@@ -392,6 +415,9 @@ function show(state) {
   state.canvas.setAttribute("aria-label", data.title);
   follow(state);
   paint(state);
+  if (!grew) return;
+  if (data.appends) play(state, WRITING);
+  else state.writing = false;
 }
 
 export default publish("explorer_pass_map", component => mount(component, ".pass-map", make, show));

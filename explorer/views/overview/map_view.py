@@ -8,10 +8,13 @@ from typing import Any
 import streamlit as st
 
 from explorer.analysis.information_flow import is_computable, route
+from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.session import session
+from explorer.app.url import whole_number
 from explorer.components.pass_map import DOORS, PassMap, lens_rows, pass_map
 from explorer.export.figure_data import Figure, TableData
+from explorer.snippets.map_code import map_script
 from explorer.text.token_labels import texts
 from explorer.views.overview import held as holding
 from explorer.views.overview import pass_picture
@@ -42,6 +45,7 @@ def draw_map(context: PageContext) -> PassMap | None:
         height=max(LOWEST, min(HIGHEST, AROUND + layers * LAYER)),
         on_chosen=lambda value: holding.hold(value, picture, usual),
         on_go=partial(_go, context, picture),
+        on_append=partial(_append, context) if pass_picture.continues(forward) else None,
         figures=lambda: figures(picture, found, title),
     )
     return picture
@@ -56,6 +60,22 @@ def draw_lens(context: PageContext, picture: PassMap) -> None:
 
 def _hand(picture: PassMap, first: int, rows: Any) -> None:
     lens_rows(KEY, first, rows, picture.of)
+
+
+def script(context: PageContext, picture: PassMap) -> str:
+    """The lines that make its edges."""
+    usual = pass_picture.first_answer(context.opened, context.forward)
+    asked = whole_number(str(holding.IN_ADDRESS.texts().get("answer", "")))
+    answer = usual if asked is None else asked
+    return map_script(context.forward, context.folder, answer, context.choice.part)
+
+
+def _append(context: PageContext, option: int) -> None:
+    """For the callback: one of the likeliest tokens stands at the end of the text from now on."""
+    text = pass_picture.appended(context.opened, context.forward, option)
+    if len(text) <= url.TEXT_LIMIT:
+        st.session_state["text"] = text
+        holding.IN_ADDRESS.put("answer", "")
 
 
 def figures(picture: PassMap, found: Held, title: str) -> list[Figure]:

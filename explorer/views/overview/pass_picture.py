@@ -86,6 +86,21 @@ def first_answer(opened: Opened, forward: ForwardPass) -> int:
     return first_place(opened, last_stack_tokens(forward))
 
 
+def continues(forward: ForwardPass) -> bool:
+    """Whether the answer behind the last token can be appended to the text."""
+    config = forward.config
+    return config.kind == "decoder" and config.head == "language-model"
+
+
+def appended(opened: Opened, forward: ForwardPass, option: int) -> str:
+    """The text with one of the likeliest next tokens behind it; as it was if that ends it."""
+    _, indices = likeliest_by_position(forward.trace, _stream(forward, -1)[:, -1:], option + 1)
+    ids = [token.id for token in forward.target]
+    before = opened.tokenizer.decode(ids)
+    after = opened.tokenizer.decode([*ids, int(indices[0, option])])
+    return forward.text + (after[len(before) :] if after.startswith(before) else "")
+
+
 def _stream(forward: ForwardPass, layer: int) -> Tensor:
     """What leaves a layer of the last stack, (1, tokens, d)."""
     stack, count = last_streams(forward.config)
