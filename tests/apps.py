@@ -27,9 +27,13 @@ def said(at: AppTest) -> str:
     return "\n".join(element.value for element in [*at.text, *at.markdown, *at.caption])
 
 
+FRAME = {"page_top", "miniature", "miniature-choice", "code_of_views"}
+"""What every page draws."""
+
+
 def views(at: AppTest) -> set[str | None]:
-    """The keys of the views that it draws."""
-    return {view.key for view in at.get("bidi_component")} - {"page_top"}
+    """The keys of the views that it draws itself."""
+    return {view.key for view in at.get("bidi_component")} - FRAME
 
 
 def exported(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> FigureData:

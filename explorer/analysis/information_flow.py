@@ -288,7 +288,7 @@ def route(flow: InformationFlow, start: Tensor) -> Route:
     streams: dict[str, Tensor] = {}
     edges: dict[str, list[Tensor]] = {}
     mlps: dict[str, Tensor] = {}
-    given = {}
+    given: dict[str, Tensor] = {}
     for stack in reversed(flow.stacks):
         blocks = flow.stacks[stack]
         here = given.get(stack, start.double())
@@ -300,7 +300,7 @@ def route(flow: InformationFlow, start: Tensor) -> Route:
             for part, edge in passed.items():
                 edges.setdefault(part, []).append(edge)
                 if part.endswith("cross_attn"):
-                    given["encoder"] = given.get("encoder", 0) + edge.sum(0)
+                    given["encoder"] = given.get("encoder", torch.zeros(())) + edge.sum(0)
         streams[stack] = torch.stack(levels[::-1])
         mlps[stack] = torch.stack(mlp[::-1])
     return Route(streams, {part: torch.stack(each[::-1]) for part, each in edges.items()}, mlps)

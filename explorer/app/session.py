@@ -49,6 +49,8 @@ class Session:
     """Choices whose controls may not be drawn, by page, then by their name in the address."""
 
     # The views
+    sidebar_head: Any = None
+    """The container at the head of the sidebar, for the picture of the pass in small."""
     door: str = ""
     """The page whose door was opened in the picture of the pass; it is gone to in this run."""
     drawn: dict[str, Any] = field(default_factory=dict)

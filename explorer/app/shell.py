@@ -17,7 +17,6 @@ from explorer.app.session import Session, session  # noqa: E402
 from explorer.app.sidebar import draw_sidebar, follow_door  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
 from explorer.catalog.uploads import MEGABYTE, largest_upload  # noqa: E402
-from explorer.components import mounting  # noqa: E402
 
 PAGES = {
     "Overview": {"overview": "Overview"},
@@ -72,7 +71,6 @@ def main() -> None:
         now = reader.pages[url.FORMER_PAGES[chosen.url_path]]
         st.switch_page(now, query_params=url.everything())
     reader.page = chosen.url_path or FIRST_PAGE
-    mounting.begin_run()
     draw_sidebar()
     follow_door()
     try:

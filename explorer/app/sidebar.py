@@ -23,7 +23,6 @@ from explorer.app.context import (
     reads_pairs,
 )
 from explorer.app.messages import say
-from explorer.app.miniature import draw_miniature
 from explorer.app.session import session
 from explorer.app.url import TEXT_LIMIT
 from explorer.catalog import folders
@@ -62,8 +61,7 @@ def draw_sidebar() -> None:
         _draw_notes(notes)
     reader.shown_model = entry.name
     reader.context = make_context(shelf, first)
-    with st.sidebar:
-        draw_miniature(reader.context)
+    reader.sidebar_head = st.sidebar.container()
 
 
 def warm_up() -> None:

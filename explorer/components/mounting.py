@@ -84,19 +84,12 @@ def _own(name: str) -> str:
     return slim_js("".join(map(read, [*shared, *sorted((HERE / name).glob("*.js"))])))
 
 
-def begin_run() -> None:
-    """A run begins: nothing is drawn yet."""
+def begin() -> None:
+    """A page begins, at its top: nothing is drawn yet."""
     reader = session()
+    _PAGE_TOP(key="page_top", data=reader.page)
     reader.drawn = {}
     reader.has_code = False
-
-
-def begin() -> None:
-    """A page begins, at its top."""
-    reader = session()
-    if not reader.page:  # run alone, without the frame around it
-        begin_run()
-    _PAGE_TOP(key="page_top", data=reader.page)
 
 
 @contextmanager

@@ -35,7 +35,7 @@ def behind(norm: nn.Module, part: Tensor, whole: Tensor) -> Tensor:
         spread = ((whole - whole.mean()).square().mean() + norm.eps).sqrt()
         return (part - part.mean()) / spread * norm.weight
     root = (whole.square().mean() + norm.eps).sqrt()  # type: ignore[operator]
-    return part / root * norm.weight
+    return part / root * norm.weight  # type: ignore[operator]
 
 
 def share(after: Tensor, part: Tensor) -> float:

@@ -7,6 +7,7 @@ behind, some layers at a time, as neighbours of the picture (`lens_rows`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -145,7 +146,15 @@ def lens_rows(key: str, first: int, rows: Sequence[Sequence[tuple[str, float]]],
 
     `of` names the pass that they belong to.
     """
-    neighbour(f"{key}-lens-{first}", [of, first, [[list(cell) for cell in row] for row in rows]])
+    neighbour(
+        f"{key}-lens-{first}",
+        [of, first, [[[word, _finite(p)] for word, p in row] for row in rows]],
+    )
+
+
+def _finite(p: float) -> float | None:
+    """None where a probability is not a number."""
+    return float(p) if math.isfinite(p) else None
 
 
 def encode(shown: PassMap, key: str, title: str, asked: int, appends: bool = False) -> bytes:
@@ -189,7 +198,7 @@ def encode(shown: PassMap, key: str, title: str, asked: int, appends: bool = Fal
         "least": least,
         "asked": asked,
         "answers": [
-            [answer.label, [[label, float(p)] for label, p in answer.options]]
+            [answer.label, [[label, _finite(p)] for label, p in answer.options]]
             for answer in shown.answers
         ],
         "count": len(starts),

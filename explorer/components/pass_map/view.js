@@ -292,6 +292,7 @@ function buttons(state) {
 
 // ---- words -----------------------------------------------------------------------------------
 
+const probability = p => three(p ?? NaN);
 const percent = value => `${three(100 * value)} %`;
 const labelOf = ({flow}, stack, token) => flow.stacks[stack].tokens[token];
 
@@ -310,7 +311,7 @@ function tell(state) {
       {token: labelOf(state, state.from.stack, state.from.token)});
   } else if (data.answers.length) {
     const [label, options] = data.answers[Math.min(state.asked, data.answers.length - 1)];
-    say(line, "How {token} came about: {value}", {token: label, value: `p = ${three(options[0][1])}`});
+    say(line, "How {token} came about: {value}", {token: label, value: `p = ${probability(options[0][1])}`});
   } else line.textContent = "What each position is made of.";
   const drawn = carried.edges.filter(edge => !state.hides(edge)).length;
   const sent = data.least ? ` Shares under ${percent(data.least)} are not followed.` : "";
@@ -335,7 +336,7 @@ function nodeSentence(state, line, {stack: at, token, layer}) {
     percent(1 - part.residual[row]));
   if (stack.mlp) wrote.push(`feed-forward ${percent(stack.mlp[row])}`);
   say(line, "{token} in layer {layer}: " + wrote.join(", ") + (word ? ". The lens reads {word} {value}" : ""), {
-    token: stack.tokens[token], layer: String(layer), word: word?.[0], value: word && three(word[1]),
+    token: stack.tokens[token], layer: String(layer), word: word?.[0], value: word && probability(word[1]),
   });
 }
 
@@ -354,8 +355,8 @@ function options(state) {
       row.title = "Append it to the text";
       row.addEventListener("click", () => append(state, at));
     }
-    bar.style.setProperty("--share", String(p));
-    row.append(element("bdi", "token", label), bar, element("span", "value", three(p)));
+    bar.style.setProperty("--share", String(p ?? 0));
+    row.append(element("bdi", "token", label), bar, element("span", "value", probability(p)));
     return row;
   }));
 }

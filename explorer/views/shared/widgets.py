@@ -21,6 +21,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import source
 from explorer.text.literal import literal
 from explorer.text.number_format import three
+from explorer.views.shared.miniature import draw_miniature
 
 MATRIX_HEIGHT = 520
 SMALL_WIDTH, SMALL_HEIGHT = 384, 370
@@ -61,6 +62,7 @@ def opening(title: str, sentence: str) -> None:
     with st.container(gap=None):  # what begins the page takes no room
         mounting.begin()
         st.title(title, anchor=False)
+        draw_miniature()
     st.markdown(sentence)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from explorer.analysis import information_flow
 from explorer.app.context import PageContext
 from explorer.app.session import session
+from explorer.catalog import ModelError, opened_model
 from explorer.components import miniature as drawing
 from explorer.inference import forward_pass
 from explorer.inference.answers import first_place
@@ -39,8 +40,16 @@ SHOWN = {
 """By page, the parts that it shows; a page that is not here shows all of them, or none."""
 
 
-def draw_miniature(context: PageContext) -> None:
-    """Draw it, where there is a pass to draw; that there is none the page says itself."""
+def draw_miniature() -> None:
+    """Draw it in its place, where there is a pass; that there is none the page says itself."""
+    context, place = session().context, session().sidebar_head
+    if context is None or place is None:  # a page that is run alone
+        return
+    with place:
+        _draw(context)
+
+
+def _draw(context: PageContext) -> None:
     found = _pass_of(context)
     if found is None or not information_flow.is_computable(found):
         return
@@ -66,9 +75,12 @@ def draw_miniature(context: PageContext) -> None:
 
 def _pass_of(context: PageContext) -> ForwardPass | None:
     at = context.choice
+    if at.model not in context.shelf:
+        return None
     try:
-        return forward_pass.run_text(context.opened, at.text, at.pair)
-    except ForwardPassError:
+        opened = opened_model.open_entry(context.shelf[at.model])
+        return forward_pass.run_text(opened, at.text, at.pair)
+    except (ModelError, ForwardPassError):
         return None
 
 
