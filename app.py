@@ -104,9 +104,9 @@ class WarmUp:
             import torch
 
             torch.set_num_threads(1)
-            from explorer.app import sidebar
+            from explorer.app import bar
 
-            sidebar.warm_up()
+            bar.warm_up()
             from explorer.runs.cluster import cluster
 
             self.cluster = cluster()

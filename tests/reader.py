@@ -64,9 +64,9 @@ class Reader:
             await self.socket.close()
 
     async def pick_head(self, head: int) -> Answer:
-        """Choose a head, as a click on its number in the sidebar does."""
+        """Choose a head, as the list of the bar does."""
         state = WidgetState(id=self.widgets["head"].id)
-        state.string_array_value.data.append(str(head))
+        state.string_value = str(head)
         return await self.act(state)
 
     async def act(self, *changed: WidgetState) -> Answer:

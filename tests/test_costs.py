@@ -117,7 +117,7 @@ def test_a_run_scans_the_folders_once_and_makes_one_context_and_no_pages_again()
             (st.Page, "__init__"),
         )
         with calls(*watched) as counted:
-            at.segmented_control(key="head").set_value(1).run()
+            at.selectbox(key="head").set_value(1).run()
         assert not at.exception
         assert counted["list_models"] == 1, path
         assert counted["__init__"] == 1, "the context; the pages are kept"
@@ -130,7 +130,7 @@ def test_only_a_text_that_is_new_is_passed_through_the_model() -> None:
         opened = len(made)
         assert opened <= 1, "the example that is looked at first is kept"
         for key in ("head", "layer"):
-            at.segmented_control(key=key).set_value(1).run()
+            at.selectbox(key=key).set_value(1).run()
             assert not at.exception
         assert len(made) == opened, "another head needs no other pass"
         for text, more in {

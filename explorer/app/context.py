@@ -80,7 +80,7 @@ class PageContext:
 
 
 def page_context() -> PageContext:
-    """The context of this run; a page run alone, without the sidebar, makes its own."""
+    """The context of this run; a page run alone, without the bar, makes its own."""
     return session().context or make_context(shelves.openable())
 
 

@@ -68,14 +68,14 @@ class Session:
     long_runs: dict[str, Any] = field(default_factory=dict)
     """By view, what its many passes were started for."""
     stage_notes: dict[str, tuple[Any, str]] = field(default_factory=dict)
-    stage_sidebar: tuple[str, str, int] | None = None
-    """Model, part and layer of the sidebar when a stage was chosen last."""
+    stage_bar: tuple[str, str, int] | None = None
+    """Model, part and layer of the bar when a stage was chosen last."""
     stage_outdated: frozenset[tuple[str, str, int]] = frozenset()
-    """What the browser may still report of the sidebar, which a stage has changed since."""
+    """What the browser may still report of the bar, which a stage has changed since."""
     stage_clicked: bool = False
-    """A view of the Forward pass page caused this run, not the sidebar."""
-    sidebar_follows: bool = False
-    """The whole page is drawn again, since the sidebar has to show another layer."""
+    """A view of the Forward pass page caused this run, not the bar."""
+    bar_follows: bool = False
+    """The whole page is drawn again, since the bar has to show another layer."""
     stage_pinned: str = ""
     """The pinned cell on which the stages and the other pages agreed last."""
     goes_on: bool = False

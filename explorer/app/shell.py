@@ -12,9 +12,10 @@ if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports s
 import streamlit as st  # noqa: E402
 
 from explorer.app import streamlit_patches, url  # noqa: E402
+from explorer.app.bar import draw_bar  # noqa: E402
+from explorer.app.choosing import follow_door  # noqa: E402
 from explorer.app.local_reader import is_local  # noqa: E402
 from explorer.app.session import Session, session  # noqa: E402
-from explorer.app.sidebar import draw_sidebar, follow_door  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
 from explorer.catalog.uploads import MEGABYTE, largest_upload  # noqa: E402
 
@@ -46,8 +47,7 @@ PAGES = {
 FIRST_PAGE = "overview"
 HEADINGS = {"Overview": "Attention explorer"}
 """The name of the app stands over its first pages, drawn with them: nothing moves."""
-SIDEBAR_WIDTH = 320
-"""Six layers or heads stand in a row, so twelve are two even ones."""
+SIDEBAR_WIDTH = 256
 
 
 def make_page(section: str, name: str) -> st.Page:
@@ -71,7 +71,7 @@ def main() -> None:
         now = reader.pages[url.FORMER_PAGES[chosen.url_path]]
         st.switch_page(now, query_params=url.everything())
     reader.page = chosen.url_path or FIRST_PAGE
-    draw_sidebar()
+    draw_bar()
     follow_door()
     try:
         chosen.run()

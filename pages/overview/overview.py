@@ -18,8 +18,7 @@ at = context.choice
 words = WORDS[at.part]
 widgets.opening(
     "Overview",
-    "The whole forward pass: each token is a column, each layer a row, the answer on top. Lines "
-    "are what flows from token to token; click one to see its head.",
+    "The whole forward pass: tokens are columns, layers rows, and lines what flows between them.",
 )
 forward, opened = context.forward, context.opened
 picture = map_view.draw_map(context)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.app import sidebar
+from explorer.app import bar
 from tests.apps import SHELL
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -129,5 +129,5 @@ def test_examples_of_others_are_shown_as_they_are_written(
 
 def test_warming_up_asks_for_no_reader(caplog: pytest.LogCaptureFixture) -> None:
     """Else Streamlit says four times at every start that a reader is missing."""
-    sidebar.warm_up()
+    bar.warm_up()
     assert [record.message for record in caplog.records if "streamlit" in record.name] == []

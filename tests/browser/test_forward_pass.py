@@ -79,7 +79,7 @@ def test_a_second_stage_is_chosen_before_the_first_has_come(visit: Visit) -> Non
     line.answered(page, 2)
     line.release()
     stands_at(visitor, "Scores", "decoder.0.cross_attn.scores")
-    expect(visitor.widget("part").get_by_role("radio", name="Cross")).to_be_checked()
+    expect(visitor.widget("part").get_by_role("combobox")).to_have_value("Cross")
     expect(page.get_by_test_id("stMain").get_by_text("cross-attention").first).to_be_visible()
 
 

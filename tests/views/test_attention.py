@@ -218,7 +218,7 @@ def test_heads_drawn_belong_to_the_head_beside_them() -> None:
     at = page(model="letters", view="Lines", head="1", drawn="1.2", held="q2k1")
     assert persistent(at, "held") == {"drawn": "1.2", "held": "q2k1"}
     assert "“held”" not in said(at)
-    at.segmented_control(key="head").set_value(3).run()
+    at.selectbox(key="head").set_value(3).run()
     assert persistent(at, "held") == {"held": "q2k1"}
 
 

@@ -106,9 +106,8 @@ def test_the_list_says_what_a_model_is_and_how_big(small_models: Path) -> None:
     at = page(model="letters")
     size = (small_models / "letters" / WEIGHTS).stat().st_size
     assert {megabytes(size), "ours", "letters"} <= {text.value for text in at.text}
-    captions = [caption.value for caption in at.caption]
-    assert "Letters" in captions
-    assert any(caption.startswith("decoder, 2 × 4 heads") for caption in captions)
+    assert at.selectbox(key="model").help == "Letters"
+    assert any(caption.value.startswith("decoder, 2 × 4 heads") for caption in at.caption)
 
 
 def test_the_parameter_tree_says_how_it_adds_up_and_why_nothing_is_exported() -> None:
@@ -124,7 +123,7 @@ def test_the_parameter_tree_says_how_it_adds_up_and_why_nothing_is_exported() ->
 def test_a_tensor_is_chosen_by_the_address_and_kept_where_a_layer_and_a_model_have_it() -> None:
     at = page(model="letters", show="Weights", tensor="mlp.up_proj.weight", layer="0")
     assert "`decoder.blocks.0.mlp.up_proj.weight`" in said(at)
-    at.segmented_control(key="layer").set_value(1).run()
+    at.selectbox(key="layer").set_value(1).run()
     assert "`decoder.blocks.1.mlp.up_proj.weight`" in said(at)
     at.selectbox(key="tensor").set_value("head.weight").run()
     assert "`head.weight`" in said(at)

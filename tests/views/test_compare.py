@@ -267,12 +267,12 @@ def test_a_second_sentence_is_left_out_where_the_other_model_reads_one(
 
 def test_the_other_side_follows_what_is_chosen_until_somebody_chooses_there() -> None:
     at = page(layer="0", head="1")
-    at.segmented_control(key="layer").set_value(1).run()
+    at.selectbox(key="layer").set_value(1).run()
     assert other_head(at) == ("1", "2")
-    at.segmented_control(key="head").set_value(2).run()
+    at.selectbox(key="head").set_value(2).run()
     assert other_head(at) == ("1", "3")
     at.selectbox(key="other_head").set_value("0").run()
-    at.segmented_control(key="head").set_value(1).run()
+    at.selectbox(key="head").set_value(1).run()
     assert other_head(at) == ("1", "0")
 
     at = page(SENTENCE, text="the cat")

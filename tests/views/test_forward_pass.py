@@ -96,9 +96,9 @@ def test_a_token_and_a_number_are_read_as_numbers() -> None:
 def test_a_link_to_a_stage_shows_its_layer_in_the_sidebar_at_once() -> None:
     for layer in [0, 1]:
         at = page(f"decoder.{layer}.mlp.hidden")
-        assert at.segmented_control(key="layer").value == layer
+        assert at.selectbox(key="layer").value == layer
         assert kept(at)["stage"] == f"decoder.{layer}.mlp.hidden"
-        at.segmented_control(key="layer").set_value(1 - layer).run()
+        at.selectbox(key="layer").set_value(1 - layer).run()
         assert kept(at)["stage"] == f"decoder.{1 - layer}.self_attn.q"
 
 
@@ -123,18 +123,18 @@ def test_a_token_and_numbers_are_chosen() -> None:
 
 def test_the_sidebar_leads_to_the_same_stage_of_another_layer() -> None:
     at = page("decoder.0.self_attn.weights", layer="0")
-    at.segmented_control(key="layer").set_value(1).run()
+    at.selectbox(key="layer").set_value(1).run()
     assert kept(at)["stage"] == WEIGHTS
 
 
 def test_a_view_that_has_not_heard_of_the_new_layer_does_not_turn_back() -> None:
-    """What it says of the sidebar is the layer before; the stage stays, the sidebar follows."""
+    """What it says of the bar is the layer before; the stage stays, the bar follows."""
     at = page(WEIGHTS)
-    assert at.session_state[KEY].stage_sidebar == ("letters", "decoder.self_attn", 1)
+    assert at.session_state[KEY].stage_bar == ("letters", "decoder.self_attn", 1)
     at.session_state[KEY].stage_clicked = True
     put_state(at, layer=0)
     assert kept(at)["stage"] == WEIGHTS
-    assert at.segmented_control(key="layer").value == 1
+    assert at.selectbox(key="layer").value == 1
 
 
 def test_a_layer_and_a_token_that_are_chosen_in_one_run_both_count() -> None:
@@ -143,9 +143,9 @@ def test_a_layer_and_a_token_that_are_chosen_in_one_run_both_count() -> None:
     at.selectbox(key="stage_decoder_token").select(1).run()
     for layer, token in [(0, 0), (1, 1), (0, 2)]:
         at.selectbox(key="stage_decoder_token").select(token)
-        at.segmented_control(key="layer").set_value(layer).run()
+        at.selectbox(key="layer").set_value(layer).run()
         assert not at.exception
-        assert at.segmented_control(key="layer").value == layer
+        assert at.selectbox(key="layer").value == layer
         assert kept(at)["stage"] == f"decoder.{layer}.self_attn.weights"
         assert kept(at)["decoder_token"] == str(token)
 

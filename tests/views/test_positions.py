@@ -202,7 +202,7 @@ def test_the_figures_of_two_schemes_are_exported_by_their_names(
 def test_a_longer_text_is_the_encoders_and_said_to_be() -> None:
     for part, name in [("Decoder", "Decoder self-attention"), ("Cross", "Cross-attention")]:
         at = page(model="translation", lab=LONGER, part=part)
-        assert f"{name}, chosen in the sidebar, reads the generated text." in said(at)
+        assert f"{name}, chosen above, reads the generated text." in said(at)
         assert "Encoder self-attention · Layer 0, head 0, effective keys per query" in said(at)
 
 

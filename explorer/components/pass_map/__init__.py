@@ -105,7 +105,7 @@ def pass_map(
     title: str,
     asked: int,
     choice: Sequence[float],
-    height: int,
+    height: int | str,
     on_chosen: Callable[[Any], None],
     on_go: Callable[[Any], None],
     on_append: Callable[[int], None] | None,

@@ -181,14 +181,17 @@ function answer(state, pen, at, strong = false) {
   }
 }
 
-// A word stands in the middle of its row where it can be read, darker where it is likelier.
+// A word stands above its row, darker where it is likelier; rows that are too low for it fold into
+// a band, which has the word of its last layer.
 function lens(state, pen) {
   const {flow, place, ink, lensRows} = state, stack = flow.stacks.at(-1);
   pen.font = `${WORD}px ${ink.mono}`;
   pen.textAlign = "left";
-  for (const [layer, row] of lensRows) {
-    if (layer >= stack.layers || heightOf(state, stack, layer) < WORD || place.column < 30) continue;
-    const y = yOf(state, stack, layer + 0.97);
+  let above = -Infinity;
+  for (let layer = stack.layers - 1; layer >= 0 && place.column >= 30; layer--) {
+    const y = yOf(state, stack, layer + 0.97), row = lensRows.get(layer);
+    if (y - above < WORD || !row) continue;
+    above = y;
     row.forEach(([word, p], i) => {
       pen.fillStyle = css(ink.text, 0.14 + 0.8 * p);
       pen.fillText(fitted(pen, isolated(word), place.column - 8), xOf(state, stack, i) + 5, y + 2);

@@ -10,12 +10,12 @@ import streamlit as st
 
 from explorer.analysis.adjusted_weights import ALL, SENTENCES, DisplayOptions, keys_in_words
 from explorer.analysis.word_groups import group_words
+from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices, Text
 from explorer.app.session import session
-from explorer.app.sidebar import choose_head
 from explorer.app.url import whole_number
 from explorer.catalog.attention_parts import head_title, map_title
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.app.choosing import choose_model
 from explorer.app.session import session
-from explorer.app.sidebar import choose_model
 from explorer.catalog import descriptions
 from explorer.catalog.available_models import ModelEntry
 from explorer.text.literal import literal

@@ -93,9 +93,9 @@ def draw_singular_values(context: PageContext, opened: Opened) -> Callable[[], s
 def _choose_tensor(
     context: PageContext, opened: Opened, *, matrices: bool = False
 ) -> tuple[str, Tensor]:
-    """A tensor by its name in a layer; the sidebar has the stack and the layer.
+    """A tensor by its name in a layer; the bar has the stack and the layer.
 
-    So a click in the sidebar shows the same tensor of another layer.
+    So a click in the bar shows the same tensor of another layer.
     """
     stack, attention = context.choice.part.split(".")
     offered: dict[str, tuple[str, Tensor]] = {}
@@ -114,7 +114,7 @@ def _choose_tensor(
         list(offered),
         first if first in offered else next(iter(offered)),
         as_list=True,
-        help="The layer and the kind of attention are chosen in the sidebar.",
+        help="The layer and the kind of attention are chosen above.",
     )
     return offered[picked]
 

@@ -46,7 +46,7 @@ Snapshots = dict[str, Path]
 
 
 def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
-    """The head chosen in the sidebar, and what the reader compares it with."""
+    """The head chosen in the bar, and what the reader compares it with."""
     at = context.choice
     head = Head(context.forward, context.folder, at.part, at.layer, at.head)
     snapshots = _snapshots(context)

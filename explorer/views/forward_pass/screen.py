@@ -52,11 +52,11 @@ BRANCHES = {
 def draw_forward_pass(context: PageContext) -> None:
     """The list of stages on the left, the chosen one beside it; in a fragment of its own.
 
-    Where a step or a link leads to another layer, the whole page is drawn, so that the sidebar
+    Where a step or a link leads to another layer, the whole page is drawn, so that the bar
     follows.
     """
-    if session().sidebar_follows:  # before this run writes its own address
-        session().sidebar_follows = False
+    if session().bar_follows:  # before this run writes its own address
+        session().bar_follows = False
         st.rerun()
     at = pass_position.chosen_position(context)
     values = values_of(context, at)
@@ -279,7 +279,7 @@ def stage_notes(values: PassValues, stage: Stage, drawn: StageCut, at: PassPosit
         found.append(f"The pass ends here. {widgets.ENDS_IN_VECTORS}")
     if stage.per_head:
         name, head, count = _head_of(values, stage)
-        found.append(f"{name} {head}, one of 0 to {count - 1}: the sidebar has the others.")
+        found.append(f"{name} {head}, one of 0 to {count - 1}: the others are chosen above.")
     if drawn.width > len(drawn.columns):
         largest = ": the largest of the chosen token, then the largest of every other row"
         order = largest if what == "option" else ""

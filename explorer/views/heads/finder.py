@@ -8,10 +8,10 @@ import streamlit as st
 
 from explorer.analysis.head_metrics import HeadMetric, Ranked, ranking
 from explorer.analysis.thumbnails import thumbnails_of
+from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
-from explorer.app.sidebar import choose_head
 from explorer.catalog.attention_parts import map_title
 from explorer.components.ranked import Item, ranked
 from explorer.snippets.head_metrics_code import head_metrics_script

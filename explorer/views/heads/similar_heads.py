@@ -19,11 +19,11 @@ from explorer.analysis.head_similarity import (
     rows_of_heads,
     similarity_order,
 )
+from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
-from explorer.app.sidebar import choose_head
 from explorer.catalog.attention_parts import map_title
 from explorer.components.cells import cells
 from explorer.inference.results_cache import kept

@@ -39,7 +39,7 @@ TOKEN_AT = PersistentChoices("token_at", {"token_at": ""})
 
 
 def draw_edit_form(context: PageContext, after: ForwardPass) -> None:
-    """The form of one kind; the head and layer are those of the sidebar.
+    """The form of one kind; the head and layer are those of the bar.
 
     `after` is the pass with the interventions so far.
     """

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from explorer.analysis import ablation
 from explorer.analysis.output_change import kl, logits_at
+from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, text_field
 from explorer.app.progress import with_bar
-from explorer.app.sidebar import choose_head
 from explorer.catalog.attention_parts import map_title
 from explorer.components.cells import cells
 from explorer.inference.answers import option_name

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.logit_attribution import Contributions, contributions
+from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.app.sidebar import choose_head
 from explorer.catalog.folders import own_name
 from explorer.components.cells import cells
 from explorer.inference.results_cache import kept

@@ -22,8 +22,7 @@ LARGEST_SEED = 9999
 TRIES = 2
 AGAIN = "You have a second try: find an instrument whose number differs from the right one."
 NOTHING = (
-    "This model can have none of these mistakes. Choose another model, such as translation, in the "
-    "sidebar."
+    "This model can have none of these mistakes. Choose another model above, such as translation."
 )
 TASK = (
     "A copy of the model with one of {count} mistakes was run on your sentence. Measure it "

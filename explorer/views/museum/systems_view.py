@@ -7,11 +7,11 @@ from collections.abc import Callable
 import streamlit as st
 
 from explorer.app import shelves
+from explorer.app.choosing import switch_page
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.app.sidebar import switch_page
 from explorer.catalog import ModelError, descriptions
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.folders import own_name, systems_root

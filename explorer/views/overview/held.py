@@ -12,12 +12,12 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import choose_token
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session
-from explorer.app.sidebar import choose_head
 from explorer.app.url import whole_number
 from explorer.components.pass_map import PassMap
 from explorer.text.labels import cut

@@ -21,8 +21,9 @@ from explorer.views.overview import pass_picture
 from explorer.views.overview.held import Held
 
 KEY = "pass_map"
-LAYER, AROUND, LOWEST, HIGHEST = 56, 190, 330, 620
-"""Pixels of a layer where there are few, of what stands around them, and the bounds of all."""
+LAYER, AROUND, LOWEST, FEW = 64, 190, 330, 5
+"""Pixels of a layer where there are few, of what stands around them, and the least of all. A
+picture of more layers is as high as the window lets it be (view.css)."""
 
 
 def draw_map(context: PageContext) -> PassMap | None:
@@ -42,7 +43,7 @@ def draw_map(context: PageContext) -> PassMap | None:
         title=title,
         asked=usual,
         choice=holding.choice_of(found, context, picture),
-        height=max(LOWEST, min(HIGHEST, AROUND + layers * LAYER)),
+        height=max(LOWEST, AROUND + layers * LAYER) if layers <= FEW else "content",
         on_chosen=lambda value: holding.hold(value, picture, usual),
         on_go=partial(_go, context, picture),
         on_append=partial(_append, context) if pass_picture.continues(forward) else None,

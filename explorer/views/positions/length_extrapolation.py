@@ -69,7 +69,7 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Callable[[],
     )
     if found.part != at.part:
         st.caption(
-            f"{forward.part(at.part).words.name}, chosen in the sidebar, reads the generated text. "
+            f"{forward.part(at.part).words.name}, chosen above, reads the generated text. "
             "Only the encoder's text is longer here, so layer 0 of the encoder is shown."
         )
     where = head_title(at.model, found.part, found.layer, at.head)

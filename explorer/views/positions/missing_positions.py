@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from explorer.app.choosing import choose_model
 from explorer.app.context import PageContext, config_of
 from explorer.app.messages import say
-from explorer.app.sidebar import choose_model
 from explorer.inference.position_passes import TRAINED
 from explorer.text.literal import literal
 from explorer.views.shared import widgets

@@ -116,8 +116,7 @@ class Side:
             chart(spec, height=height, key=f"{self.key}by_head", title=self._title(title))
             if shown.unit == "bias":
                 st.caption(
-                    f"Head {self.head}, chosen in the sidebar: its biases as a map, and the thick "
-                    "line here."
+                    f"Head {self.head}, chosen above: its biases as a map, and the thick line here."
                 )
             return
         unit = _spoken(shown.unit)

@@ -7,11 +7,11 @@ import math
 import streamlit as st
 
 from explorer.analysis.forward_pass.stages import stages_of
+from explorer.app.choosing import switch_page
 from explorer.app.context import PageContext
 from explorer.app.controls import slider
 from explorer.app.messages import or_stop, say
 from explorer.app.session import session
-from explorer.app.sidebar import switch_page
 from explorer.catalog.opened_model import Opened
 from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix

@@ -5,9 +5,9 @@ from __future__ import annotations
 from torch import Tensor
 
 from explorer.analysis.head_metrics import HeadMetric, HeadMetrics, join_layers, metrics_by_layer
+from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.progress import with_bar
-from explorer.app.sidebar import choose_head
 from explorer.catalog.attention_parts import map_title
 from explorer.components.cells import cells
 from explorer.inference.forward_pass import ForwardPass

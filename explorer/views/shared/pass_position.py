@@ -58,7 +58,7 @@ class PassPosition:
 def chosen_position(context: PageContext) -> PassPosition:
     """What is chosen here or in the address; a message names what is invalid there."""
     forward = context.forward
-    is_new = _follow_sidebar(context)
+    is_new = _follow_bar(context)
     pinned_pair.take_pinned(context)
     made = stages_of(forward.config)
     asked, invalid = STAGE_CHOICES.texts(), dict[str, str]()
@@ -101,7 +101,7 @@ def chosen_position(context: PageContext) -> PassPosition:
     of_tokens = {f"{stack}_token": place for stack, place in tokens.items()}
     _say(context, invalid, {"stage": stage, **columns, **of_tokens})
     pinned_pair.pin_chosen(context, at.stage)
-    if is_new and (changed := _sidebar_of(context, at.stage)):
+    if is_new and (changed := _bar_of(context, at.stage)):
         session().choose_next = changed
         st.rerun()
     return at
@@ -114,63 +114,63 @@ def token_of(stack: str, count: int) -> int:
 
 
 def choose_stage(context: PageContext, at: PassPosition, place: int) -> None:
-    """Choose another stage; the sidebar follows to its attention and layer. For a callback."""
+    """Choose another stage; the bar follows to its attention and layer. For a callback."""
     stage, reader = at.stages[place], session()
     STAGE_CHOICES.put("stage", stage.name if place else "")
-    changed = _sidebar_of(context, stage)
+    changed = _bar_of(context, stage)
     reader.stage_clicked = not changed
     if changed:
         st.session_state.update(changed)
-        reader.sidebar_follows = True
+        reader.bar_follows = True
 
 
-def _sidebar(context: PageContext) -> tuple[str, str, int]:
-    """Model, part and layer of the sidebar, also what a callback has just set there."""
+def _bar(context: PageContext) -> tuple[str, str, int]:
+    """Model, part and layer of the bar, also what a callback has just set there."""
     state, now = st.session_state, context.choice
     return now.model, state.get("part", now.part), state.get("layer", now.layer)
 
 
-def _sidebar_of(context: PageContext, stage: Stage) -> dict[str, str | int]:
-    """The attention and layer that the sidebar has to change to; nothing if it shows them.
+def _bar_of(context: PageContext, stage: Stage) -> dict[str, str | int]:
+    """The attention and layer that the bar has to change to; nothing if it shows them.
 
-    The browser may not have heard yet of what a click before this one made the sidebar show, so
+    The browser may not have heard yet of what a click before this one made the bar show, so
     what it reports is not enough.
     """
-    model, part, _ = _sidebar(context)
+    model, part, _ = _bar(context)
     if stage.layer is None:
         return {}
     if stage.part or not part.startswith(stage.stack):
         part = stage.part or f"{stage.stack}.self_attn"
     target = model, part, stage.layer
-    reader, here = session(), _sidebar(context)
-    if here == target == reader.stage_sidebar:
+    reader, here = session(), _bar(context)
+    if here == target == reader.stage_bar:
         return {}
-    reader.stage_outdated |= {here, reader.stage_sidebar or here} - {target}
-    reader.stage_sidebar = target
+    reader.stage_outdated |= {here, reader.stage_bar or here} - {target}
+    reader.stage_bar = target
     return {"part": part, "layer": stage.layer}
 
 
-def _follow_sidebar(context: PageContext) -> bool:
-    """If another layer was chosen in the sidebar, choose the same stage of that layer.
+def _follow_bar(context: PageContext) -> bool:
+    """If another layer was chosen in the bar, choose the same stage of that layer.
 
-    True if the page was opened by a link or with another model: then the sidebar has to follow
-    the stage. A view of this page may cause a run before the browser has the sidebar's new
-    layer; what that run has of the sidebar is the layer before, so it is set again. Any other
+    True if the page was opened by a link or with another model: then the bar has to follow
+    the stage. A view of this page may cause a run before the browser has the bar's new
+    layer; what that run has of the bar is the layer before, so it is set again. Any other
     layer was chosen by the reader, in the time that the view took to cause its run.
     """
-    reader, here = session(), _sidebar(context)
+    reader, here = session(), _bar(context)
     model, part, layer = here
-    seen = reader.stage_sidebar
+    seen = reader.stage_bar
     was_clicked, reader.stage_clicked = reader.stage_clicked, False
-    reader.stage_sidebar = here
+    reader.stage_bar = here
     if seen is None or seen[0] != model:
         return True
     if seen == here:
-        if was_clicked:  # so the browser reports what the sidebar was changed to
+        if was_clicked:  # so the browser reports what the bar was changed to
             reader.stage_outdated = frozenset()
         return False
     if was_clicked and here in reader.stage_outdated:
-        reader.stage_sidebar = seen
+        reader.stage_bar = seen
         reader.choose_next = {"part": seen[1], "layer": seen[2]}
         st.rerun()
     reader.stage_outdated = frozenset()

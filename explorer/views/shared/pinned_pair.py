@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis.forward_pass.stage_kind import Stage
+from explorer.app.choosing import switch_page
 from explorer.app.context import PageContext
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session
-from explorer.app.sidebar import switch_page
 from explorer.app.url import whole_number
 from explorer.catalog.attention_parts import site
 from explorer.views.shared import pinned
@@ -78,7 +78,7 @@ def forward_pass_link(context: PageContext, found: Pinned) -> None:
 def _choose_weights(context: PageContext, found: Pinned) -> None:
     at = context.choice
     STAGE_CHOICES.put("stage", f"{site(at.part, at.layer)}.weights")
-    session().stage_sidebar = at.model, at.part, at.layer
+    session().stage_bar = at.model, at.part, at.layer
     pinned.pin(found)
     session().stage_pinned = str(found)
     _keep(at.part, found)

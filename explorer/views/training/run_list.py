@@ -8,9 +8,9 @@ from typing import Any
 import streamlit as st
 
 from explorer.app import url
+from explorer.app.choosing import choose_model, switch_page
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.app.sidebar import choose_model, switch_page
 from explorer.catalog.folders import runs_root
 from explorer.runs.run import Run, RunError, all_runs, run_named
 from explorer.views.training.run_comparison import draw_run_comparison

@@ -1,4 +1,4 @@
-"""What is chosen once for every page: the sentence at the top, the model and head in the sidebar.
+"""The bar over every page: what is chosen once, for all pages.
 
 The choices are widgets bound to the query parameters `text`, `pair`, `model`, `part`,
 `layer` and `head`: a link or a reload gives the same view, and an invalid value in an
@@ -8,20 +8,13 @@ address is replaced, with a sentence that says so.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import streamlit as st
 
 from explorer.app import shelves, url
-from explorer.app.context import (
-    Choice,
-    config_of,
-    first_head,
-    make_context,
-    parts_of,
-    reads_pairs,
-)
+from explorer.app.choosing import FRAME, choose_model, take_what_was_chosen
+from explorer.app.context import config_of, first_head, make_context, parts_of, reads_pairs
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.app.url import TEXT_LIMIT
@@ -30,35 +23,42 @@ from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.descriptions import in_short
 from explorer.text.literal import literal
 
-FRAME = tuple(each.name for each in fields(Choice))
 IN_THIS_MODEL = "in this model"
+MODEL_WIDTH, PART_WIDTH, NUMBER_WIDTH = 160, 112, 72
 First = tuple[str, int, int]
 """The part, layer and head of a model that a new reader sees first."""
 
 
-def draw_sidebar() -> None:
-    """The sentence at the top of the page, the sidebar, and the context of this run from both."""
+def draw_bar() -> None:
+    """The sentence, the model and one head of it, and the context of this run from them."""
     reader = session()
-    top = st.container(key="sentence")
-    _open_what_was_brought()
+    take_what_was_chosen()
     shelf = shelves.openable()
     if not shelf:
         reader.context = make_context(shelf)
         return
     before, is_new = reader.shown_model, reader.shown_model is None
     asked = _asked() if is_new else {}  # a widget drops what it cannot show
-    with st.sidebar:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="bar"):
+        sentence = st.container(
+            horizontal=True, vertical_alignment="bottom", gap="xsmall", wrap=False
+        )
+        model = st.container(
+            horizontal=True, vertical_alignment="bottom", gap="xsmall", width="content"
+        )
+    with model:
         entry = _draw_model(shelf)
-        first = first_head(entry)
-        notes = _notes_on_address(asked, shelf, entry, first)
-        if before and before not in shelf:
-            notes = [*notes, url.removed_model(before, entry.name)]
-        if is_new:
-            notes = [*notes, *map(url.no_model_in, folders.places_without_models())]
-        _draw_head_choice(entry, first)
-    with top:
+    with sentence:
         _draw_text(entry)
-        _draw_notes(notes)
+    first = first_head(entry)
+    notes = _notes_on_address(asked, shelf, entry, first)
+    if before and before not in shelf:
+        notes = [*notes, url.removed_model(before, entry.name)]
+    if is_new:
+        notes = [*notes, *map(url.no_model_in, folders.places_without_models())]
+    with model:
+        _draw_head_choice(entry, first)
+    _draw_notes(notes)
     reader.shown_model = entry.name
     reader.context = make_context(shelf, first)
     reader.sidebar_head = st.sidebar.container()
@@ -70,129 +70,79 @@ def warm_up() -> None:
         first_head(shelves.first(shelf))
 
 
-def choose_head(layer: int, head: int) -> None:
-    """Choose a layer and a head; for the callback of a view that was clicked."""
-    st.session_state["layer"] = layer
-    st.session_state["head"] = head
-
-
-def choose_model(name: str) -> None:
-    """Open another model: a typed text is kept, an untouched example is replaced."""
-    shelf = shelves.openable()  # a model may have been trained since the page was drawn
-    before = shelf.get(session().shown_model or "")
-    if name not in shelf:
-        return
-    st.session_state["model"] = name
-    if before is None or st.session_state.get("text", before.example) in before.examples:
-        st.session_state["text"] = shelf[name].example
-    part, layer, head = first_head(shelf[name])
-    st.session_state["part"] = part
-    if "scheme" in st.session_state:
-        st.session_state["scheme"] = None  # the Positions page opens with the model's own
-    choose_head(layer, head)
-
-
-def switch_page(name: str, **address: str) -> None:
-    """To another page at once, with what is chosen once for every page still in the address.
-
-    Streamlit empties the address on the way, and does not write there what was chosen before.
-    So it is chosen anew.
-    """
-    state, reader = st.session_state, session()
-    chosen = {name: state[name] for name in FRAME if name in state}
-    reader.choose_next = chosen | reader.choose_next
-    st.switch_page(reader.pages[name], query_params=address)  # None would refuse bound ones
-
-
-def follow_door() -> None:
-    """To the page whose door was opened in a picture of the pass, if one was."""
-    reader = session()
-    page, reader.door = reader.door, ""
-    if page in reader.pages and page != reader.page:
-        switch_page(page)
-
-
-def _open_what_was_brought() -> None:
-    """What a page chose for this run, before the widgets that show it are drawn."""
-    reader = session()
-    folder, reader.open_next = reader.open_next, None
-    for entry in shelves.openable().values() if folder else ():
-        if entry.folder == folder:
-            choose_model(entry.name)
-    st.session_state.update(reader.choose_next)
-    reader.choose_next = {}
-
-
 def _draw_model(shelf: dict[str, ModelEntry]) -> ModelEntry:
     names = list(shelf)
     first = shelves.first(shelf)
     if st.session_state.get("model", first.name) not in shelf:
         st.session_state["model"] = first.name
+    shown = shelf.get(url.current_value("model"), first)
+    title = shown.title if shown.title != shown.name else in_short(config_of(shown))
     name = st.selectbox(
         "Model",
         names,
         index=names.index(first.name),
+        help=literal(title),
         **url.bound("model"),
         on_change=lambda: choose_model(st.session_state["model"]),
+        width=MODEL_WIDTH,
     )
-    entry = shelf[name]  # the address holds the short name
-    st.caption(literal(entry.title if entry.title != name else in_short(config_of(entry))))
-    return entry
+    return shelf[name]
 
 
 def _draw_head_choice(entry: ModelEntry, first: First) -> None:
     """Which attention, which layer, which head."""
     first_part, first_layer, head = first
     named = {part.name: part for part in parts_of(entry)}
-    name = _picker("Attention", "part", list(named), first_part, lambda n: named[n].title)
+    titles = {name: part.title for name, part in named.items()}
+    name = _picker("Attention", "part", list(named), first_part, PART_WIDTH, titles.__getitem__)
     layers = range(named[name].layers)
-    _picker("Layer", "layer", layers, min(first_layer, layers[-1]))
-    _picker("Head", "head", range(named[name].heads), head)
+    _picker("Layer", "layer", layers, min(first_layer, layers[-1]), NUMBER_WIDTH)
+    _picker("Head", "head", range(named[name].heads), head, NUMBER_WIDTH)
 
 
-def _picker(label: str, key: str, options: Sequence[Any], default: Any, name: Any = str) -> Any:
+def _picker(
+    label: str, key: str, options: Sequence[Any], default: Any, width: int, name: Any = str
+) -> Any:
     state, asked = st.session_state, url.asked(key)
     meant = [each for each in options if name(each) == asked]
     if key not in state and meant:
         state[key] = meant[0]
     elif key in state and state[key] not in options:
         state[key] = default
-    picked = st.segmented_control(
+    picked = st.selectbox(
         label,
         options,
-        default=default,
+        index=options.index(default),
         format_func=name,
-        required=True,
-        wrap=True,
+        width=width,
         **url.bound(key),
     )
     return default if picked is None else picked  # an empty value in the address picks nothing
 
 
 def _draw_text(entry: ModelEntry) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    st.text_input(
+        "Your sentence",
+        value=entry.example,
+        on_change=_bound_text,
+        placeholder="Type a sentence and press Enter",
+        **url.bound("text"),
+    )
+    if reads_pairs(entry):
         st.text_input(
-            "Your sentence",
-            value=entry.example,
-            on_change=_bound_text,
-            placeholder="Type a sentence and press Enter",
-            **url.bound("text"),
+            "Second sentence",
+            max_chars=TEXT_LIMIT,
+            placeholder="None",
+            **url.bound("pair"),
         )
-        if reads_pairs(entry):
-            st.text_input(
-                "Second sentence",
-                max_chars=TEXT_LIMIT,
-                placeholder="None",
-                **url.bound("pair"),
-            )
-        if entry.examples:  # a folder of somebody else may bring none
-            st.menu_button(
-                "Examples",
-                list({literal(text): text for text in entry.examples}.values()),
-                format_func=literal,  # the words of others are never Markdown
-                key="example_text",
-                on_click=_take_example,
-            )
+    if entry.examples:  # a folder of somebody else may bring none
+        st.menu_button(
+            "Examples",
+            list({literal(text): text for text in entry.examples}.values()),
+            format_func=literal,  # the words of others are never Markdown
+            key="example_text",
+            on_click=_take_example,
+        )
 
 
 def _take_example() -> None:
