@@ -21,9 +21,10 @@ from explorer.app.session import session
 from explorer.app.url import whole_number
 from explorer.components.pass_map import PassMap
 from explorer.text.labels import cut
+from explorer.views.shared.output_position import ANSWER
 from explorer.views.shared.pinned import Pinned, current_pin, pin
 
-IN_ADDRESS = PersistentChoices("map", {"answer": "", "traced": "", "least": "", "block": ""})
+IN_ADDRESS = PersistentChoices("map", {"traced": "", "least": "", "block": ""})
 LEAST, LEAST_USUAL = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5), 0.005
 IN_STACK = re.compile(r"([ed])(\d{1,5})")
 Place = tuple[int, int]
@@ -43,7 +44,10 @@ class Held:
 
 def held(context: PageContext, picture: PassMap, usual: int) -> Held:
     """What the address, or a page before, has held; what does not exist here is said."""
-    asked = {name: str(text) for name, text in IN_ADDRESS.texts().items()}
+    is_new = IN_ADDRESS.name not in session().persistent
+    asked = {
+        name: str(text) for each in (ANSWER, IN_ADDRESS) for name, text in each.texts().items()
+    }
     tokens = [len(stack.tokens) for stack in picture.stacks]
     layers = [len(picture.flow.stacks[stack.name]) for stack in picture.stacks]
     answer = whole_number(asked.get("answer", ""), len(picture.flow.starts))
@@ -56,8 +60,9 @@ def held(context: PageContext, picture: PassMap, usual: int) -> Held:
     )
     kept = written(found, picture, usual)
     for name, text in asked.items():
-        if text and kept[name] != text and not (name == "answer" and text == str(usual)):
+        if is_new and text and kept[name] != text and (name, text) != ("answer", str(usual)):
             say(f"“{name}” cannot be “{cut(text, 20)}” in this text and model; it is left out.")
+    ANSWER.settle(kept)
     IN_ADDRESS.settle(kept)
     return found
 
@@ -122,7 +127,7 @@ def hold(value: Any, picture: PassMap, usual: int) -> None:
         _checked(rest[3], rest[4], layers),
     )
     for name, text in written(found, picture, usual).items():
-        IN_ADDRESS.put(name, text)
+        (ANSWER if name == "answer" else IN_ADDRESS).put(name, text)
     if count > 1:
         choose_token("expected_at", found.answer)
     _pick(rest[5:], picture)

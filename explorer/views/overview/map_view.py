@@ -19,6 +19,7 @@ from explorer.text.token_labels import texts
 from explorer.views.overview import held as holding
 from explorer.views.overview import pass_picture
 from explorer.views.overview.held import Held
+from explorer.views.shared.output_position import ANSWER
 
 KEY = "pass_map"
 LAYER, AROUND, LOWEST, FEW = 64, 190, 330, 5
@@ -66,7 +67,7 @@ def _hand(picture: PassMap, first: int, rows: Any) -> None:
 def script(context: PageContext, picture: PassMap) -> str:
     """The lines that make its edges."""
     usual = pass_picture.first_answer(context.opened, context.forward)
-    asked = whole_number(str(holding.IN_ADDRESS.texts().get("answer", "")))
+    asked = whole_number(str(ANSWER.texts().get("answer", "")))
     answer = usual if asked is None else asked
     return map_script(context.forward, context.folder, answer, context.choice.part)
 
@@ -76,7 +77,7 @@ def _append(context: PageContext, option: int) -> None:
     text = pass_picture.appended(context.opened, context.forward, option)
     if len(text) <= url.TEXT_LIMIT:
         st.session_state["text"] = text
-        holding.IN_ADDRESS.put("answer", "")
+        ANSWER.put("answer", "")
 
 
 def figures(picture: PassMap, found: Held, title: str) -> list[Figure]:
