@@ -32,7 +32,8 @@ HTML = """
     <button type="button" class="write" hidden>Continue the text</button>
     <label class="least">Edges from <input type="range" min="0" step="1"><output></output></label>
     <label class="words"><input type="checkbox" checked>Logit lens</label>
-    <label class="sink"><input type="checkbox" checked>First token</label>
+    <label class="sink" title="Most heads rest on the first token when they find nothing: it is a sink">
+      <input type="checkbox" checked>From the first token</label>
   </div>
   <div class="head"><div class="sentence idle"></div></div>
   <div class="both">
@@ -45,7 +46,12 @@ HTML = """
       <div class="card"></div>
     </div>
   </div>
-  <div class="foot"><span class="notes"></span></div>
+  <div class="foot">
+    <span class="key stream">residual stream</span>
+    <span class="key attention">attention</span>
+    <span class="key mlp">feed-forward</span>
+    <span class="notes"></span>
+  </div>
   <div class="spoken" role="status" aria-live="polite"></div>
 </div>
 """

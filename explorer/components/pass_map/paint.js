@@ -1,6 +1,6 @@
 // Where everything stands, and how it is drawn.
 
-const GUTTER = 30, NARROWEST = 22, CHIP = 24, SLANTED = 52, APART = 40, WORD = 11, INSIDE = 264;
+const GUTTER = 30, NARROWEST = 22, CHIP = 24, SLANTED = 52, APART = 40, WORD = 11, INSIDE = 264, CLASSES = 56;
 const BEFORE_MLP = {self_attn: 0.26, cross_attn: 0.5}, MLP_AT = 0.74;
 
 const rowsAt = part => BEFORE_MLP[part.name.split(".")[1]];
@@ -27,7 +27,7 @@ function layout(state) {
   const tokens = longest(flow.stacks.flatMap(stack => stack.tokens));
   const answers = longest(data.answers.map(answer => answer[0]));
   const bottom = tokens > column - 10 && column < 56 ? SLANTED : CHIP;
-  const top = data.count === 1 ? 8 : answers > column - 6 && column < 56 ? SLANTED : CHIP;
+  const top = data.count === 1 && data.answers.length ? CLASSES : answers > column - 6 && column < 56 ? SLANTED : CHIP;
   const place = {
     column, bottom, top, height: stage.clientHeight,
     width: Math.max(stage.clientWidth, GUTTER + gaps + columns * column + lean),
@@ -201,7 +201,7 @@ function lens(state, pen) {
 
 // All that flows, on what does not: `share` of the pass from below, 1 for all of it.
 function paint(state) {
-  const {canvas, place, ink, ground} = state;
+  const {canvas, place, ink, ground, data} = state;
   if (!place) return;
   canvas.style.width = `${place.width}px`;
   const [pen] = sized(canvas, place.width, place.height);
@@ -213,9 +213,31 @@ function paint(state) {
     pen.fillRect(GUTTER, place.ceiling - place.top, place.width, y - place.ceiling + place.top);
   }
   streams(state, pen);
+  if (data.count === 1 && data.answers.length && reached(state, deepest(state))) classes(state, pen);
   edges(state, pen);
   marks(state, pen);
   heldMarks(state, pen);
+}
+
+// A class is read from the positions that the head pools, each with its part.
+function classes(state, pen) {
+  const {flow, data, place, ink} = state, stack = flow.stacks.at(-1), {stream} = colours(state);
+  const middle = place.stacks[stack.at].left + stack.count * place.column / 2;
+  for (let i = 0; i < stack.count; i++) {
+    const value = flow.starts ? flow.starts[i] : 1;
+    if (value < state.least) continue;
+    pen.strokeStyle = css(stream, opacity(value));
+    pen.lineWidth = thickness(value);
+    pen.beginPath();
+    pen.moveTo(xOf(state, stack, i), place.ceiling);
+    pen.quadraticCurveTo(xOf(state, stack, i), 30, middle, 26);
+    pen.stroke();
+  }
+  pen.font = `600 13px ${ink.mono}`;
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  pen.fillStyle = css(ink.text);
+  pen.fillText(fitted(pen, isolated(data.answers[0][0]), stack.count * place.column), middle, 12);
 }
 
 // How far the pass has come while it plays, in layers of the tallest stack.

@@ -408,6 +408,9 @@ function show(state) {
   state.of = data.of;
   choose(state);
   buttons(state);
+  for (const [name, colour] of Object.entries(colours(state))) {
+    root.querySelector(`.key.${name}`).style.setProperty("--key", css(colour));
+  }
   root.querySelector(".words").hidden = !data.hasLens;
   root.querySelector(".sink").hidden = !data.hasSink;
   if (!stage.clientWidth) return;
