@@ -144,13 +144,14 @@ def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
             attended[f"{stack}.{name}"] = shares
         if not block.has_mlp:
             return BlockShares(attended, None, block.parallel)
-        if block.mlp_residual.norms.sum is None:  # what was written is what came to it
+        residual = block.mlp_residual
+        if residual.norms.sum is None:  # what was written is what came to it
             kept, written = x, after - x
         else:
             out = _mlp_out(forward, stack, layer)
-            kept, written, after = _through_norms(block.mlp_residual, x, out)
-        parts = torch.stack([written, kept], 1)
-        mlp = _shares(after, parts)[:, 0]
+            scale, kept, after = _linearized(residual, x, out)
+            written = _behind(residual, out) * scale
+        mlp = _shares(after, torch.stack([written, kept]))[0]
         return BlockShares(attended, mlp, block.parallel)
 
 
@@ -172,56 +173,50 @@ def _attention_shares(
     values = repeat_groups(values[None], attention.n_heads)[0]
     projected = torch.einsum("hkw,dhw->khd", values, projection)
     mixed = weights.permute(2, 1, 0)  # (k, q, h)
-    out = (mixed @ projected).sum(0)
-    if attention.o_proj.bias is not None:
-        out = out + attention.o_proj.bias
-    scaled, projected, kept, after = _linearized(residual, x, out, projected)
     # The length of each head's part, up to the factor of the query, which all of them have.
-    heads = (mixed.abs() * projected.norm(dim=-1)[:, None]).argmax(-1).T
-    keys = []
+    longest = _behind(residual, projected).norm(dim=-1)
+    heads = (mixed.abs() * longest[:, None]).argmax(-1).T
+    shares, after = [], []
     some = max(1, MOST_HELD // max(1, projected.shape[0] * projected.shape[2]))
     for first in range(0, len(x), some):
-        part = slice(first, first + some)
-        z = (mixed[:, part] @ projected).transpose(0, 1) * scaled[part, None]
-        keys.append(_shares(after[part], z, kept[part]))
-    shares = torch.cat(keys)
-    return AttentionShares(shares[:, :-1], shares[:, -1], heads), after
+        z = mixed[:, first : first + some] @ projected  # (k, some queries, d)
+        out = z.sum(0)
+        if attention.o_proj.bias is not None:
+            out = out + attention.o_proj.bias
+        scale, kept, total = _linearized(residual, x[first : first + some], out)
+        if residual.norms.output or residual.norms.sum:
+            z = _behind(residual, z) * scale
+        shares.append(_shares(total, z, kept[None]))
+        after.append(total)
+    found = torch.cat(shares, 1).T
+    return AttentionShares(found[:, :-1], found[:, -1], heads), torch.cat(after)
 
 
-def _shares(after: Tensor, parts: Tensor, kept: Tensor | None = None) -> Tensor:
-    """The share of every part (q, parts, d) in the sum `after` (q, d): (q, parts).
+def _shares(after: Tensor, *parts: Tensor) -> Tensor:
+    """The share of every part, each (some, q, d), in the sum `after` (q, d): (parts, q).
 
-    `kept` (q, d) is one more part, the last. NaN where no part has any.
+    NaN where no part has any.
     """
-    size = after.abs().sum(-1)
-    nearer = size[:, None] - torch.cdist(parts, after[:, None], p=1)[..., 0]
-    if kept is not None:
-        nearer = torch.cat([nearer, (size - (after - kept).abs().sum(-1))[:, None]], 1)
-    nearer = nearer.clamp(min=0)
-    return nearer / nearer.sum(-1, keepdim=True)
+    away = [torch.sub(after, each).abs_().sum(-1) for each in parts]
+    nearer = (after.abs().sum(-1) - torch.cat(away)).clamp_(min=0)
+    return nearer / nearer.sum(0)
 
 
-def _linearized(
-    residual: Residual, x: Tensor, out: Tensor, projected: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """What the norms behind a sub-layer make of its parts, with their scales frozen.
+def _behind(residual: Residual, part: Tensor) -> Tensor:
+    """A part (…, d) of a sub-layer's output behind its norms, up to the scale of the query."""
+    return _linear(residual.sum_norm, _linear(residual.output_norm, part))
 
-    The factor of each query (q, 1), the parts before it (k, h, d), what the residual stream
-    contributes (q, d), and the residual stream after (q, d).
+
+def _linearized(residual: Residual, x: Tensor, out: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """What the norms behind a sub-layer do, with their scales frozen.
+
+    The scale of each query (q, 1), what the residual stream x (q, d) contributes, and the
+    residual stream after `out` is added, (q, d).
     """
-    scale = x.new_ones(len(x), 1)
-    output_norm, sum_norm = residual.output_norm, residual.sum_norm
-    projected, factor = _linear(output_norm, projected), _scale(output_norm, out)
-    scale = scale * factor
-    total = x + output_norm(out)
-    projected, factor = _linear(sum_norm, projected), _scale(sum_norm, total)
-    return scale * factor, projected, _linear(sum_norm, x) * factor, sum_norm(total)
-
-
-def _through_norms(residual: Residual, x: Tensor, out: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The residual stream's and the sub-layer's part of the stream after, and that one, (q, d)."""
-    scale, written, kept, after = _linearized(residual, x, out, out[:, None])
-    return kept, written[:, 0] * scale, after
+    total = x + residual.output_norm(out)
+    of_sum = _scale(residual.sum_norm, total)
+    kept = _linear(residual.sum_norm, x) * of_sum if residual.norms.sum else x
+    return _scale(residual.output_norm, out) * of_sum, kept, residual.sum_norm(total)
 
 
 def _linear(norm: nn.Module, part: Tensor) -> Tensor:
@@ -256,7 +251,7 @@ def _starts(forward: ForwardPass) -> Tensor:
     with torch.no_grad():
         last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, kept]
         parts = model.last_stack.norm(last) / len(kept)
-        starts[0, kept] = _shares(parts.sum(0, keepdim=True), parts[None])[0].float()
+        starts[0, kept] = _shares(parts.sum(0, keepdim=True), parts[:, None])[:, 0].float()
     return starts
 
 

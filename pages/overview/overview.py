@@ -51,4 +51,4 @@ def script() -> str:
 
 widgets.code_panel(MultiHeadAttention.forward, attention_weights, route, script=script)
 if picture is not None:
-    map_view.draw_lens(context, picture)
+    map_view.draw_late(context, picture)

@@ -8,7 +8,7 @@ behind, some layers at a time, as neighbours of the picture (`lens_rows`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ HTML = """
     <button type="button" class="write" hidden>Continue the text</button>
     <label class="least">Edges from <input type="range" min="0" step="1"><output></output></label>
     <label class="words"><input type="checkbox" checked>Logit lens</label>
-    <label class="sink" title="Most heads rest on the first token when they find nothing: it is a sink">
+    <label class="sink" title="Heads rest on the first token when they find nothing: it is a sink">
       <input type="checkbox" checked>From the first token</label>
   </div>
   <div class="head"><div class="sentence idle"></div></div>
@@ -58,6 +58,8 @@ HTML = """
 
 MOST_EDGES = 24_000
 """Edges of a message, 7 bytes each: the largest shares, where there are more."""
+MOST_OPTIONS = 5
+"""Of one answer."""
 DOORS = {
     "attention": "Attention map",
     "head_steps": "Head, step by step",
@@ -91,13 +93,14 @@ class MapAnswer:
 class PassMap:
     """All that a map shows, besides the shares themselves.
 
-    `answers` has one for each start of the flow, none where the model has no head. `behind` says
-    of which position they are ({token} is its token), and `of` names the pass.
+    `answers` are those known at first, by their start of the flow; the others come behind
+    (`other_answers`). `behind` says of which position an answer is ({token} is its token), and
+    `of` names the pass.
     """
 
     flow: InformationFlow
     stacks: Sequence[MapStack]
-    answers: Sequence[MapAnswer]
+    answers: Mapping[int, MapAnswer]
     heads: int
     behind: str
     has_lens: bool
@@ -130,7 +133,7 @@ def pass_map(
         return told
 
     def append(value: Any) -> None:
-        option = events.place(value, len(shown.answers[-1].options)) if shown.answers else None
+        option = events.place(value, MOST_OPTIONS)
         if on_append and option is not None:
             on_append(option)
 
@@ -153,14 +156,23 @@ def lens_rows(key: str, first: int, rows: Sequence[Sequence[tuple[str, float]]],
     `of` names the pass that they belong to.
     """
     neighbour(
-        f"{key}-lens-{first}",
+        f"{key}-late-{first}",
         [of, first, [[[word, _finite(p)] for word, p in row] for row in rows]],
     )
+
+
+def _sent(answer: MapAnswer) -> list[Any]:
+    return [answer.label, [[label, _finite(p)] for label, p in answer.options]]
 
 
 def _finite(p: float) -> float | None:
     """None where a probability is not a number."""
     return float(p) if math.isfinite(p) else None
+
+
+def other_answers(key: str, answers: Sequence[MapAnswer], of: str) -> None:
+    """Hand the map the answers of all positions."""
+    neighbour(f"{key}-late-answers", [of, -1, [_sent(answer) for answer in answers]])
 
 
 def encode(shown: PassMap, key: str, title: str, asked: int, appends: bool = False) -> bytes:
@@ -203,10 +215,8 @@ def encode(shown: PassMap, key: str, title: str, asked: int, appends: bool = Fal
         "edges": edges,
         "least": least,
         "asked": asked,
-        "answers": [
-            [answer.label, [[label, _finite(p)] for label, p in answer.options]]
-            for answer in shown.answers
-        ],
+        "answers": [[at, *_sent(answer)] for at, answer in shown.answers.items()],
+        "hasAnswers": bool(shown.answers),
         "count": len(starts),
         "behind": shown.behind,
         "of": shown.of,

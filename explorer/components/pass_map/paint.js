@@ -1,6 +1,6 @@
 // Where everything stands, and how it is drawn.
 
-const GUTTER = 30, NARROWEST = 22, CHIP = 24, SLANTED = 52, APART = 40, WORD = 11, INSIDE = 264, CLASSES = 56;
+const GUTTER = 30, NARROWEST = 17, CHIP = 24, SLANTED = 52, APART = 40, WORD = 11, INSIDE = 264, CLASSES = 56;
 const BEFORE_MLP = {self_attn: 0.26, cross_attn: 0.5}, MLP_AT = 0.74;
 
 const rowsAt = part => BEFORE_MLP[part.name.split(".")[1]];
@@ -25,9 +25,8 @@ function layout(state) {
   const column = Math.min(120, Math.max(NARROWEST, room / columns));
   const longest = list => Math.max(0, ...list.map(text => pen.measureText(text).width));
   const tokens = longest(flow.stacks.flatMap(stack => stack.tokens));
-  const answers = longest(data.answers.map(answer => answer[0]));
   const bottom = tokens > column - 10 && column < 56 ? SLANTED : CHIP;
-  const top = data.count === 1 && data.answers.length ? CLASSES : answers > column - 6 && column < 56 ? SLANTED : CHIP;
+  const top = data.count === 1 && data.hasAnswers ? CLASSES : bottom;
   const place = {
     column, bottom, top, height: stage.clientHeight,
     width: Math.max(stage.clientWidth, GUTTER + gaps + columns * column + lean),
@@ -170,7 +169,7 @@ function slanted(pen, x, y, text, above) {
 }
 
 function answer(state, pen, at, strong = false) {
-  const {place, ink, data, flow} = state, [label, options] = data.answers[at];
+  const {place, ink, answers, flow} = state, [label, options] = answers[at];
   const x = xOf(state, flow.stacks.at(-1), at), p = options[0]?.[1] ?? 0;
   pen.font = `${strong ? "600 " : ""}12px ${ink.mono}`;
   pen.fillStyle = css(ink.text, strong ? 1 : 0.35 + 0.55 * p);
@@ -213,7 +212,7 @@ function paint(state) {
     pen.fillRect(GUTTER, place.ceiling - place.top, place.width, y - place.ceiling + place.top);
   }
   streams(state, pen);
-  if (data.count === 1 && data.answers.length && reached(state, deepest(state))) classes(state, pen);
+  if (data.count === 1 && state.answers[0] && reached(state, deepest(state))) classes(state, pen);
   edges(state, pen);
   marks(state, pen);
   heldMarks(state, pen);
@@ -237,7 +236,7 @@ function classes(state, pen) {
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   pen.fillStyle = css(ink.text);
-  pen.fillText(fitted(pen, isolated(data.answers[0][0]), stack.count * place.column), middle, 12);
+  pen.fillText(fitted(pen, isolated(state.answers[0][0]), stack.count * place.column), middle, 12);
 }
 
 // How far the pass has come while it plays, in layers of the tallest stack.
@@ -327,10 +326,10 @@ function square(pen, x, y, side, colour, alpha) {
 function heldMarks(state, pen) {
   const {flow, data, ink, place} = state, last = flow.stacks.at(-1), all = reached(state, deepest(state));
   pen.textBaseline = "middle";
-  if (data.answers.length > 1 && all) {
-    data.answers.forEach((_, at) => answer(state, pen, at, at === state.asked && !state.from));
-  }
-  if (data.answers.length > 1 && !state.from && all) {
+  if (data.count > 1 && all) state.answers.forEach((known, at) => {
+    if (known) answer(state, pen, at, at === state.asked && !state.from);
+  });
+  if (data.count > 1 && !state.from && all) {
     const x = xOf(state, last, state.asked);
     pen.fillStyle = css(ink.accent);
     pen.fillRect(x - place.column / 2 + 2, place.top, place.column - 4, 2);

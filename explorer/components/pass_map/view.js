@@ -53,7 +53,7 @@ function make(state) {
   state.hides = edge => !state.sink && edge.key === 0 && edge.part.keys === edge.part.queries;
   state.chosen = event => {
     if (!state.data) return;
-    if (event.detail?.startsWith?.(`${state.data.name}-lens-`)) readLens(state);
+    if (event.detail?.startsWith?.(`${state.data.name}-late-`)) readLate(state);
     else if (choose(state)) follow(state);
   };
 }
@@ -309,8 +309,8 @@ function tell(state) {
   } else if (state.from) {
     say(line, "Where {token} goes: lines are the share of each residual stream that is traced to it.",
       {token: labelOf(state, state.from.stack, state.from.token)});
-  } else if (data.answers.length) {
-    const [label, options] = data.answers[Math.min(state.asked, data.answers.length - 1)];
+  } else if (data.hasAnswers) {
+    const [label, options] = state.answers[state.asked] ?? ["…", [["", null]]];
     say(line, "How {token} came about: {value}", {token: label, value: `p = ${probability(options[0][1])}`});
   } else line.textContent = "What each position is made of.";
   const drawn = carried.edges.filter(edge => !state.hides(edge)).length;
@@ -342,7 +342,7 @@ function nodeSentence(state, line, {stack: at, token, layer}) {
 
 function options(state) {
   const {root, data} = state, asked = root.querySelector(".asked"), list = root.querySelector(".options");
-  const found = data.answers[Math.min(state.asked, data.answers.length - 1)];
+  const found = state.answers[state.asked];
   if (!found) { asked.textContent = ""; list.replaceChildren(); return; }
   const last = state.flow.stacks.at(-1);
   if (data.count > 1) say(asked, data.behind, {token: last.tokens[state.asked]});
@@ -385,23 +385,31 @@ const go = (state, page, where) => state.component.setTriggerValue("go", {page, 
 
 // ---- running -----------------------------------------------------------------------------------
 
-function readLens(state) {
+// What comes behind the picture: the other answers, and the rows of the lens.
+function readLate(state) {
   const choices = globalThis.explorerChoices ?? new Map(), {data} = state;
   for (const [name, value] of choices) {
-    if (typeof name !== "string" || !name.startsWith(`${data.name}-lens-`) || value?.[0] !== data.of) continue;
-    value[2].forEach((row, at) => state.lensRows.set(value[1] + at, row));
+    if (typeof name !== "string" || !name.startsWith(`${data.name}-late-`) || value?.[0] !== data.of) continue;
+    const [, first, rows] = value;
+    if (first < 0) rows.forEach((answer, at) => { state.answers[at] = answer; });
+    else rows.forEach((row, at) => state.lensRows.set(first + at, row));
   }
-  if (state.place) reground(state);
+  if (!state.place) return;
+  if (!state.playing) options(state);
+  reground(state);
 }
 
 function show(state) {
   const {data, stage, root} = state;
-  if (state.fresh) {
+  const {fresh} = state;
+  if (fresh) {
     state.fresh = false;
     state.flow = flowOf(data);
     state.lensRows = new Map();
     Object.assign(state, {pointed: null, picked: null, front: null, playing: false, heldAt: data.asked});
-    readLens(state);
+    state.answers = Array(data.count).fill(null);
+    for (const [at, ...answer] of data.answers) state.answers[at] = answer;
+    readLate(state);
     card(state);
   }
   const grew = state.writing && state.of !== data.of;
@@ -419,6 +427,7 @@ function show(state) {
   state.canvas.setAttribute("aria-label", data.title);
   follow(state);
   paint(state);
+  if (fresh) stage.scrollLeft = xOf(state, state.flow.stacks.at(-1), state.heldAt) - stage.clientWidth / 2;
   if (!grew) return;
   if (data.appends) play(state, WRITING);
   else state.writing = false;

@@ -12,7 +12,7 @@ from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.session import session
 from explorer.app.url import whole_number
-from explorer.components.pass_map import DOORS, PassMap, lens_rows, pass_map
+from explorer.components.pass_map import DOORS, PassMap, lens_rows, other_answers, pass_map
 from explorer.export.figure_data import Figure, TableData
 from explorer.snippets.map_code import map_script
 from explorer.text.token_labels import texts
@@ -53,9 +53,11 @@ def draw_map(context: PageContext) -> PassMap | None:
     return picture
 
 
-def draw_lens(context: PageContext, picture: PassMap) -> None:
-    """What the logit lens reads, layer by layer: drawn last, since it costs most."""
+def draw_late(context: PageContext, picture: PassMap) -> None:
+    """The answers of all positions, then the logit lens layer by layer: what costs most."""
     if picture.has_lens:
+        answers = pass_picture.all_answers(context.opened, context.forward)
+        other_answers(KEY, answers, picture.of)
         hand = partial(_hand, picture)
         pass_picture.hand_over_lens(context.opened, context.forward, hand)
 

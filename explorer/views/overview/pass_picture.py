@@ -12,14 +12,13 @@ from explorer.analysis.information_flow import kept_flow, most_tokens
 from explorer.analysis.logit_lens import likeliest_by_position
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.catalog.opened_model import Opened
-from explorer.components.pass_map import MapAnswer, MapStack, PassMap
+from explorer.components.pass_map import MOST_OPTIONS, MapAnswer, MapStack, PassMap
 from explorer.inference.answers import class_names, first_place
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
 from explorer.inference.results_cache import kept, size_of
 from explorer.text.token_labels import candidate_text
 
-ANSWERS = 5
 LAYERS_AT_ONCE = 4
 
 Cell = tuple[str, float]
@@ -56,27 +55,42 @@ def picture_of(opened: Opened, forward: ForwardPass) -> PassMap:
     behind = BEHIND[forward.config.kind] if words else "Class of the text"
     passed = repr((id(opened), forward.text, forward.pair)).encode()
     of = hashlib.sha256(passed).hexdigest()[:12]
-    answers = kept(
-        opened,
-        ("answers of the map", forward.text, forward.pair),
-        lambda: _answers(opened, forward),
-        size_of,
-    )
-    found = [MapAnswer(cells[0][0], cells) for cells in answers]
-    return PassMap(flow, stacks, found, forward.config.n_heads, behind, words, of)
+    asked = first_answer(opened, forward)
+    known = {}
+    if words:
+        known = {asked: answers(opened, forward, range(asked, asked + 1))[0]}
+    elif forward.config.head == "classifier":
+        known = {0: _class(opened, forward)}
+    return PassMap(flow, stacks, known, forward.config.n_heads, behind, words, of)
 
 
-def _answers(opened: Opened, forward: ForwardPass) -> tuple[tuple[Cell, ...], ...]:
-    """The likeliest options of every position, or of the whole text."""
-    if forward.config.head == "none":
-        return ()
-    if not has_words(forward.config):
-        names = class_names(opened)
-        p = forward.trace.output[forward.row].softmax(-1)
-        top = p.topk(min(ANSWERS, len(p)))
-        pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
-        return (tuple((names[index], value) for index, value in pairs),)
-    return _words(opened, *likeliest_by_position(forward.trace, _stream(forward, -1), ANSWERS))
+def _class(opened: Opened, forward: ForwardPass) -> MapAnswer:
+    names = class_names(opened)
+    p = forward.trace.output[forward.row].softmax(-1)
+    top = p.topk(min(MOST_OPTIONS, len(p)))
+    pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
+    found = [(names[i], value) for i, value in pairs]
+    return MapAnswer(found[0][0], found)
+
+
+def answers(opened: Opened, forward: ForwardPass, places: range) -> list[MapAnswer]:
+    """What the model answers at some positions. Cost grows with these × d_model × vocabulary."""
+    stream = _stream(forward, -1)[:, places.start : places.stop]
+    label, tokens = opened.tokenizer.label, [each.label for each in last_stack_tokens(forward)]
+    made = []
+    values, indices = likeliest_by_position(forward.trace, stream, MOST_OPTIONS)
+    for place, ids, row in zip(places, indices.tolist(), values.tolist(), strict=True):
+        before = tokens[: place + 1] if forward.config.kind == "decoder" else ()
+        cells = [(candidate_text(label(i), before), p) for i, p in zip(ids, row, strict=True)]
+        made.append(MapAnswer(cells[0][0], cells))
+    return made
+
+
+def all_answers(opened: Opened, forward: ForwardPass) -> list[MapAnswer]:
+    """What the model answers at every position, computed once."""
+    key = "answers of the map", forward.text, forward.pair
+    places = range(len(last_stack_tokens(forward)))
+    return kept(opened, key, lambda: answers(opened, forward, places), size_of)
 
 
 def first_answer(opened: Opened, forward: ForwardPass) -> int:
