@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from models.families import FAMILIES
+from models.families.gguf_architectures import ARCHITECTURES
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -86,6 +87,11 @@ def families() -> str:
     return ", ".join(f"`{name}`" for name in FAMILIES) + ".\n"
 
 
+def architectures() -> str:
+    """The `general.architecture`s of GGUF files that open, in the order of their table."""
+    return ", ".join(f"`{name}`" for name in ARCHITECTURES) + ".\n"
+
+
 def figures() -> str:
     """The table of the last run of all benchmarks, and the machine it ran on."""
     found = json.loads(BENCHMARKS.read_text("utf-8"))
@@ -113,6 +119,7 @@ def figures_row(row: dict[str, Any]) -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
+    "architectures": architectures,
     "checkpoints": checkpoints,
     "families": families,
     "figures": figures,

@@ -1,87 +1,60 @@
-"""GGUF files as checkpoints of a published family: metadata to its config, names to ours.
+"""GGUF files as checkpoints of a published family: each architecture's metadata to its config.
 
-llama.cpp gives the tensors of all families the same names and stores matrices as output ×
-input and gains in full, so one table of names does for all of them. What differs is the
-table that makes a published config of the metadata, one for each architecture.
-Source: llama.cpp's conversion scripts and the `gguf` library's constants.
+Every table makes the config.json that the file was converted from, as far as it counts;
+the family then reads it as its own. What a file cannot say, since llama.cpp has it in its
+code, is the family's default. Source: llama.cpp's conversion scripts.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+
+from torch import Tensor
 
 from models.config import TransformerConfig
 from models.families import FAMILIES
 from models.families.family import Family, Names
-from models.families.layout import Interleaved, Rows, Same
-from models.families.published import Published
+from models.families.gguf_metadata import ROPE_FACTORS, Metadata
+from models.families.gguf_names import gate_in_up, gguf_names, two_stack_names
 from models.loading.safe_files import shown
 
-Shapes = Mapping[str, tuple[int, ...]]
-
-
-class Metadata:
-    """The values of a GGUF file, asked for by name and type, and the shapes of its tensors."""
-
-    def __init__(self, values: Mapping[str, Any], shapes: Shapes) -> None:
-        self.values, self.shapes = Published(values), shapes
-        name = values.get("general.architecture")
-        if not isinstance(name, str):
-            raise ValueError("general.architecture must be a name.")
-        self.architecture = name
-
-    def whole(self, name: str, default: int | None = None) -> int:
-        return self.values.int(self._full(name), default)
-
-    def number(self, name: str) -> float:
-        if self._full(name) not in self.values:
-            raise ValueError(f"{self._full(name)} must be given as a number.")
-        return self.values.number(self._full(name), 0)
-
-    def given(self, **names: str) -> dict[str, Any]:
-        """What is there of these, by the name of a published config."""
-        found = {published: self._full(name) for published, name in names.items()}
-        values = self.values.values
-        return {name: values[full] for name, full in found.items() if full in values}
-
-    def has(self, tensor: str) -> bool:
-        return tensor in self.shapes
-
-    def rows(self, tensor: str) -> int:
-        shape = self.shapes.get(tensor, ())
-        if not shape:
-            raise ValueError(f"there is no {tensor}.")
-        return shape[0]
-
-    def _full(self, name: str) -> str:
-        return name if name.startswith("tokenizer.") else f"{self.architecture}.{name}"
+Values = dict[str, Any]
+LAYERS_OF_27B = 46
+"""Gemma 2 of this depth scales its scores in another way, which no value says."""
+LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+"""Of every Llama 3: a file has only what they make of the frequencies."""
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """How the files of one architecture are read; `family` is the published `model_type`.
+    """How the files of one architecture are read: their config and the names of their tensors."""
 
-    `interleaved`: the rows of q and k that rotary positions turn together lie side by side.
-    """
-
-    family: str
-    config: Callable[[Metadata], dict[str, Any]]
-    interleaved: bool = False
+    config: Callable[[Metadata], Values]
+    names: Callable[[TransformerConfig], Names] = gguf_names
 
 
-def described(values: Mapping[str, Any], shapes: Shapes) -> tuple[dict[str, Any], Family]:
+def described(
+    values: Mapping[str, Any],
+    shapes: Mapping[str, tuple[int, ...]],
+    numbers: Callable[[str], Tensor],
+) -> tuple[Values, Family]:
     """The published config.json that a file stands for, and the family with the file's names.
 
     ValueError, in one sentence, when its architecture is none of ours or a value is missing.
+    `numbers` reads a tensor; that of ROPE_FACTORS is the only one that is asked for.
     """
-    read = Metadata(values, shapes)
+    read = Metadata(values, shapes, numbers)
     found = ARCHITECTURES.get(read.architecture)
     if found is None:
         raise ValueError(f"the architecture {shown(read.architecture)} is not supported.")
-    config = {"model_type": found.family} | tokens(read) | found.config(read)
+    read.require("expert_count", None, 0)
+    read.require("attention.clamp_kqv", None, 0.0)
+    config = found.config(read)
     family = replace(
-        FAMILIES[found.family],
-        names=lambda config: gguf_names(config, found.interleaved),
+        FAMILIES[config["model_type"]],
+        names=found.names,
         prefix="",
         output="output.weight",
         apart=None,
@@ -91,19 +64,11 @@ def described(values: Mapping[str, Any], shapes: Shapes) -> tuple[dict[str, Any]
     return config, family
 
 
-def tokens(read: Metadata) -> dict[str, Any]:
-    """The IDs of special tokens; null where the file names none."""
-    name = "tokenizer.ggml.{}_token_id"
-    return {
-        f"{role}_token_id": read.values.optional_int(name.format(theirs))
-        for role, theirs in (("bos", "bos"), ("eos", "eos"), ("pad", "padding"))
-    }
-
-
-def sizes(read: Metadata) -> dict[str, Any]:
-    """What every architecture says, by the usual names."""
+def usual(read: Metadata, family: str, **more: Any) -> Values:
+    """What almost every architecture says, by the usual names, and what is only its own."""
     heads = read.whole("attention.head_count")
     return {
+        "model_type": family,
         "vocab_size": read.rows("token_embd.weight"),
         "hidden_size": read.whole("embedding_length"),
         "num_hidden_layers": read.whole("block_count"),
@@ -112,43 +77,245 @@ def sizes(read: Metadata) -> dict[str, Any]:
         "intermediate_size": read.whole("feed_forward_length"),
         "max_position_embeddings": read.whole("context_length"),
         "tie_word_embeddings": not read.has("output.weight"),
+        "bos_token_id": read.token("bos"),
+        "eos_token_id": read.token("eos"),
+        "pad_token_id": read.token("padding"),
+        **more,
     }
 
 
-def llama(read: Metadata) -> dict[str, Any]:
-    return sizes(read) | {
-        "rms_norm_eps": read.number("attention.layer_norm_rms_epsilon"),
-        "attention_bias": read.has("blk.0.attn_q.bias"),
-        "mlp_bias": read.has("blk.0.ffn_up.bias"),
-        **read.given(head_dim="attention.key_length", rope_theta="rope.freq_base"),
+def rms_eps(read: Metadata) -> float:
+    return read.number("attention.layer_norm_rms_epsilon")
+
+
+def layer_eps(read: Metadata) -> float:
+    return read.number("attention.layer_norm_epsilon")
+
+
+def head_width(read: Metadata) -> int:
+    heads = read.whole("attention.head_count")
+    width = read.whole("attention.key_length", read.whole("embedding_length") // max(heads, 1))
+    read.require("attention.value_length", width, None)
+    return width
+
+
+def turned(read: Metadata) -> float | None:
+    """The part of a head that rotary positions turn; None where the file does not say."""
+    width = max(head_width(read), 1)
+    if not read.given(it="rope.dimension_count"):
+        return None
+    found = read.whole("rope.dimension_count")
+    part = found / width
+    return part if int(width * part) == found else math.nextafter(part, 2)  # 49 · (1 / 49) < 1
+
+
+def rotary(
+    read: Metadata, *, part: str = "partial_rotary_factor", theta: str = "rope_theta"
+) -> Values:
+    """Rotary positions and their scaling; `part` and `theta` are the family's names of values."""
+    values = read.given(head_dim="attention.key_length", **{theta: "rope.freq_base"})
+    if (found := turned(read)) is not None:
+        values[part] = found
+    read.require("rope.scale_linear", None, 1.0)
+    scaling = read.given(
+        rope_type="rope.scaling.type",
+        factor="rope.scaling.factor",
+        original_max_position_embeddings="rope.scaling.original_context_length",
+        attention_factor="rope.scaling.yarn_attn_factor",
+        beta_fast="rope.scaling.yarn_beta_fast",
+        beta_slow="rope.scaling.yarn_beta_slow",
+    )
+    if read.has("rope_factors_long.weight"):
+        scaling["rope_type"] = "longrope"
+    if scaling.get("rope_type", "none") != "none":
+        read.require("rope.scaling.yarn_log_multiplier", None, 0.0)
+        return values | {"rope_scaling": scaling}
+    if read.has(ROPE_FACTORS):
+        return values | {"rope_scaling": llama3(read)}
+    return values
+
+
+def llama3(read: Metadata) -> Values:
+    """Llama 3's scaling, told from the frequencies that it leaves; ValueError if it is another."""
+    factors = read.few(ROPE_FACTORS)
+    theta, largest = read.number("rope.freq_base"), max(factors, default=0)
+    low, high, length = LLAMA3.values()
+    for i, factor in enumerate(factors):
+        waves = length * theta ** (-i / len(factors)) / (2 * math.pi) if theta > 0 else 0
+        kept = min(max((waves - low) / (high - low), 0), 1)
+        if not math.isclose(factor * ((1 - kept) / largest + kept), 1, rel_tol=1e-4):
+            raise ValueError(f"{ROPE_FACTORS} holds a scaling that is not known.")
+    return LLAMA3 | {"rope_type": "llama3", "factor": largest}
+
+
+def llama(read: Metadata) -> Values:
+    """Llama, and Mistral where there is a window."""
+    window = read.given(sliding_window="attention.sliding_window")
+    return usual(
+        read,
+        "mistral" if window else "llama",
+        rms_norm_eps=rms_eps(read),
+        attention_bias=read.has("blk.0.attn_q.bias"),
+        mlp_bias=read.has("blk.0.ffn_up.bias"),
+        **rotary(read),
+        **window,
+    )
+
+
+def qwen(read: Metadata, *, family: str) -> Values:
+    """Qwen2 and Qwen3, whose windows no file has."""
+    read.require("attention.sliding_window", None, 0)
+    bias = read.has("blk.0.attn_q.bias")
+    return usual(read, family, rms_norm_eps=rms_eps(read), attention_bias=bias, **rotary(read))
+
+
+def gemma(read: Metadata) -> Values:
+    bias = read.has("blk.0.attn_q.bias")
+    return usual(read, "gemma", rms_norm_eps=rms_eps(read), attention_bias=bias, **rotary(read))
+
+
+def gemma2(read: Metadata) -> Values:
+    """A window is in every second layer."""
+    read.require("attention.sliding_window_pattern", None, 2)
+    values = usual(read, "gemma2", rms_norm_eps=rms_eps(read), **rotary(read))
+    width = head_width(read)
+    if values["num_hidden_layers"] == LAYERS_OF_27B:
+        width = values["hidden_size"] // max(values["num_attention_heads"], 1)
+    return values | {
+        "query_pre_attn_scalar": width,
+        **read.given(
+            "attn_logit_softcapping",
+            "final_logit_softcapping",
+            sliding_window="attention.sliding_window",
+        ),
+    }
+
+
+def phi3(read: Metadata) -> Values:
+    """A window of 0 is none."""
+    window = read.whole("attention.sliding_window", 0) or None
+    return usual(read, "phi3", rms_norm_eps=rms_eps(read), sliding_window=window, **rotary(read))
+
+
+def phi2(read: Metadata) -> Values:
+    return usual(read, "phi", layer_norm_eps=layer_eps(read), **rotary(read))
+
+
+def gpt2(read: Metadata, *, family: str = "gpt2") -> Values:
+    values = usual(read, family, layer_norm_epsilon=layer_eps(read))
+    return values | {"n_inner": values["intermediate_size"]}
+
+
+def starcoder(read: Metadata) -> Values:
+    """Its heads share one key and one value."""
+    read.require("attention.head_count_kv", 1)
+    return gpt2(read, family="gpt_bigcode") | {"multi_query": True}
+
+
+def starcoder2(read: Metadata) -> Values:
+    bias = read.has("blk.0.attn_q.bias")
+    window = read.whole("attention.sliding_window", 0) or None
+    more = {"norm_epsilon": layer_eps(read), "sliding_window": window} | rotary(read)
+    return usual(read, "starcoder2", use_bias=bias, **more)
+
+
+def stablelm(read: Metadata) -> Values:
+    """Attention and feed-forward are parallel where they share a norm, whatever a value says."""
+    return usual(
+        read,
+        "stablelm",
+        layer_norm_eps=layer_eps(read),
+        use_qkv_bias=read.has("blk.0.attn_q.bias"),
+        qk_layernorm=read.has("blk.0.attn_q_norm.weight"),
+        use_parallel_residual=not read.has("blk.0.ffn_norm.weight"),
+        **rotary(read),
+    )
+
+
+def gpt_neox(read: Metadata) -> Values:
+    return usual(
+        read,
+        "gpt_neox",
+        layer_norm_eps=layer_eps(read),
+        attention_bias=read.has("blk.0.attn_qkv.bias"),
+        **read.given("use_parallel_residual"),
+        **rotary(read, part="rotary_pct", theta="rotary_emb_base"),
+    )
+
+
+def gptj(read: Metadata) -> Values:
+    return gpt2(read, family="gptj") | {"rotary_dim": read.whole("rope.dimension_count")}
+
+
+def bloom(read: Metadata) -> Values:
+    values = usual(read, "bloom", layer_norm_epsilon=layer_eps(read))
+    if values["intermediate_size"] != 4 * values["hidden_size"]:
+        raise ValueError("bloom.feed_forward_length must be four times the embedding's.")
+    return values | {"seq_length": values["max_position_embeddings"]}
+
+
+def bert(read: Metadata) -> Values:
+    """BERT, RoBERTa without the unused rows of its positions, and DistilBERT without segments.
+
+    No file has what makes words or classes of the last layer.
+    """
+    read.require("attention.causal", None, False)
+    values = usual(read, "bert", layer_norm_eps=layer_eps(read)) | {
+        "architectures": ["BertModel"],
+        "max_position_embeddings": read.rows("position_embd.weight"),
+        "bos_token_id": None,
+        "eos_token_id": None,
+    }
+    if read.has("token_types.weight"):
+        return values | {"type_vocab_size": read.rows("token_types.weight")}
+    hidden = values["intermediate_size"]
+    return values | {
+        "model_type": "distilbert",
+        "architectures": ["DistilBertModel"],
+        "hidden_dim": hidden,
+    }
+
+
+def t5(read: Metadata, *, whole: bool = True) -> Values:
+    """T5, v1.1 and mT5, which differ in what is tied and gated."""
+    gated = read.has("enc.blk.0.ffn_gate.weight")
+    values = usual(
+        read,
+        "t5",
+        architectures=["T5ForConditionalGeneration" if whole else "T5EncoderModel"],
+        is_encoder_decoder=whole,
+        d_kv=read.whole("attention.key_length"),
+        relative_attention_num_buckets=read.whole("attention.relative_buckets_count"),
+        layer_norm_epsilon=rms_eps(read),
+        feed_forward_proj="gated-gelu" if gated else "relu",
+        **read.given("decoder_start_token_id"),
+    )
+    decoder = read.whole("decoder_block_count", values["num_hidden_layers"])
+    return values | {
+        "d_ff": values["intermediate_size"],
+        "num_layers": values["num_hidden_layers"],
+        "num_decoder_layers": decoder,
+        "n_positions": values["max_position_embeddings"],
     }
 
 
 ARCHITECTURES = {
-    "llama": Architecture("llama", llama, interleaved=True),
+    "llama": Architecture(llama, partial(gguf_names, interleaved=True)),
+    "qwen2": Architecture(partial(qwen, family="qwen2")),
+    "qwen3": Architecture(partial(qwen, family="qwen3")),
+    "gemma": Architecture(gemma),
+    "gemma2": Architecture(gemma2),
+    "phi3": Architecture(phi3, lambda config: gate_in_up(gguf_names(config))),
+    "phi2": Architecture(phi2),
+    "gpt2": Architecture(gpt2),
+    "gptj": Architecture(gptj),
+    "gptneox": Architecture(gpt_neox),
+    "starcoder": Architecture(starcoder),
+    "starcoder2": Architecture(starcoder2),
+    "stablelm": Architecture(stablelm),
+    "bloom": Architecture(bloom),
+    "bert": Architecture(bert),
+    "t5": Architecture(t5, two_stack_names),
+    "t5encoder": Architecture(partial(t5, whole=False), two_stack_names),
 }
 """By `general.architecture`."""
-
-
-def gguf_names(config: TransformerConfig, interleaved: bool = False) -> Names:
-    """llama.cpp's names to ours. Of several names for one tensor, the file has one."""
-    stack = config.stacks[0]
-    block, layer = f"{stack}.blocks.{{i}}.", "blk.{i}."
-    q, k, v = (f"{block}self_attn.{one}_proj" for one in "qkv")
-    table: dict[str, str | Same] = {
-        "token_embd.weight": f"{stack}.embedding.weight",
-        layer + "attn_norm": block + "self_residual.norm",
-        layer + "attn_q": Interleaved((q,), config.n_heads) if interleaved else q,
-        layer + "attn_k": Interleaved((k,), config.kv_heads) if interleaved else k,
-        layer + "attn_v": v,
-        layer + "attn_output": block + "self_attn.o_proj",
-        layer + "ffn_norm": block + "mlp_residual.norm",
-        layer + "ffn_gate": block + "mlp.gate_proj",
-        layer + "ffn_up": block + "mlp.up_proj",
-        layer + "ffn_down": block + "mlp.down_proj",
-        "output_norm": f"{stack}.norm",
-        "output": "head",
-    }
-    if not interleaved:
-        table[layer + "attn_qkv"] = Rows((q, k, v))
-    return table

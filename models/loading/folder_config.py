@@ -4,12 +4,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from models.config import TOKENS, GenerationConfig, TransformerConfig
 from models.families import FAMILIES
 from models.families.family import Family
 from models.families.gguf_architectures import described
 from models.families.published import GENERATION_SETTINGS, UNSUPPORTED_SETTINGS
 from models.loading.gguf_header import GgufHeader, gguf_file, read_gguf_header
+from models.loading.gguf_weights import gguf_weights
 from models.loading.safe_files import (
     CONFIG,
     GENERATION,
@@ -63,9 +66,8 @@ def read_folder_config(folder: Path) -> FolderConfig:
 
 def read_gguf_config(folder: Path, header: GgufHeader) -> FolderConfig:
     """The same of a GGUF file, whose metadata stands for the config of a published family."""
-    shapes = {name: placed.shape for name, placed in header.tensors.items()}
     try:
-        values, family = described(header.values, shapes)
+        values, family = describe_gguf(header)
         found = _describe_published(folder, values, values["model_type"], {})
     except ValueError as error:
         raise CheckpointError(f"{shown(header.file.name)} is no model: {error}") from error
@@ -74,6 +76,17 @@ def read_gguf_config(folder: Path, header: GgufHeader) -> FolderConfig:
             f"{shown(header.file.name)} is no model: its numbers cannot be calculated with."
         ) from error
     return replace(found, family=family)
+
+
+def describe_gguf(header: GgufHeader) -> tuple[dict[str, Any], Family]:
+    """The published config.json that a GGUF file stands for, and the family with its names."""
+    shapes = {name: placed.shape for name, placed in header.tensors.items()}
+
+    def numbers(name: str) -> Tensor:
+        with gguf_weights(header).open() as read:
+            return read(name)
+
+    return described(header.values, shapes, numbers)
 
 
 def generation_settings(folder: Path) -> dict[str, Any]:

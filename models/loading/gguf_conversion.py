@@ -6,9 +6,9 @@ from pathlib import Path
 from safetensors.torch import save_file
 
 from models.families import FAMILIES
-from models.families.gguf_architectures import described
 from models.loading.checkpoint import in_place_of, load_checkpoint
 from models.loading.export import FORMAT, holds_a_model_alone, published_tensors
+from models.loading.folder_config import describe_gguf
 from models.loading.gguf_header import gguf_file, read_gguf_header
 from models.loading.safe_files import CONFIG, CheckpointError, title
 from models.loading.tokenizer_texts import gguf_texts
@@ -32,10 +32,8 @@ def convert_gguf(file: str | Path, folder: str | Path) -> str:
             f"{title(folder)} holds other files, which a conversion would replace; name a new "
             "folder."
         )
-    header = read_gguf_header(found)
     checkpoint = load_checkpoint(found)
-    shapes = {name: placed.shape for name, placed in header.tensors.items()}
-    values, _ = described(header.values, shapes)
+    values, _ = describe_gguf(read_gguf_header(found))
     tensors = dict(published_tensors(FAMILIES[checkpoint.family], checkpoint.model))
     with in_place_of(folder) as beside:
         (beside / CONFIG).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")

@@ -50,6 +50,9 @@ class Packed:
     count: int
     content: bytes
 
+    def __repr__(self) -> str:
+        return f"a list of {self.count:,}"
+
     def items(self) -> tuple[Any, ...]:
         """Its numbers, or its texts as bytes."""
         if self.kind != TEXT:

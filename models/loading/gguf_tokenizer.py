@@ -1,210 +1,316 @@
 """The tokenizer in a GGUF file as the tokenizer.json and tokenizer_config.json of a folder.
 
-The file holds a vocabulary, merges or scores, and the name of llama.cpp's way to cut a text
-before that; the `tokenizers` library's way to do the same is written here for each name.
-Nothing is encoded here: whoever opens the texts reads them as those of any other folder.
-Source: llama.cpp's src/llama-vocab.cpp; published tokenizer.json files of the models.
+The file holds a vocabulary with merges or scores, and a name of how texts are cut before;
+the `tokenizers` library does the same when it is told so in its own terms, as the published
+files of these models are written. Nothing is encoded here: whoever opens the texts reads
+them as those of any other folder. Source: llama.cpp's src/llama-vocab.cpp; published files.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from models.loading.gguf_header import GgufHeader, Packed
-from models.loading.safe_files import (
-    TOKENIZER,
-    TOKENIZER_CONFIG,
-    CheckpointError,
-    shown,
+from models.loading.gguf_header import GgufHeader
+from models.loading.gguf_pretokenizers import OF_ARCHITECTURE, PRE_TOKENIZERS, PreTokenizer
+from models.loading.gguf_vocabulary import (
+    BYTE,
+    CONTROL,
+    KIND,
+    ROLES,
+    UNKNOWN,
+    USER_DEFINED,
+    Vocabulary,
 )
+from models.loading.safe_files import TOKENIZER, TOKENIZER_CONFIG, shown
 
-PREFIX = "tokenizer.ggml."
-KIND = PREFIX + "model"
-CONTROL, USER_DEFINED = 3, 4
-"""Types of a token: special, and added to the vocabulary later. All others are ordinary."""
-ROLES = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding", "mask": "mask"}
-"""The roles of special tokens with their names in the file."""
-WORDS = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+SPACE = "▁"
+"""What stands for a space in sentencepiece."""
+MOST_LETTERS, LONGEST_PIECE = 8_000_000, 512
+"""Of the tokens of which merges are made: time grows with them all."""
+DEFAULTS = {
+    "llama": {"bos": 1, "eos": 2, "unk": 0},
+    "t5": {"eos": 1, "unk": 2, "pad": 0},
+    "bert": {"cls": 101, "unk": 100, "sep": 102, "pad": 0, "mask": 103},
+}
+"""The tokens of some roles by `tokenizer.ggml.model`, where a file does not name them."""
+Part = dict[str, Any]
 
 
 def tokenizer_files(header: GgufHeader) -> dict[str, str]:
     """The texts of tokenizer.json and tokenizer_config.json by their names; none if it has none.
 
-    CheckpointError names what is not known. Time and memory grow with the vocabulary:
-    0.2 s for 50,000 tokens with their merges.
+    CheckpointError names what is not known. Time and memory grow with the vocabulary: 0.2 s
+    for 50,000 tokens, 2 s for 256,000 of which merges have to be made.
     """
-    if KIND not in header.values:
+    if header.values.get(KIND, "none") in ("none", "no_vocab"):
         return {}
     vocabulary = Vocabulary(header)
-    settings = tokenizer_config(vocabulary)
-    texts = {TOKENIZER: tokenizer_json(vocabulary), TOKENIZER_CONFIG: settings}
+    kind = vocabulary.name("model", "")
+    if kind not in KINDS:
+        raise vocabulary.fault(f"has a tokenizer of the kind {shown(kind)}, which is not known")
+    defaults = DEFAULTS.get(kind, {})
+    roles = {role: vocabulary.role(role, defaults.get(role)) for role in ROLES}
+    if kind == "bert" and roles["cls"] is None:
+        roles["cls"] = roles["bos"]
+    made = {"version": "1.0", "truncation": None, "padding": None} | KINDS[kind](vocabulary, roles)
+    settings = tokenizer_config(vocabulary, roles)
+    texts = {TOKENIZER: made, TOKENIZER_CONFIG: settings}
     return {name: json.dumps(values, ensure_ascii=False) for name, values in texts.items()}
 
 
-class Vocabulary:
-    """What the metadata says of the tokenizer, by name and type."""
-
-    def __init__(self, header: GgufHeader) -> None:
-        self._values, self._what = header.values, shown(header.file.name)
-        self.tokens = self._texts("tokens")
-        self.ids = {token: i for i, token in enumerate(self.tokens)}
-        if len(self.ids) < len(self.tokens):
-            raise self.fault("has a vocabulary that names a token twice")
-        kinds = self._numbers("token_type")
-        self.types: Sequence[int] = kinds if kinds else [1] * len(self.tokens)
-        if len(self.types) != len(self.tokens):
-            raise self.fault("has types for more or fewer tokens than there are")
-
-    def name(self, key: str, default: str) -> str:
-        value = self._values.get(PREFIX + key, default)
-        if not isinstance(value, str):
-            raise self.fault(f"has a {PREFIX}{key} that is no name")
-        return value
-
-    def flag(self, key: str) -> bool | None:
-        value = self._values.get(PREFIX + key)
-        if value is not None and not isinstance(value, bool):
-            raise self.fault(f"has a {PREFIX}{key} that is neither true nor false")
-        return value
-
-    def role(self, role: str) -> str | None:
-        """The token of a role; an ID that the vocabulary lacks is none."""
-        number = self._values.get(f"{PREFIX}{ROLES[role]}_token_id")
-        known = type(number) is int and 0 <= number < len(self.tokens)
-        return self.tokens[number] if known else None  # type: ignore[index]
-
-    def template(self) -> str | None:
-        """The chat template, as its text."""
-        value = self._values.get("tokenizer.chat_template")
-        return value if isinstance(value, str) else None
-
-    def merges(self) -> list[list[str]]:
-        pairs = [merge.split(" ", 1) for merge in self._texts("merges")]
-        if any(len(pair) != 2 for pair in pairs):
-            raise self.fault("has a merge that is no pair of tokens")
-        return pairs
-
-    def added(self) -> list[dict[str, Any]]:
-        """The tokens that are found in a text before it is cut, or only put around it."""
-        return [
-            {
-                "id": i,
-                "content": token,
-                "single_word": False,
-                "lstrip": False,
-                "rstrip": False,
-                "normalized": False,
-                "special": kind == CONTROL,
-            }
-            for i, (token, kind) in enumerate(zip(self.tokens, self.types, strict=True))
-            if kind in (CONTROL, USER_DEFINED) and token
-        ]
-
-    def fault(self, what: str) -> CheckpointError:
-        return CheckpointError(f"{self._what} {what}.")
-
-    def _texts(self, key: str) -> list[str]:
-        packed = self._values.get(PREFIX + key)
-        texts = packed.items() if isinstance(packed, Packed) else ()
-        try:
-            return [text.decode("utf-8") for text in texts]
-        except (AttributeError, UnicodeDecodeError):
-            raise self.fault(f"has {PREFIX}{key} that are not texts") from None
-
-    def _numbers(self, key: str) -> tuple[Any, ...]:
-        packed = self._values.get(PREFIX + key)
-        found = packed.items() if isinstance(packed, Packed) else ()
-        if any(isinstance(number, bytes) for number in found):
-            raise self.fault(f"has {PREFIX}{key} that are not numbers")
-        return found
-
-
-def tokenizer_config(vocabulary: Vocabulary) -> dict[str, Any]:
+def tokenizer_config(vocabulary: Vocabulary, roles: "Roles") -> Part:
     """Which tokens have a meaning, and the chat template."""
-    found: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast"}
-    found |= {f"{role}_token": vocabulary.role(role) for role in ROLES}
+    found: Part = {"tokenizer_class": "PreTrainedTokenizerFast"}
+    for role, number in roles.items():
+        found[f"{role}_token"] = None if number is None else vocabulary.tokens[number]
     if (template := vocabulary.template()) is not None:
         found["chat_template"] = template
     return found
 
 
-def tokenizer_json(vocabulary: Vocabulary) -> dict[str, Any]:
-    """The tokenizer of the `tokenizers` library that does the same."""
-    model = vocabulary.name("model", "")
-    if model != "gpt2":
-        raise vocabulary.fault(f"has a tokenizer of the kind {shown(model)}, which is not known")
-    return byte_level(vocabulary) | {"version": "1.0", "truncation": None, "padding": None}
+Roles = dict[str, int | None]
 
 
-def byte_level(vocabulary: Vocabulary) -> dict[str, Any]:
+def byte_level(vocabulary: Vocabulary, roles: Roles) -> Part:
     """Byte-level BPE; `tokenizer.ggml.pre` names how a text is cut into words before."""
-    name = vocabulary.name("pre", "default")
+    cut = pre_tokenizer(vocabulary)
+    merges = [pair(merge) for merge in vocabulary.texts("merges")]
+    if not all(merges):
+        raise vocabulary.fault("has a merge that is no pair of tokens")
+    whole = vocabulary.architecture == "bert"
+    ends = bert_ends(roles, apart=2) if whole else usual_ends(vocabulary, roles, cut.adds_start)
+    return {
+        "added_tokens": added_tokens(vocabulary),
+        "normalizer": {"type": "NFC"} if cut.composed else None,
+        "pre_tokenizer": sequence("pretokenizers", cut.parts),
+        "post_processor": template(vocabulary, ends),
+        "decoder": {
+            "type": "ByteLevel",
+            "add_prefix_space": True,
+            "trim_offsets": True,
+            "use_regex": True,
+        },
+        "model": bpe(vocabulary.ids, merges, ignore_merges=cut.whole_words),
+    }
+
+
+def pre_tokenizer(vocabulary: Vocabulary) -> PreTokenizer:
+    usual = OF_ARCHITECTURE.get(str(vocabulary.architecture), "default")
+    name = vocabulary.name("pre", usual)
     if name not in PRE_TOKENIZERS:
         raise vocabulary.fault(f"cuts texts in the way {shown(name)}, which is not known")
+    return PRE_TOKENIZERS[name]
+
+
+def pair(merge: str) -> list[str]:
+    """The two tokens of a merge; a token may begin with a space. Empty if there are not two."""
+    at = merge.find(" ", 1)
+    return [merge[:at], merge[at + 1 :]] if 0 < at < len(merge) - 1 else []
+
+
+def sentence_pieces(vocabulary: Vocabulary, roles: Roles) -> Part:
+    """Sentencepiece's BPE, which joins what makes the token of the highest score.
+
+    The library joins by a list of pairs instead, so it gets one in the order of the scores.
+    """
+    unknown = roles["unk"]
+    prefix = vocabulary.flag("add_space_prefix", True)
+    spaces: Part = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
+    start: Part = {"type": "Prepend", "prepend": SPACE}
+    strip: Part = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+    decoders: list[Part] = [
+        {"type": "Replace", "pattern": {"String": SPACE}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ]
     return {
-        "added_tokens": vocabulary.added(),
-        "normalizer": None,
-        "pre_tokenizer": PRE_TOKENIZERS[name],
-        "post_processor": around(vocabulary),
-        "decoder": byte_level_part(use_regex=True),
+        "added_tokens": added_tokens(vocabulary, normalized=True),
+        "normalizer": sequence("normalizers", [start, spaces] if prefix else [spaces]),
+        "pre_tokenizer": None,
+        "post_processor": template(vocabulary, usual_ends(vocabulary, roles, start=True)),
+        "decoder": sequence("decoders", [*decoders, strip] if prefix else decoders),
+        "model": bpe(
+            vocabulary.ids,
+            merges_by_score(vocabulary),
+            unk_token=None if unknown is None else vocabulary.tokens[unknown],
+            fuse_unk=True,
+            byte_fallback=BYTE in vocabulary.types,
+        ),
+    }
+
+
+def merges_by_score(vocabulary: Vocabulary) -> list[list[str]]:
+    """Every pair of tokens that makes a third, those of the highest score first."""
+    tokens, ids, scores = vocabulary.tokens, vocabulary.ids, vocabulary.scores
+    apart = (CONTROL, UNKNOWN, BYTE)
+    joined = [i for i, kind in enumerate(vocabulary.types) if kind not in apart]
+    lengths = [len(tokens[i]) for i in joined]
+    if sum(lengths) > MOST_LETTERS or max(lengths, default=0) > LONGEST_PIECE:
+        raise vocabulary.fault("has more or longer tokens than any vocabulary")
+    merges = []
+    for i in sorted(joined, key=lambda i: -scores[i]):
+        token = tokens[i]
+        parts = ((token[:at], token[at:]) for at in range(1, len(token)))
+        pairs = [(ids[left], ids[right]) for left, right in parts if left in ids and right in ids]
+        merges += [[tokens[left], tokens[right]] for left, right in sorted(pairs)]
+    return merges
+
+
+def unigram(vocabulary: Vocabulary, roles: Roles) -> Part:
+    """Sentencepiece's Unigram, whose texts its own table of characters normalizes first."""
+    around = vocabulary.flag("add_space_prefix", True)
+    metaspace: Part = {"type": "Metaspace", "replacement": SPACE, "split": True} | {
+        "prepend_scheme": "always" if around else "never"
+    }
+    words: list[Part] = [{"type": "WhitespaceSplit"}, metaspace]
+    if not vocabulary.flag("remove_extra_whitespaces", True):
+        del words[0]
+    table = vocabulary.bytes("precompiled_charsmap")
+    normalizer = {"type": "Precompiled", "precompiled_charsmap": b64encode(table).decode()}
+    if vocabulary.architecture == "bert":
+        ends = bert_ends(roles, apart=2)
+    else:
+        ends = usual_ends(vocabulary, roles, end=True)
+    return {
+        "added_tokens": added_tokens(vocabulary),
+        "normalizer": normalizer if table else None,
+        "pre_tokenizer": sequence("pretokenizers", words),
+        "post_processor": template(vocabulary, ends),
+        "decoder": metaspace,
         "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": False,
-            "vocab": vocabulary.ids,
-            "merges": vocabulary.merges(),
+            "type": "Unigram",
+            "unk_id": roles["unk"],
+            "vocab": list(zip(vocabulary.tokens, vocabulary.scores, strict=True)),
+            "byte_fallback": BYTE in vocabulary.types,
         },
     }
 
 
-def byte_level_part(*, use_regex: bool) -> dict[str, Any]:
+def word_pieces(vocabulary: Vocabulary, roles: Roles) -> Part:
+    """BERT's WordPiece. The file marks what begins a word, the library what goes on.
+
+    Older files do not say whether a model reads capitals: one whose vocabulary has none does not.
+    """
+    tokens = [
+        token if kind in (CONTROL, UNKNOWN) else begun(token)
+        for token, kind in zip(vocabulary.tokens, vocabulary.types, strict=True)
+    ]
+    ordinary = (t for t, kind in zip(tokens, vocabulary.types, strict=True) if kind != CONTROL)
+    cased = any(token != token.lower() for token in ordinary if not token.startswith("["))
+    unknown = roles["unk"]
     return {
-        "type": "ByteLevel",
-        "add_prefix_space": False,
-        "trim_offsets": True,
-        "use_regex": use_regex,
+        "added_tokens": added_tokens(vocabulary, tokens),
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": True,
+            "strip_accents": vocabulary.flag("normalizer.strip_accents", None),
+            "lowercase": vocabulary.flag("normalizer.lowercase", not cased),
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": template(vocabulary, bert_ends(roles)),
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": "[UNK]" if unknown is None else tokens[unknown],
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100,
+            "vocab": vocabulary.numbered(tokens),
+        },
     }
 
 
-def cut_into_words(*before: Mapping[str, Any]) -> dict[str, Any]:
-    """GPT-2's words, after other cuts."""
-    return {"type": "Sequence", "pretokenizers": [*before, byte_level_part(use_regex=True)]}
+def begun(token: str) -> str:
+    """A WordPiece as the library writes it."""
+    return token[1:] if token.startswith(SPACE) else f"##{token}"
 
 
-SINGLE_DIGITS = {"type": "Digits", "individual_digits": True}
-PRE_TOKENIZERS: Mapping[str, Any] = {
-    "smollm": cut_into_words(SINGLE_DIGITS),
-}
-"""By llama.cpp's name."""
+KINDS = {"gpt2": byte_level, "llama": sentence_pieces, "t5": unigram, "bert": word_pieces}
+"""By `tokenizer.ggml.model`."""
 
 
-def around(vocabulary: Vocabulary) -> dict[str, Any] | None:
-    """The start and end tokens that are put around a text, where the file asks for them."""
-    start = vocabulary.role("bos") if vocabulary.flag("add_bos_token") else None
-    end = vocabulary.role("eos") if vocabulary.flag("add_eos_token") else None
-    if start is None and end is None:
+def bpe(ids: dict[str, int], merges: list[list[str]], **more: Any) -> Part:
+    usual = {"unk_token": None, "fuse_unk": False, "byte_fallback": False, "ignore_merges": False}
+    nothing = {"dropout": None, "continuing_subword_prefix": None, "end_of_word_suffix": None}
+    return {"type": "BPE"} | nothing | usual | more | {"vocab": ids, "merges": merges}
+
+
+def sequence(name: str, parts: Sequence[Part]) -> Part:
+    """Several parts after one another, under the name that the library has for them."""
+    return parts[0] if len(parts) == 1 else {"type": "Sequence", name: list(parts)}
+
+
+def added_tokens(
+    vocabulary: Vocabulary, tokens: Sequence[str] | None = None, *, normalized: bool = False
+) -> list[Part]:
+    """The tokens that are found in a text before it is cut, or only put around it.
+
+    `tokens` are their texts where the library has others than the file. `normalized`: those
+    that are not special are found once spaces are written as in the model.
+    """
+    texts = vocabulary.tokens if tokens is None else tokens
+    return [
+        {
+            "id": i,
+            "content": token,
+            "single_word": False,
+            "lstrip": False,
+            "rstrip": False,
+            "normalized": normalized and kind == USER_DEFINED,
+            "special": kind != USER_DEFINED,
+        }
+        for i, (token, kind) in enumerate(zip(texts, vocabulary.types, strict=True))
+        if kind in (CONTROL, UNKNOWN, USER_DEFINED)
+    ]
+
+
+class Ends(NamedTuple):
+    """What stands before a text, between two and after the last; the second text's segment."""
+
+    before: list[int | None]
+    between: list[int | None]
+    after: list[int | None]
+    second: int = 1
+
+
+def usual_ends(
+    vocabulary: Vocabulary, roles: Roles, start: bool = False, end: bool = False
+) -> Ends:
+    """The start and end tokens around each text, where the file asks for them or says nothing."""
+    before = [roles["bos"]] if vocabulary.flag("add_bos_token", start) else []
+    after = [roles["eos"]] if vocabulary.flag("add_eos_token", end) else []
+    return Ends(before, [*after, *before], after)
+
+
+def bert_ends(roles: Roles, apart: int = 1) -> Ends:
+    """BERT's and RoBERTa's: one token before all, others between and after."""
+    start = roles["bos"] if roles["cls"] is None else roles["cls"]
+    end = roles["eos"] if roles["sep"] is None else roles["sep"]
+    return Ends([start], [end] * apart, [end], second=1 if apart == 1 else 0)
+
+
+def template(vocabulary: Vocabulary, ends: Ends) -> Part | None:
+    """The library's description of what stands around a text and a pair of texts."""
+    before, between, after, second = ends
+    around = {number for number in (*before, *between, *after) if number is not None}
+    if not around:
         return None
 
-    def parts(sequence: str, segment: int) -> list[dict[str, Any]]:
-        text = {"Sequence": {"id": sequence, "type_id": segment}}
-        tokens = [start and special(start, segment), text, end and special(end, segment)]
-        return [part for part in tokens if part]
+    def special(numbers: list[int | None], segment: int) -> list[Part]:
+        names = [vocabulary.tokens[number] for number in numbers if number is not None]
+        return [{"SpecialToken": {"id": name, "type_id": segment}} for name in names]
 
-    names = {name for name in (start, end) if name is not None}
+    def text(name: str, segment: int) -> Part:
+        return {"Sequence": {"id": name, "type_id": segment}}
+
+    names = {vocabulary.tokens[number]: number for number in sorted(around)}
+    first = [*special(before, 0), text("A", 0)]
     return {
         "type": "TemplateProcessing",
-        "single": parts("A", 0),
-        "pair": parts("A", 0) + parts("B", 1),
+        "single": [*first, *special(after, 0)],
+        "pair": [*first, *special(between, 0), text("B", second), *special(after, second)],
         "special_tokens": {
-            name: {"id": name, "ids": [vocabulary.ids[name]], "tokens": [name]} for name in names
+            name: {"id": name, "ids": [number], "tokens": [name]} for name, number in names.items()
         },
     }
-
-
-def special(name: str, segment: int) -> dict[str, Any]:
-    return {"SpecialToken": {"id": name, "type_id": segment}}

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from models.families.gguf_metadata import ROPE_FACTORS
 from models.loading.gguf_header import GgufHeader, Placed
 from models.loading.safe_files import CheckpointError, regular_file, shown
 from models.loading.weight_files import Stored, Weights
@@ -36,10 +37,11 @@ class GgufWeights(Weights):
 
     def check_type(self, name: str) -> None:
         """CheckpointError unless its numbers can be those of a weight."""
-        if self.dtype(name) not in (*PLAIN, *QUANTIZED):
+        dtype = self.header.tensors[name].dtype
+        if dtype not in (*PLAIN, *QUANTIZED):
             raise CheckpointError(
                 f"{shown(name)} in {shown(self.header.file.name)} is of type "
-                f"{self.dtype(name)}, which is not read here; quantize the model to another."
+                f"{dtype}, which is not read here; quantize the model to another."
             )
 
     @contextmanager
@@ -55,8 +57,9 @@ class GgufWeights(Weights):
             with path.open("rb") as stream:
 
                 def read(name: str) -> Tensor:
+                    placed = self.header.tensors[name]
                     self.check_type(name)
-                    tensor = numbers(self._content(stream.fileno(), name), self.placed(name))
+                    tensor = numbers(self._content(stream.fileno(), placed), placed)
                     self._check_numbers(name, tensor)
                     return tensor
 
@@ -64,12 +67,8 @@ class GgufWeights(Weights):
         except OSError as error:
             raise CheckpointError(f"{shown(file.name)} cannot be read.") from error
 
-    def placed(self, name: str) -> Placed:
-        return self.header.tensors[name]
-
-    def _content(self, file: int, name: str) -> bytearray:
+    def _content(self, file: int, placed: Placed) -> bytearray:
         """The bytes of a tensor, of a file that is still the one whose header was read."""
-        placed = self.placed(name)
         content = bytearray(placed.bytes)
         found, view = 0, memoryview(content)
         while found < placed.bytes:
@@ -90,6 +89,7 @@ def gguf_weights(header: GgufHeader) -> GgufWeights:
     tensors = {
         name: Stored(header.file.name, placed.dtype, placed.shape)
         for name, placed in sorted(header.tensors.items())
+        if name != ROPE_FACTORS
     }
     total = sum(placed.bytes for placed in header.tensors.values())
     return GgufWeights(header.file, tensors, total, header)
@@ -107,7 +107,8 @@ def numbers(content: bytearray, placed: Placed) -> Tensor:
     blocks = torch.frombuffer(content, dtype=torch.uint8).view(-1, block_bytes)
     made = torch.empty(len(blocks), per_block)
     for some, into in zip(blocks.split(BLOCKS_AT_ONCE), made.split(BLOCKS_AT_ONCE), strict=True):
-        # One row alone: the library goes through many of them 16 at a time.
+        # One row alone: the library goes through many of them 16 at a time. And numpy copies
+        # it: torch would wake its threads for so little.
         row = dequantize(some.flatten()[None].numpy(), kind)
-        into.copy_(torch.from_numpy(row).view_as(into))
+        into.numpy()[:] = row.reshape(into.shape)
     return made.view(placed.shape)

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from models.loading.gguf_header import GgufHeader, gguf_file, read_gguf_header
-from models.loading.gguf_tokenizer import KIND, tokenizer_files
+from models.loading.gguf_tokenizer import tokenizer_files
+from models.loading.gguf_vocabulary import KIND
 from models.loading.safe_files import (
     TOKENIZER,
     TOKENIZER_CONFIG,

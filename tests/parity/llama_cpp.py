@@ -6,25 +6,33 @@ written here once more, after the scripts and not after our reader.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gguf
+import torch
+from gguf import MODEL_ARCH as Arch
 from gguf import GGMLQuantizationType as Kind
 from gguf import GGUFWriter
 from gguf.quants import quantize
 from torch import Tensor
 
 Numbers = Iterator[tuple[str, Tensor]]
+More = Callable[[GGUFWriter], object]
 
 
 @dataclass(frozen=True)
 class Script:
-    """What the conversion script of one family does beyond what all of them do."""
+    """What the conversion script of one family does beyond what all of them do.
 
-    arch: gguf.MODEL_ARCH
+    `values` adds metadata or replaces what is usual. `tensors` gives what becomes of one of the
+    published tensors: nothing, itself, or it in another order.
+    """
+
+    arch: Arch
     values: Callable[[GGUFWriter, Any], object] = lambda writer, config: None
     tensors: Callable[[str, Tensor, Any], Numbers] = lambda name, tensor, config: iter(
         [(name, tensor)]
@@ -37,10 +45,30 @@ def permuted(weights: Tensor, heads: int) -> Tensor:
     return halves.swapaxes(1, 2).reshape(weights.shape)
 
 
+def turned(writer: GGUFWriter, config: Any, part: float = 1.0) -> None:
+    width = config.hidden_size // config.num_attention_heads
+    writer.add_rope_dimension_count(int(part * width))
+
+
 def llama_values(writer: GGUFWriter, config: Any) -> None:
     writer.add_vocab_size(config.vocab_size)
-    head = getattr(config, "head_dim", None)
-    writer.add_rope_dimension_count(head or config.hidden_size // config.num_attention_heads)
+    width = config.head_dim or config.hidden_size // config.num_attention_heads
+    writer.add_rope_dimension_count(width)
+
+
+def llama3_factors(config: Any) -> Tensor:
+    """`LlamaModel.generate_extra_tensors`."""
+    rope = config.rope_parameters
+    width = config.head_dim or config.hidden_size // config.num_attention_heads
+    low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+    factors = []
+    for power in range(0, width, 2):
+        waves = 2 * math.pi * rope["rope_theta"] ** (power / width)
+        old = rope["original_max_position_embeddings"]
+        smooth = (old / waves - low) / (high - low)
+        mixed = 1 / ((1 - smooth) / rope["factor"] + smooth)
+        factors.append(1 if waves < old / high else rope["factor"] if waves > old / low else mixed)
+    return torch.tensor(factors, dtype=torch.float32)
 
 
 def llama_tensors(name: str, tensor: Tensor, config: Any) -> Numbers:
@@ -51,22 +79,140 @@ def llama_tensors(name: str, tensor: Tensor, config: Any) -> Numbers:
     yield name, tensor
 
 
+def gemma_values(writer: GGUFWriter, config: Any) -> None:
+    for name, add in (
+        ("attn_logit_softcapping", writer.add_attn_logit_softcapping),
+        ("final_logit_softcapping", writer.add_final_logit_softcapping),
+        ("sliding_window", writer.add_sliding_window),
+    ):
+        if getattr(config, name, None) is not None:
+            add(getattr(config, name))
+
+
+def gemma_tensors(name: str, tensor: Tensor, config: Any) -> Numbers:
+    yield name, tensor + 1 if name.endswith("norm.weight") else tensor
+
+
+def gpt2_values(writer: GGUFWriter, config: Any) -> None:
+    writer.add_feed_forward_length(config.n_inner or 4 * config.n_embd)
+
+
+def gpt2_tensors(name: str, tensor: Tensor, config: Any) -> Numbers:
+    turned = (".c_attn.weight", ".c_proj.weight", ".c_fc.weight")
+    yield name, tensor.T if name.endswith(turned) else tensor
+
+
+def starcoder_values(writer: GGUFWriter, config: Any) -> None:
+    gpt2_values(writer, config)
+    writer.add_head_count_kv(1)
+
+
+def neox_values(writer: GGUFWriter, config: Any) -> None:
+    turned(writer, config, config.rope_parameters["partial_rotary_factor"])
+    writer.add_parallel_residual(config.use_parallel_residual)
+
+
+def head_by_head(name: str, tensor: Tensor, config: Any) -> Numbers:
+    """`GPTNeoXModel` and `BloomModel`: first all queries, then all keys, then all values."""
+    if config.model_type == "bloom":
+        name = name.removeprefix("transformer.")
+    if "query_key_value" in name:
+        heads, width = config.num_attention_heads, config.hidden_size
+        by_head = tensor.reshape(heads, 3, width // heads, *tensor.shape[1:])
+        tensor = torch.cat([by_head[:, i].reshape(-1, *tensor.shape[1:]) for i in range(3)])
+    yield name, tensor
+
+
+def bloom_values(writer: GGUFWriter, config: Any) -> None:
+    writer.add_context_length(getattr(config, "seq_length", config.hidden_size))
+    writer.add_feed_forward_length(4 * config.hidden_size)
+    writer.add_head_count_kv(config.n_head)
+
+
+def partly_turned(writer: GGUFWriter, config: Any) -> None:
+    turned(writer, config, config.rope_parameters.get("partial_rotary_factor", 1.0))
+
+
+def phi3_values(writer: GGUFWriter, config: Any) -> None:
+    partly_turned(writer, config)
+    writer.add_rope_scaling_orig_ctx_len(config.max_position_embeddings)
+    writer.add_sliding_window(config.sliding_window or 0)
+
+
+def stablelm_values(writer: GGUFWriter, config: Any) -> None:
+    partly_turned(writer, config)
+    writer.add_parallel_residual(True)
+
+
+def bert_values(writer: GGUFWriter, config: Any) -> None:
+    writer.add_causal_attention(False)
+    writer.add_token_type_count(getattr(config, "type_vocab_size", 1))
+    if config.model_type == "distilbert":
+        writer.add_layer_norm_eps(1e-12)
+    if config.model_type == "roberta":
+        writer.add_context_length(config.max_position_embeddings - config.pad_token_id - 1)
+
+
+def bert_tensors(name: str, tensor: Tensor, config: Any) -> Numbers:
+    """Without what comes after the last layer, as all of these files are."""
+    for prefix in ("bert.", "distilbert.", "roberta."):
+        name = name.removeprefix(prefix)
+    if name.startswith(("pooler.", "cls.", "vocab_", "lm_head.")) or name.endswith("position_ids"):
+        return
+    if config.model_type == "roberta" and name == "embeddings.position_embeddings.weight":
+        tensor = tensor[config.pad_token_id + 1 :]
+    yield name, tensor
+
+
+def t5_values(writer: GGUFWriter, config: Any) -> None:
+    writer.add_context_length(512)
+    if config.is_encoder_decoder:
+        writer.add_decoder_block_count(config.num_decoder_layers)
+        writer.add_decoder_start_token_id(config.decoder_start_token_id)
+    writer.add_key_length(config.d_kv)
+    writer.add_value_length(config.d_kv)
+    writer.add_relative_attn_buckets_count(config.relative_attention_num_buckets)
+    writer.add_layer_norm_rms_eps(config.layer_norm_epsilon)
+
+
+def t5_tensors(name: str, tensor: Tensor, config: Any) -> Numbers:
+    if name not in ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight"):
+        yield name, tensor
+
+
 SCRIPTS = {
-    "llama": Script(gguf.MODEL_ARCH.LLAMA, llama_values, llama_tensors),
+    "llama": Script(Arch.LLAMA, llama_values, llama_tensors),
+    "mistral": Script(Arch.LLAMA, llama_values, llama_tensors),
+    "qwen2": Script(Arch.QWEN2),
+    "qwen3": Script(Arch.QWEN3),
+    "gemma": Script(Arch.GEMMA, gemma_values, gemma_tensors),
+    "gemma2": Script(Arch.GEMMA2, gemma_values, gemma_tensors),
+    "phi3": Script(Arch.PHI3, phi3_values),
+    "phi": Script(Arch.PHI2, partly_turned),
+    "gpt2": Script(Arch.GPT2, gpt2_values, gpt2_tensors),
+    "gpt_bigcode": Script(Arch.STARCODER, starcoder_values),
+    "gpt_neox": Script(Arch.GPTNEOX, neox_values, head_by_head),
+    "bloom": Script(Arch.BLOOM, bloom_values, head_by_head),
+    "starcoder2": Script(Arch.STARCODER2),
+    "stablelm": Script(Arch.STABLELM, stablelm_values),
+    "bert": Script(Arch.BERT, bert_values, bert_tensors),
+    "distilbert": Script(Arch.BERT, bert_values, bert_tensors),
+    "roberta": Script(Arch.BERT, bert_values, bert_tensors),
+    "t5": Script(Arch.T5, t5_values, t5_tensors),
+    "mt5": Script(Arch.T5, t5_values, t5_tensors),
 }
 """By the `model_type` of the published config."""
+T5_ENCODER = Script(Arch.T5ENCODER, t5_values, t5_tensors)
 
 
 def write_gguf(
-    reference: Any,
-    file: Path,
-    *,
-    kind: Kind = Kind.F32,
-    more: Callable[[GGUFWriter], object] = lambda writer: None,
+    reference: Any, file: Path, *, kind: Kind = Kind.F32, more: More = lambda writer: None
 ) -> None:
-    """`more` adds metadata, such as a tokenizer. Matrices that fit are stored as `kind`."""
+    """`more` adds metadata, such as a tokenizer. Matrices whose rows fit are stored as `kind`."""
     config = reference.config
     script = SCRIPTS[config.model_type]
+    if script.arch == Arch.T5 and not config.is_encoder_decoder:
+        script = T5_ENCODER
     writer = GGUFWriter(file, gguf.MODEL_ARCH_NAMES[script.arch])
     writer.add_type(gguf.GGUFType.MODEL)
     usual_values(writer, config)
@@ -77,6 +223,8 @@ def write_gguf(
         as_kind = kind if matrix else Kind.F32
         numbers = tensor.detach().float().contiguous().numpy()
         writer.add_tensor(name, quantize(numbers, as_kind), raw_dtype=as_kind)
+    if (getattr(config, "rope_parameters", None) or {}).get("rope_type") == "llama3":
+        writer.add_tensor("rope_freqs.weight", llama3_factors(config).numpy())
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -86,17 +234,20 @@ def write_gguf(
 def tensors_of(reference: Any, script: Script) -> Numbers:
     """What the file holds, by llama.cpp's names. A tied output is not written twice."""
     config = reference.config
-    layers = config.num_hidden_layers
-    table = gguf.get_tensor_name_map(script.arch, layers)
+    table = gguf.get_tensor_name_map(script.arch, layers_of(config))
     state: Mapping[str, Tensor] = reference.state_dict()
-    tied = getattr(config, "tie_word_embeddings", False)
+    is_tied = getattr(config, "scale_decoder_outputs", config.tie_word_embeddings)
+    is_tied &= config.model_type != "mt5"  # the reference ties what no published file does
+    tied = reference._tied_weights_keys or () if is_tied else ()
     for name, tensor in state.items():
-        if tied and name in (reference._tied_weights_keys or ()):
-            continue
-        for theirs, numbers in script.tensors(name, tensor, config):
+        for theirs, numbers in () if name in tied else script.tensors(name, tensor, config):
             found = table.get_name(theirs, try_suffixes=(".weight", ".bias"))
             assert found is not None, theirs
             yield found, numbers
+
+
+def layers_of(config: Any) -> int:
+    return max(config.num_hidden_layers, getattr(config, "num_decoder_layers", None) or 0)
 
 
 def usual_values(writer: GGUFWriter, config: Any) -> None:
@@ -109,7 +260,7 @@ def usual_values(writer: GGUFWriter, config: Any) -> None:
     for names, add in (
         (("max_position_embeddings", "n_positions", "n_ctx"), writer.add_context_length),
         (("hidden_size", "n_embd", "d_model"), writer.add_embedding_length),
-        (("intermediate_size", "n_inner", "d_ff"), writer.add_feed_forward_length),
+        (("intermediate_size", "n_inner", "d_ff", "hidden_dim"), writer.add_feed_forward_length),
         (("num_attention_heads", "n_head", "num_heads"), writer.add_head_count),
         (("num_key_value_heads",), writer.add_head_count_kv),
         (("rms_norm_eps",), writer.add_layer_norm_rms_eps),
@@ -119,13 +270,31 @@ def usual_values(writer: GGUFWriter, config: Any) -> None:
     ):
         if (value := first(*names)) is not None:
             add(value)
-    for token, add_token in (
-        (config.bos_token_id, writer.add_bos_token_id),
-        (config.eos_token_id, writer.add_eos_token_id),
-        (config.pad_token_id, writer.add_pad_token_id),
+    for role, add_token in (
+        ("bos", writer.add_bos_token_id),
+        ("eos", writer.add_eos_token_id),
+        ("pad", writer.add_pad_token_id),
     ):
-        if token is not None:
+        if (token := getattr(config, f"{role}_token_id", None)) is not None:
             add_token(token)
-    rope = getattr(config, "rope_parameters", None) or {}
+    scaling_values(writer, getattr(config, "rope_parameters", None) or {})
+
+
+def scaling_values(writer: GGUFWriter, rope: Mapping[str, Any]) -> None:
+    """`llama3` is written as numbers: see `llama3_factors`."""
     if "rope_theta" in rope:
         writer.add_rope_freq_base(rope["rope_theta"])
+    kinds = {"linear": gguf.RopeScalingType.LINEAR, "yarn": gguf.RopeScalingType.YARN}
+    if (kind := kinds.get(rope.get("rope_type", ""))) is None:
+        return
+    writer.add_rope_scaling_type(kind)
+    writer.add_rope_scaling_factor(rope["factor"])
+    if kind == gguf.RopeScalingType.YARN:
+        writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+        for name, add in (
+            ("attention_factor", writer.add_rope_scaling_yarn_attn_factor),
+            ("beta_fast", writer.add_rope_scaling_yarn_beta_fast),
+            ("beta_slow", writer.add_rope_scaling_yarn_beta_slow),
+        ):
+            if rope.get(name) is not None:
+                add(rope[name])

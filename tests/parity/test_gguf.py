@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -10,9 +11,25 @@ import torch
 from models.families.effective_fields import effective_fields
 from models.loading.checkpoint import Checkpoint, load_checkpoint
 from models.loading.gguf_conversion import convert_gguf
-from tests.parity.cases import CASES
+from tests.parity.cases import (
+    BERT,
+    BLOOM,
+    CAPS,
+    CASES,
+    DISTILBERT,
+    GROUPED,
+    POOLER,
+    ROBERTA,
+    T5,
+    V1_1,
+    WIDE_HEADS,
+    WINDOW,
+    WRITER,
+    tiny,
+)
 from tests.parity.families import (
     LENGTH,
+    Case,
     Pair,
     assert_close,
     build_reference,
@@ -23,7 +40,61 @@ from tests.parity.families import (
 )
 from tests.parity.llama_cpp import write_gguf
 
-OPENS = ("llama", "llama, biases", "llama, tied, wide heads")
+FAR: dict[str, Any] = {"relative_attention_max_distance": 128}
+"""What every T5 has and no file says."""
+LINEAR = {"rope_type": "linear", "factor": 2.0, "rope_theta": 9000.0}
+YARN = {
+    "rope_type": "yarn", "factor": 4.0, "rope_theta": 500.0, "beta_fast": 16.0, "beta_slow": 2.0,
+    "original_max_position_embeddings": 16, "attention_factor": 1.25,
+}  # fmt: skip
+LLAMA3 = {
+    "rope_type": "llama3", "factor": 8.0, "rope_theta": 500000.0, "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0, "original_max_position_embeddings": 8192,
+}  # fmt: skip
+SAME = {
+    name: CASES[name]
+    for name in (
+        *("gpt2", "gpt2, wide by default", "gpt2, own output"),
+        *("llama", "llama, biases", "llama, tied, wide heads"),
+        *("qwen2", "qwen3", "gemma", "phi3", "phi3, partly turned", "phi"),
+        *("gpt_neox", "gpt_neox, one after the other"),
+        *("stablelm", "stablelm, parallel", "starcoder2, no biases", "gpt_bigcode"),
+    )
+} | {
+    case.name: case
+    for case in (
+        tiny("llama, linear", "Llama", GROUPED, rope_parameters=LINEAR),
+        tiny("llama, yarn", "Llama", GROUPED, rope_parameters=YARN),
+        tiny("llama 3", "Llama", GROUPED, rope_parameters=LLAMA3),
+        tiny("qwen3, biases", "Qwen3", WIDE_HEADS, attention_bias=True),
+        tiny("gemma2", "Gemma2", WIDE_HEADS, **WINDOW, **CAPS, query_pre_attn_scalar=10),
+        tiny("starcoder2, no window", "Starcoder2", GROUPED, sliding_window=None),
+        tiny("bert", "Bert", BERT, "Model", unused=POOLER),
+        tiny("distilbert", "DistilBert", DISTILBERT, "Model"),
+        tiny("bloom", "Bloom", BLOOM, exact=False, n_head=6, seq_length=2048),
+        tiny("t5", "T5", T5, WRITER, **FAR),
+        tiny("t5 v1.1", "T5", V1_1, WRITER, **FAR),
+        tiny("t5, encoder", "T5", T5, "EncoderModel", feed_forward_proj="gated-gelu", **FAR),
+    )
+}
+"""What a file says all of: it is the same model in every field."""
+SIMILAR = {
+    "mistral": (CASES["mistral, no window"], "llama", set()),
+    "mt5": (tiny("mt5", "MT5", V1_1, WRITER, **FAR), "t5", set()),
+    "roberta": (
+        tiny("roberta", "Roberta", ROBERTA, "Model", type_vocab_size=2, unused=POOLER),
+        "bert",
+        {"position_offset", "count_padding", "bos_id", "generation"},
+    ),
+}
+"""What is called otherwise there, or lacks what it never uses: the fields that differ."""
+
+
+def answers_as_the_reference(pair: Pair, found: Checkpoint) -> None:
+    read = Pair(pair.case, pair.reference, found)
+    inputs = inputs_of(pair, LENGTH)
+    answers = our_trace(read, inputs).output
+    assert_close(answers, reference_values(read, inputs)["logits"], pair.case.name)
 
 
 def same_weights(one: Checkpoint, other: Checkpoint) -> None:
@@ -33,22 +104,32 @@ def same_weights(one: Checkpoint, other: Checkpoint) -> None:
     assert theirs == {}
 
 
-@pytest.mark.parametrize("name", OPENS)
-def test_opens_as_its_published_folder(name: str, tmp_path: Path) -> None:
-    pair = open_pair(CASES[name], tmp_path / "folder")
+@pytest.mark.parametrize("case", SAME.values(), ids=str)
+def test_opens_as_its_published_folder(case: Case, tmp_path: Path) -> None:
+    pair = open_pair(case, tmp_path / "folder")
     write_gguf(pair.reference, tmp_path / "model.gguf")
     found = load_checkpoint(tmp_path / "model.gguf")
     assert (found.family, found.unused, found.unfollowed) == (pair.ours.family, (), ())
     assert effective_fields(found.config) == effective_fields(pair.ours.config)
     same_weights(found, pair.ours)
-    read = Pair(pair.case, pair.reference, found)
-    inputs = inputs_of(read, LENGTH)
-    answers = our_trace(read, inputs).output
-    assert_close(answers, reference_values(read, inputs)["logits"], name)
+    answers_as_the_reference(pair, found)
+
+
+@pytest.mark.parametrize("name", SIMILAR)
+def test_opens_as_a_model_that_answers_the_same(name: str, tmp_path: Path) -> None:
+    case, family, differing = SIMILAR[name]
+    pair = open_pair(case, tmp_path / "folder")
+    write_gguf(pair.reference, tmp_path / "model.gguf")
+    found = load_checkpoint(tmp_path / "model.gguf")
+    assert (found.family, found.unused, found.unfollowed) == (family, (), ())
+    fields, theirs = effective_fields(found.config), effective_fields(pair.ours.config)
+    assert {key for key in fields if fields[key] != theirs[key]} == differing
+    answers_as_the_reference(pair, found)
 
 
 def test_becomes_a_published_folder(tmp_path: Path) -> None:
-    write_gguf(build_reference(CASES["llama"]), tmp_path / "model.gguf")
-    for _ in range(2):  # the second takes the place of the first
-        assert convert_gguf(tmp_path / "model.gguf", tmp_path / "folder") == "llama"
-    same_weights(load_checkpoint(tmp_path / "model.gguf"), load_checkpoint(tmp_path / "folder"))
+    for name in ("llama", "gpt2", "gemma"):
+        write_gguf(build_reference(CASES[name]), tmp_path / f"{name}.gguf")
+        for _ in range(2):  # the second takes the place of the first
+            assert convert_gguf(tmp_path / f"{name}.gguf", tmp_path / name) == name
+        same_weights(load_checkpoint(tmp_path / f"{name}.gguf"), load_checkpoint(tmp_path / name))

@@ -1,0 +1,127 @@
+"""The vocabulary in a GGUF file: tokens with their types and scores, roles and switches.
+
+Everything is asked for by name and type, and its size is bounded: a file is not trusted.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from models.loading.gguf_header import GgufHeader, Packed
+from models.loading.safe_files import CheckpointError, shown
+
+PREFIX = "tokenizer.ggml."
+KIND = PREFIX + "model"
+TEMPLATE = "tokenizer.chat_template"
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
+"""The types of tokens."""
+ROLES = {
+    "bos": "bos",
+    "eos": "eos",
+    "unk": "unknown",
+    "pad": "padding",
+    "cls": "cls",
+    "sep": "seperator",
+    "mask": "mask",
+}
+"""The roles of special tokens with their names in the file, spelt as they are there."""
+MOST_TOKENS, LONGEST_TOKEN = 1_000_000, 10_000
+
+
+class Vocabulary:
+    """What the metadata says of the tokenizer. CheckpointError when it says it wrongly."""
+
+    def __init__(self, header: GgufHeader) -> None:
+        self._values, self._what = header.values, shown(header.file.name)
+        self.architecture = header.values.get("general.architecture")
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        """Every token, its place being its ID."""
+        texts = self.texts("tokens")
+        if not 0 < len(texts) <= MOST_TOKENS:
+            raise self.fault(f"has {len(texts):,} tokens, not 1 to {MOST_TOKENS:,}")
+        if max(map(len, texts)) > LONGEST_TOKEN:
+            raise self.fault("has a token that is no short text")
+        return [text or f"[EMPTY_{i}]" for i, text in enumerate(texts)]
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        return self.numbered(self.tokens)
+
+    @cached_property
+    def types(self) -> Sequence[int]:
+        found = self.numbers("token_type") or (NORMAL,) * len(self.tokens)
+        if len(found) != len(self.tokens):
+            raise self.fault("has types for more or fewer tokens than there are")
+        return found
+
+    @cached_property
+    def scores(self) -> Sequence[float]:
+        found = self.numbers("scores")
+        if len(found) != len(self.tokens):
+            raise self.fault("has scores for more or fewer tokens than there are")
+        if not all(-1e30 < score < 1e30 for score in found):
+            raise self.fault("has a score that is no finite number")
+        return found
+
+    def numbered(self, tokens: Sequence[str]) -> dict[str, int]:
+        """The ID of each token; a fault where two are the same."""
+        ids = {token: i for i, token in enumerate(tokens)}
+        if len(ids) < len(tokens):
+            twice = next(token for i, token in enumerate(tokens) if ids[token] != i)
+            raise self.fault(f"has the token {shown(twice)} twice")
+        return ids
+
+    def name(self, key: str, default: str) -> str:
+        value = self._values.get(PREFIX + key, default)
+        if not isinstance(value, str):
+            raise self.fault(f"has a {PREFIX}{key} that is no name")
+        return value
+
+    def flag(self, key: str, default: bool | None) -> bool | None:
+        value = self._values.get(PREFIX + key, default)
+        if value is not default and not isinstance(value, bool):
+            raise self.fault(f"has a {PREFIX}{key} that is neither true nor false")
+        return value
+
+    def role(self, role: str, default: int | None = None) -> int | None:
+        """The ID of the token that plays a role; one that the vocabulary lacks is none."""
+        number = self._values.get(f"{PREFIX}{ROLES[role]}_token_id", default)
+        return number if type(number) is int and 0 <= number < len(self.tokens) else None
+
+    def template(self) -> str | None:
+        """The chat template as it is written."""
+        value = self._values.get(TEMPLATE)
+        return value if isinstance(value, str) else None
+
+    def texts(self, key: str) -> list[str]:
+        """A list of texts; empty where there is none."""
+        items = self._items(key)
+        try:
+            return [text.decode("utf-8") for text in items]
+        except (AttributeError, UnicodeDecodeError):
+            raise self.fault(f"has {PREFIX}{key} that are not texts") from None
+
+    def numbers(self, key: str) -> tuple[Any, ...]:
+        """A list of numbers; empty where there is none."""
+        items = self._items(key)
+        if items and isinstance(items[0], bytes):
+            raise self.fault(f"has {PREFIX}{key} that are not numbers")
+        return items
+
+    def bytes(self, key: str) -> bytes:
+        """A list of small numbers as they are stored; empty where there is none."""
+        packed = self._values.get(PREFIX + key, Packed(0, 0, b""))
+        if not isinstance(packed, Packed) or len(packed.content) != packed.count:
+            raise self.fault(f"has {PREFIX}{key} that are not bytes")
+        return packed.content
+
+    def fault(self, what: str) -> CheckpointError:
+        return CheckpointError(f"{self._what} {what}.")
+
+    def _items(self, key: str) -> tuple[Any, ...]:
+        packed = self._values.get(PREFIX + key, Packed(0, 0, b""))
+        if not isinstance(packed, Packed):
+            raise self.fault(f"has {PREFIX}{key} that are no list")
+        return packed.items()

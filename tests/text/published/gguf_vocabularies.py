@@ -1,0 +1,129 @@
+"""A published tokenizer as llama.cpp's conversion scripts write it into a GGUF file; many texts."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+from gguf import GGUFWriter, TokenType
+from sentencepiece import sentencepiece_model_pb2 as stored
+
+SCRIPTS = (
+    *("the cat sat on a mat and it's 12345 ok ".split() * 6),
+    *("Der Frosch quakt größer naïve café É e\u0301 Å ﬁne".split() * 2),
+    *("東京は大きい カタカナ 中文分词 한국어 שלום العربية हिन्दी ไทย Ελληνικά русский".split()),
+    *("🙂 👩\u200d👧 🏳\ufe0f\u200d🌈 ½ ① ㎏ 1,000.50 0x1F 3²  ४२".split()),
+    *("!! ... ?! -- (a) [b] {c} <d> $5 #1 @x a_b C++ don't WE'LL I'M 'tis".split()),
+)
+SPACES = (" ", " ", " ", " ", "", "", "  ", "   ")
+GAPS = (*SPACES, "\n", "\n\n", "\t", " \n ", "\r\n", "\u00a0", "\u3000")
+
+
+def many_texts(count: int, special: Iterable[str] = ()) -> list[str]:
+    """Words of many scripts, signs, numbers and spaces in any order, the same ones every time."""
+    draw = random.Random(16)
+    words = [*SCRIPTS, *special]
+    texts = ["", " ", "\n", "a", " a", "a "]
+    while len(texts) < count:
+        parts = draw.choices(words, k=draw.randint(1, 9))
+        if draw.random() < 0.2:
+            parts.append("".join(draw.choices("abcdefgh XYZ0123\n.,'", k=draw.randint(1, 30))))
+        texts.append("".join(word + draw.choice(GAPS) for word in parts))
+    return texts[:count]
+
+
+def special_ids(writer: GGUFWriter, tokenizer: Any) -> None:
+    """`SpecialVocab`: the roles of special tokens."""
+    for role, add in (
+        ("bos", writer.add_bos_token_id),
+        ("eos", writer.add_eos_token_id),
+        ("unk", writer.add_unk_token_id),
+        ("pad", writer.add_pad_token_id),
+        ("sep", writer.add_sep_token_id),
+        ("cls", lambda number: writer.add_uint32("tokenizer.ggml.cls_token_id", number)),
+        ("mask", writer.add_mask_token_id),
+    ):
+        if getattr(tokenizer, f"{role}_token_id") is not None:
+            add(getattr(tokenizer, f"{role}_token_id"))
+
+
+def typed(tokenizer: Any) -> tuple[list[str], list[int]]:
+    """`get_vocab_base`: every token with its type."""
+    added = tokenizer.added_tokens_decoder
+    names = {number: token for token, number in tokenizer.get_vocab().items()}
+    tokens, types = [], []
+    for number in range(max(names) + 1):
+        kind = TokenType.NORMAL
+        if number not in names:
+            kind = TokenType.UNUSED
+        elif number in added:
+            kind = TokenType.CONTROL if added[number].special else TokenType.USER_DEFINED
+        tokens.append(names.get(number, f"[PAD{number}]"))
+        types.append(int(kind))
+    return tokens, types
+
+
+def byte_level(writer: GGUFWriter, tokenizer: Any, pre: str | None) -> None:
+    """`_set_vocab_gpt2`; without `pre` as files were before it was written."""
+    tokens, types = typed(tokenizer)
+    merges = json.loads(tokenizer.backend_tokenizer.to_str())["model"]["merges"]
+    writer.add_tokenizer_model("gpt2")
+    if pre is not None:
+        writer.add_tokenizer_pre(pre)
+    writer.add_token_list(tokens)
+    writer.add_token_types(types)
+    writer.add_token_merges([" ".join(merge) for merge in merges])
+    special_ids(writer, tokenizer)
+
+
+def word_pieces(writer: GGUFWriter, tokenizer: Any) -> None:
+    """`BertModel.set_vocab`, which marks what begins a word."""
+
+    def phantom(token: str, kind: int) -> str:
+        if kind == TokenType.CONTROL:
+            return token
+        return token[2:] if token.startswith("##") else "▁" + token
+
+    tokens, types = typed(tokenizer)
+    writer.add_tokenizer_model("bert")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(list(map(phantom, tokens, types)))
+    writer.add_token_types(types)
+    writer.add_bool("tokenizer.ggml.normalizer.lowercase", tokenizer.do_lower_case)
+    special_ids(writer, tokenizer)
+
+
+def pieces(writer: GGUFWriter, tokenizer: Any, file: Path, kind: str) -> None:
+    """`_create_vocab_sentencepiece`, `T5Model.set_vocab` and `_xlmroberta_set_vocab`."""
+    model: Any = stored.ModelProto()  # type: ignore[attr-defined]
+    model.ParseFromString(file.read_bytes())
+    library = sentencepiece.SentencePieceProcessor(model_file=str(file))
+    tokens = [library.id_to_piece(i) for i in range(len(library))]
+    scores = [library.get_score(i) for i in range(len(library))]
+    types = [int(piece.type) for piece in model.pieces]
+    if file.name == "sentencepiece.bpe.model":
+        tokens = ["<s>", "<pad>", "</s>", "<unk>", *tokens[3:]]
+        scores = [0.0] * 4 + scores[3:]
+        types = [int(TokenType.CONTROL)] * 3 + [int(TokenType.UNKNOWN), *types[3:]]
+    for token, number in tokenizer.get_added_vocab().items():
+        if number == len(tokens):
+            tokens.append(token)
+            scores.append(-1000.0)
+            types.append(int(TokenType.CONTROL))
+        elif number < len(tokens):
+            assert tokens[number] == token
+    writer.add_tokenizer_model(kind)
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(tokens)
+    writer.add_token_scores(scores)
+    writer.add_token_types(types)
+    spec = model.normalizer_spec
+    writer.add_add_space_prefix(spec.add_dummy_prefix)
+    writer.add_remove_extra_whitespaces(spec.remove_extra_whitespaces)
+    if kind == "t5":
+        writer.add_precompiled_charsmap(spec.precompiled_charsmap)
+    special_ids(writer, tokenizer)

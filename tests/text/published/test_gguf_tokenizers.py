@@ -1,0 +1,130 @@
+"""A tokenizer out of a GGUF file reads as the published one that was written into it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gguf
+import pytest
+import sentencepiece
+import tokenizers
+import transformers
+
+from explorer.text import open_published
+from models.loading.tokenizer_texts import chat_template, gguf_texts
+from tests.text.published.conftest import Made
+from tests.text.published.gguf_vocabularies import byte_level, many_texts, pieces, word_pieces
+from tests.text.published.making import FOLDERS, SPM, TEXTS
+
+MANY = 5_000
+Write = Callable[[gguf.GGUFWriter, Any, Path], object]
+WRITERS: dict[str, tuple[str, Write]] = {
+    "bert": ("bert", lambda writer, theirs, _: word_pieces(writer, theirs)),
+    "bert-cased": ("bert", lambda writer, theirs, _: word_pieces(writer, theirs)),
+    "gpt2": ("gpt2", lambda writer, theirs, _: byte_level(writer, theirs, "gpt-2")),
+    "qwen2": ("qwen2", lambda writer, theirs, _: byte_level(writer, theirs, "qwen2")),
+    "roberta": ("bert", lambda writer, theirs, _: byte_level(writer, theirs, "roberta-bpe")),
+    "t5": ("t5", lambda writer, theirs, made: pieces(writer, theirs, made / "spiece.model", "t5")),
+    "xlm-roberta": ("bert", lambda writer, theirs, made: pieces(writer, theirs, made / SPM, "t5")),
+    "llama": (
+        "llama",
+        lambda writer, theirs, made: pieces(writer, theirs, made / "tokenizer.model", "llama"),
+    ),
+    "gemma": (
+        "gemma",
+        lambda writer, theirs, made: pieces(writer, theirs, made / "tokenizer.model", "llama"),
+    ),
+}
+"""The architecture of the file, and how the tokenizer of a folder is written into it."""
+
+
+def reference(made: Made, name: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return getattr(transformers, FOLDERS[name][1]).from_pretrained(made(name))
+
+
+def written(file: Path, name: str, made: Made, theirs: Any, **more: str) -> Path:
+    """A GGUF file with the tokenizer alone."""
+    architecture, write = WRITERS[name]
+    writer = gguf.GGUFWriter(file, architecture)
+    write(writer, theirs, made(name))
+    for key, value in more.items():
+        writer.add_string(key.replace("__", "."), value)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return file
+
+
+def library(file: Path) -> tokenizers.Tokenizer:
+    return tokenizers.Tokenizer.from_str(gguf_texts(file)["tokenizer.json"])
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_reads_many_texts_as_the_reference(name: str, made: Made, tmp_path: Path) -> None:
+    theirs = reference(made, name)
+    ours = library(written(tmp_path / "model.gguf", name, made, theirs))
+    special = [] if name in ("llama", "gemma") else [*theirs.all_special_tokens]
+    texts = many_texts(MANY, special)
+    expected = expected_of(name, made, theirs, texts)
+    for text, found, wanted in zip(texts, ours.encode_batch(texts), expected, strict=True):
+        assert found.ids == wanted, repr(text)
+
+
+def expected_of(name: str, made: Made, theirs: Any, texts: list[str]) -> list[list[int]]:
+    """Of sentencepiece's BPE the library itself is the reference; the other rewrites spaces."""
+    if name not in ("llama", "gemma"):
+        return list(theirs(texts)["input_ids"])
+    model = sentencepiece.SentencePieceProcessor(model_file=str(made(name) / "tokenizer.model"))
+    return [[theirs.bos_token_id, *ids] for ids in model.encode(texts)]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_opens_in_the_app(name: str, made: Made, tmp_path: Path) -> None:
+    theirs = reference(made, name)
+    file = written(tmp_path / "model.gguf", name, made, theirs)
+    ours = open_published(file, FOLDERS[name][0])
+    assert ours.form == "model.gguf"
+    assert ours.vocab_size == max(theirs.get_vocab().values()) + 1
+    for role in ("pad", "bos", "eos", "unk", "cls", "sep", "mask"):
+        assert getattr(ours, f"{role}_id") == getattr(theirs, f"{role}_token_id"), role
+    texts = [text for text in TEXTS if name not in ("llama", "gemma") or text[:1] != " "]
+    for text, pair in zip(texts[:9], reversed(texts[:9]), strict=True):
+        assert ours.ids(text) == theirs(text)["input_ids"], text
+        if name not in ("llama", "gemma"):
+            assert ours.ids(text, pair) == theirs(text, pair)["input_ids"], text
+    ids = ours.ids("the cat sat on the mat.")
+    assert ours.decode(ids).strip() == "the cat sat on the mat."
+
+
+def test_a_template_and_the_roles_are_those_of_the_file(made: Made, tmp_path: Path) -> None:
+    theirs = reference(made, "qwen2")
+    said = {"tokenizer__chat_template": "{% for m in messages %}{{ m }}{% endfor %}"}
+    file = written(tmp_path / "model.gguf", "qwen2", made, theirs, **said)
+    assert chat_template(tmp_path) == chat_template(file) == said["tokenizer__chat_template"]
+    settings = json.loads(gguf_texts(file)["tokenizer_config.json"])
+    assert settings["eos_token"] == "<|im_end|>"
+    assert settings["bos_token"] is None
+
+
+def test_a_vocabulary_without_capitals_reads_none(tmp_path: Path) -> None:
+    for number, capital in enumerate(("the", "The")):
+        writer = gguf.GGUFWriter(tmp_path / f"{number}.gguf", "bert")
+        writer.add_tokenizer_model("bert")
+        writer.add_token_list(["[UNK]", "[CLS]", "[SEP]", f"▁{capital}", "s"])
+        writer.add_token_types([3, 3, 3, 1, 1])
+        writer.add_unk_token_id(0)
+        writer.add_bos_token_id(1)
+        writer.add_sep_token_id(2)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.close()
+        ours = library(tmp_path / f"{number}.gguf")
+        assert ours.encode("Thes").ids == [1, 3, 4, 2]
+        assert ours.encode("THES").ids == ([1, 3, 4, 2] if number == 0 else [1, 0, 2])
