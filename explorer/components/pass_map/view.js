@@ -314,6 +314,8 @@ function tell(state) {
     say(line, "How {token} came about: {value}", {token: label, value: `p = ${probability(options[0][1])}`});
   } else line.textContent = "What each position is made of.";
   const drawn = carried.edges.filter(edge => !state.hides(edge)).length;
+  const strongest = carried.edges.at(-1), points = state.place && strongest && pointsOf(state, strongest);
+  root.dataset.strongest = points ? `${(points[4] + points[6]) / 2} ${points[7]}` : "";
   const sent = data.least ? ` Shares under ${percent(data.least)} are not followed.` : "";
   root.querySelector(".notes").textContent =
     `${drawn.toLocaleString("en-US")} of ${carried.every.toLocaleString("en-US")} edges between two tokens carry at least ${percent(state.least)}.${sent}`;
