@@ -59,6 +59,12 @@ def cells(at: AppTest, key: str) -> dict[str, dict[str, str]]:
     }
 
 
+def steps_of(at: AppTest, key: str) -> list[str]:
+    """What the steps are called that the player of this parameter has."""
+    names: list[str] = sent(at, f"{key}_steps")[0]["steps"]
+    return names
+
+
 def press(at: AppTest, key: str) -> AppTest:
     at.button(key=key).click().run()
     assert not at.exception

@@ -56,7 +56,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """What a column is called, and a line under it; `short` is its name where there is little room."""
+    """What a column is called, and a line under it; `short` is its name in a narrow table."""
 
     name: str
     note: str = ""

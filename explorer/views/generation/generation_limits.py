@@ -38,4 +38,4 @@ def require_generation(opened: Opened) -> None:
 
 def choose_length() -> int:
     """How many tokens are generated at once."""
-    return int(slider("Tokens to generate", "length", 1, MAX_GENERATED, USUAL_LENGTH))
+    return int(slider("New tokens", "length", 1, MAX_GENERATED, USUAL_LENGTH))

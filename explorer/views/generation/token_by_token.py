@@ -34,10 +34,11 @@ from explorer.text.token_labels import candidate_text
 from explorer.views.generation import branch_tree, generation_limits
 from explorer.views.generation.sampling_columns import cut_summary, draw_sampling_stages
 from explorer.views.shared import widgets
-from explorer.views.shared.step_slider import stepper
+from explorer.views.shared.step_slider import chosen_step, draw_stepper
 from models.sampling import Sampling
 
 MAX_TOP_K, MAX_SEED = 1_000, 9_999
+STEP_LABEL = "Token"
 TEXT_HEIGHT, MAP_HEIGHT = 94, 420
 """Pixels: two lines of tokens, which scroll; a map that is as wide as its column is no higher."""
 
@@ -46,25 +47,24 @@ def draw_token_by_token(context: PageContext) -> Callable[[], str]:
     """The text so far, the next choice, a head's map of it, the branches; gives the code."""
     opened, text = context.opened, context.choice.text
     prompt = or_stop(lambda: prompt_of(opened, text))
-    written = st.container()
+    written = st.container(width=widgets.WIDEST)
+    moves = st.container(horizontal=True, vertical_alignment="center", width=widgets.WIDEST)
     choice, head = widgets.side_by_side(8, 5)
     with choice:
-        steps = st.container()
-        moves = st.container(horizontal=True)
         sampling, seed, count = _choose_sampling()
     found = branch_tree.current_branches(context, prompt)
     found = _generate(context, prompt, found, sampling, seed, count)
-    path = [found.nodes[node].token for node in found.line]
-    with steps:
-        step = _choose_step(found, len(path))
-    line, stopped = [0, *found.line], stop_reason(opened, prompt, path[:step])
+    line, path = [0, *found.line], [found.nodes[node].token for node in found.line]
+    step = chosen_step(STEP_LABEL, branch_tree.STEP, len(line), found.depths[found.at])
+    stopped = stop_reason(opened, prompt, path[:step])
     at = step - 1 if stopped and step else step  # after the last token nothing is chosen
     fed = path[:-1] if stop_reason(opened, prompt, path) else path
     continuation = or_stop(lambda: continue_from(opened, text, fed))
     stages = sampling_stages(continuation.all_logits[at], sampling)
     sampled = sample_token(stages, sampling, seed, at)
     with moves:
-        _draw_moves(found, line[step], sampled, stopped, is_end=step == len(path))
+        _draw_moves(found, line, step, sampled, stopped)
+        _draw_typing(opened, prompt, found, line[step], stopped)
     with written:
         _draw_text(opened, prompt, path, step)
     branch_tree.say_once()
@@ -78,9 +78,8 @@ def draw_token_by_token(context: PageContext) -> Callable[[], str]:
     with head:
         _draw_head(context, continuation, at)
     st.markdown("**Branches**")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True):
         branch_tree.draw_history_buttons(found)
-        _draw_typing(opened, prompt, found, line[step], stopped)
     branch_tree.draw_branches(context, found, continuation, line[len(fed)], step)
     widgets.notes(continuation.forward.notes)
     return partial(
@@ -98,15 +97,7 @@ def _choose_sampling() -> tuple[Sampling, int, int]:
     """The sampling, the seed, and how many tokens are generated at once."""
     places = st.columns([3, 2, 3, 2, 3], gap="small")
     with places[0]:
-        temperature = controls.slider(
-            "Temperature",
-            "temperature",
-            0.0,
-            3.0,
-            1.0,
-            step=0.05,
-            help="0 is greedy decoding: the likeliest token is taken.",
-        )
+        temperature = controls.slider("Temperature", "temperature", 0.0, 3.0, 1.0, step=0.05)
     with places[1]:
         top_k = controls.whole(
             "Top-k", "top_k", 0, MAX_TOP_K, 0, help="Keep the k likeliest tokens; 0 keeps all."
@@ -120,24 +111,30 @@ def _choose_sampling() -> tuple[Sampling, int, int]:
     return Sampling(temperature, top_k or None, top_p if top_p < 1 else None), seed, count
 
 
-def _choose_step(found: Branches, last: int) -> int:
-    """How many tokens of the branch are shown; those up to the current node if nobody chose."""
-    names = [f"{place} of {last}" for place in range(last + 1)]
-    return stepper("Step", branch_tree.STEP, names, found.depths[found.at], arrows=True)
+def _draw_moves(found: Branches, line: list[int], step: int, sampled: int, stopped: str) -> None:
+    """Steps along the branch; sample one token after the shown one, or several at once.
 
-
-def _draw_moves(found: Branches, here: int, sampled: int, stopped: str, *, is_end: bool) -> None:
-    """Sample one token after node `here`, or several at once; then what takes it back."""
+    At the end of the branch the next step is a token more.
+    """
     off = bool(stopped) or not found.room
 
     def sample() -> None:
-        branch_tree.append_tokens(found, [sampled], forced=False, behind=here)
+        branch_tree.append_tokens(found, [sampled], forced=False, behind=line[step])
 
     def go_on() -> None:
         session().goes_on = True
 
-    arrow = "Right" if is_end else None  # before the end, it shows the next token
-    st.button("Sample", key="draw", type="primary", on_click=sample, disabled=off, shortcut=arrow)
+    last = len(line) - 1
+    with st.container():
+        draw_stepper(
+            STEP_LABEL,
+            branch_tree.STEP,
+            [f"{place} of {last}" for place in range(last + 1)],
+            found.depths[found.at],
+            arrows=True,
+            on_grow=None if off or step < last else sample,
+        )
+    st.button("Sample", key="draw", type="primary", on_click=sample, disabled=off)
     st.button("Generate", key="write_on", on_click=go_on, disabled=off)
 
 
@@ -158,11 +155,11 @@ def _draw_typing(opened: Opened, prompt: Prompt, found: Branches, here: int, sto
         "Type the next words",
         key="typed",
         label_visibility="collapsed",
-        width=280,
+        width=170,
         on_change=force,
         max_chars=200,
         disabled=bool(stopped),
-        placeholder="Type the next words, then Enter",
+        placeholder="Type the next words",
     )
 
 
@@ -200,15 +197,7 @@ def _draw_text(opened: Opened, prompt: Prompt, path: list[int], step: int) -> No
         branch_tree.go_to_step(max(0, place + 1 - begun))
 
     end = begun + step
-    with st.container(width=widgets.WIDEST):
-        chips(
-            tokens,
-            key="decoded",
-            highlight=end - 1,
-            later=end,
-            on_pick=go_to,
-            height=TEXT_HEIGHT,
-        )
+    chips(tokens, key="decoded", highlight=end - 1, later=end, on_pick=go_to, height=TEXT_HEIGHT)
 
 
 def _draw_next(
@@ -225,7 +214,7 @@ def _draw_next(
         if stopped:
             st.text(f"{stopped} The table shows the last choice; undo it or click another token.")
         elif sampling.temperature == 0:
-            st.markdown(f"**Next: {name}**, the likeliest; at temperature 0 nothing is sampled.")
+            st.markdown(f"**Next: {name}**, the likeliest: at temperature 0 nothing is sampled.")
         elif stages.left == 1:
             st.markdown(f"**Next: {name}**, the only one that is left.")
         else:
@@ -237,7 +226,7 @@ def _draw_head(context: PageContext, continuation: Continuation, step: int) -> N
     """The chosen head over the text so far; it grows with every token."""
     at, forward = context.choice, continuation.forward
     words = forward.part(at.part).words
-    st.markdown(widgets.bold_title(f"{widgets.head_title(context)}, text so far"))
+    st.markdown(widgets.head_heading(context))
     is_whole = step == continuation.steps
     matrix(
         continuation.weights(at.part, at.layer, at.head, step),
