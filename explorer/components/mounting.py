@@ -147,21 +147,20 @@ class View:
         data: bytes,
         height: int | str,
         choice: Sequence[int] | int | object | None = NO_CHOICE,
-        figures: Callable[[], Sequence[Figure]] = no_figures,
+        figures: Callable[[], Sequence[Figure]] | None = no_figures,
         title: str = "",
-        is_figure: bool = True,
         **callbacks: Callable[[], None],
     ) -> Any:
         """Mount it; `choice` reaches the view under the name of its key.
 
         `figures` makes the numbers it shows, for the export; `title` stands over it in an offline
-        page. What is no figure is not exported.
+        page. Where there are no `figures` the view is not exported.
 
         Bytes and lists are sent as they are. In a string or a dictionary Streamlit looks for
         a table, with pandas, which takes 65 MB.
         """
         chosen = None if choice is NO_CHOICE else choice
-        if is_figure:
+        if figures:
             offline = self.offline(key, data, height, chosen, title)
             session().drawn[key] = Drawn(figures, offline)
         with st.container(gap=None):  # what stands beside the picture takes no room

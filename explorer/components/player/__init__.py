@@ -68,6 +68,6 @@ def player(
         data=wire.pack(header),
         height=HEIGHT,
         choice=[at],
-        is_figure=False,
+        figures=None,
         on_chosen_change=hand_over,
     )
