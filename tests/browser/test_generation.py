@@ -69,7 +69,7 @@ def test_a_text_grows_with_its_maps_token_by_token(visitor: Visitor) -> None:
     visitor.shows("decoded_head", seen[-2])
     visitor.widget("decoded").locator(".chip").last.click()
     expect(page.get_by_role("slider", name="Token", exact=True)).to_have_value("3")
-    expect(page.get_by_role("button", name="Next")).to_be_enabled()
+    expect(page.get_by_role("button", name="Next", exact=True)).to_be_enabled()
     page.keyboard.press("ArrowRight")  # behind the last it samples one more
     expect(page.locator(".where")).to_have_text("Token: 4 of 4")
 
