@@ -109,7 +109,7 @@ def calls(*functions: tuple[Any, str]) -> Iterator[Counter[str]]:
 
 @pytest.mark.usefixtures("small_models")
 def test_a_run_scans_the_folders_once_and_makes_one_context_and_no_pages_again() -> None:
-    for path in ("attention/attention", "attention/heads", "generation/generate"):
+    for path in ("attention/attention", "attention/heads", "generation/generation"):
         at = apps.page(path, model="letters")
         watched = (
             (available_models, "list_models"),

@@ -34,7 +34,7 @@ PAGES = {
         "masks": "Masks",
     },
     "Forward pass": {"forward_pass": "Forward pass", "logit_lens": "Logit lens"},
-    "Generation": {"generate": "Generate", "decoding": "Decoding"},
+    "Generation": {"generation": "Generation"},
     "Experiments": {
         "interventions": "Interventions",
         "compare": "Compare",
@@ -69,7 +69,7 @@ def main() -> None:
     st.set_page_config(page_title=f"{chosen.title} · Attention explorer")
     if chosen.url_path in url.FORMER_PAGES:
         now = reader.pages[url.FORMER_PAGES[chosen.url_path]]
-        st.switch_page(now, query_params=url.everything())
+        st.switch_page(now, query_params=url.as_meant(chosen.url_path))
     reader.page = chosen.url_path or FIRST_PAGE
     draw_bar()
     follow_door()

@@ -33,11 +33,18 @@ FORMER_PAGES = {
     "pairs": "query_key",
     "walk": "forward_pass",
     "lens": "logit_lens",
-    "writing": "generate",
+    "writing": "generation",
+    "generate": "generation",
+    "decoding": "generation",
     "edits": "interventions",
     "train": "training",
 }
 """What a link of an earlier version may name: it opens the same page."""
+GENERATE_FIRST = "generate"
+"""Asked for as branches: as many tokens are generated first as the link says."""
+_GREEDY = {"temperature": "0.0", "branches": GENERATE_FIRST, "written": "0"}
+FORMER_CHOICES = {"writing": _GREEDY, "generate": _GREEDY}
+"""What such a link meant where it does not say otherwise."""
 
 FORMER_METRICS = {
     "Entropy share": "Normalized entropy",
@@ -249,19 +256,21 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("option", "whole number", "a token ID, or a class", "the likeliest"),
     ),
     *_on("logit_lens", ("logit_of", "option", "one of the likeliest options", "the first")),
-    *_on("generate", ("written", "whole number", "from 0 to the last step", "0")),
     *_on(
-        "generate decoding",
+        "generation",
+        ("way", "option", "a way of generating", "the first"),
         ("length", "whole number", "from 1 to 64", "12"),
-    ),
-    *_on(
-        "decoding",
-        ("way", "option", "a way of decoding", "the first"),
         ("temperature", "number", "from 0 to 3", "1"),
         ("top_k", "whole number", "from 0 to 1,000; 0 keeps all", "0"),
         ("top_p", "number", "from 0.01 to 1", "1"),
         ("seed", "whole number", "from 0 to 9,999", "0"),
-        ("branches", "state", "tokens written so far, and where they branch", "none"),
+        (
+            "branches",
+            "state",
+            "tokens generated so far, and where they branch; or generate, to begin with some",
+            "none",
+        ),
+        ("written", "whole number", "how many tokens of the branch are shown", "all"),
         ("beams", "whole number", "from 1 to 8", "4"),
         ("alpha", "number", "from 0 to 2", "0.6"),
         ("given", "whole number", "from 1 to the last token but one", "half of the text"),
@@ -456,6 +465,12 @@ def remove(name: str) -> None:
 def everything() -> list[tuple[str, str]]:
     """The whole address: every name with each of its values."""
     return [(name, value) for name in st.query_params for value in st.query_params.get_all(name)]
+
+
+def as_meant(former: str) -> list[tuple[str, str]]:
+    """The whole address of a link to a former page, with what it meant without saying so."""
+    meant = FORMER_CHOICES.get(former, {})
+    return [*everything(), *((n, value) for n, value in meant.items() if n not in st.query_params)]
 
 
 def _present(name: str, value: str) -> str:

@@ -35,6 +35,7 @@ USED_BY = {
     "fading.js": ("board", "stage_list", "tree"),
     "framing.js": ("chips", "inspect"),
     "picking.js": ("cells", "grid"),
+    "playing.js": ("player", "stage_list"),
 }
 """What some views share: ends that fade, chips in the frame of a character, cells to pick from."""
 
@@ -133,7 +134,8 @@ class View:
     """One kind of view, ready to be mounted; `html` is all that is in it before its data."""
 
     def __init__(self, name: str, html: str) -> None:
-        css = slim_css(read(HERE / "shared.css") + read(HERE / name / "view.css"))
+        plays = read(HERE / "playing.css") if name in USED_BY["playing.js"] else ""
+        css = slim_css(read(HERE / "shared.css") + plays + read(HERE / name / "view.css"))
         self._kind, self._html, self._css, self._js = name, html, css, code(name)
         stub = slim_js(read(HERE / "stub.js"))
         self._picture = component(f"explorer_{name}", html=html, css=css, js=stub)
@@ -145,20 +147,22 @@ class View:
         data: bytes,
         height: int | str,
         choice: Sequence[int] | int | object | None = NO_CHOICE,
-        figures: Callable[[], Sequence[Figure]] = no_figures,
+        figures: Callable[[], Sequence[Figure]] | None = no_figures,
         title: str = "",
         **callbacks: Callable[[], None],
     ) -> Any:
         """Mount it; `choice` reaches the view under the name of its key.
 
         `figures` makes the numbers it shows, for the export; `title` stands over it in an offline
-        page.
+        page. Where there are no `figures` the view is not exported.
 
         Bytes and lists are sent as they are. In a string or a dictionary Streamlit looks for
         a table, with pandas, which takes 65 MB.
         """
         chosen = None if choice is NO_CHOICE else choice
-        session().drawn[key] = Drawn(figures, self.offline(key, data, height, chosen, title))
+        if figures:
+            offline = self.offline(key, data, height, chosen, title)
+            session().drawn[key] = Drawn(figures, offline)
         with st.container(gap=None):  # what stands beside the picture takes no room
             mount_code()
             result = self._picture(key=key, data=data, height=height, **callbacks)

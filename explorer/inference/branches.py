@@ -104,6 +104,18 @@ class Branches:
             node = nodes[node].parent
         return found[::-1]
 
+    @property
+    def line(self) -> list[int]:
+        """The nodes of the branch that is shown, from its first token to its last.
+
+        It leads to the current node, and on from there by the child that was appended last.
+        """
+        found, last = self.nodes_to(self.at), self.at
+        while self.children[last]:
+            last = max(self.children[last].values())
+            found.append(last)
+        return found
+
     def path(self, node: int | None = None) -> tuple[int, ...]:
         """The tokens up to a node, by default the current one."""
         nodes = self.nodes
@@ -132,9 +144,9 @@ class Branches:
             at = self.children[at][left.pop(0)]
         return at, left
 
-    def fitting(self, tokens: Sequence[int]) -> int:
-        """How many of these tokens still fit after the current node."""
-        _, left = self.follow(tokens, self.at)
+    def fitting(self, tokens: Sequence[int], behind: int) -> int:
+        """How many of these tokens still fit after the node `behind`."""
+        _, left = self.follow(tokens, behind)
         return len(tokens) - max(0, len(left) - self.room)
 
     def append(self, tokens: Sequence[int], *, forced: bool, behind: int | None = None) -> Branches:

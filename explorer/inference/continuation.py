@@ -13,27 +13,26 @@ from torch import Tensor
 from explorer.catalog.opened_model import Opened
 from explorer.inference.branches import Branches
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text, unknown
-from explorer.inference.generated_text import (
-    CANNOT_GENERATE,
-    MAX_GENERATED,
-    can_generate,
-    require_continuable,
-)
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import is_kept, kept, size_of
 from explorer.inference.sampling_stages import SamplingStages, generator_at
 from explorer.text import TextError, Token
 from models import TransformerConfig, trace
-from models.generation import DecodingState
+from models.generation import DecodingState, check_prompt
 from models.masking import keep_of
 from models.sampling import Sampling, allowed_rows, choose_from, sample
 from models.trace import CHEAP_SITES
 
 Report = Callable[[float], None]
 """Called with the share of the work that is done."""
+MAX_GENERATED = 64
+"""Tokens after one prompt."""
+CANNOT_GENERATE = "This model does not generate text: choose one with a decoder."
 NO_PROBABILITIES = "The logits of this model are {}, so it generates nothing: choose another model."
 NEXT = Token(-1, "next", 0, 0, special=True)
 """Labels the row that predicts the next token."""
+LATER = "·"
+"""Labels what comes after the step that is shown."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +47,80 @@ class Prompt:
 
 @dataclass(frozen=True, eq=False)
 class Continuation:
-    """The forward pass over a prompt and the tokens of a path.
+    """The forward pass over a prompt of `begun` tokens and the tokens of a path.
 
-    `logits` (vocabulary,) are those of the next token, −∞ for tokens that the model never
-    generates. `forward` has one row per token of the path, and one for the next.
-    `log_probabilities`, in nats, are those of the path's tokens.
+    `all_logits` (steps + 1, vocabulary) are those of the token after each step, −∞ for tokens
+    that the model never generates. `forward` has one row per token of the path, and one for
+    the next. `log_probabilities`, in nats, are those of the path's tokens.
+
+    With a causal mask, row by row this is the pass of each step: what is asked for a `step` is
+    what it was after so many tokens, in the size of the whole.
     """
 
     forward: ForwardPass
-    logits: Tensor
+    begun: int
+    all_logits: Tensor
     log_probabilities: tuple[float, ...]
+
+    @property
+    def steps(self) -> int:
+        """The number of tokens after the prompt."""
+        return len(self.log_probabilities)
+
+    @property
+    def logits(self) -> Tensor:
+        """Those of the token after the last (vocabulary,)."""
+        return self.all_logits[-1]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the recorded values and of the logits."""
+        return self.forward.bytes + self.all_logits.nbytes
+
+    def size(self, part: str, step: int) -> tuple[int, int]:
+        """The rows and columns of a map after `step` tokens."""
+        rows, columns = len(self.forward.rows(part)), len(self.forward.columns(part))
+        if part == "encoder.self_attn":
+            return rows, columns
+        if part == "decoder.cross_attn":  # a row is labelled by the token that it predicts
+            return step + 1, columns
+        return self.begun + step, self.begun + step
+
+    def rows(self, part: str, step: int) -> list[Token | str]:
+        """The queries after `step` tokens, a dot for each that comes later."""
+        count, found = self.size(part, step)[0], self.forward.rows(part)
+        if part != "decoder.cross_attn":
+            return _until(found, count)
+        return [*_until(found, step)[:step], NEXT, *[LATER] * (len(found) - count)]
+
+    def columns(self, part: str, step: int) -> list[Token | str]:
+        """The keys after `step` tokens, a dot for each that comes later."""
+        return _until(self.forward.columns(part), self.size(part, step)[1])
+
+    def mask(self, part: str, layer: int, step: int) -> Tensor:
+        """Where a query may attend after `step` tokens: not where one comes later."""
+        rows, columns = self.size(part, step)
+        whole = self.forward.mask(part, layer)
+        so_far = torch.zeros_like(whole)
+        so_far[:rows, :columns] = whole[:rows, :columns]
+        return so_far
+
+    def weights(self, part: str, layer: int, head: int, step: int) -> Tensor:
+        """The head's weights after `step` tokens; NaN for what comes later."""
+        rows, columns = self.size(part, step)
+        whole = self.forward.weights(part, layer, head)
+        so_far = torch.full_like(whole, torch.nan)
+        so_far[:rows, :columns] = whole[:rows, :columns]
+        return so_far
+
+
+def _until(tokens: Sequence[Token], count: int) -> list[Token | str]:
+    return [token if at < count else LATER for at, token in enumerate(tokens)]
+
+
+def can_generate(opened: Opened) -> bool:
+    """Whether the model is a decoder with a language-model head."""
+    return opened.config.kind != "encoder" and opened.config.head == "language-model"
 
 
 def prompt_of(opened: Opened, text: str) -> Prompt:
@@ -66,7 +129,10 @@ def prompt_of(opened: Opened, text: str) -> Prompt:
         raise ForwardPassError(CANNOT_GENERATE)
     forward = run_text(opened, text)
     require_probabilities(forward.trace.output)
-    require_continuable(opened, forward.source or forward.target)
+    try:
+        check_prompt(opened.model, ids_of([forward.source or forward.target]))
+    except ValueError as error:  # it ends in padding, which no token can follow
+        raise ForwardPassError(str(error)) from error
     tokens = forward.target[:1] if forward.source else forward.target
     room = min(MAX_GENERATED, opened.config.max_len - len(tokens) + 1)
     return Prompt(forward.source, tokens, room)
@@ -85,9 +151,9 @@ def continue_from(opened: Opened, text: str, path: Sequence[int]) -> Continuatio
     """The forward pass after these tokens, cached. Memory: tokens × layers; time: tokens²."""
     return kept(
         opened,
-        ("decoding", text, tuple(path)),
+        ("continuation", text, tuple(path)),
         lambda: _continue_from(opened, text, path),
-        lambda made: made.forward.bytes,
+        lambda made: made.bytes,
     )
 
 
@@ -110,7 +176,7 @@ def _continue_from(opened: Opened, text: str, path: Sequence[int]) -> Continuati
     log_probabilities = logits[:-1].log_softmax(-1).gather(-1, chosen)[:, 0].tolist()
     rows = (*tokens, NEXT) if prompt.source else ()
     whole = replace(forward, target=full, written=rows, trace=passed, row=0)
-    return Continuation(whole, logits[-1].clone(), tuple(log_probabilities))
+    return Continuation(whole, len(prompt.tokens), logits, tuple(log_probabilities))
 
 
 def typed_ids(opened: Opened, prompt: Prompt, path: Sequence[int], typed: str) -> list[int]:
@@ -189,17 +255,19 @@ def log_probabilities(
     text: str,
     branches: Branches,
     continuation: Continuation,
-    here: int,
+    last: int,
     report: Report,
 ) -> tuple[float, ...]:
     """The log-probability of each node's token after its parent, in nats; 0 for the root.
 
-    `continuation` is the pass at node `here`; it spares a pass for the nodes up to there and
-    right after. Cached for each state of the branches.
+    `continuation` is the pass up to node `last`; it spares a pass for the nodes up to there and
+    for all that come right after one of them. Cached for each state of the branches.
     """
-    found, after = branches.appended, continuation.logits.log_softmax(-1)
-    known = dict(zip(found.nodes_to(here), continuation.log_probabilities, strict=True))
-    known |= {node: float(after[token]) for token, node in found.children[here].items()}
+    found, known = branches.appended, dict[int, float]()
+    for step, node in enumerate([0, *found.nodes_to(last)]):
+        if children := found.children[node]:
+            after = continuation.all_logits[step].log_softmax(-1)
+            known |= {child: float(after[token]) for token, child in children.items()}
     return _log_probabilities(opened, text, found, known, report)
 
 

@@ -1,4 +1,4 @@
-"""The lines that make one stage of the forward pass, what a model writes, and a training."""
+"""The lines that make one stage of the forward pass, and a training."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from explorer.runs.spec import RunSpec
 from explorer.snippets.pass_code import (
     CORE,
     hint,
-    input_lines,
-    inputs_of,
-    model_lines,
     pass_lines,
     path,
     script,
@@ -49,26 +46,6 @@ def _made_between(forward: ForwardPass, folder: Path, shown: Stage, head: int, t
         "print(values.shape, values)",
     ]
     return "\n".join(lines) + "\n"
-
-
-def writing(forward: ForwardPass, begun: int, steps: int, folder: Path) -> str:
-    """What the model writes, each token the likeliest."""
-    if forward.source:
-        name, given = "source", input_lines([forward])[:1]
-    else:
-        prompt = [token.id for token in inputs_of(forward)["ids"][:begun]]
-        name, given = "ids", [f"ids = torch.tensor({[prompt]})"]
-    return script(
-        [
-            *model_lines(folder),
-            *given,
-            f"steps = list(generate(model, {name}, max_length={steps}, greedy=True))",
-            "written = [int(step.ids[0]) for step in steps]",
-            "print(written)",
-        ],
-        "from models import load_checkpoint",
-        "from models.generation import generate",
-    )
 
 
 def training(spec: RunSpec) -> str:

@@ -4,9 +4,11 @@ import streamlit as st
 
 from explorer.app.context import page_context
 from explorer.app.messages import say
+from explorer.app.throttle import turn
 from explorer.components import chips
+from explorer.components.alone import alone
 from explorer.snippets import attention_code
-from explorer.text import TextError, Tokenizer, steps
+from explorer.text import AnyTokenizer, TextError, Tokenizer, steps
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.step_slider import stepper
 from explorer.views.tokens.embedding_space import draw_embedding_space
@@ -36,20 +38,27 @@ chips(forward.placed, key="tokens_read", text=forward.typed)
 widgets.notes(forward.notes)
 
 st.subheader("Step by step", anchor=False)
-try:
-    found = steps(tokenizer, forward.text)
-except TextError as error:
-    say(str(error))
-else:
+
+
+@alone()
+@turn()
+def draw_steps(tokenizer: AnyTokenizer, text: str, *, has_pair: bool) -> None:
+    """What a new step draws again."""
+    try:
+        found = steps(tokenizer, text)
+    except TextError as error:
+        say(str(error))
+        return
     names = [f"{place} of {len(found) - 1}" for place in range(len(found))]
-    at = stepper("Step", "step", names, 0, arrows=True)
-    step = found[at]
+    step = found[stepper("Step", "step", names, 0, arrows=True)]
     st.text(step.action)
-    if choice.pair:
+    if has_pair:
         st.caption("The steps are those of the first sentence alone.")
     changed = [index for index, piece in enumerate(step.pieces) if piece.changed]
     chips(step.pieces, key="tokens_step", highlight=changed)
 
+
+draw_steps(tokenizer, forward.text, has_pair=bool(choice.pair))
 draw_token_table(context)
 draw_comparison(context)
 draw_embedding_space(context.opened, forward)

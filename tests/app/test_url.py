@@ -79,5 +79,5 @@ def test_a_former_value_opens_what_it_opened(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_value_that_is_too_long_stays_invalid() -> None:
-    at = page("generation/decoding", model="letters", branches="0d5" + "-5" * 5_000)
+    at = page("generation/generation", model="letters", branches="0d5" + "-5" * 5_000)
     assert "The branches in the address do not fit" in said(at)

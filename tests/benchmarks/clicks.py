@@ -155,7 +155,7 @@ def on_merges(visitor: Visitor) -> Iterator[float]:
     app = page.get_by_test_id("stApp")
     for begin, key, by in ((0, "ArrowRight", 1), (MERGES, "ArrowLeft", -1)):
         if begin:
-            page.get_by_role("slider").first.press("End")
+            visitor.widget("learn_step_steps").get_by_role("slider").press("End")
         expect(page.get_by_text(f"Merges: {begin:,} of {MERGES:,}")).to_be_visible()
         visitor.rest()
         page.get_by_role("heading", level=1).click()

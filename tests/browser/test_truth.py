@@ -12,8 +12,8 @@ import pytest
 from explorer.runs.worker import train_to_end
 from tests.browser.truth import (
     changing,
-    deciding,
     finding,
+    generating,
     learning,
     looking,
     measured,
@@ -68,10 +68,9 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
         partial(looking.forward_pass, SHAKESPEARE),
         f"stage={SHAKESPEARE.site}.weights",
     ),
-    ("generate", ""): (looking.writing, ""),
-    ("decoding", "Token by token"): (deciding.token_by_token, deciding.asks()),
-    ("decoding", "Beam search"): (deciding.beams, deciding.asks()),
-    ("decoding", "Teacher forcing"): (deciding.forcing, deciding.asks()),
+    ("generation", "Token by token"): (generating.token_by_token, generating.asks()),
+    ("generation", "Beam search"): (generating.beams, generating.asks()),
+    ("generation", "Teacher forcing"): (generating.forcing, generating.asks()),
     ("masks", "I am a student"): (looking.student, ""),
     ("masks", "Your sentence"): (looking.masks, ""),
     ("masks", "A padded batch"): (looking.padded, ""),
@@ -123,7 +122,7 @@ def of_another_model(case: Case, *words: str) -> dict[str, tuple[Truth, str]]:
 OTHERS = {
     "translation": {
         **of_another_model(TRANSLATION, "chat", "cat"),
-        "decoding": (looking.decoding, TRANSLATION.address),
+        "generation": (looking.generation, TRANSLATION.address),
     },
     "negation": of_another_model(NEGATION, "the", "film"),
 }
@@ -208,7 +207,7 @@ PLANT = """([from, to]) => {
 PLANTED: list[View] = [
     ("query_key", ""),
     ("tokens", ""),
-    ("decoding", "Beam search"),
+    ("generation", "Beam search"),
     ("heads", "Similarity"),
     ("checkpoints", "Singular values"),
 ]

@@ -21,6 +21,7 @@ from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.cells import cells
 from explorer.components.inspect import inspect
 from explorer.components.matrix import Beside
+from explorer.components.player import player
 from explorer.components.ranked import Item, ranked
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.components.tree import Node, tree
@@ -100,6 +101,8 @@ def demo_chips(show: str) -> None:
             words(SENTENCE), key="chips", text=SENTENCE, highlight=4, on_pick=lambda place: None
         )
         st.text(f"picked {picked}")
+    elif show == "later":
+        chips(numbered(400), key="chips", highlight=300, later=301, height=94)
     elif show == "strange":
         chips(words(STRANGE_SENTENCE), key="chips", text=STRANGE_SENTENCE)
         chips(["plain", "strings", "too"], key="plain")
@@ -251,6 +254,23 @@ def demo_stage_list(show: str) -> None:
         matrix(attention(n), WORDS, WORDS, key="matrix")
 
 
+def demo_player(show: str) -> None:
+    """Steps that end, and steps that grow up to ten; the figure is the step that is shown."""
+    count = state.get("count", 5)
+
+    def move(to: int) -> None:
+        state.count = max(count, to + 1)
+        choose(to)
+
+    grows = show == "grows" and count < 10
+    names = [f"{at} of {count - 1}" for at in range(count)]
+    player("Step", names, told((0,))[0], key="player", on_move=move, keys=True, grows=grows)
+    state.seen = [*state.get("seen", []), told((0,))[0]]
+    st.text(f"seen {state.seen}")
+    st.text_input("Words", key="words")
+    st.button("Another")
+
+
 def demo_tree(show: str) -> None:
     nodes = [
         Node(-1, 0, 0, "start", "", "the start", "start"),
@@ -296,6 +316,7 @@ DEMOS = (
     demo_beside,
     demo_ranked,
     demo_stage_list,
+    demo_player,
     demo_tree,
 )
 st.set_page_config(layout="wide")

@@ -32,6 +32,23 @@ def test_a_chip_says_what_it_is_lights_its_span_and_is_picked(open_demo: OpenDem
     expect(page.get_by_text("picked 3", exact=True)).to_be_visible()
 
 
+def test_what_comes_later_is_faint_and_a_long_text_scrolls_to_what_is_marked(
+    open_demo: OpenDemo,
+) -> None:
+    page = open_demo("chips", "later").page
+    chip = page.locator(".chips .chip")
+    expect(page.locator(".chip.later")).to_have_count(99)
+    expect(chip).to_have_count(400)
+    expect(page.locator(".chip.marked")).to_be_in_viewport()
+    row = page.locator(".chips .row")
+    assert row.evaluate("row => row.scrollTop") > 0
+    assert page.locator("[data-testid=stMain]").evaluate("main => main.scrollTop") == 0
+    box, marked = row.bounding_box(), page.locator(".chip.marked").bounding_box()
+    assert box
+    assert marked
+    assert box["y"] <= marked["y"] <= box["y"] + box["height"] - marked["height"]
+
+
 def test_a_strange_sentence_is_shown_and_not_executed(open_demo: OpenDemo) -> None:
     page = open_demo("chips", "strange").page
     view = page.locator(".chips").first

@@ -89,9 +89,13 @@ def test_what_stands_there_is_followed_and_not_written_again() -> None:
     assert appended.append([5, 6], forced=True, behind=0) == appended.go_to(2)
     assert appended.go_to(0).append([5, 8], forced=True).path() == (5, 8)
     assert appended.go_to(99) == appended
+    forked = appended.append([9], forced=True, behind=1)
+    assert forked.line == [1, 4]
+    assert forked.go_to(2).line == [1, 2, 3]
+    assert forked.go_to(1).line == [1, 4], "on by what was appended last"
     full = Branches().append(range(MAX_NODES), forced=False).go_to(0)
     assert full.append([0, 1, 2], forced=True) == full.go_to(3), "it needs no room"
-    assert full.fitting([0, 1, 2, 9]) == 3
+    assert full.fitting([0, 1, 2, 9], 0) == 3
 
 
 def test_what_does_not_fit_is_refused_and_never_cut() -> None:
@@ -102,7 +106,7 @@ def test_what_does_not_fit_is_refused_and_never_cut() -> None:
     almost = Branches().append(range(MAX_NODES - 2), forced=False)
     with pytest.raises(ValueError, match="so 2 more fit"):
         almost.append([1, 2, 3], forced=True)
-    assert almost.fitting([1, 2, 3]) == 2
+    assert almost.fitting([1, 2, 3], almost.at) == 2
     assert almost.append([1, 2], forced=True).room == 0
 
 

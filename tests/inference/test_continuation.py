@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from explorer.catalog.attention_parts import site
 from explorer.catalog.opened_model import Opened
 from explorer.inference.branches import Branches
 from explorer.inference.continuation import (
+    LATER,
+    MAX_GENERATED,
     continue_from,
     end_ids,
     likeliest_and,
@@ -28,6 +32,7 @@ from explorer.inference.model_inputs import ids_of
 from explorer.inference.reference_answer import right_answer, target_of
 from explorer.inference.results_cache import forget
 from explorer.inference.sampling_stages import sample_token, sampling_stages
+from models.config import GenerationConfig
 from models.generation import generate
 from models.sampling import Sampling, allowed
 from tests.grids import grid
@@ -161,6 +166,59 @@ def test_the_map_up_to_here_is_that_of_a_pass_over_what_stands_there() -> None:
             shape = len(forward.rows(part.name)), len(forward.columns(part.name))
             assert forward.weights(part.name, 0, 0).shape == shape
             assert forward.trace.scores(site(part.name, 0)).shape[-2:] == shape
+
+
+def test_every_step_is_a_pass_of_its_own() -> None:
+    """The maps and the logits after so many tokens, in the size of the whole."""
+    for name in SHIPPED[:2]:
+        opened = opened_model.open_model(name)
+        path = written(opened, opened.example, Sampling(temperature=0.0), 0, 5)
+        whole = continue_from(opened, opened.example, path)
+        assert whole.steps == len(path)
+        for step in (0, 2, whole.steps):
+            alone = continue_from(opened, opened.example, path[:step])
+            both = (whole.all_logits[step], alone.logits)
+            torch.testing.assert_close(*both, rtol=1e-4, atol=1e-4)
+            for part in alone.forward.parts:
+                place = part.name, part.layers - 1, part.heads - 1
+                seen, own = whole.weights(*place, step), alone.forward.weights(*place)
+                rows, columns = whole.size(part.name, step)
+                assert own.shape == (rows, columns)
+                torch.testing.assert_close(seen[:rows, :columns], own, rtol=1e-4, atol=1e-5)
+                assert seen[rows:].isnan().all()
+                assert seen[:, columns:].isnan().all()
+                allowed_then = whole.mask(part.name, part.layers - 1, step)
+                assert not allowed_then[rows:].any()
+                assert not allowed_then[:, columns:].any()
+                named = whole.rows(part.name, step)
+                assert named[:rows] == [*alone.forward.rows(part.name)]
+                assert set(named[rows:]) <= {LATER}
+                assert len(named) == len(seen)
+                assert len(whole.columns(part.name, step)) == seen.shape[1]
+
+
+def test_what_may_not_be_generated_has_no_logit() -> None:
+    for name in SHIPPED[:2]:
+        opened = opened_model.open_model(name)
+        best = written(opened, opened.example, Sampling(temperature=0.0), 0, 3)[-1]
+        config = opened.config.replace(generation=GenerationConfig((), 5, (best,)))
+        model = copy.deepcopy(opened.model)
+        model.config = config
+        banning = replace(opened, config=config, model=model)
+        path = written(banning, opened.example, Sampling(temperature=0.0), 0, 3)
+        assert best not in path
+        logits = continue_from(banning, opened.example, path).all_logits
+        is_first = opened.config.kind == "encoder-decoder"
+        assert (logits[is_first:, best] == -torch.inf).all()
+        if is_first:
+            assert path[0] == 5
+            assert logits[0].isfinite().nonzero().tolist() == [[5]]
+
+
+def test_a_text_that_fills_the_model_has_room_for_one_token(published: Path) -> None:
+    gpt2 = opened_model.open_entry(available_models.brought_model(published / "gpt2"))
+    assert prompt_of(gpt2, "5 " * gpt2.config.max_len).room == 1
+    assert prompt_of(gpt2, "5 17").room <= MAX_GENERATED
 
 
 def test_rows_hold_the_likeliest_and_those_that_are_asked_for() -> None:

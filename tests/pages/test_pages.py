@@ -30,6 +30,8 @@ from tests.views.drawing import (
     every_view,
     path_of,
     press,
+    put_state,
+    steps_of,
     with_overflow,
     without_numbers,
     words_model,
@@ -48,10 +50,11 @@ DRAWN: dict[tuple[str, ...], set[str]] = {
     ("attention/heads", "Similarity"): {"nearest_heads", "similarity"},
     ("attention/heads", "Rollout"): {"rollout"},
     ("attention/heads", "Flow"): {"flow"},
-    ("generation/decoding", "Token by token"): {"stages", "branches_tree", "decoded_head"},
-    ("generation/decoding", "Beam search"): {"beam_tree"},
-    ("generation/decoding", "Teacher forcing"): {"forcing"},
-    ("generation/generate",): {"written_tokens", "written_head"},
+    ("generation/generation", "Token by token"): {
+        *("decoded", "stages", "branches_tree", "decoded_head", "written_steps"),
+    },
+    ("generation/generation", "Beam search"): {"beam_tree"},
+    ("generation/generation", "Teacher forcing"): {"forcing"},
     ("attention/head_steps",): {"stages"},
     ("forward_pass/forward_pass",): {"stage_list", "stage_tokens"},
     ("attention/masks", "I am a student"): MASKS,
@@ -81,7 +84,7 @@ WITHOUT_PASS = {
     ("training/training",),
 }
 """Views without the chosen model's forward pass over the text."""
-WRITING = ("generation/decoding", "generation/generate")
+WRITING = ("generation/generation",)
 NO_STACK = "Rollout and flow follow the residual stream of one stack"
 NOTHING_DRAWN = (
     NO_STACK,
@@ -154,7 +157,7 @@ def test_a_model_whose_numbers_are_none_has_every_view(
         "overview/overview": "The probabilities are not a number (NaN)",
         "attention/attention": "The probabilities are not a number (NaN)",
         "attention/head_steps": "no value",
-        "generation/decoding": "The logits of this model are NaN, so it generates nothing",
+        "generation/generation": "The logits of this model are NaN, so it generates nothing",
         "experiments/compare": "There is no divergence: a weight is not a number",
     }
     for path, asked in every_view():
@@ -163,7 +166,7 @@ def test_a_model_whose_numbers_are_none_has_every_view(
             assert "no value %" not in said(at)
             assert "likeliest tokens" not in said(at)
             assert "Every row sums to 1" not in said(at)
-            assert path != "generation/decoding" or not views(at)
+            assert path != "generation/generation" or not views(at)
             assert path != "attention/query_key" or "no value" in set(at.table[0].value["value"])
             if "Permutation" in asked.values():
                 assert "The final vectors are NaN, so no change" in said(at)
@@ -183,7 +186,7 @@ def test_a_pass_that_overflows_is_said_on_every_page(
     kind: str,
     part: str,
 ) -> None:
-    """And what can be drawn is drawn; of Decoding, which needs probabilities, only the sentence."""
+    """And what can be drawn is drawn; Generation, which needs probabilities, has but a sentence."""
     special = DECODER if kind == "decoder" else SOURCE
     for name in ("huge", "other"):
         put(tmp_path, name, word_tokenizer(VOCABULARY, special), "the cat sleeps", kind=kind)
@@ -192,7 +195,7 @@ def test_a_pass_that_overflows_is_said_on_every_page(
     for path, asked in every_view():
         with subtests.test(path=path, asked=asked):
             at = apps.page(path, model="huge", **asked)
-            if path == "generation/decoding":
+            if path == "generation/generation":
                 assert " so it generates nothing: choose another model." in said(at)
                 continue
             drawn = DRAWN.get((path, *asked.values()), set())
@@ -241,11 +244,8 @@ def test_without_any_model_a_page_says_what_to_do(
 
 def test_stepping_ends_in_what_the_model_reads() -> None:
     at = apps.page("input/tokens")
-    last = int(at.slider(key="step").max)
-    for _ in range(last):
-        at.button(key="step_next").click().run()
-    assert at.slider(key="step").value == last
-    assert at.button(key="step_next").disabled
+    for step in range(len(steps_of(at, "step"))):
+        put_state(at, step=step)
     assert "Add the special tokens" in said(at)
 
 
@@ -292,8 +292,7 @@ def test_every_map_of_a_head_is_under_its_model_attention_layer_and_head() -> No
         ("attention/head_steps", {}),
         ("attention/heads", {"side": "Finder"}),
         ("attention/heads", {"side": "Similarity"}),
-        ("generation/generate", {}),
-        ("generation/decoding", {}),
+        ("generation/generation", {}),
         ("experiments/interventions", {}),
         ("experiments/compare", {}),
     ]

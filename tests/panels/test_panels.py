@@ -108,14 +108,6 @@ def flow(page: Panel) -> None:
     torch.testing.assert_close(seen[:2], both, rtol=2e-4, atol=1.01e-4)
 
 
-def writing(page: Panel) -> None:
-    steps = int(page.at.slider(key="written").max)
-    page.at.session_state["written"] = steps
-    page.at.run()
-    assert not page.at.exception
-    assert page.header("written_tokens")["ids"][-steps:] == page.made["written"]
-
-
 def training(page: Panel) -> None:
     """The losses of a run that a worker made, as the form asked for it."""
     run = create(runs_root(), page.at.session_state[KEY].run_requested)
@@ -303,13 +295,12 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("attention/heads", {"side": "Similarity"}, similarity, MOST),
     ("attention/heads", {"side": "Rollout", "part": "Decoder"}, rollout, MOST),
     ("attention/heads", {"side": "Flow", "part": "Decoder"}, flow, MOST),
-    ("generation/generate", {}, writing, WRITING),
     ("attention/head_steps", {"part": "Encoder", "text": "the cat"}, stages, (*FEW, "t5")),
     ("attention/head_steps", {}, stages, ("letters", "reviews", "reverse", "gpt2")),
-    ("generation/decoding", DRAWN, choice, WRITING),
-    ("generation/decoding", {**DRAWN, "branches": "0d9.1f7"}, choice, WRITING),
-    ("generation/decoding", {"way": "Beam search", "beams": "3", "length": "4"}, beams, WRITING),
-    ("generation/decoding", {"way": "Teacher forcing"}, forced, WRITING),
+    ("generation/generation", DRAWN, choice, WRITING),
+    ("generation/generation", {**DRAWN, "branches": "0d9.1f7"}, choice, WRITING),
+    ("generation/generation", {"way": "Beam search", "beams": "3", "length": "4"}, beams, WRITING),
+    ("generation/generation", {"way": "Teacher forcing"}, forced, WRITING),
     *[(SCHEME, {"scheme": name}, scheme, ("letters",)) for name in SCHEMES],
     (SCHEME, {}, scheme, ("bert", "t5")),
     (SCHEME, {"other_scheme": "Sinusoidal"}, scheme, ("bert", "t5")),
@@ -465,7 +456,7 @@ def test_the_lines_begin_with_the_token_that_must_be(
     how = {"kind": "encoder-decoder", "generation": generation}
     put(tmp_path / "shelf", "begins", tokenizer, "the cat", None, **how)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "shelf"))
-    page = panel("generation/decoding", tmp_path / "shelf", model="begins", way="Teacher forcing")
+    page = panel("generation/generation", tmp_path / "shelf", model="begins", way="Teacher forcing")
     assert page.made["probabilities"][0] == 1
     forced(page)
     label = opened_model.open_model("begins").tokenizer.label
@@ -481,7 +472,7 @@ def test_what_fills_up_a_prompt_is_not_looked_at(
     config = folder / "filled" / "config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "pad_id": cat}))
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
-    page = panel("generation/decoding", folder, model="filled", branches=f"0d9.1f{cat}")
+    page = panel("generation/generation", folder, model="filled", branches=f"0d9.1f{cat}")
     keep = page.made["keep"][0].tolist()
     opened = opened_model.open_model("filled")
     begun = [token.id for token in continuation.prompt_of(opened, "the cat dog").tokens]

@@ -52,11 +52,17 @@ def sent(at: AppTest, key: str) -> tuple[dict[str, Any], dict[str, bytes]]:
 def cells(at: AppTest, key: str) -> dict[str, dict[str, str]]:
     """What a board shows: rows by their names, cells by their columns."""
     header, _ = sent(at, key)
-    columns = [name for name, _ in header["columns"]]
+    columns = [name for name, *_ in header["columns"]]
     return {
         row["name"]: dict(zip(columns, (cell[0] for cell in row["cells"]), strict=True))
         for row in header["rows"]
     }
+
+
+def steps_of(at: AppTest, key: str) -> list[str]:
+    """What the steps are called that the player of this parameter has."""
+    names: list[str] = sent(at, f"{key}_steps")[0]["steps"]
+    return names
 
 
 def press(at: AppTest, key: str) -> AppTest:

@@ -10,17 +10,15 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import ButtonGroup, Selectbox
 
 from explorer.app.persistent_choices import as_text
-from explorer.inference.generated_text import MAX_GENERATED
-from explorer.views.shared.growing_text import USUAL_LENGTH
-from tests.apps import page, said
+from explorer.inference.continuation import MAX_GENERATED
+from explorer.views.generation.generation_limits import USUAL_LENGTH
+from tests.apps import page, said, views
 from tests.views.drawing import press
 
 pytestmark = pytest.mark.usefixtures("small_models")
 HUGE = "9" * 5_000
 LONG = "the+" * 525
-LENGTH = (
-    f"“Tokens to generate” goes from 1 to {MAX_GENERATED:,}, not “{{}}”; showing {USUAL_LENGTH}."
-)
+LENGTH = f"“New tokens” goes from 1 to {MAX_GENERATED:,}, not “{{}}”; showing {USUAL_LENGTH}."
 IN_VAIN: dict[str, list[str]] = {
     "attention/attention?heads=x&weighting=x&colours=x&mass=x&hide=x&words=x&log=x&sentences=A→B": [
         "“heads” can be This head, Mean, Max, Mean of all layers or Max of all layers, "
@@ -56,18 +54,20 @@ IN_VAIN: dict[str, list[str]] = {
         "“Steps up to” has no “nothing” here; showing values.",
         "“held” can be a query and a key of this text",
     ],
-    "generation/decoding?temperature=9&top_k=-3&top_p=0&seed=x&branches=0d5.7f3": [
+    "generation/generation?temperature=9&top_k=-3&top_p=0&seed=x&branches=0d5.7f3": [
         "“Temperature” goes from 0 to 3, not “9”; showing 1.",
         "“Top-k” goes from 0 to 1,000, not “-3”; showing 0.",
         "“Top-p” goes from 0.01 to 1, not “0”; showing 1.",
         "“Seed” goes from 0 to 9,999, not “x”; showing 0.",
         "The branches in the address do not fit",
     ],
-    "generation/decoding?branches=0d9999": ["The branches in the address do not fit"],
-    f"generation/decoding?branches=0d5-5-5{'-5' * 80}": ["The branches in the address do not fit"],
-    "generation/decoding?way=Beam+search&length=0": [LENGTH.format("0")],
-    "generation/generate?length=999": [LENGTH.format("999")],
-    "generation/generate?length=x": [LENGTH.format("x")],
+    "generation/generation?branches=0d9999": ["The branches in the address do not fit"],
+    f"generation/generation?branches=0d5-5-5{'-5' * 80}": [
+        "The branches in the address do not fit"
+    ],
+    "generation/generation?way=Beam+search&length=0": [LENGTH.format("0")],
+    "generation/generation?length=999": [LENGTH.format("999")],
+    "generation/generation?length=x": [LENGTH.format("x")],
     "input/positions?scheme=Banana&lab=x&place=999": [
         "has no “Banana” here; showing",
         "has no “x” here; showing",
@@ -120,7 +120,7 @@ IN_VAIN: dict[str, list[str]] = {
     f"experiments/interventions?change=Patch&patch_text={LONG}": [
         "“Source sentence (same number of tokens)” in the address had 2,100 characters"
     ],
-    f"generation/decoding?model=translation&way=Teacher+forcing&target={LONG}": [
+    f"generation/generation?model=translation&way=Teacher+forcing&target={LONG}": [
         "“Target” in the address had 2,100 characters; the first 400 are kept."
     ],
     "experiments/museum?mistake=x": ["“Make the mistake” has no “x” here; showing on."],
@@ -145,10 +145,10 @@ HELD_BY_THE_ADDRESS = [
     "attention/heads?side=Rollout&through=0",
     "attention/heads?side=Flow&flow_to=1+·+the",
     "attention/head_steps?up_to=softmax",
-    "generation/decoding?temperature=0.5&top_k=4&top_p=0.7&seed=3&length=5",
-    "generation/decoding?way=Beam+search&beams=3&alpha=1.5",
-    "generation/decoding?way=Teacher+forcing&given=1",
-    "generation/generate?length=7&written=2",
+    "generation/generation?temperature=0.5&top_k=4&top_p=0.7&seed=3&length=5",
+    "generation/generation?way=Beam+search&beams=3&alpha=1.5",
+    "generation/generation?way=Teacher+forcing&given=1",
+    "generation/generation?length=7",
     "forward_pass/logit_lens?logit_of=byte+1/2+<0xD7>+(149)",
     "attention/masks?example=A+padded+batch",
     "attention/query_key?query=1+·+the&key=0+·+<s>&order=By+size+of+the+product&number=12",
@@ -193,7 +193,7 @@ HELD_BY_THE_ADDRESS = [
 
 
 def held_by_the_address(at: AppTest) -> dict[str, str]:
-    """What the widgets show whose choices the browser writes into the address, by their keys."""
+    """What the widgets and players show whose choices the address has, by their keys."""
     kinds = (at.selectbox, at.button_group, at.text_input, at.number_input, at.slider, at.toggle)
     found = {}
     for widget in [*at.multiselect, *(each for kind in kinds for each in kind)]:
@@ -202,7 +202,8 @@ def held_by_the_address(at: AppTest) -> dict[str, str]:
             named = isinstance(widget, Selectbox | ButtonGroup)
             shown = widget.format_func(widget.value) if named else as_text(widget.value)
             found[key] = ",".join(shown) if isinstance(shown, list) else shown
-    return found
+    players = [key.removesuffix("_steps") for key in views(at) if key and key.endswith("_steps")]
+    return found | {key: str(at.session_state[key]) for key in players}
 
 
 def test_a_link_repeats_every_choice(
@@ -245,11 +246,11 @@ def test_what_was_asked_in_vain_is_said_until_something_else_is_chosen() -> None
     at.text_input(key="text").set_value("the hat").run()
     assert "“held”" not in said(at)
 
-    at = page("generation/generate", model="letters", length="x")
+    at = page("generation/generation", model="letters", length="x")
     at.slider(key="length").set_value(5).run()
-    assert "Tokens to generate” goes" not in said(at)
+    assert "New tokens” goes" not in said(at)
 
-    at = press(page("generation/decoding", model="letters", branches="nonsense"), "draw")
+    at = press(page("generation/generation", model="letters", branches="nonsense"), "draw")
     assert "The branches in the address do not fit" not in said(at)
 
 

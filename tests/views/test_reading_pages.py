@@ -44,17 +44,6 @@ def test_another_place_has_another_lens() -> None:
     assert at.dataframe[0].value.to_dict() != before
 
 
-def test_what_is_written_grows_by_a_token_a_step() -> None:
-    for model in ["letters", "translation"]:
-        at = page("generation/generate", model=model, length="3")
-        assert "the first one is generated" in said(at)
-        slider = at.slider(key="written")
-        slider.set_value(slider.max).run()
-        assert not at.exception
-        assert "**End**" in said(at)
-        assert ("Stopped at" in said(at)) != ("The last token ends the text." in said(at))
-
-
 def test_nothing_is_made_before_it_is_asked_for() -> None:
     for model in NAMES:
         at = page("attention/attention", model=model)

@@ -22,7 +22,7 @@ from explorer.views.shared import tokenizer_source
 from explorer.views.tokens import tokenizer_comparison
 from tests import apps
 from tests.apps import said
-from tests.views.drawing import run
+from tests.views.drawing import put_state, run, steps_of
 
 OWN, FILE = tokenizer_source.OWN, tokenizer_source.FILE
 WAYS = (BPE, WORDPIECE, UNIGRAM)
@@ -68,9 +68,9 @@ def test_every_step_names_the_next_merge() -> None:
         for step, (left, right, new) in enumerate(found.merges):
             names = [visible_token(found.tokens[number], way) for number in (left, right, new)]
             assert f"Next, {names[0]} and {names[1]} are merged" in said(at)
-            at.button(key="learn_step_next").click().run()
+            put_state(at, learn_step=step + 1)
             assert f"Merge {step + 1}: {names[0]} and {names[1]} became {names[2]}." in said(at)
-        assert at.button(key="learn_step_next").disabled
+        assert len(steps_of(at, "learn_step")) == len(found.merges) + 1
         if len(found.merges) < 20:
             assert "so training ends" in said(at)
 
@@ -89,7 +89,7 @@ def test_training_that_ends_before_its_limit_says_why() -> None:
 
 def test_the_sentence_is_encoded_lowest_merge_first() -> None:
     at = page(text="the hat", learn_step="40")
-    at.slider(key="learn_encode").set_value(3).run()
+    put_state(at, learn_encode=3)
     assert "Merge h and e (merge 1)." in said(at)
     assert "token IDs" in at.dataframe[0].value.columns
     assert "not a byte." in said(at)

@@ -56,10 +56,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """What a column is called, and a line under it."""
+    """What a column is called, and a line under it; `short` is its name in a narrow table."""
 
     name: str
     note: str = ""
+    short: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def encode(
         "idle": words.idle,
         "sentence": words.cell,
         "pick": words.pick,
-        "columns": [[column.name, column.note] for column in columns],
+        "columns": [[column.name, column.note, column.short] for column in columns],
         "rows": [
             {
                 "name": text_of(row.name) if row.is_token else str(row.name),

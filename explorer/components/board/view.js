@@ -34,10 +34,16 @@ function point(state, target) {
   say(state.line, state.data.sentence, {row: row.name, column, value: text || "nothing"});
 }
 
-function heading([name, note]) {
+function heading([name, note, short]) {
   const made = element("th");
   made.scope = "col";
-  made.append(element("span", "name", name), element("span", "note", note));
+  made.append(element("span", "name", name));
+  if (short) {
+    const brief = element("span", "short", short);
+    brief.setAttribute("aria-hidden", "true");
+    made.append(brief);
+  }
+  made.append(element("span", "note", note));
   return made;
 }
 
@@ -79,7 +85,7 @@ function show(state) {
   state.stage.classList.toggle("narrow", data.narrow);
   state.stage.setAttribute("aria-label", data.idle);
   const top = element("tr");
-  top.append(heading([data.corner, ""]), ...data.columns.map(heading));
+  top.append(heading([data.corner, "", ""]), ...data.columns.map(heading));
   state.columns.replaceChildren(top);
   state.rows.replaceChildren(...data.rows.map((row, place) => line(state, row, place)));
   idle(state);

@@ -35,11 +35,13 @@ def chips(
     key: str,
     text: str | None = None,
     highlight: int | Sequence[int] | None = None,
+    later: int | None = None,
     on_pick: Callable[[int], None] | None = None,
     name: str = "token",
     height: int | None = None,
 ) -> int | None:
-    """Draw the tokens; `highlight` marks some of them by their place.
+    """Draw the tokens; `highlight` marks some of them by their place, those from `later` on are
+    faint.
 
     With `on_pick` a chip can be clicked: it is called with the token's place before
     the script runs, and the place is returned once. `height` bounds the view, which
@@ -59,7 +61,7 @@ def chips(
         key=key,
         data=encode(tokens, text=text, key=key, name=name, pickable=on_pick is not None),
         height=height or "content",
-        choice=marked,
+        choice=[len(tokens) if later is None else later, *marked],
         figures=figures,
         on_picked_change=hand_over,
     )

@@ -87,8 +87,21 @@ function idle({sentence, data}) {
 }
 
 function mark(state) {
-  const marked = new Set(globalThis.explorerChoices?.get(state.data.name) || []);
-  state.chips.forEach((chip, place) => chip.classList.toggle("marked", marked.has(place)));
+  const choice = globalThis.explorerChoices?.get(state.data.name) || [Infinity];
+  const [later, ...marked] = choice;
+  state.chips.forEach((chip, place) => {
+    chip.classList.toggle("marked", marked.includes(place));
+    chip.classList.toggle("later", place >= later);
+  });
+  if (marked.length === 1) reach(state.row, state.chips[marked[0]]);
+}
+
+// A text that is higher than its view scrolls to what is marked; the page stays where it is.
+function reach(row, chip) {
+  if (!chip || row.scrollHeight <= row.clientHeight) return;
+  const box = row.getBoundingClientRect(), place = chip.getBoundingClientRect();
+  if (place.top < box.top) row.scrollTop -= box.top - place.top + 2;
+  else if (place.bottom > box.bottom) row.scrollTop += place.bottom - box.bottom + 2;
 }
 
 // ---- building ------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The stages of a forward pass in a list: which one is chosen, and buttons to the next.
 
-Only the section of the chosen stage is open. A click, the buttons, Space and the arrow keys
-choose another stage; only then does the page run.
+Only the section of the chosen stage is open. A click, the buttons, Space, the arrow keys and
+play choose another stage; only then does the page run.
 """
 
 from __future__ import annotations
@@ -12,15 +12,12 @@ from dataclasses import dataclass
 
 from explorer.components import events, wire
 from explorer.components.mounting import View
+from explorer.components.player import MOVES
 from explorer.export.figure_data import Figure, TableData, Value
 
-HTML = """
+HTML = f"""
 <nav class="view stage_list" aria-label="Stages of the forward pass">
-  <div class="moves">
-    <button type="button" class="back">Back</button>
-    <span class="where"></span>
-    <button type="button" class="on">Next</button>
-  </div>
+  <div class="moves">{MOVES}<span class="where"></span></div>
   <div class="notes"></div>
   <div class="stage"><ol class="line"></ol></div>
   <div class="spoken" role="status" aria-live="polite"></div>

@@ -1,13 +1,6 @@
 // The stages of a forward pass: sections fold, the one of the chosen stage is open.
 
 const MOVES = {ArrowRight: 1, ArrowDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1};
-// In these elements the keys keep a meaning of their own.
-const TAKES_KEYS = "input, textarea, select, [contenteditable=true], [role=slider], " +
-  "[role=radio], [role=tab], [role=option], [role=combobox], " +
-  "[role=dialog] *, [data-testid=stSidebar] *";
-// These have the focus after a click on them, but the keys only once they are reached with Tab.
-const FOCUSED_BY_CLICK = "[role=application], [data-testid=stMain]";
-const TAKES_SPACE = "button, a, summary, [role=button], [role=checkbox], [role=switch]";
 
 function make(state) {
   const {root} = state;
@@ -15,46 +8,9 @@ function make(state) {
   state.line = root.querySelector(".line");
   state.faded = fades(state.stage);
   state.at = 0;
-  state.clicked = [];
-  for (const [name, by] of [["back", -1], ["on", 1]]) {
-    const button = root.querySelector(`.${name}`);
-    button.addEventListener("click", event => { left(event); move(state, state.at + by); });
-  }
+  state.go = to => move(state, to);
   state.chosen = () => { if (state.data && hear(state)) mark(state); };
-  const gone = new AbortController();
-  const listen = (kind, take, capture) => document.addEventListener(kind, event => {
-    if (root.isConnected) take(state, event);
-    else gone.abort();
-  }, {capture, signal: gone.signal});
-  listen("pointerdown", clicked, true);
-  listen("keydown", keyOfClicked, true);
-  listen("keydown", key, false);
-}
-
-const clicked = (state, event) => { state.clicked = event.composedPath(); };
-
-// What a click has focused gives the focus up with the first of these keys, as a button does.
-function keyOfClicked(state, event) {
-  const from = event.composedPath()[0];
-  if (event.key === "Tab") state.clicked = [];
-  if (!from.matches?.(FOCUSED_BY_CLICK) || !state.clicked.includes(from)) return;
-  key(state, event);
-  if (!event.defaultPrevented) return;
-  event.stopPropagation();
-  from.blur();
-}
-
-// A button that was clicked gives up the focus, so that Space goes to the next stage.
-const left = event => { if (event.detail) event.currentTarget.blur(); };
-
-function key(state, event) {
-  const by = MOVES[event.key], from = event.composedPath()[0];
-  if (!by || !state.data || event.defaultPrevented) return;
-  if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-  if (from.closest?.(TAKES_KEYS)) return;
-  if (event.key === " " && from.closest?.(TAKES_SPACE)) return;
-  event.preventDefault();
-  move(state, state.at + by);
+  stepping(state, () => MOVES);
 }
 
 function move(state, to) {
@@ -64,10 +20,16 @@ function move(state, to) {
   tellPage(state, [0, to], 0);
 }
 
+function choose(state, to) {
+  pause(state);
+  move(state, to);
+}
+
 function hear(state) {
   const choice = news(state);
   if (!choice || !(choice[1] < state.count)) return false;
   state.at = choice[1];
+  pause(state);
   return true;
 }
 
@@ -100,7 +62,7 @@ function sectionItem(state, section, first) {
   bar.style.visibility = section.label ? "" : "hidden";
   button.type = "button";
   button.append(element("span", "", section.title), bar, element("span", "norm", section.label));
-  button.addEventListener("click", event => { left(event); move(state, first); });
+  button.addEventListener("click", event => { left(event); choose(state, first); });
   item.append(button);
   return item;
 }
@@ -116,7 +78,7 @@ function inside(state, section, first) {
     const item = element("li", section.onLine[i] ? "one stream" : "one");
     const button = element("button", "", title);
     button.type = "button";
-    button.addEventListener("click", event => { left(event); move(state, first + i); });
+    button.addEventListener("click", event => { left(event); choose(state, first + i); });
     item.dataset.at = first + i;
     item.append(button);
     list.append(item);
@@ -138,8 +100,7 @@ function mark(state) {
   }
   state.faded();
   root.querySelector(".where").textContent = `${at + 1} of ${state.count}`;
-  root.querySelector(".back").disabled = at === 0;
-  root.querySelector(".on").disabled = at === state.count - 1;
+  showMoves(state);
   root.querySelector(".notes").textContent = data.note;
   const name = `${data.sections[open].title}, ${root.querySelector(".here")?.textContent ?? ""}`;
   root.querySelector(".spoken").textContent = name;

@@ -1,50 +1,62 @@
-"""Steps forward and back, also several on one page: a slider with two buttons, in the address."""
+"""Steps forward and back and in time, also several on one page; the address has the shown one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from explorer.app import url
 from explorer.app.controls import asked_within, follow, say_invalid
+from explorer.components.player import player
 
 
 def stepper(label: str, key: str, names: Sequence[str], usual: int, *, arrows: bool = False) -> int:
     """Which of these steps is shown; what nobody chose is the usual one.
 
-    With `arrows` the arrow keys press the buttons, which one stepper of a page may have.
+    With `arrows` the arrow keys step and P plays, which one stepper of a page may have.
     """
-    state, count = st.session_state, len(names)
+    at = chosen_step(label, key, len(names), usual)
+    draw_stepper(label, key, names, usual, arrows=arrows)
+    return at
+
+
+def chosen_step(label: str, key: str, count: int, usual: int) -> int:
+    """Which of so many steps the reader or the address chose, before it is drawn."""
+    state = st.session_state
     follow(key, usual)
     if key not in state:
         state[key] = asked_within(label, key, 0, count - 1, usual)
     elif not 0 <= state[key] < count:
         state[key] = usual
-    at = int(state[key])
-    back, place, on = st.columns([2, 9, 2], vertical_alignment="bottom")
+    return int(state[key])
 
-    def move(by: int) -> None:
-        state[key] = max(0, min(count - 1, state[key] + by))
 
-    sides = ((back, "Back", -1, "Left", at == 0), (on, "Next", 1, "Right", at == count - 1))
-    for side, name, by, arrow, is_end in sides:
-        side.button(
-            name,
-            key=f"{key}_{name.lower()}",
-            on_click=move,
-            args=(by,),
-            shortcut=arrow if arrows else None,
-            disabled=is_end,
-            width="stretch",
-        )
-    if count > 1:
-        place.slider(
-            f"{label}: {names[at]}",
-            0,
-            count - 1,
-            **url.bound(key),
-            persist_state="session",
-        )
+def draw_stepper(
+    label: str,
+    key: str,
+    names: Sequence[str],
+    usual: int,
+    *,
+    arrows: bool = False,
+    on_grow: Callable[[], None] | None = None,
+) -> None:
+    """Draw the steps at the chosen one, and write that into the address.
+
+    With `on_grow` there may be one more behind the last, which that makes before the next run.
+    """
+    at = int(st.session_state[key])
+
+    def move(to: int) -> None:
+        if to < len(names):
+            st.session_state[key] = to
+        elif on_grow:
+            on_grow()
+
+    grows = on_grow is not None
+    player(label, names, at, key=f"{key}_steps", on_move=move, keys=arrows, grows=grows)
+    if at != usual:
+        url.write(key, str(at))
+    elif url.is_asked(key):
+        url.remove(key)
     say_invalid(key, at)
-    return at

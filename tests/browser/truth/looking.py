@@ -48,10 +48,6 @@ def start(visitor: Visitor) -> list[Claim]:
     return [*head, *chances(visitor)]
 
 
-def writing(visitor: Visitor) -> list[Claim]:
-    return [*cells(visitor, "written_head", SHAKESPEARE.weights, (7, 6)), *chances(visitor)]
-
-
 def tokens(visitor: Visitor) -> list[Claim]:
     made = []
     table = grid(visitor, "bytes of the characters")
@@ -185,7 +181,7 @@ def lens(case: Case, visitor: Visitor) -> list[Claim]:
     return [*made, Claim("logit", sums["logit"], float(case.answer[option]))]
 
 
-def decoding(visitor: Visitor) -> list[Claim]:
+def generation(visitor: Visitor) -> list[Claim]:
     """The likeliest words of a translation's first step."""
     best = TRANSLATION.chances.topk(5)
     made = []

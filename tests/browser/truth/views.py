@@ -31,7 +31,7 @@ def table(page: str, name: str) -> list[str]:
 
 CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "attention": ("view", table("attention", "VIEWS")),
-    "decoding": ("way", table("decoding", "WAYS")),
+    "generation": ("way", table("generation", "WAYS")),
     "heads": ("side", table("heads", "SIDES")),
     "museum": ("room", table("museum", "VIEWS")),
     "interventions": ("look", table("interventions", "CODE")),

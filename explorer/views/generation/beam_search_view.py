@@ -15,15 +15,20 @@ from explorer.app.messages import or_stop
 from explorer.app.progress import with_bar
 from explorer.catalog.opened_model import Opened
 from explorer.components.tree import Node, tree
-from explorer.inference.continuation import Prompt, prompt_of, require_probabilities
-from explorer.inference.generated_text import MAX_GENERATED
+from explorer.inference.continuation import (
+    MAX_GENERATED,
+    Prompt,
+    prompt_of,
+    require_probabilities,
+)
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept, size_of
-from explorer.snippets import decoding_code
+from explorer.snippets import generation_code
 from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text
-from explorer.views.decoding.branch_tree import append_tokens, current_branches, one_line
-from explorer.views.shared import growing_text, widgets
+from explorer.views.generation import generation_limits
+from explorer.views.generation.branch_tree import append_tokens, current_branches, one_line
+from explorer.views.shared import widgets
 from models.beam_search import Beams, beam_steps, considered, length_penalty
 
 IDLE = (
@@ -42,7 +47,7 @@ def draw_beam_search(context: PageContext) -> Callable[[], str]:
     with places[1]:
         alpha = controls.slider("Length penalty α", "alpha", 0.0, 2.0, 0.6, step=0.1)
     with places[2]:
-        length = min(growing_text.choose_length(), prompt.room)
+        length = min(generation_limits.choose_length(), prompt.room)
     found = _search(opened, text, prompt, beams, length, alpha)
     scores = [node.log_probability for node in found.nodes] if found.ends else [math.nan]
     or_stop(lambda: require_probabilities(torch.tensor(scores)))
@@ -68,7 +73,7 @@ def draw_beam_search(context: PageContext) -> Callable[[], str]:
     is_full = length == prompt.room < MAX_GENERATED
     cut = "no positions left" if is_full else f"stopped at {length} tokens"
     _draw_found_texts(opened, found, alpha, cut)
-    return partial(decoding_code.beams, prompt, context.folder, beams, length, alpha)
+    return partial(generation_code.beams, prompt, context.folder, beams, length, alpha)
 
 
 def _search(

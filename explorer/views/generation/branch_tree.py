@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
@@ -21,6 +22,8 @@ from explorer.text.token_labels import LAST, candidate_text
 from explorer.views.shared import widgets
 
 ADDRESS = PersistentChoices("branches", {"branches": ""})
+STEP = "written"
+"""Under which name the address has how many tokens of the branch are shown."""
 DO_NOT_FIT = (
     "The branches in the address do not fit this model and text, so they are left out: sample "
     "a token, or click one."
@@ -34,16 +37,21 @@ def current_branches(context: PageContext, prompt: Prompt) -> Branches:
     """The branches of this text and model; those of another come back with it."""
     reader, opened = session(), context.opened
     place = (context.choice.model, context.choice.text)
-    if reader.branches_of not in (None, place):
+    is_other = reader.branches_of not in (None, place)
+    if reader.branches_of is not None and is_other:
         reader.branches_by[reader.branches_of] = str(ADDRESS.texts().get("branches", ""))
         ADDRESS.put("branches", reader.branches_by.get(place, ""))
     reader.branches_of = place
     asked = str(ADDRESS.texts().get("branches", ""))
+    if asked == url.GENERATE_FIRST:
+        reader.goes_on, asked = True, ""
     found = parse_branches(asked, opened.config.vocab_size, end_ids(opened), prompt.room)
     if found is None:
         reader.branches_note = place
     found = found or Branches()
     ADDRESS.settle({"branches": str(found)})
+    if is_other:
+        _show_end(found)
     if reader.branches_note == place and not found.actions:
         say(DO_NOT_FIT)
     return found
@@ -53,6 +61,24 @@ def put_branches(found: Branches) -> None:
     """For a callback: these are the branches from now on."""
     session().branches_note = None
     ADDRESS.put("branches", str(found))
+    _show_end(found)
+
+
+def keep_generated(found: Branches) -> None:
+    """The same within a run. A step that the address asks for is shown still."""
+    if STEP in st.session_state:
+        _show_end(found)
+    ADDRESS.settle({"branches": str(found)})
+
+
+def go_to_step(step: int) -> None:
+    """For a callback: show so many tokens of the branch."""
+    st.session_state[STEP] = step
+
+
+def _show_end(found: Branches) -> None:
+    """Show the tokens up to the current node."""
+    go_to_step(found.depths[found.at])
 
 
 def append_tokens(
@@ -84,26 +110,32 @@ def draw_history_buttons(found: Branches) -> None:
 
 
 def draw_branches(
-    context: PageContext, found: Branches, continuation: Continuation, here: int
+    context: PageContext, found: Branches, continuation: Continuation, last: int, step: int
 ) -> None:
     """The tree of sampled and forced tokens, and a table of the branches.
 
-    `continuation` is the forward pass at node `here`.
+    `continuation` is the forward pass up to node `last`; `step` tokens of the branch are shown.
     """
-    opened = context.opened
+    opened, line = context.opened, [0, *found.line]
     with bar("Scoring the branches") as report:
-        scores = log_probabilities(opened, context.choice.text, found, continuation, here, report)
-    st.markdown("**Branches**")
+        scores = log_probabilities(opened, context.choice.text, found, continuation, last, report)
     made = _nodes(opened, found, scores)
+
+    def pick(node: int) -> None:
+        if node in line:
+            go_to_step(line.index(node))
+        else:
+            put_branches(found.go_to(node))
+
     tree(
         made,
         key="branches_tree",
         title="Branches",
         idle=IDLE if found.done else EMPTY,
         rows=min(ROWS, 1 + max(node.row for node in made)),
-        marked=[0, *found.nodes_to(found.at)],
+        marked=line[: step + 1],
         follows=True,
-        on_pick=lambda node: put_branches(found.go_to(node)),
+        on_pick=pick,
     )
     if found.leaves():
         _draw_branch_table(opened, found, scores)

@@ -1,4 +1,4 @@
-"""Decoding without a browser: what it cuts, its branches, and what does not fit into them."""
+"""Generation without a browser: what is cut, the branches, and what does not fit into them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.forward_pass.stages import stages_of
+from explorer.app import url
 from explorer.catalog import opened_model
 from explorer.inference.continuation import end_ids
 from explorer.inference.sampling_stages import sampling_stages
 from explorer.text import Token, word_tokenizer
 from explorer.text.special import SOURCE
-from explorer.views.decoding import teacher_forcing_view
-from explorer.views.decoding.sampling_columns import cut_summary
+from explorer.views.generation import teacher_forcing_view
+from explorer.views.generation.sampling_columns import cut_summary
 from models.config import GenerationConfig
 from models.sampling import Sampling
 from tests import apps
 from tests.apps import said, views
 from tests.shelf import WORDS, put
 from tests.source import ROOT
-from tests.views.drawing import cells, press, sent
+from tests.views.drawing import cells, press, sent, steps_of
 from tests.watching import watched
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -34,7 +35,7 @@ LOGITS = torch.arange(1_000.0)
 
 
 def page(**address: str) -> AppTest:
-    return apps.page("generation/decoding", **{"model": "letters", **address})
+    return apps.page("generation/generation", **{"model": "letters", **address})
 
 
 def branches(at: AppTest) -> str:
@@ -135,6 +136,38 @@ def test_branches_are_sampled_forced_undone_and_in_the_address() -> None:
         again = page(model=model, branches=more)
         assert branches(again) == more
         assert len(again.dataframe[0].value) == 1
+
+
+def test_a_step_of_the_branch_shows_what_was_then_and_goes_on_from_there() -> None:
+    for model in WRITES:
+        at = press(page(model=model, length="3"), "write_on")
+        whole, last = branches(at), len(steps_of(at, "written")) - 1
+        assert at.session_state["written"] == last
+        then = page(model=model, branches=whole.replace("d", "f"), written="1")
+        alone = page(model=model, branches=whole.partition("-")[0].replace("d", "f"))
+        assert cells(then, "stages") == cells(alone, "stages")
+        assert "written" in then.query_params
+        sizes = [sent(each, "decoded_head")[0]["rows"] for each in (then, at)]
+        assert len(sizes[0]) == len(sizes[1]), "the map keeps its size"
+        assert "·" in sizes[0]
+        then.text_input(key="typed").set_value("the" if model == "letters" else "chat").run()
+        assert ".1f" in branches(then), "behind the step that is shown"
+        assert then.session_state["written"] == len(steps_of(then, "written")) - 1
+
+
+def test_a_former_link_generates_before_anything_is_clicked() -> None:
+    asked = {**url.FORMER_CHOICES["generate"], "length": "3"}
+    for model in WRITES:
+        at = page(model=model, **asked)
+        greedy = branches(at)
+        assert greedy.startswith("0d")
+        assert at.session_state["written"] == 0
+        assert (
+            branches(press(page(model=model, temperature="0.0", length="3"), "write_on")) == greedy
+        )
+        later = page(model=model, **{**asked, "written": "2"})
+        assert later.session_state["written"] == 2
+        assert "goes from" not in said(later)
 
 
 def test_branches_belong_to_a_text_and_come_back_with_it() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import streamlit as st
 import torch
 from torch import Tensor
 
@@ -15,8 +14,7 @@ from explorer.inference.continuation import likeliest_and, rank
 from explorer.inference.sampling_stages import SamplingStages
 from explorer.text.number_format import three
 from explorer.text.token_labels import candidate_text
-from explorer.views.decoding.branch_tree import append_tokens
-from explorer.views.shared import widgets
+from explorer.views.generation.branch_tree import append_tokens
 from models.sampling import Sampling
 
 SHOWN = 12
@@ -59,15 +57,14 @@ def draw_sampling_stages(
     def force(place: int) -> None:
         append_tokens(branches, [tokens[place]], forced=True, behind=here)
 
-    with st.container(width=widgets.WIDEST):
-        board(
-            _columns(found, sampling),
-            rows,
-            WORDS,
-            key="stages",
-            title="Next token, stage by stage",
-            on_pick=force,
-        )
+    board(
+        _columns(found, sampling),
+        rows,
+        WORDS,
+        key="stages",
+        title="Next token, stage by stage",
+        on_pick=force,
+    )
 
 
 def _columns(found: SamplingStages, sampling: Sampling) -> list[Column]:
@@ -75,13 +72,14 @@ def _columns(found: SamplingStages, sampling: Sampling) -> list[Column]:
     k = "off" if sampling.top_k is None else f"{sampling.top_k:,}"
     p = "off" if sampling.top_p is None else f"{sampling.top_p:g}"
     left = float(found.top_p.sum())
+    t = f"{sampling.temperature:g}"
     return [
-        Column("logit", "from the model"),
+        Column("logit", "output"),
         Column("softmax", "sums to 1"),
-        Column(f"temperature {sampling.temperature:g}", "sums to 1"),
+        Column(f"temperature {t}", "sums to 1", f"temp. {t}"),
         Column(f"top-k {k}", f"cuts {three(found.cut_by_k)}" if sampling.top_k else "cuts nothing"),
         Column(f"top-p {p}", f"cuts {three(found.cut_by_p)}" if sampling.top_p else "cuts nothing"),
-        Column("renormalized", f"÷ {three(left)}"),
+        Column("renormalized", f"÷ {three(left)}", "renorm."),
     ]
 
 

@@ -1,4 +1,4 @@
-"""What the page Decoding shows: the columns of a choice, branches, beams, the forced target."""
+"""What the page Generation shows: the columns of a choice, branches, beams, the forced target."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tests.browser.truth.core import SHAKESPEARE
-from tests.browser.truth.screen import Claim, board, claims, grid, nodes, said
+from tests.browser.truth.screen import Claim, board, cells, claims, grid, nodes, said
 from tests.browser.visiting import Visitor
 
 TEMPERATURE, TOP_K, TOP_P, SEED = 0.7, 40, 0.8, 3
@@ -63,14 +63,15 @@ def asks() -> str:
 
 
 def token_by_token(visitor: Visitor) -> list[Claim]:
-    return [*_rows(visitor), *_cuts(visitor), *_branches(visitor)]
+    head = cells(visitor, "decoded_head", SHAKESPEARE.weights, (7, 6))
+    return [*head, *_rows(visitor), *_cuts(visitor), *_branches(visitor)]
 
 
 def _rows(visitor: Visitor) -> list[Claim]:
     """Every row through all columns; what a stage cut off it must have left no chance."""
     stages, made = columns(), list[Claim]()
     left = torch.ones(len(by_label()), dtype=torch.bool)
-    for name, logit, *cells in board(visitor, "stages"):
+    for name, logit, *chances in board(visitor, "stages"):
         if name.endswith(" others"):
             made.append(Claim("others", name, int(left.sum())))
             true = [stage[left].sum() for stage in stages]
@@ -80,7 +81,7 @@ def _rows(visitor: Visitor) -> list[Claim]:
             made.append(Claim(f"logit of {name}", logit, float(next_logits()[token])))
             true = [stage[token] for stage in stages]
         names = {f"column {column} of {name}": value for column, value in enumerate(true)}
-        made += claims(names, ["0" if shown == "cut" else shown for shown in cells])
+        made += claims(names, ["0" if shown == "cut" else shown for shown in chances])
     assert int((~left).sum()) >= 12
     return made
 

@@ -13,12 +13,16 @@ from explorer.app import controls
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop, say
 from explorer.components.board import Cell, Column, Row, Words, board
-from explorer.inference.continuation import prompt_of, require_probabilities, unknown_in
-from explorer.inference.generated_text import MAX_GENERATED
+from explorer.inference.continuation import (
+    MAX_GENERATED,
+    prompt_of,
+    require_probabilities,
+    unknown_in,
+)
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.reference_answer import right_answer, target_of
 from explorer.inference.results_cache import kept, size_of
-from explorer.snippets import decoding_code
+from explorer.snippets import generation_code
 from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text, text_of, texts
@@ -70,7 +74,7 @@ def draw_teacher_forcing(context: PageContext) -> Callable[[], str] | None:
         st.caption(f"The first {MAX_GENERATED} steps are shown, {hidden} are not.")
     widgets.notes(context.forward.notes)
     has_first = bool(prompt.source) and opened.config.generation.forced_first_id is not None
-    return partial(decoding_code.forcing, prompt, context.folder, cut, given, has_first)
+    return partial(generation_code.forcing, prompt, context.folder, cut, given, has_first)
 
 
 def _choose_given(tokens: int) -> int:

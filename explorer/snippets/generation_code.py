@@ -1,4 +1,4 @@
-"""The code behind the Decoding page: sampling a token, beam search, teacher forcing."""
+"""The code behind the Generation page: sampling a token, beam search, teacher forcing."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ LOAD = "from models import load_checkpoint"
 
 
 def choice(
-    forward: ForwardPass, folder: Path, sampling: Sampling, seed: int, step: int, first: bool
+    forward: ForwardPass, folder: Path, sampling: Sampling, seed: int, step: int, begun: int
 ) -> str:
-    """Samples the next token; `step` tokens were generated before."""
-    prompt = 0 if forward.source else len(forward.tokens) - step
-    if all(token.id != forward.config.pad_id for token in forward.tokens[:prompt]):
-        prompt = 0
+    """Samples the token after `step` tokens, and as many at once from the prompt of `begun`."""
+    is_padded = any(token.id == forward.config.pad_id for token in forward.target[:begun])
+    prompt = 0 if forward.source or not is_padded else begun
     how = ", ".join(
         f"{name}={value}" for name, value in vars(sampling).items() if value is not None
     )
+    name = "source" if forward.source else "ids"
+    given = name if forward.source else f"ids[:, :{begun}]"
+    end = begun + step
     return script(
         [
             *pass_lines(forward, folder)[:-1],
             *_pass_over("target" if forward.source else "ids", bool(forward.source), prompt),
-            f"logits = allowed(seen.output[:, -1], model.config, first={first})",
+            f"logits = allowed(seen.output[:, {end - 1}], model.config, first={end == 1})",
             f"sampling = Sampling({how})",
             "probabilities = choose_from(logits, sampling)",
             f"generator = torch.Generator().manual_seed({seed})",
@@ -35,8 +37,13 @@ def choice(
             "    sample(torch.ones_like(probabilities), sampling, generator)",
             "token = int(sample(probabilities, sampling, generator))",
             "print(token, probabilities[0, token], probabilities.topk(5))",
+            f"# All tokens up to here at once, where each was sampled with seed {seed}:",
+            f"steps = generate(model, {given}, max_length={step + 1}, seed={seed}, {how})",
+            "generated = [int(step.ids[0]) for step in steps]",
+            "print(generated)",
         ],
         CORE,
+        "from models.generation import generate",
         "from models.sampling import Sampling, allowed, choose_from, sample",
     )
 

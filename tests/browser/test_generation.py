@@ -1,4 +1,4 @@
-"""Decoding by hand: sampled, forced, branched, undone and searched; a text that grows."""
+"""Generation by hand: sampled, forced, branched, undone and searched; a text that grows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, expect
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
 
-DECODING = "/decoding?model=translation&text=the+black+cat+sleeps&length=5"
+GENERATION = "/generation?model=translation&text=the+black+cat+sleeps&length=5"
 
 
 def nodes(visitor: Visitor, key: str) -> Locator:
@@ -18,18 +18,18 @@ def nodes(visitor: Visitor, key: str) -> Locator:
 def test_a_token_is_sampled_another_forced_and_a_branch_undone_and_gone_on_from(
     visitor: Visitor,
 ) -> None:
-    page = visitor.open(DECODING)
+    page = visitor.open(GENERATION)
     tree = nodes(visitor, "branches_tree")
     visitor.widget("draw").get_by_role("button").click()
     wait_until(lambda: "branches" in visitor.query(), "what was sampled in the address")
     drawn = visitor.query()["branches"]
     expect(tree).to_have_count(2)
     tree.first.click()
-    visitor.asks(branches=f"{drawn}.0")
+    visitor.asks(written="0")
     visitor.rest()
     visitor.widget("stages").get_by_role("button").nth(3).click()
     expect(tree).to_have_count(3)
-    wait_until(lambda: f"{drawn}.0.0f" in visitor.query()["branches"], "the branch in the address")
+    wait_until(lambda: f"{drawn}.0f" in visitor.query()["branches"], "the branch in the address")
     both = visitor.query()["branches"]
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
     page.reload()
@@ -51,7 +51,7 @@ def test_a_token_is_sampled_another_forced_and_a_branch_undone_and_gone_on_from(
 
 
 def test_a_text_grows_with_its_maps_token_by_token(visitor: Visitor) -> None:
-    page = visitor.open(f"{DECODING}&part=Cross")
+    page = visitor.open(f"{GENERATION}&part=Cross")
     before = visitor.picture("decoded_head")
     visitor.widget("draw").get_by_role("button").click()
     visitor.changed("decoded_head", before)
@@ -59,11 +59,29 @@ def test_a_text_grows_with_its_maps_token_by_token(visitor: Visitor) -> None:
     expect(page.get_by_text("Stopped: </s> ends the text.")).to_be_visible()
     expect(visitor.widget("draw").get_by_role("button")).to_be_disabled()
     page = visitor.open("/generate?model=shakespeare&text=To+be&length=3")
-    seen = [visitor.picture("written_head")]
+    seen = [visitor.picture("decoded_head")]
     for step in range(1, 3):
         page.keyboard.press("ArrowRight")
-        expect(page.get_by_role("slider", name="Step")).to_have_value(str(step))
-        wait_until(lambda: visitor.picture("written_head") not in seen, "a larger map", 30)
-        seen.append(visitor.picture("written_head"))
+        visitor.asks(written=str(step))
+        wait_until(lambda: visitor.picture("decoded_head") not in seen, "a larger map", 30)
+        seen.append(visitor.picture("decoded_head"))
     page.get_by_role("button", name="Back").click()
-    visitor.shows("written_head", seen[-2])
+    visitor.shows("decoded_head", seen[-2])
+    visitor.widget("decoded").locator(".chip").last.click()
+    expect(page.get_by_role("slider", name="Token", exact=True)).to_have_value("3")
+    expect(page.get_by_role("button", name="Next", exact=True)).to_be_enabled()
+    page.keyboard.press("ArrowRight")  # behind the last it samples one more
+    expect(page.locator(".where")).to_have_text("Token: 4 of 4")
+
+
+def test_a_text_is_played_token_by_token_until_it_ends(visitor: Visitor) -> None:
+    page = visitor.open(GENERATION)
+    page.emulate_media(reduced_motion="no-preference")
+    page.get_by_label("Speed").select_option("4")
+    page.keyboard.press("p")
+    expect(page.get_by_text("Stopped: </s> ends the text.")).to_be_visible()
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    played = visitor.query()["branches"]
+    assert [action.partition("d")[0] for action in played.split(".")] == [
+        str(at) for at in range(played.count("d"))
+    ], "token by token"

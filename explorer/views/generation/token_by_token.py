@@ -1,0 +1,246 @@
+"""One token after another: the stages of each choice, the branches, and a head's map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import streamlit as st
+
+from explorer.app import controls
+from explorer.app.context import PageContext
+from explorer.app.messages import or_stop
+from explorer.app.progress import bar
+from explorer.app.session import session
+from explorer.catalog.opened_model import Opened
+from explorer.components import chips, matrix
+from explorer.inference.branches import NO_ROOM, Branches
+from explorer.inference.continuation import (
+    Continuation,
+    Prompt,
+    continue_from,
+    prompt_of,
+    sample_tokens,
+    stop_reason,
+    typed_ids,
+    unknown_in,
+)
+from explorer.inference.forward_pass import ForwardPassError
+from explorer.inference.sampling_stages import SamplingStages, sample_token, sampling_stages
+from explorer.snippets import generation_code
+from explorer.text.literal import literal
+from explorer.text.number_format import three
+from explorer.text.token_labels import candidate_text
+from explorer.views.generation import branch_tree, generation_limits
+from explorer.views.generation.sampling_columns import cut_summary, draw_sampling_stages
+from explorer.views.shared import widgets
+from explorer.views.shared.step_slider import chosen_step, draw_stepper
+from models.sampling import Sampling
+
+MAX_TOP_K, MAX_SEED = 1_000, 9_999
+STEP_LABEL = "Token"
+TEXT_HEIGHT, MAP_HEIGHT = 94, 420
+"""Pixels: two lines of tokens, which scroll; a map that is as wide as its column is no higher."""
+
+
+def draw_token_by_token(context: PageContext) -> Callable[[], str]:
+    """The text so far, the next choice, a head's map of it, the branches; gives the code."""
+    opened, text = context.opened, context.choice.text
+    prompt = or_stop(lambda: prompt_of(opened, text))
+    written = st.container(width=widgets.WIDEST)
+    moves = st.container(horizontal=True, vertical_alignment="center", width=widgets.WIDEST)
+    choice, head = widgets.side_by_side(8, 5)
+    with choice:
+        sampling, seed, count = _choose_sampling()
+    found = branch_tree.current_branches(context, prompt)
+    found = _generate(context, prompt, found, sampling, seed, count)
+    line, path = [0, *found.line], [found.nodes[node].token for node in found.line]
+    step = chosen_step(STEP_LABEL, branch_tree.STEP, len(line), found.depths[found.at])
+    stopped = stop_reason(opened, prompt, path[:step])
+    at = step - 1 if stopped and step else step  # after the last token nothing is chosen
+    fed = path[:-1] if stop_reason(opened, prompt, path) else path
+    continuation = or_stop(lambda: continue_from(opened, text, fed))
+    stages = sampling_stages(continuation.all_logits[at], sampling)
+    sampled = sample_token(stages, sampling, seed, at)
+    with moves:
+        _draw_moves(found, line, step, sampled, stopped)
+        _draw_typing(opened, prompt, found, line[step], stopped)
+    with written:
+        _draw_text(opened, prompt, path, step)
+    branch_tree.say_once()
+    read = [*prompt.tokens, *map(opened.tokenizer.token, path[:at])]
+    before = [token.label for token in read]
+    name = candidate_text(opened.tokenizer.label(sampled), before)
+    with choice:
+        _draw_next(name, stages, sampling, float(stages.final[sampled]), seed, stopped)
+        shown = None if stopped else sampled
+        draw_sampling_stages(opened, stages, sampling, found, line[at], shown, before)
+    with head:
+        _draw_head(context, continuation, at)
+    st.markdown("**Branches**")
+    with st.container(horizontal=True):
+        branch_tree.draw_history_buttons(found)
+    branch_tree.draw_branches(context, found, continuation, line[len(fed)], step)
+    widgets.notes(continuation.forward.notes)
+    return partial(
+        generation_code.choice,
+        continuation.forward,
+        context.folder,
+        sampling,
+        seed,
+        at,
+        begun=len(prompt.tokens),
+    )
+
+
+def _choose_sampling() -> tuple[Sampling, int, int]:
+    """The sampling, the seed, and how many tokens are generated at once."""
+    places = st.columns([3, 2, 3, 2, 3], gap="small")
+    with places[0]:
+        temperature = controls.slider("Temperature", "temperature", 0.0, 3.0, 1.0, step=0.05)
+    with places[1]:
+        top_k = controls.whole(
+            "Top-k", "top_k", 0, MAX_TOP_K, 0, help="Keep the k likeliest tokens; 0 keeps all."
+        )
+    with places[2]:
+        top_p = controls.slider("Top-p", "top_p", 0.01, 1.0, 1.0, step=0.01)
+    with places[3]:
+        seed = controls.whole("Seed", "seed", 0, MAX_SEED, 0)
+    with places[4]:
+        count = generation_limits.choose_length()
+    return Sampling(temperature, top_k or None, top_p if top_p < 1 else None), seed, count
+
+
+def _draw_moves(found: Branches, line: list[int], step: int, sampled: int, stopped: str) -> None:
+    """Steps along the branch; sample one token after the shown one, or several at once.
+
+    At the end of the branch the next step is a token more.
+    """
+    off = bool(stopped) or not found.room
+
+    def sample() -> None:
+        branch_tree.append_tokens(found, [sampled], forced=False, behind=line[step])
+
+    def go_on() -> None:
+        session().goes_on = True
+
+    last = len(line) - 1
+    with st.container():
+        draw_stepper(
+            STEP_LABEL,
+            branch_tree.STEP,
+            [f"{place} of {last}" for place in range(last + 1)],
+            found.depths[found.at],
+            arrows=True,
+            on_grow=None if off or step < last else sample,
+        )
+    st.button("Sample", key="draw", type="primary", on_click=sample, disabled=off)
+    st.button("Generate", key="write_on", on_click=go_on, disabled=off)
+
+
+def _draw_typing(opened: Opened, prompt: Prompt, found: Branches, here: int, stopped: str) -> None:
+    """A field for any tokens that the reader wants to force after node `here`."""
+
+    def force() -> None:
+        typed, st.session_state["typed"] = st.session_state["typed"], ""
+        try:
+            tokens = typed_ids(opened, prompt, found.path(here), typed)
+        except ForwardPassError as error:
+            session().branches_said = str(error)
+        else:
+            session().branches_said = " ".join(unknown_in(opened, typed))
+            branch_tree.append_tokens(found, tokens, forced=True, behind=here)
+
+    st.text_input(
+        "Type the next words",
+        key="typed",
+        label_visibility="collapsed",
+        width=170,
+        on_change=force,
+        max_chars=200,
+        disabled=bool(stopped),
+        placeholder="Type the next words",
+    )
+
+
+def _generate(
+    context: PageContext, prompt: Prompt, found: Branches, sampling: Sampling, seed: int, count: int
+) -> Branches:
+    """After a click, sample up to `count` tokens; Undo takes them back together."""
+    opened, reader, line = context.opened, session(), [0, *found.line]
+    is_asked, reader.goes_on = reader.goes_on, False
+    here = line[min(st.session_state.get(branch_tree.STEP, len(line)), len(line) - 1)]
+    path = list(found.path(here))
+    if not is_asked or stop_reason(opened, prompt, path):
+        return found
+    tokens = list[int]()
+    with bar("Generating") as report:
+        for token in sample_tokens(opened, context.choice.text, path, sampling, seed):
+            tokens.append(token)
+            report(len(tokens) / count)
+            if len(tokens) == count or stop_reason(opened, prompt, [*path, *tokens]):
+                break
+    fitting = found.fitting(tokens, here)
+    found = found.append(tokens[:fitting], forced=False, behind=here)
+    if fitting < len(tokens):
+        reader.branches_said = NO_ROOM.format(room=found.room)
+    branch_tree.keep_generated(found)
+    return found
+
+
+def _draw_text(opened: Opened, prompt: Prompt, path: list[int], step: int) -> None:
+    """The prompt and the tokens of the branch; a click goes to the step after a token."""
+    tokens = [*prompt.tokens, *map(opened.tokenizer.token, path)]
+    begun = len(prompt.tokens)
+
+    def go_to(place: int) -> None:
+        branch_tree.go_to_step(max(0, place + 1 - begun))
+
+    end = begun + step
+    chips(tokens, key="decoded", highlight=end - 1, later=end, on_pick=go_to, height=TEXT_HEIGHT)
+
+
+def _draw_next(
+    name: str,
+    stages: SamplingStages,
+    sampling: Sampling,
+    probability: float,
+    seed: int,
+    stopped: str,
+) -> None:
+    """The next token, or why there is none; then what was cut."""
+    name, share = literal(name), three(probability)
+    with st.container(gap=None):
+        if stopped:
+            st.text(f"{stopped} The table shows the last choice; undo it or click another token.")
+        elif sampling.temperature == 0:
+            st.markdown(f"**Next: {name}**, the likeliest: at temperature 0 nothing is sampled.")
+        elif stages.left == 1:
+            st.markdown(f"**Next: {name}**, the only one that is left.")
+        else:
+            st.markdown(f"**Next: {name}**, sampled with seed {seed}, probability {share}.")
+        st.caption(cut_summary(stages, sampling))
+
+
+def _draw_head(context: PageContext, continuation: Continuation, step: int) -> None:
+    """The chosen head over the text so far; it grows with every token."""
+    at, forward = context.choice, continuation.forward
+    words = forward.part(at.part).words
+    st.markdown(widgets.head_heading(context))
+    is_whole = step == continuation.steps
+    matrix(
+        continuation.weights(at.part, at.layer, at.head, step),
+        continuation.rows(at.part, step),
+        continuation.columns(at.part, step),
+        key="decoded_head",
+        allowed=continuation.mask(at.part, at.layer, step),
+        row_name=words.row,
+        column_name=words.column,
+        sentence=words.cell,
+        title=widgets.head_title(context),
+        absent="masked" if is_whole else "masked or later",
+        height=MAP_HEIGHT,
+        top=1.0,
+    )
+    if at.part == "decoder.cross_attn":
+        st.caption("The last row attends to your sentence to predict the next token.")
