@@ -63,6 +63,11 @@ class BlockPart:
         return self.stage.name
 
     @property
+    def rows(self) -> str:
+        """The stack whose tokens its rows are."""
+        return row_stack(self.stage)
+
+    @property
     def is_weights(self) -> bool:
         """Whether its numbers are weights from 0 to 1; all others may be negative."""
         return self.stage.kind == "weights"
@@ -253,7 +258,7 @@ def short_formula(stage: Stage, config: TransformerConfig) -> str:
         case "head norm":
             return f"γ {letter} / rms"
         case "rotated":
-            return f"{letter} turned by t θ"
+            return f"R_t {letter}"
         case "scores":
             return _score_formula(config)
         case "bias":

@@ -32,7 +32,7 @@ install_plain_states()
 
 NO_CHOICE: Final = object()
 USED_BY = {
-    "fading.js": ("board", "stage_list", "tree"),
+    "fading.js": ("board", "pass_map", "stage_list", "tree"),
     "framing.js": ("chips", "inspect"),
     "picking.js": ("cells", "grid"),
 }

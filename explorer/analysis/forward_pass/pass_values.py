@@ -57,13 +57,16 @@ def recorded_block(forward: ForwardPass, stack: str, layer: int) -> Trace:
     passed, row, at = forward.trace, forward.row, f"{stack}.{layer}"
     part: Any = getattr(passed.model, stack)
     block, here = part.blocks[layer], positions_of(forward, stack)
-    is_cross = block.has_cross
+    memory = memory_mask = None
+    if block.has_cross:
+        memory = passed["memory"][row : row + 1]
+        memory_mask = forward.mask(f"{stack}.cross_attn", layer)[None, None, :1]
     shared = StackContext(
         masks={block.window: forward.mask(f"{stack}.self_attn", layer)[None, None]},
         bias=part.positions.bias(here, here),
         rotate=part.positions.rotation(here),
-        memory=passed["memory"][row : row + 1] if is_cross else None,
-        memory_mask=forward.mask(f"{stack}.cross_attn", layer)[None, None, :1] if is_cross else None,
+        memory=memory,
+        memory_mask=memory_mask,
     )
     tap = RecordingTap(tuple(f"{at}.{tail}" for tail in CHEAP_TAILS))
     with evaluating(passed.model):
