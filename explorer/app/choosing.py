@@ -52,8 +52,9 @@ def follow_door() -> None:
     """To the page whose door was opened in a picture of the pass, if one was."""
     reader = session()
     page, reader.door = reader.door, ""
+    address, reader.door_address = reader.door_address, {}
     if page in reader.pages and page != reader.page:
-        switch_page(page)
+        switch_page(page, **address)
 
 
 def take_what_was_chosen() -> None:

@@ -53,6 +53,8 @@ class Session:
     """The container at the head of the sidebar, for the picture of the pass in small."""
     door: str = ""
     """The page whose door was opened in the picture of the pass; it is gone to in this run."""
+    door_address: dict[str, str] = field(default_factory=dict)
+    """What is chosen on that page besides."""
     drawn: dict[str, Any] = field(default_factory=dict)
     """By key, what this run has drawn, for the export."""
     has_code: bool = False

@@ -32,7 +32,7 @@ install_plain_states()
 
 NO_CHOICE: Final = object()
 USED_BY = {
-    "fading.js": ("board", "stage_list", "tree"),
+    "fading.js": ("board", "pass_map", "stage_list", "tree"),
     "framing.js": ("chips", "inspect"),
     "picking.js": ("cells", "grid"),
     "playing.js": ("player", "stage_list"),
@@ -184,8 +184,14 @@ def component(name: str, *, html: str, js: str, css: str | None = None) -> Calla
 
 
 def neighbour(name: str, value: object) -> None:
-    """Hand the views of the page something under this name: what is chosen, or what follows."""
-    _CHOICE(key=f"{name}-choice", data=[name, value])
+    """Hand the views of the page something under this name: what is chosen, or what follows.
+
+    Bytes travel behind their name, since only data that is nothing but bytes stays bytes.
+    """
+    if isinstance(value, bytes):
+        _BYTES(key=f"{name}-bytes", data=b"\0".join((name.encode(), value)))
+    else:
+        _CHOICE(key=f"{name}-choice", data=[name, value])
 
 
 def mount_code() -> None:
@@ -199,5 +205,6 @@ def mount_code() -> None:
 NOTHING = '<span style="display:none"></span>'
 
 _CHOICE = component("explorer_choice", html=NOTHING, js=slim_js(read(HERE / "choice.js")))
+_BYTES = component("explorer_bytes", html=NOTHING, js=slim_js(read(HERE / "bytes.js")))
 _PAGE_TOP = component("explorer_page_top", html=NOTHING, js=slim_js(read(HERE / "page_top.js")))
 _CODE = component("explorer_code", html=NOTHING, js=code_of_all())

@@ -35,6 +35,8 @@ ABSENT = 65_535
 FEW = 4_096
 """Cells: a picture of no more has its numbers in single precision too, 4 bytes each, so that what
 is said of a cell is rounded once, like the same number in a sentence of the page."""
+ZERO, CLIPPED = 126, 6
+"""Of small signed pictures: the code of zero, and where colours end, in medians of its numbers."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -134,6 +136,34 @@ def shades(cells: Tensor) -> tuple[list[float | None], dict[str, bytes]]:
     ]
     planes = {"cells": codes.cpu().numpy().tobytes()}
     return tops, planes if is_known.all() else {**planes, "unknown": bits(~is_known)}
+
+
+def signed_shades(cells: Tensor) -> tuple[list[list[float | None]], bytes]:
+    """Small pictures (n, r, c) of numbers of either sign as a byte a cell, code 126 for zero.
+
+    Each goes from -end, code 0, to end, code 252. The end is the largest absolute value, or
+    `CLIPPED` times the median of those that are not zero where that is less: one outlier would
+    leave the rest of a picture without colour, and is drawn as the end. By picture: the end and
+    the largest, both None where no number is finite. Codes 253 to 255 are infinity, -infinity
+    and NaN.
+    """
+    array = as_array(cells).reshape(len(cells), -1)
+    finite = np.isfinite(array)
+    sizes = np.abs(array, where=finite, out=np.zeros_like(array))
+    ends: list[list[float | None]] = []
+    for row, known in zip(sizes, finite, strict=True):
+        some = row[row > 0]
+        largest = float(some.max()) if some.size else 0.0
+        end = min(largest, CLIPPED * float(np.median(some))) if some.size else 0.0
+        ends.append([end, largest] if known.any() else [None, None])
+    scale = np.array([[end or 1.0] for end, _ in ends])
+    filled = np.where(finite, array, 0.0)
+    codes = np.rint(np.clip(filled / scale, -1, 1) * ZERO) + ZERO
+    codes[(codes == ZERO) & (filled > 0)] = ZERO + 1
+    codes[(codes == ZERO) & (filled < 0)] = ZERO - 1
+    for code, special in ((253, np.isposinf), (254, np.isneginf), (255, np.isnan)):
+        codes[special(array)] = code
+    return ends, codes.astype(np.uint8).tobytes()
 
 
 def bits(flags: Tensor | Array) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,14 +18,19 @@ from explorer.analysis.forward_pass.equation import Equation
 from explorer.analysis.forward_pass.kinds import KINDS
 from explorer.analysis.forward_pass.stage_kind import ALL, Inputs, Some, Stage
 from explorer.analysis.forward_pass.stages import stages_of
+from explorer.analysis.residual_writes import positions_of
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
 from models import trace
-from models.trace import Trace
+from models.block import StackContext
+from models.trace import RecordingTap, Trace
+from models.transformer import evaluating
 
 DERIVED = ("scores", "bias", "weights")
 """Kinds that a pass derives for the head that is asked for, so that all need not be kept."""
+CHEAP_TAILS = ("*.head_out", "*.out", "resid_mid", "resid_cross", "resid_post", "mlp.hidden")
+"""The sites of a block that grow with tokens alone."""
 MOST_LOGITS = 1 << 20
 """Positions × vocabulary; where there are more, they are computed for the chosen token alone."""
 
@@ -43,6 +49,31 @@ def recorded(forward: ForwardPass, sites: tuple[str, ...]) -> Trace:
     )
 
 
+def recorded_block(forward: ForwardPass, stack: str, layer: int) -> Trace:
+    """One block of the pass once more, on what entered it there, with its cheap sites recorded.
+
+    The names are those of the whole pass. Cost of one block.
+    """
+    passed, row, at = forward.trace, forward.row, f"{stack}.{layer}"
+    part: Any = getattr(passed.model, stack)
+    block, here = part.blocks[layer], positions_of(forward, stack)
+    memory = memory_mask = None
+    if block.has_cross:
+        memory = passed["memory"][row : row + 1]
+        memory_mask = forward.mask(f"{stack}.cross_attn", layer)[None, None, :1]
+    shared = StackContext(
+        masks={block.window: forward.mask(f"{stack}.self_attn", layer)[None, None]},
+        bias=part.positions.bias(here, here),
+        rotate=part.positions.rotation(here),
+        memory=memory,
+        memory_mask=memory_mask,
+    )
+    tap = RecordingTap(tuple(f"{at}.{tail}" for tail in CHEAP_TAILS))
+    with evaluating(passed.model):
+        out = block(passed[f"{at}.resid_pre"][row : row + 1], shared, None, tap.at(at))
+    return Trace(passed.model, tap.values, out)
+
+
 def segment_row(forward: ForwardPass) -> Tensor:
     """(1, t): which text of a pair each token of the typed text belongs to."""
     most = forward.config.n_segments - 1
@@ -53,8 +84,7 @@ def sites_with(stage: Stage) -> tuple[str, ...]:
     """What is recorded together with a stage: the cheap sites of its block, or around them."""
     if stage.layer is None:
         return tuple(f"{stage.stack}.{n}" for n in ("embed", "pos_embed", "segment_embed", "final"))
-    tails = ("*.head_out", "*.out", "resid_mid", "resid_cross", "resid_post", "mlp.hidden")
-    return tuple(f"{stage.stack}.{stage.layer}.{tail}" for tail in tails)
+    return tuple(f"{stage.stack}.{stage.layer}.{tail}" for tail in CHEAP_TAILS)
 
 
 class PassValues:

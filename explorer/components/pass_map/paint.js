@@ -1,6 +1,6 @@
 // Where everything stands, and how it is drawn.
 
-const GUTTER = 30, NARROWEST = 17, CHIP = 24, SLANTED = 52, APART = 40, WORD = 11, INSIDE = 264, CLASSES = 56;
+const GUTTER = 30, NARROWEST = 17, CHIP = 24, SLANTED = 52, APART = 40, WORD = 11, INSIDE = 288, LEFT = 90, CLASSES = 56;
 const BEFORE_MLP = {self_attn: 0.26, cross_attn: 0.5}, MLP_AT = 0.74;
 
 const rowsAt = part => BEFORE_MLP[part.name.split(".")[1]];
@@ -30,7 +30,7 @@ function layout(state) {
   const place = {
     column, bottom, top, height: stage.clientHeight,
     width: Math.max(stage.clientWidth, GUTTER + gaps + columns * column + lean),
-    gap: state.open ? INSIDE : 0,
+    gap: state.open && stage.clientHeight >= INSIDE + LEFT ? INSIDE : 0,
     slantedBelow: bottom === SLANTED, slantedAbove: top === SLANTED,
     floor: stage.clientHeight - bottom - 6, ceiling: top + 6,
   };
@@ -43,9 +43,8 @@ function layout(state) {
   });
   if (place.gap) place.opened = rawY(place, flow.stacks[state.open.stack], state.open.layer + 1);
   state.place = place;
-  const holder = state.root.querySelector(".inside");
-  holder.hidden = !place.gap;
-  if (place.gap) Object.assign(holder.style, {top: `${place.opened - place.gap}px`, height: `${place.gap}px`});
+  state.root.classList.toggle("opened", Boolean(state.open));
+  drawInside(state);
 }
 
 const xOf = ({place}, stack, token) => place.stacks[stack.at].left + (token + 0.5) * place.column;

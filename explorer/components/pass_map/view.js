@@ -15,6 +15,7 @@ function make(state) {
     heldAt: 0, heldFrom: null, leastAt: 2, speed: 1, hides: () => false,
   });
   const {canvas, stage} = state;
+  makeInside(state);
   stage.addEventListener("pointermove", event => point(state, hit(state, event)));
   stage.addEventListener("pointerleave", () => point(state, null));
   stage.addEventListener("click", event => hold(state, hit(state, event)));
@@ -54,6 +55,7 @@ function make(state) {
   state.chosen = event => {
     if (!state.data) return;
     if (event.detail?.startsWith?.(`${state.data.name}-late-`)) readLate(state);
+    else if (event.detail?.startsWith?.(`${state.data.name}-inside`)) readInside(state);
     else if (choose(state)) follow(state);
   };
 }
@@ -412,6 +414,7 @@ function show(state) {
     state.answers = Array(data.count).fill(null);
     for (const [at, ...answer] of data.answers) state.answers[at] = answer;
     readLate(state);
+    readInside(state);
     card(state);
   }
   const grew = state.writing && state.of !== data.of;

@@ -7,17 +7,19 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.analysis.block_inside import block_inside
 from explorer.analysis.information_flow import is_computable, route
 from explorer.app import url
 from explorer.app.context import PageContext
-from explorer.app.session import session
 from explorer.app.url import whole_number
-from explorer.components.pass_map import DOORS, PassMap, lens_rows, other_answers, pass_map
+from explorer.components.pass_map import PassMap, lens_rows, other_answers, pass_map
+from explorer.components.pass_map.block_panel import block_panel, encode_block
 from explorer.export.figure_data import Figure, TableData
+from explorer.inference.results_cache import kept
 from explorer.snippets.map_code import map_script
 from explorer.text.token_labels import texts
+from explorer.views.overview import doors, pass_picture
 from explorer.views.overview import held as holding
-from explorer.views.overview import pass_picture
 from explorer.views.overview.held import Held
 from explorer.views.shared.output_position import ANSWER
 
@@ -25,6 +27,8 @@ KEY = "pass_map"
 LAYER, AROUND, LOWEST, FEW = 64, 190, 330, 5
 """Pixels of a layer where there are few, of what stands around them, and the least of all. A
 picture of more layers is as high as the window lets it be (view.css)."""
+INSIDE = 288
+"""Pixels of an open block."""
 
 
 def draw_map(context: PageContext) -> PassMap | None:
@@ -44,13 +48,35 @@ def draw_map(context: PageContext) -> PassMap | None:
         title=title,
         asked=usual,
         choice=holding.choice_of(found, context, picture),
-        height=max(LOWEST, AROUND + layers * LAYER) if layers <= FEW else "content",
+        height=_height(layers, found.block is not None),
         on_chosen=lambda value: holding.hold(value, picture, usual),
-        on_go=partial(_go, context, picture),
+        on_go=partial(doors.open_door, context),
         on_append=partial(_append, context) if pass_picture.continues(forward) else None,
         figures=lambda: figures(picture, found, title),
     )
+    if found.block is not None:
+        _draw_block(context, picture, *found.block)
     return picture
+
+
+def _height(layers: int, is_open: bool) -> int | str:
+    usual = max(LOWEST, AROUND + layers * LAYER) + (INSIDE if is_open else 0)
+    return usual if layers <= FEW else "content"
+
+
+def _draw_block(context: PageContext, picture: PassMap, stack: int, layer: int) -> None:
+    """The inside of the open block; its message is made once."""
+    opened, forward = context.opened, context.forward
+    names = [each.name for each in picture.stacks]
+
+    def make() -> bytes:
+        inside = block_inside(forward, names[stack], layer)
+        heads = forward.config.n_heads
+        return encode_block(inside, picture.of, names, heads, doors.door_of_stage)
+
+    key = "inside of a block", forward.text, forward.pair, stack, layer
+    message = kept(opened, key, make, len)
+    block_panel(KEY, message, picture.of, (stack, layer), context.choice.head)
 
 
 def draw_late(context: PageContext, picture: PassMap) -> None:
@@ -108,10 +134,3 @@ def figures(picture: PassMap, found: Held, title: str) -> list[Figure]:
     names = ("attention", "layer", "head", "query", "key", "share", "importance")
     columns = {name: [row[at] for row in rows] for at, name in enumerate(names)}
     return [TableData(columns, f"{title} · edges to answer {found.answer}")]
-
-
-def _go(context: PageContext, picture: PassMap, value: Any) -> None:
-    """A door was opened: its page in the next run, with this head and these tokens chosen."""
-    if not isinstance(value, dict) or value.get("page") not in DOORS:
-        return
-    session().door = str(value["page"])

@@ -1,0 +1,302 @@
+"""The inside of one block of a pass: its parts in the order they run, each as a small picture.
+
+The parts are the stages of the Forward pass page (`stages_of`), so what a model does not have has
+no part here; dot products and the concatenation, which are the next part in another scale or
+shape, are left out. Every number is the pass's own; where a picture is too large for its room,
+cells are pooled, and it says how.
+Shapes: h heads, r rows, c columns of a picture.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import max_pool2d, pad
+
+from explorer.analysis.forward_pass.kinds import symbol_of, symbol_read
+from explorer.analysis.forward_pass.pass_values import PassValues, recorded_block
+from explorer.analysis.forward_pass.stage_cut import row_stack
+from explorer.analysis.forward_pass.stage_kind import Stage
+from explorer.analysis.forward_pass.stages import sizes, stages_of
+from explorer.inference.forward_pass import ForwardPass
+from explorer.text.number_format import three
+from models import TransformerConfig
+
+LEFT_OUT = ("products", "concat")
+ENTERS = "Encoder output", "Residual stream"
+"""What enters a block from another stack, and from its own."""
+TOGETHER = {"bias": "scores", "up": "gate"}
+"""Kinds that stand in the column of another."""
+MOST_ROWS, MOST_COLUMNS, MOST_HEAD_COLUMNS = 32, 64, 16
+"""Of a picture: tokens, dimensions of a vector, dimensions of one head's vector."""
+MOST_CELLS = 9_216
+"""Of one part over all heads: nine heads of 32 × 32."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlockPart:
+    """One part of a block: the stage it is, and its values as small pictures.
+
+    `cells` (h, r, c) has one picture for each of its `heads`, or one where it has none; -inf is a
+    masked score. A cell is the number of largest absolute value among `pooled` rows × columns, of
+    attention weights the largest. `shape` are symbols with their sizes, without the batch, and
+    `reads` the names of the parts it is computed from. Parts of one `column` run side by side;
+    those `on_stream` are the residual stream itself.
+    """
+
+    stage: Stage
+    title: str
+    formula: str
+    shape: tuple[tuple[str, int], ...]
+    reads: tuple[str, ...]
+    column: int
+    on_stream: bool
+    cells: Tensor
+    pooled: tuple[int, int]
+
+    @property
+    def name(self) -> str:
+        return self.stage.name
+
+    @property
+    def rows(self) -> str:
+        """The stack whose tokens its rows are."""
+        return row_stack(self.stage)
+
+    @property
+    def is_weights(self) -> bool:
+        """Whether its numbers are weights from 0 to 1; all others may be negative."""
+        return self.stage.kind == "weights"
+
+
+@dataclass(frozen=True, eq=False)
+class BlockInside:
+    """The parts of one block in their order; those that read nothing are what enters it."""
+
+    stack: str
+    layer: int
+    parts: tuple[BlockPart, ...]
+
+
+def block_inside(forward: ForwardPass, stack: str, layer: int) -> BlockInside:
+    """All parts of one block.
+
+    Cost of the block once more, and for each head queries × keys × d_head; memory holds the
+    scores of one head at a time.
+    """
+    every = {stage.name: stage for stage in stages_of(forward.config)}
+    own = [s for s in every.values() if (s.stack, s.layer) == (stack, layer)]
+    own = [stage for stage in own if stage.kind not in LEFT_OUT]
+    reads = {stage.name: _reads(stage, every) for stage in own}
+    outside = [name for names in reads.values() for name in names if name not in reads]
+    inputs = [every[name] for name in dict.fromkeys(outside)]
+    shown = _in_order(inputs, own)
+    columns = _columns(shown)
+    cells = _cells(forward, stack, layer, shown)
+    parts = [
+        BlockPart(
+            stage=stage,
+            title=stage.title if stage.name in reads else ENTERS[stage.stack == stack],
+            formula=_formula(stage, forward.config, stage.name in reads),
+            shape=_shape(forward, stage),
+            reads=reads.get(stage.name, ()),
+            column=columns[stage.name],
+            on_stream=stage.is_stream and stage.stack == stack,
+            cells=cells[stage.name][0],
+            pooled=cells[stage.name][1],
+        )
+        for stage in shown
+    ]
+    return BlockInside(stack, layer, tuple(parts))
+
+
+def _reads(stage: Stage, every: Mapping[str, Stage]) -> tuple[str, ...]:
+    """What it is computed from, through what is left out; positions alone are no part."""
+    found: list[str] = []
+    for name in stage.reads:
+        read = every[name]
+        if read.kind in LEFT_OUT:
+            found += _reads(read, every)
+        elif read.kind != "tokens":
+            found.append(name)
+    return tuple(dict.fromkeys(found))
+
+
+def _in_order(inputs: list[Stage], own: list[Stage]) -> list[Stage]:
+    """What comes from another stack stands in front of the first part that reads it."""
+    stream = [stage for stage in inputs if stage.stack == own[0].stack]
+    memory = [stage for stage in inputs if stage not in stream]
+    first = [at for at, stage in enumerate(own) if stage.branch == "cross_attn"][:1]
+    at = first[0] if first else 0
+    return [*stream, *own[:at], *memory, *own[at:]]
+
+
+def _columns(shown: list[Stage]) -> dict[str, int]:
+    """Which column every part stands in: alike parts of a sub-layer share one."""
+    found: dict[object, int] = {}
+    columns = {}
+    for at, stage in enumerate(shown):
+        own: object = stage.branch, TOGETHER.get(stage.kind, stage.kind)
+        if stage.is_stream or stage.kind in ("norm", "output norm"):
+            own = stage.name
+        before = shown[at - 1] if at else stage
+        if stage.kind == "norm" and before.stack != stage.stack:
+            own = before.name  # beside the memory
+        columns[stage.name] = found.setdefault(own, len(found))
+    return columns
+
+
+def _shape(forward: ForwardPass, stage: Stage) -> tuple[tuple[str, int], ...]:
+    """Its own shape, without the batch."""
+    tokens, source = len(_tokens(forward, stage.stack)), len(forward.source)
+    keys = source if stage.branch == "cross_attn" else tokens
+    config = forward.config.of_encoder if stage.stack == "encoder" else forward.config
+    known = sizes(config, 1, tokens, source, keys)
+    return tuple((name, known[name]) for name in stage.shapes[-1] if name != "batch")
+
+
+def _tokens(forward: ForwardPass, stack: str) -> tuple[object, ...]:
+    return forward.source if stack == "encoder" else forward.target
+
+
+# ---- pictures --------------------------------------------------------------------------
+
+
+def _cells(
+    forward: ForwardPass, stack: str, layer: int, shown: list[Stage]
+) -> dict[str, tuple[Tensor, tuple[int, int]]]:
+    """Every picture, and how its cells are pooled: head by head, so that few scores are held."""
+    passed = recorded_block(forward, stack, layer)
+    config = forward.config
+    shared = {shown[0].name: forward.trace[f"{stack}.{layer}.resid_pre"][forward.row]}
+    shared |= {s.name: forward.trace["memory"][forward.row] for s in shown if s.stack != stack}
+    found: dict[str, list[Tensor]] = {stage.name: [] for stage in shown}
+    pooled: dict[str, tuple[int, int]] = {}
+    for head in range(config.n_heads):
+        values = PassValues(forward, head, 0, lambda sites: passed)
+        values.known.update(shared)
+        for stage in shown:
+            pictures = found[stage.name]
+            count = _heads_of(stage, config)
+            if pictures and values.head_of(count) < len(pictures):
+                continue  # this head reads keys and values that are there already
+            whole = values[stage.name].detach().float()
+            if not stage.per_head:
+                shared[stage.name] = values.known[stage.name]
+            pooled[stage.name] = _pooling(stage, whole, count)
+            pictures.append(largest(whole, *pooled[stage.name]))
+    return {name: (torch.stack(pictures), pooled[name]) for name, pictures in found.items()}
+
+
+def _heads_of(stage: Stage, config: TransformerConfig) -> int:
+    if not stage.per_head:
+        return 1
+    return config.kv_heads if "kv heads" in stage.shapes[-1] else config.n_heads
+
+
+def _pooling(stage: Stage, whole: Tensor, heads: int) -> tuple[int, int]:
+    """How many rows and columns become one cell."""
+    rows, columns = whole.shape
+    if stage.is_square:
+        n = _parts(max(rows, columns), MOST_ROWS)
+        while heads * _parts(rows, n) * _parts(columns, n) > MOST_CELLS:
+            n += 1
+        return n, n
+    most = MOST_HEAD_COLUMNS if stage.per_head else MOST_COLUMNS
+    return _parts(rows, MOST_ROWS), _parts(columns, most)
+
+
+def _parts(count: int, most: int) -> int:
+    return max(1, -(-count // most))
+
+
+def largest(values: Tensor, rows: int, columns: int) -> Tensor:
+    """Of every rows × columns numbers (r, c) the one of largest absolute value, with its sign.
+
+    A mean would lose what stands out. -inf, a masked score, only where all are; NaN where one is.
+    """
+    if rows == columns == 1:
+        return values
+    padding = 0, -values.shape[1] % columns, 0, -values.shape[0] % rows
+    masked = values.isneginf()
+
+    def most(x: Tensor, filled: float) -> Tensor:
+        return max_pool2d(pad(x, padding, value=filled)[None], (rows, columns))[0]
+
+    numbers = values.where(~masked, 0)
+    above, below = most(numbers, 0.0), most(-numbers, 0.0)
+    found = above.where(above >= below, -below)
+    return found.masked_fill(most((~masked).to(values.dtype), 0.0) == 0, -torch.inf)
+
+
+# ---- formulas --------------------------------------------------------------------------
+
+
+def _formula(stage: Stage, config: TransformerConfig, is_computed: bool) -> str:
+    if is_computed:
+        return short_formula(stage, config)
+    return symbol_of(stage.name, config)
+
+
+def short_formula(stage: Stage, config: TransformerConfig) -> str:
+    """How a part of a block follows from what it reads, on one short line without LaTeX.
+
+    In the symbols of the formulas of the Forward pass page.
+    """
+    x = symbol_read(stage, config)
+    letter = stage.name.split(".")[-1][0]
+    match stage.kind:
+        case "norm" | "stream norm" | "output norm":
+            x = "z" if stage.kind == "output norm" else "x"
+            return f"γ {x} / rms" if config.norm == "rms" else f"γ ({x} − μ) / σ + β"
+        case "projected":
+            return f"{x} W_{letter.upper()}" + (f" + b_{letter.upper()}" if config.qkv_bias else "")
+        case "head norm":
+            return f"γ {letter} / rms"
+        case "rotated":
+            return f"R_t {letter}"
+        case "scores":
+            return _score_formula(config)
+        case "bias":
+            return "−m |i − j|" if config.positions == "alibi" else "B[bucket(j − i)]"
+        case "masked":
+            return f"{'s + b' if len(stage.reads) > 1 else 's'}, else −∞"
+        case "weights":
+            return "softmax(s)"
+        case "head out":
+            return "Σ a v"
+        case "output projection":
+            return "H W_O" + (" + b_O" if config.has_out_bias else "")
+        case "gate":
+            return f"{x} W_g" + (" + b_g" if config.has_mlp_bias else "")
+        case "up":
+            return f"{x} W_1" + (" + b_1" if config.has_mlp_bias else "")
+        case "activation":
+            return _activation_formula(config)
+        case "down":
+            return "h W_2" + (" + b_2" if config.has_mlp_bias else "")
+        case "add":
+            return "x + z"
+    raise KeyError(f"A block has no part of the kind {stage.kind}.")
+
+
+def _score_formula(config: TransformerConfig) -> str:
+    made = "q · k"
+    if math.isclose(config.scale, config.head_width**-0.5):
+        made = f"q · k / √{config.head_width}"
+    elif config.scale != 1:
+        made = f"{three(config.scale)} q · k"
+    if config.attention_cap is None:
+        return made
+    cap = three(config.attention_cap)
+    return f"{cap} tanh({made} / {cap})"
+
+
+def _activation_formula(config: TransformerConfig) -> str:
+    x = "g" if config.gated else "u"
+    made = f"max(0, {x})" if config.activation == "relu" else f"{config.activation}({x})"
+    return f"{made} · u" if config.gated else made

@@ -1,0 +1,154 @@
+"""The doors of the picture of the pass: each part of a block, and each edge, leads to a page.
+
+There the layer, the head and the tokens of the picture are chosen. What a browser reports is
+checked as a whole: what does not exist in this model and text opens nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from explorer.analysis.forward_pass.stage_kind import Stage
+from explorer.analysis.forward_pass.stages import stages_of
+from explorer.app.choosing import choose_head
+from explorer.app.context import PageContext
+from explorer.app.session import session
+from explorer.components import events
+from explorer.components.pass_map.block_panel import PartDoor
+from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.mask_parts import YOURS
+from explorer.views.head_steps.stage_matrices import UP_TO
+from explorer.views.interventions.edit_forms import FORMS
+from explorer.views.shared import pinned
+from explorer.views.shared.pinned import Pinned
+from explorer.views.shared.pinned_pair import STAGE_CHOICES, query_of
+
+HERE, STAGES = "overview", "forward_pass"
+TITLES = {
+    "attention": "Attention maps",
+    "head_steps": "Head, step by step",
+    "query_key": "Query and key",
+    "masks": "Masks",
+    STAGES: "Forward pass",
+    "interventions": "Interventions",
+}
+"""The pages that a door may lead to."""
+ADDRESS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "head_steps": ("up_to", UP_TO),
+    "masks": ("example", (YOURS,)),
+    "interventions": ("change", tuple(FORMS)),
+}
+"""By page: what a door may choose there besides, and its values. Of the Forward pass page it is
+the `stage`, any of the model."""
+LEADS: dict[str, tuple[str, dict[str, str]]] = {
+    "scores": ("head_steps", {"up_to": "scaled"}),
+    "bias": ("head_steps", {"up_to": "masked"}),
+    "masked": ("masks", {"example": YOURS}),
+    "weights": ("attention", {}),
+    "head out": ("head_steps", {"up_to": "values"}),
+}
+"""By the kind of a stage: the page that shows it best, and what is chosen there."""
+
+
+@dataclass(frozen=True)
+class Door:
+    """An opened door, checked: a page of `TITLES`, or this one, and all that is chosen there."""
+
+    page: str
+    part: str
+    layer: int
+    head: int
+    found: Pinned
+    address: Mapping[str, str] = field(default_factory=dict)
+
+
+def door_of_stage(stage: Stage) -> PartDoor:
+    """Where a part of a block leads: a page of its head, else its stage of the forward pass.
+
+    Queries and keys lead to their page as the scores are made of them; the values before a norm
+    or a rotation are shown by their stage.
+    """
+    page, address = LEADS.get(stage.kind, (STAGES, {"stage": stage.name}))
+    tail = stage.name.split(".")[-1]
+    if stage.part and tail in ("q", "k"):
+        page, address = "query_key", {}
+    elif stage.part and tail == "v":
+        page, address = "head_steps", {"up_to": "values"}
+    return PartDoor(page, TITLES[page], address)
+
+
+def checked_door(forward: ForwardPass, value: Any) -> Door | None:
+    """What a browser reports as an opened door, if all of it exists in this pass.
+
+    A dictionary of `page`, `part`, `layer`, `head`, `query`, `key` (None where no token is meant)
+    and `address`. None for anything else.
+    """
+    if not isinstance(value, dict) or value.get("page") not in (HERE, *TITLES):
+        return None
+    page, asked = str(value["page"]), value.get("address") or {}
+    parts = {part.name: part for part in forward.parts}
+    part = parts.get(value["part"]) if isinstance(value.get("part"), str) else None
+    address = _checked_address(forward, page, asked)
+    if part is None or address is None:
+        return None
+    layer = events.place(value.get("layer"), part.layers)
+    head = events.place(value.get("head"), part.heads)
+    counts = len(forward.rows(part.name)), len(forward.columns(part.name))
+    tokens = value.get("query"), value.get("key")
+    query, key = (events.place(*each) for each in zip(tokens, counts, strict=True))
+    if layer is None or head is None or (query, key) != tokens:
+        return None
+    return Door(page, part.name, layer, head, Pinned(query, key), address)
+
+
+def _checked_address(forward: ForwardPass, page: str, asked: Any) -> dict[str, str] | None:
+    """What is chosen on the page besides head and tokens; None where there is no such thing."""
+    if not isinstance(asked, dict) or not all(isinstance(each, str) for each in asked.values()):
+        return None
+    name, values = ADDRESS.get(page, ("", ()))
+    if page == STAGES:
+        name, values = "stage", tuple(stage.name for stage in stages_of(forward.config))
+    is_known = all(each == name and text in values for each, text in asked.items())
+    return dict(asked) if is_known else None
+
+
+def open_door(context: PageContext, value: Any) -> None:
+    """For a callback: the page of a door in this run, with its layer, head and tokens chosen."""
+    door = checked_door(context.forward, value)
+    if door is None:
+        return
+    reader, state = session(), st.session_state
+    layer, address = door.layer, dict(door.address)
+    stage = address.pop("stage", "")
+    if stage:
+        layer = _choose_stage(context, door, stage)
+    state["part"] = door.part
+    choose_head(layer, door.head)
+    if str(door.found):
+        pinned.pin(door.found)
+        if door.found.key is None and door.page == "query_key":
+            state.pop("key", None)  # the key that this query attends to most
+    if door.page == "interventions" and door.found.is_cell:
+        address = {"change": "Edge", **address}
+    for name in address:  # what was chosen there before gives way
+        state.pop(name, None)
+        reader.defaults.pop(name, None)
+    if door.page != HERE:
+        reader.door, reader.door_address = door.page, address
+
+
+def _choose_stage(context: PageContext, door: Door, stage: str) -> int:
+    """The stage and its token are chosen on the Forward pass page; the layer that it is of."""
+    forward = context.forward
+    named = {each.name: each for each in stages_of(forward.config)}
+    own = named[stage].layer
+    layer = door.layer if own is None or named[stage].stack != door.part.split(".")[0] else own
+    STAGE_CHOICES.put("stage", stage)
+    session().stage_bar = context.choice.model, door.part, layer
+    if door.found.query is not None:
+        STAGE_CHOICES.put(query_of(door.part), str(door.found.query))
+    return layer
