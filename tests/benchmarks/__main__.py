@@ -25,7 +25,16 @@ import psutil
 import torch
 
 from docs import readme
-from tests.benchmarks import clicks, core, learning, pictures, published, readers, running
+from tests.benchmarks import (
+    clicks,
+    core,
+    learning,
+    pictures,
+    published,
+    readers,
+    running,
+    whole_pass,
+)
 from tests.benchmarks.measuring import Benchmark, measure
 
 BENCHMARKS: dict[str, Benchmark] = {
@@ -54,6 +63,14 @@ BENCHMARKS: dict[str, Benchmark] = {
     "one-head": pictures.one_head,
     "all-heads": pictures.all_heads,
     "hover": pictures.hovering,
+    "map-first-paint": whole_pass.first_paint,
+    "map-message": whole_pass.message,
+    "map-shares": whole_pass.shares,
+    "map-frames": whole_pass.frames,
+    "map-hover": whole_pass.hovering,
+    "map-typing": whole_pass.typing,
+    "map-head": whole_pass.another_head,
+    "map-memory": whole_pass.memory,
     "answer": readers.one_answer,
     "fifty-readers": readers.fifty,
     "memory-readers": readers.memory,

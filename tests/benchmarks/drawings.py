@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def overview(heads: Tensor, into: Path) -> tuple[Drawing, OfflineView]:
     queries, keys = small.shape[2:]
     height = height_of_grid(LAYERS, queries, keys, HEADS)
     view = GRID.offline("overview", data, height, [0, 0])
-    return _written(view, into, f"overview-{heads.shape[-1]}"), view
+    return written(view, into, f"overview-{heads.shape[-1]}"), view
 
 
 def one_head(head: Tensor, into: Path) -> Drawing:
@@ -81,10 +82,11 @@ def one_head(head: Tensor, into: Path) -> Drawing:
     allowed = torch.ones_like(head).tril().bool()
     data = encode_matrix(head, names, names, scale="sequential", allowed=allowed, words=words)
     view = MATRIX.offline("head", data, height_of_matrix(names, names), None)
-    return _written(view, into, f"head-{len(head)}")
+    return written(view, into, f"head-{len(head)}")
 
 
-def _written(view: OfflineView, into: Path, name: str) -> Drawing:
+def written(view: OfflineView, into: Path, name: str) -> Drawing:
+    """A page of this view alone."""
     path = into / f"ours-{name}.html"
     page, start = offline_page.offline_html("Attention", {}, [view]), offline_page.START.encode()
     assert start in page
@@ -114,6 +116,19 @@ def plotly_overview(script: Path, heads: Tensor, into: Path) -> Drawing:
         layout |= {f"xaxis{number}": plain, f"yaxis{number}": {**plain, "autorange": "reversed"}}
     path = _plotly(script, traces, layout, into / "plotly-overview.html")
     return Drawing(path, ".heatmaplayer image[*|href]", LAYERS * HEADS)
+
+
+def plotly_edges(script: Path, edges: Sequence[tuple[int, int, int, float]], into: Path) -> Drawing:
+    """Plotly's lines from key to query, an edge (layer, query, key, width 0 to 1) each."""
+    traces: list[dict[str, Any]] = []
+    for layer, query, key, share in edges:
+        line = {"width": 0.6 + 6 * share**0.5, "shape": "spline"}
+        x, y = [key, key + 0.1, query], [layer, layer + 0.26, layer + 0.26]
+        drawn = {"mode": "lines", "line": line, "x": x, "y": y, "showlegend": False}
+        traces.append({"type": "scatter", **drawn})
+    layout = {"width": 1160, "height": 620}
+    path = _plotly(script, traces, layout, into / "plotly-edges.html")
+    return Drawing(path, ".scatterlayer path.js-line", len(edges))
 
 
 def _typed(head: Tensor) -> dict[str, Any]:

@@ -1,0 +1,362 @@
+"""The picture of the whole pass: its first paint, its message, its shares, its motion, its room.
+
+Speed on a real language model is measured on SmolLM2-135M-Instruct: 30 layers of 9 heads. Where
+only the arithmetic counts, a model of random weights and the same sizes does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache, partial
+from itertools import pairwise
+from pathlib import Path
+
+import psutil
+import torch
+from playwright.sync_api import Locator, Page, expect
+
+from explorer.analysis.information_flow import information_flow, route
+from explorer.catalog.opened_model import Opened, opened_from
+from explorer.components import pass_map as drawing
+from explorer.components.pass_map import PassMap
+from explorer.inference.answers import Answer
+from explorer.inference.forward_pass import ForwardPass, run_batch_uncached
+from explorer.text import Token
+from explorer.views.overview.held import LEAST, LEAST_USUAL
+from explorer.views.overview.pass_picture import picture_of
+from models import Transformer, TransformerConfig, trace
+from models.trace import CHEAP_SITES
+from tests.benchmarks import drawings, peers
+from tests.benchmarks.clicks import CLICKS, LISTEN, PAINTED, on_heads, seconds_of
+from tests.benchmarks.measuring import (
+    NotMeasured,
+    Row,
+    at_most,
+    by_turns,
+    compared,
+    milliseconds,
+    quantile,
+    spread,
+    timed,
+)
+from tests.benchmarks.pictures import FRAME, ROUNDS, last_paint
+from tests.benchmarks.places import BARE, a_browser, a_page_of, a_visitor, an_app
+from tests.benchmarks.readers import MEGABYTE
+from tests.browser.visiting import Visitor
+from tests.reader import Reader
+from tests.served import Server
+
+SMOLLM2 = "SMOLLM2"
+"""Names, in the environment, the folder of SmolLM2-135M-Instruct."""
+LAYERS, TOKENS, KEY = 30, 32, "pass_map"
+SENTENCES = 20
+SENTENCE = (
+    "When Mary and John went to the store, John gave a drink to Mary, and when the two of them "
+    "came home she said that she was tired of it"
+)
+"""Of 32 tokens."""
+WORDS = (
+    "the a one this his her my our your their man woman boy girl dog cat house river book door "
+    "king city day night year hand head world school street saw heard found took gave held made "
+    "left knew wanted and but when because while after before old young small large white black"
+).split()
+"""Each is one token of SmolLM2 where a space stands before it."""
+
+
+@cache
+def smollm2() -> Path:
+    folder = Path(os.environ.get(SMOLLM2, ""))
+    if not (folder / "config.json").is_file():
+        raise NotMeasured(f"no folder of SmolLM2 in the environment under {SMOLLM2}")
+    return folder
+
+
+def sentences(count: int, tokens: int = TOKENS) -> list[str]:
+    """Different ones of so many tokens of SmolLM2."""
+    chosen = random.Random(0)
+    return [" ".join(chosen.choices(WORDS, k=tokens)) for _ in range(count)]
+
+
+def an_app_with_smollm2() -> AbstractContextManager[Server]:
+    return an_app(env={"EXPLORER_MODELS": str(smollm2())})
+
+
+@contextmanager
+def smollm2_open() -> Iterator[Visitor]:
+    """Somebody who may open SmolLM2 beside the shipped models."""
+    with (
+        an_app_with_smollm2() as server,
+        a_browser() as browser,
+        a_visitor(browser, server) as visitor,
+    ):
+        yield visitor
+
+
+def address(text: str) -> str:
+    return f"/?model={smollm2().name}&text={text.replace(' ', '+')}"
+
+
+@cache
+def opened() -> Opened:
+    return opened_from(smollm2(), smollm2().name)
+
+
+# ---- first paint ----------------------------------------------------------------------------
+
+ARRIVED = """(() => {
+  const seen = () => requestAnimationFrame(() => setTimeout(() => {
+    window.arrived ??= performance.now();
+  }));
+  new PerformanceObserver(all => {
+    if (all.getEntries().some(each => each.name.includes("pass_map"))) seen();
+  }).observe({entryTypes: ["measure"]});
+  new MutationObserver(() => {
+    if (document.querySelector(".st-key-shown")?.textContent.includes("head 0")) seen();
+  }).observe(document, {childList: true, subtree: true, characterData: true});
+})()"""
+"""From the navigation to the first task after the frame that has the map, or the bare page."""
+
+UNTIL_ARRIVED = """() => new Promise(come => {
+  const look = () => window.arrived ? come(window.arrived) : setTimeout(look, 20);
+  look();
+})"""
+
+
+def first_paint() -> Iterator[Row]:
+    with (
+        a_browser() as browser,
+        an_app() as ours,
+        a_page_of(BARE) as bare,
+        a_visitor(browser, ours) as reader,
+        a_visitor(browser, bare) as other,
+    ):
+        for each in (reader, other):
+            each.context.add_init_script(ARRIVED)
+        (found,) = by_turns(partial(arrives, reader), partial(arrives, other), ROUNDS)
+    what = "first paint of the map, toy model, server warm: from the navigation"
+    beside = f"{milliseconds(found.reference)} of a bare Streamlit page"
+    yield at_most(what, milliseconds(found.ours), beside, found.times, 1.5)
+
+
+def arrives(visitor: Visitor) -> list[float]:
+    page = visitor.open("/")
+    return [page.evaluate(UNTIL_ARRIVED) / 1000]
+
+
+# ---- message and paint ------------------------------------------------------------------------
+
+
+def message() -> Iterator[Row]:
+    (forward,) = run_batch_uncached(opened(), (SENTENCE,))
+    assert len(forward.tokens) == TOKENS
+    picture = picture_of(opened(), forward)
+    data = drawing.encode(picture, KEY, SENTENCE, TOKENS - 1)
+    limit, size = 150_000, len(data)
+    what = f"the map of SmolLM2 at {TOKENS} tokens"
+    yield Row(f"{what}: bytes of its message", f"{size:,}", goal="≤ 150 kB", met=size <= limit)
+    for least in (LEAST_USUAL, LEAST[0]):
+        edges = carrying(picture, least)
+        with tempfile.TemporaryDirectory() as folder:
+            choice = [TOKENS - 1, -1, -1, least, -1, -1, *[-1] * 5]
+            view = drawing._VIEW.offline(KEY, data, 620, choice)
+            ours = drawings.written(view, Path(folder), "map")
+            script = peers.scripts()["plotly.min.js"]
+            theirs = drawings.plotly_edges(script, edges, Path(folder))
+            whole, handed = by_turns(partial(last_paint, ours), partial(last_paint, theirs), ROUNDS)
+        mine = f"{milliseconds(handed.ours)} ({whole.times:.2f} × from the navigation on)"
+        beside = f"{milliseconds(handed.reference)} of Plotly's SVG of the same edges"
+        at = f"{what}, its {len(edges)} edges from {least:.1%}: message to last paint"
+        yield at_most(at, mine, beside, handed.times, 0.1)
+
+
+def carrying(picture: PassMap, least: float) -> list[tuple[int, int, int, float]]:
+    """Layer, query, key and importance of the edges that the map draws from this importance on."""
+    traced = route(picture.flow, picture.flow.starts[-1]).edges["decoder.self_attn"]
+    found = (traced >= least).nonzero().tolist()
+    return [(at, q, k, float(traced[at, q, k])) for at, q, k in found if q != k]
+
+
+# ---- shares -----------------------------------------------------------------------------------
+
+
+def shares() -> Iterator[Row]:
+    """Of random weights of the same sizes: the arithmetic is the same."""
+    config = TransformerConfig(
+        kind="decoder",
+        vocab_size=49_152,
+        d_model=576,
+        n_layers=LAYERS,
+        n_heads=9,
+        n_kv_heads=3,
+        d_ff=1_536,
+        max_len=TOKENS,
+        positions="rotary",
+        norm="rms",
+        activation="silu",
+        gated=True,
+        bias=False,
+        qkv_bias=False,
+        tie_embeddings=True,
+    )
+    model = Transformer(config).eval()
+    ids = torch.randint(config.vocab_size, (1, TOKENS), generator=torch.Generator().manual_seed(0))
+    tokens = tuple(Token(i, str(i), 0, 1) for i in ids[0].tolist())
+
+    def a_pass() -> ForwardPass:
+        seen = trace(model, ids, sites=CHEAP_SITES, read_at=slice(-1, None))
+        return ForwardPass("", config, (), tokens, (), seen, Answer("next", ""))
+
+    forward = a_pass()
+    found = timed(partial(information_flow, forward), a_pass)
+    what = f"all shares of {LAYERS} layers at {TOKENS} tokens, the pass kept"
+    yield compared(what, found, "of that pass", 0.5)
+
+
+# ---- in the running app -------------------------------------------------------------------------
+
+
+def typing() -> Iterator[Row]:
+    """From the Enter key behind a new sentence until its picture is painted."""
+    goal = 0.5
+    with smollm2_open() as visitor:
+        taken = list(new_sentences(visitor))
+    p50 = quantile(taken, 0.5)
+    what = f"another sentence of {TOKENS} tokens to SmolLM2's map, key to paint"
+    yield Row(what, spread(taken), goal=f"p50 ≤ {milliseconds(goal)}", met=p50 <= goal)
+
+
+def new_sentences(visitor: Visitor) -> Iterator[float]:
+    first, *others = sentences(SENTENCES + 1)
+    page = visitor.open(address(first))
+    visitor.drawn(KEY)
+    page.evaluate(LISTEN)
+    field = page.get_by_label("Your sentence", exact=True)
+    for text in others:
+        view = visitor.widget(KEY).locator("[data-painted]").first
+        field.fill(text)
+        yield seconds_of(partial(field.press, "Enter"), view, PAINTED)
+        expect(visitor.widget(KEY).locator("canvas")).to_have_attribute(
+            "aria-label", f"{opened().title}: the forward pass over “{text}”"
+        )
+        visitor.rest()
+
+
+def another_head() -> Iterator[Row]:
+    with an_app_with_smollm2() as server, a_browser() as browser:
+        with a_visitor(browser, server) as visitor:
+            ours = list(on_heads(smollm2().name, visitor))
+        with a_visitor(browser, server) as visitor:
+            toy = list(on_heads("shakespeare", visitor))
+    p50, reference = quantile(ours, 0.5), quantile(toy, 0.5)
+    what = f"another head of SmolLM2, {CLICKS} clicks to paint"
+    yield at_most(
+        what, spread(ours), f"p50 {milliseconds(reference)} of the toy's", p50 / reference, 1.0
+    )
+
+
+PLAYED = """button => new Promise(done => {
+  const times = [];
+  const tick = now => {
+    times.push(now);
+    if (times.length > 2 && button.textContent === "Play") done(times);
+    else requestAnimationFrame(tick);
+  };
+  button.click();
+  requestAnimationFrame(tick);
+})"""
+
+
+def frames() -> Iterator[Row]:
+    """Every frame of the page while the pass plays once, in software."""
+    with smollm2_open() as visitor:
+        visitor.page.emulate_media(reduced_motion="no-preference")
+        visitor.open(address(SENTENCE))
+        visitor.drawn(KEY)
+        times = visitor.widget(KEY).locator(".play").evaluate(PLAYED)
+    between = [later - sooner for sooner, later in pairwise(times)]
+    rate = 1000 * len(between) / sum(between)
+    longest = f"longest {quantile(between, 1):.0f} ms"
+    yield Row(
+        f"frames while SmolLM2's map at {TOKENS} tokens plays",
+        f"{rate:.0f} a second, {longest}",
+        "60 a second",
+        rate / 60,
+        "≥ 50 a second",
+        rate >= 50,
+    )
+
+
+WATCH = """() => {
+  const ask = window.requestAnimationFrame.bind(window);
+  window.spent = [];
+  let begun = 0;
+  addEventListener("pointermove", () => { begun = performance.now(); }, {capture: true});
+  addEventListener("pointermove", () => { window.spent.push(performance.now() - begun); });
+  window.requestAnimationFrame = paint => ask(now => {
+    const start = performance.now();
+    paint(now);
+    window.spent.push(performance.now() - start);
+  });
+}"""
+
+
+def hovering() -> Iterator[Row]:
+    """The script of a pointer on another token, and that of the frame that lights its paths."""
+    with smollm2_open() as visitor:
+        page = visitor.open(address(SENTENCE))
+        visitor.drawn(KEY)
+        asked: list[object] = []
+        page.evaluate(WATCH)
+        visitor.socket.on("framesent", asked.append)
+        spent = list(over_tokens(visitor.widget(KEY), page))
+    assert not asked, "a message was sent"
+    p95 = quantile(spent, 0.95) / 1000
+    what = f"a token of SmolLM2's map at {TOKENS} tokens pointed at: script to the light"
+    one_frame = f"{milliseconds(FRAME)} of one frame"
+    yield at_most(what, f"p95 {milliseconds(p95)}, no message", one_frame, p95 / FRAME, 1)
+
+
+def over_tokens(view: Locator, page: Page) -> Iterator[float]:
+    box = view.locator(".stage").bounding_box()
+    assert box is not None
+    said, sentence = "", view.locator(".sentence")
+    for at in range(TOKENS):
+        page.evaluate("window.spent = []")
+        x = box["x"] + 30 + (box["width"] - 60) * (at + 0.5) / TOKENS
+        page.mouse.move(x, box["y"] + box["height"] - 12)
+        page.evaluate("new Promise(done => setTimeout(done, 60))")
+        now = sentence.inner_text()
+        if now != said:
+            yield sum(page.evaluate("window.spent"))
+        said = now
+
+
+def memory() -> Iterator[Row]:
+    """Of the server: what the map of SmolLM2 takes beyond the map of a toy."""
+    with an_app_with_smollm2() as server:
+        toy = asyncio.run(held(server, ["model=translation"]))
+        ours = asyncio.run(
+            held(server, [address(text).removeprefix("/?") for text in sentences(4)])
+        )
+    weights = opened().bytes * 4 / next(opened().model.parameters()).element_size() / MEGABYTE
+    more = ours - toy
+    beside = f"{weights:.0f} MB of its weights in float32"
+    what = "server memory with SmolLM2's map open, beyond the app with a toy"
+    yield at_most(what, f"{more:.0f} MB", beside, more / weights, 1.3)
+
+
+async def held(server: Server, queries: list[str]) -> float:
+    """Megabytes of the server once a reader has seen these maps."""
+    for query in queries:
+        reader = Reader(server.url, query=query)
+        await reader.open()
+        answer = await reader.act()
+        assert not answer.failures, answer.failures[0]
+        await reader.close()
+    await asyncio.sleep(1)
+    return float(psutil.Process(server.pid).memory_info().rss) / MEGABYTE
