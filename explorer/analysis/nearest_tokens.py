@@ -47,7 +47,8 @@ def nearest_by_part(
     table: Tensor, vectors: Tensor, count: int, but: Tensor | None = None
 ) -> Iterator[Nearest]:
     """The same step by step, `parts_of(table)` times: the nearest among the rows so far."""
-    units = at_length_one(vectors.detach().float())
+    units = at_length_one(vectors.detach().double()).float()
+    aimless = ~units.any(-1)
     count = min(count, len(table))
     best = torch.full((len(units), count), -torch.inf)
     ids = torch.zeros(len(units), count, dtype=torch.long)
@@ -55,6 +56,7 @@ def nearest_by_part(
         rows = table[start : start + CHUNK].detach().float()
         cosines = (units @ rows.mT) / rows.norm(dim=-1)
         cosines = cosines.nan_to_num(nan=-torch.inf)  # a row without a direction
+        cosines[aimless] = -torch.inf
         if but is not None:
             own = but - start
             here = (own >= 0) & (own < len(rows))

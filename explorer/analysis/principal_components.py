@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 WORK = 60_000_000_000
 """Multiplications of a covariance, n · d² of n rows: about two seconds of one core."""
+DOUBLE = 4_000_000_000
+"""As many of them are made in float64, more in the precision of the table."""
 FEW_ROWS, WIDE = 1_024, 1_024
 """Where vectors are wider, the components of so few rows are taken: of the products of rows."""
 CHUNK = 16_384
@@ -84,16 +86,16 @@ def principal_axes(table: Tensor) -> PrincipalAxes:
     LinAlgError where a number is not finite.
     """
     measured = rows_measured(table)
-    parts = [table.detach()[some] for some in measured.split(CHUNK)]
-    mean = sum(part.sum(0, dtype=torch.float64) for part in _at_length_one(parts)) / len(measured)
-    assert isinstance(mean, Tensor)
-    if len(measured) < table.shape[1]:
-        (rows,) = _at_length_one(parts)
+    mean = torch.zeros(table.shape[1], dtype=torch.float64)
+    for rows in _rows_at_length_one(table, measured):
+        mean += rows.sum(0, dtype=torch.float64) / len(measured)
+    if len(measured) < len(mean):
+        (rows,) = _rows_at_length_one(table, measured)
         centred = rows.double() - mean
         values, left = torch.linalg.eigh(centred @ centred.mT)
         vectors = nn.functional.normalize(centred.mT @ left, dim=0)
     else:
-        values, vectors = torch.linalg.eigh(_scatter(parts, mean))
+        values, vectors = torch.linalg.eigh(_scatter(table, measured, mean))
     values, directions = values.clamp(min=0).flip(0), vectors.flip(1)[:, :AXES]
     largest = directions.gather(0, directions.abs().argmax(0, keepdim=True))
     directions = directions * largest.sign()
@@ -106,18 +108,18 @@ def principal_axes(table: Tensor) -> PrincipalAxes:
     return PrincipalAxes(mean, directions, (first, second, third), len(measured), len(table))
 
 
-def _at_length_one(parts: list[Tensor]) -> Iterator[Tensor]:
-    for part in parts:
-        yield at_length_one(part.float() if part.dtype.itemsize < 4 else part)
+def _rows_at_length_one(table: Tensor, measured: Tensor) -> Iterator[Tensor]:
+    """The measured rows part by part, in float64 where that is soon done."""
+    precise = len(measured) * table.shape[1] ** 2 <= DOUBLE
+    for some in measured.split(CHUNK):
+        rows = table.detach()[some]
+        yield at_length_one(rows.double() if precise else rows.float())
 
 
-def _scatter(parts: list[Tensor], mean: Tensor) -> Tensor:
-    """The sum over rows of their products with themselves (d, d), around the mean.
-
-    The products of a part are made in the precision of the table and added up in float64.
-    """
+def _scatter(table: Tensor, measured: Tensor, mean: Tensor) -> Tensor:
+    """The sum over rows of their products with themselves (d, d), around the mean."""
     total = torch.zeros(len(mean), len(mean), dtype=torch.float64)
-    for rows in _at_length_one(parts):
+    for rows in _rows_at_length_one(table, measured):
         centred = rows - mean.to(rows.dtype)
         total += (centred.mT @ centred).double()
     return total

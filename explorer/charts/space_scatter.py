@@ -14,9 +14,11 @@ from explorer.charts.plotly_frame import figure_of, plain_label, scene
 from explorer.charts.theme import Palette
 
 HEIGHT = 440
+CAMERA = {"eye": {"x": 1.15, "y": -1.15, "z": 0.7}, "center": {"z": -0.1}}
 WHOLE_WAY, SLOWEST, QUICKEST, FRAME = 4_000, 600, 120, 40
 """Milliseconds: of all steps together, of one step at most and at least, of one picture."""
 DECIMALS = 4
+TICKS = 4
 ROOM_OF_BUTTONS = 126
 """Pixels left of the slider."""
 BELOW = 0.06
@@ -57,9 +59,9 @@ def moving_scatter(
         _near(drawn.near[start], palette),
         _tokens(drawn, drawn.places[start], hues, palette),
     ]
-    axes = scene(palette, **dict(zip("xyz", titles, strict=True)))
+    axes = scene(palette, **dict(zip("xyz", titles, strict=True))) | {"camera": CAMERA}
     for name, (low, high) in zip("xyz", _ranges(drawn), strict=True):
-        axes[f"{name}axis"] |= {"range": [low, high]}
+        axes[f"{name}axis"] |= {"range": [low, high], "nticks": TICKS}
     figure = figure_of(
         *traces,
         height=HEIGHT,
@@ -133,9 +135,9 @@ def _tokens(
     )
 
 
-def _frames(drawn: MovingTokens, palette: Palette) -> list[go.Frame]:
+def _frames(drawn: MovingTokens, palette: Palette) -> list[dict[str, Any]]:
     """A frame for every step, under its number, and those on the way to it."""
-    frames = []
+    frames: list[dict[str, Any]] = []
     between = round(_milliseconds(len(drawn.steps)) / FRAME)
     for step, places in enumerate(drawn.places):
         if step:

@@ -139,7 +139,7 @@ def table_of(found: EmbeddingSpace, shown: ShownSpace, names: list[str], labels:
             rows.append((name, shown.drawn[place], token, names[place], at, near))
     for token, where in zip(found.vocabulary, found.around.tolist(), strict=True):
         rows.append(("", None, token, labels[token], where, ""))
-    steps, positions, ids, tokens, places, near = map(list, zip(*rows, strict=True))
+    steps, positions, ids, tokens, places, nearest = map(list, zip(*rows, strict=True))
     x, y, z = map(list, zip(*places, strict=True))
     return {
         "step": steps,
@@ -149,7 +149,7 @@ def table_of(found: EmbeddingSpace, shown: ShownSpace, names: list[str], labels:
         "x": x,
         "y": y,
         "z": z,
-        "nearest tokens and cosine similarity": near,
+        "nearest tokens and cosine similarity": nearest,
     }
 
 

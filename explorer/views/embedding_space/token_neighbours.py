@@ -19,7 +19,7 @@ from explorer.views.embedding_space.vocabulary_labels import vocabulary_labels
 
 LISTED, LISTED_OF_TWO = 10, 5
 OF = {EMBEDDING: "the token embedding", UNEMBEDDING: "the unembedding"}
-TIED = "The unembedding is the token embedding (tied), so both have the same neighbours."
+TIED = "The unembedding is the token embedding (tied), so the nearest tokens are the same."
 
 
 def draw_neighbours_of_one(shown: ShownSpace) -> tuple[int, int]:
