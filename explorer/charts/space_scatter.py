@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +15,12 @@ from explorer.charts.plotly_frame import figure_of, plain_label, scene
 from explorer.charts.theme import Palette
 
 HEIGHT = 440
-CAMERA = {"eye": {"x": 1.15, "y": -1.15, "z": 0.7}, "center": {"z": -0.1}}
+DIAGONAL = 1.75
+"""Of the box of the axes, as plotly measures; a unit is as long on every axis."""
+CAMERA = {"eye": {"x": 1.3, "y": -1.3, "z": 0.75}, "center": {"z": -0.1}}
 WHOLE_WAY, SLOWEST, QUICKEST, FRAME = 4_000, 600, 120, 40
 """Milliseconds: of all steps together, of one step at most and at least, of one picture."""
-DECIMALS = 4
+DECIMALS, LONGEST_NOTE = 4, 90
 TICKS = 4
 ROOM_OF_BUTTONS = 126
 """Pixels left of the slider."""
@@ -32,14 +35,16 @@ VOCABULARY, WAYS, NEAR, TOKENS = "vocabulary", "way through the layers", "neares
 class MovingTokens:
     """What is drawn: of each step its name and note, of each token its label, of both a place.
 
-    `places` (steps, tokens, 3). `near[step]` are the labels, the notes and the places (n, 3) of
-    the nearest tokens there. `around` (m, 3) is the vocabulary, with its `names`.
+    `places` (steps, tokens, 3); `told[step]` is what each token says when it is pointed at.
+    `near[step]` are the labels, the notes and the places (n, 3) of the nearest tokens there.
+    `around` (m, 3) is the vocabulary, with its `names`.
     """
 
     steps: Sequence[str]
     notes: Sequence[str]
     labels: Sequence[str]
     places: Tensor
+    told: Sequence[Sequence[str]]
     near: Sequence[tuple[Sequence[str], Sequence[str], Tensor]]
     names: Sequence[str]
     around: Tensor
@@ -57,15 +62,18 @@ def moving_scatter(
         _vocabulary(drawn, palette),
         _ways(drawn.places, hues),
         _near(drawn.near[start], palette),
-        _tokens(drawn, drawn.places[start], hues, palette),
+        _tokens(drawn, start, hues, palette),
     ]
     axes = scene(palette, **dict(zip("xyz", titles, strict=True))) | {"camera": CAMERA}
-    for name, (low, high) in zip("xyz", _ranges(drawn), strict=True):
+    ranges = _ranges(drawn)
+    unit = DIAGONAL / math.hypot(*(high - low for low, high in ranges))
+    sides = {n: unit * (high - low) for n, (low, high) in zip("xyz", ranges, strict=True)}
+    for name, (low, high) in zip("xyz", ranges, strict=True):
         axes[f"{name}axis"] |= {"range": [low, high], "nticks": TICKS}
     figure = figure_of(
         *traces,
         height=HEIGHT,
-        scene=axes | {"aspectmode": "data", "domain": {"y": [BELOW, 1]}},
+        scene=axes | {"aspectmode": "manual", "aspectratio": sides, "domain": {"y": [BELOW, 1]}},
         legend={"orientation": "h", "y": 1.04, "itemsizing": "constant"},
         modebar={"orientation": "v"},
         annotations=[_note(drawn.notes[start], palette)],
@@ -110,7 +118,7 @@ def _near(near: tuple[Sequence[str], Sequence[str], Tensor], palette: Palette) -
         **_coordinates(places),
         name=NEAR,
         text=list(labels),
-        customdata=[plain_label(note, 80) for note in notes],
+        customdata=_notes(notes),
         mode="markers+text",
         marker={"size": 4, "color": palette.muted, "symbol": "circle-open"},
         textfont={"size": 11, "color": palette.muted, "family": "monospace"},
@@ -119,14 +127,12 @@ def _near(near: tuple[Sequence[str], Sequence[str], Tensor], palette: Palette) -
     )
 
 
-def _tokens(
-    drawn: MovingTokens, places: Tensor, hues: Sequence[str], palette: Palette
-) -> go.Scatter3d:
+def _tokens(drawn: MovingTokens, step: int, hues: Sequence[str], palette: Palette) -> go.Scatter3d:
     return go.Scatter3d(
-        **_coordinates(places),
+        **_coordinates(drawn.places[step]),
         name=TOKENS,
         text=list(drawn.labels),  # drawn on a canvas, never as markup
-        customdata=[plain_label(label) for label in drawn.labels],
+        customdata=_notes(drawn.told[step]),
         mode="markers+text",
         marker={"size": 6, "color": list(hues), "symbol": "diamond"},
         textfont={"size": 13, "color": palette.text, "family": "monospace"},
@@ -150,13 +156,18 @@ def _frames(drawn: MovingTokens, palette: Palette) -> list[dict[str, Any]]:
         found = {
             "type": "scatter3d",
             "text": list(labels),
-            "customdata": [plain_label(note, 80) for note in notes],
+            "customdata": _notes(notes),
             **_coordinates(near),
+        }
+        tokens = {
+            "type": "scatter3d",
+            "customdata": _notes(drawn.told[step]),
+            **_coordinates(places),
         }
         frames.append(
             {
                 "name": str(step),
-                "data": [found, {"type": "scatter3d", **_coordinates(places)}],
+                "data": [found, tokens],
                 "traces": [2, 3],
                 "layout": {"annotations": [_note(drawn.notes[step], palette)]},
             }
@@ -213,6 +224,10 @@ def _buttons(palette: Palette) -> dict[str, Any]:
             {"label": "Pause", "method": "animate", "args": [[None], stop]},
         ],
     }
+
+
+def _notes(texts: Sequence[str]) -> list[str]:
+    return [plain_label(text, LONGEST_NOTE) for text in texts]
 
 
 def _note(text: str, palette: Palette) -> dict[str, Any]:

@@ -35,10 +35,10 @@ with st.container(horizontal=True):
     options = (EMBEDDING, STREAM, *([UNEMBEDDING] if has_unembedding else []))
     shown = ShownSpace(opened, forward, stack, one_of("Axes", "space_of", options))
 drawn, beside = st.columns([5, 3], gap="medium")
-with drawn:
-    draw_moving_tokens(context, shown)
 with beside:
-    chosen, count = draw_neighbours_of_one(shown)
+    chosen = draw_neighbours_of_one(shown)
+with drawn:
+    draw_moving_tokens(context, shown, chosen.place)
 draw_neighbours_of_all(shown)
 widgets.notes(forward.notes)
 export_panel.export_button(export_panel.origin(context))
@@ -49,6 +49,6 @@ widgets.code_panel(
     script=partial(
         space_script,
         *(forward, context.folder, stack, shown.axes, shown.drawn, shown.tables),
-        *(chosen, count),
+        *(chosen.id, chosen.listed),
     ),
 )

@@ -34,7 +34,7 @@ def plain(figure: go.Figure) -> dict[str, Any]:
 def test_a_label_is_never_markup() -> None:
     assert plain_label("<s>") == "&lt;s&gt;"
     assert "<" not in plain_label(LINK, 100)
-    named = replace(moving(1, 1), labels=[LINK], names=[LINK], notes=[LINK])
+    named = replace(moving(1, 1), labels=[LINK], told=[[LINK]], names=[LINK])
     scatter = moving_scatter(named, "xyz", LIGHT)
     shown = [
         scatter.data[3].customdata,
@@ -61,6 +61,7 @@ def moving(steps: int = 3, tokens: int = 2) -> MovingTokens:
         notes=[f"note {step}" for step in range(steps)],
         labels=["a", "b"][:tokens],
         places=places,
+        told=[[f"{name}: {step}" for name in "ab"[:tokens]] for step in range(steps)],
         near=[(["v"], [f"v: {step}"], torch.tensor([[0.0, 5.0, 0.0]])) for step in range(steps)],
         names=["w"],
         around=torch.tensor([[0.0, 0.0, -4.0]]),
@@ -73,6 +74,7 @@ def test_tokens_are_drawn_at_a_step_and_in_a_frame_of_every_step() -> None:
     vocabulary, ways, near, tokens = sent["data"]
     assert (tokens["x"], tokens["y"], tokens["text"]) == ([1, 1], [0, 1], ["a", "b"])
     assert ways["x"] == [0, 1, 2, None, 0, 1, 2, None]
+    assert tokens["customdata"] == ["a: 1", "b: 1"]
     assert (near["text"], near["customdata"]) == (["v"], ["v: 1"])
     assert vocabulary["z"] == [-4]
     steps = {frame["name"]: frame for frame in sent["frames"] if frame["name"].isdecimal()}
@@ -86,6 +88,11 @@ def test_tokens_are_drawn_at_a_step_and_in_a_frame_of_every_step() -> None:
     axes = sent["layout"]["scene"]
     assert axes["xaxis"]["title"]["text"] == "one"
     assert axes["yaxis"]["range"][0] < 0 < 5 < axes["yaxis"]["range"][1], "of all steps"
+    lengths = [high - low for low, high in (axes[f"{name}axis"]["range"] for name in "xyz")]
+    sides = [axes["aspectratio"][name] for name in "xyz"]
+    assert [side / length for side, length in zip(sides, lengths, strict=True)] == pytest.approx(
+        [sides[1] / lengths[1]] * 3
+    ), "a unit is as long on every axis"
 
 
 def test_tokens_go_straight_and_evenly_from_step_to_step() -> None:

@@ -26,8 +26,9 @@ from explorer.charts.space_scatter import MovingTokens, moving_scatter
 from explorer.charts.theme import palette
 from explorer.components.chart import Table, plotly_chart
 from explorer.inference.results_cache import kept
+from explorer.text.literal import literal
 from explorer.text.number_format import three
-from explorer.text.token_labels import texts
+from explorer.text.token_labels import named_at, texts
 from explorer.views.embedding_space.shown_space import ShownSpace
 from explorer.views.embedding_space.vocabulary_labels import vocabulary_labels
 
@@ -39,11 +40,13 @@ MEANING = {
     "tokens' vectors are drawn as it reads them, after the final norm",
 }
 NOT_FINITE = "These vectors contain NaN or infinite values, so they have no principal components."
+STEPS = 8
+"""Rows of a table in sight."""
 Labels = dict[int, str]
 
 
-def draw_moving_tokens(context: PageContext, shown: ShownSpace) -> None:
-    """The chart, and what it is."""
+def draw_moving_tokens(context: PageContext, shown: ShownSpace, place: int) -> None:
+    """The chart, what it is, and the nearest tokens at every step to the token at `place`."""
     try:
         found = space_of(shown)
     except LinAlgError:
@@ -52,7 +55,7 @@ def draw_moving_tokens(context: PageContext, shown: ShownSpace) -> None:
     every = vocabulary_labels(shown.opened.tokenizer, found.vocabulary)
     labels = dict(zip(found.vocabulary, every, strict=True))
     names = texts([shown.tokens[place] for place in shown.drawn])
-    titles = [f"component {n + 1} ({share:.0%})" for n, share in enumerate(found.axes.shares)]
+    titles = [f"PC{n + 1} · {percent(share)}" for n, share in enumerate(found.axes.shares)]
     drawn = moving_tokens(found, names, labels)
     plotly_chart(
         moving_scatter(drawn, titles, palette(st.context.theme.type)),
@@ -61,6 +64,25 @@ def draw_moving_tokens(context: PageContext, shown: ShownSpace) -> None:
         table=table_of(found, shown, names, labels),
     )
     st.caption(caption_of(found, shown))
+    if place in shown.drawn:
+        name = literal(named_at(shown.tokens, place))
+        of = shown.table_name.lower()
+        st.markdown(f"**Nearest to {name} at every step, in the {of}**")
+        steps = nearest_by_step(found, shown.drawn.index(place), labels)
+        st.dataframe(steps, hide_index=True, height=38 + 35 * min(len(found.paths.steps), STEPS))
+
+
+def nearest_by_step(found: EmbeddingSpace, place: int, labels: Labels) -> dict[str, list[str]]:
+    """A row for every step with the nearest tokens and their cosine similarity."""
+    cells = [
+        [f"{labels[token]}  {three(cosine)}" for token, cosine in found.nearest.pairs(step, place)]
+        for step in range(len(found.paths.steps))
+    ]
+    ranks = {
+        f"{rank + 1}.": [row[rank] if rank < len(row) else "" for row in cells]
+        for rank in range(NEAREST)
+    }
+    return {"step": list(found.paths.steps), **ranks}
 
 
 def space_of(shown: ShownSpace) -> EmbeddingSpace:
@@ -108,12 +130,16 @@ def moving_tokens(found: EmbeddingSpace, names: list[str], labels: Labels) -> Mo
         places = found.around[[at[token] for token in told]]
         first = {found.nearest.ids[step, place, 0].item() for place in range(len(names))}
         near.append(([labels[token] if token in first else "" for token in told], notes, places))
-    some = found.vocabulary[: found.sampled]
+    some, numbered = found.vocabulary[: found.sampled], list(enumerate(names))
     return MovingTokens(
         steps=found.paths.steps,
         notes=[_note(*each) for each in zip(found.paths.steps, found.shares, strict=True)],
         labels=names,
         places=found.places,
+        told=[
+            [_told(found.nearest.pairs(step, place), name, labels) for place, name in numbered]
+            for step in range(len(found.paths.steps))
+        ],
         near=near,
         names=[labels[token] for token in some],
         around=found.around[: found.sampled],
@@ -123,7 +149,20 @@ def moving_tokens(found: EmbeddingSpace, names: list[str], labels: Labels) -> Mo
 def _note(step: str, share: float | None) -> str:
     if share is None:
         return step
-    return f"{step}: these axes hold {share:.0%} of your tokens' variance"
+    return f"{step}: these axes hold {percent(share)} of your tokens' variance"
+
+
+def _told(pairs: list[tuple[int, float]], name: str, labels: Labels) -> str:
+    return f"{name}, nearest: {listed(pairs, labels)}" if pairs else name
+
+
+def listed(pairs: list[tuple[int, float]], labels: Labels) -> str:
+    """Tokens with their cosine similarity, the nearest first."""
+    return ", ".join(f"{labels[token]} {three(cosine)}" for token, cosine in pairs)
+
+
+def percent(share: float) -> str:
+    return f"{three(100 * share)} %"
 
 
 def table_of(found: EmbeddingSpace, shown: ShownSpace, names: list[str], labels: Labels) -> Table:
@@ -131,10 +170,7 @@ def table_of(found: EmbeddingSpace, shown: ShownSpace, names: list[str], labels:
     rows: list[tuple[str, int | None, int, str, list[float], str]] = []
     for step, name in enumerate(found.paths.steps):
         for place, token in enumerate(found.paths.ids):
-            near = ", ".join(
-                f"{labels[other]} {three(cosine)}"
-                for other, cosine in found.nearest.pairs(step, place)
-            )
+            near = listed(found.nearest.pairs(step, place), labels)
             at = found.places[step, place].tolist()
             rows.append((name, shown.drawn[place], token, names[place], at, near))
     for token, where in zip(found.vocabulary, found.around.tolist(), strict=True):
@@ -157,10 +193,10 @@ def caption_of(found: EmbeddingSpace, shown: ShownSpace) -> str:
     """What the axes are and hold, and what was left out."""
     axes, size = found.axes, len(shown.table)
     text = (
-        f"{MEANING[shown.axes]}. They hold {sum(axes.shares):.0%} of the variance and are the same "
-        "at every step. Every vector is drawn at length 1: what points the same way is near, but "
-        "what looks near may differ in the other dimensions. Circles are the nearest tokens by "
-        "cosine similarity in all dimensions."
+        f"{MEANING[shown.axes]}. They hold {percent(sum(axes.shares))} of the variance and are "
+        "the same at every step. Every vector is drawn at length 1: what points the same way is "
+        "near, but what looks near may differ in the other dimensions. Circles are the nearest "
+        "tokens by cosine similarity in all dimensions."
     )
     some = f"{found.sampled:,} of {size:,} tokens, sampled with seed {SEED}"
     text += f" Grey is the vocabulary{f': {some}' if found.sampled < size else ''}."

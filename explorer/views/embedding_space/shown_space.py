@@ -37,7 +37,11 @@ class ShownSpace:
     @property
     def table(self) -> Tensor:
         """The rows (v, d) that stand for the vocabulary on these axes."""
-        return self.rows_of(UNEMBEDDING if self.axes == UNEMBEDDING else EMBEDDING)
+        return self.rows_of(self.table_name)
+
+    @property
+    def table_name(self) -> str:
+        return UNEMBEDDING if self.axes == UNEMBEDDING else EMBEDDING
 
     @property
     def tables(self) -> tuple[str, ...]:

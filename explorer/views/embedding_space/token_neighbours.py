@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 import torch
@@ -22,9 +23,18 @@ OF = {EMBEDDING: "the token embedding", UNEMBEDDING: "the unembedding"}
 TIED = "The unembedding is the token embedding (tied), so the nearest tokens are the same."
 
 
-def draw_neighbours_of_one(shown: ShownSpace) -> tuple[int, int]:
-    """A table for each matrix of the nearest tokens to one; gives its ID and how many."""
-    tokens, typed = shown.tokens, ""
+@dataclass(frozen=True)
+class ChosenToken:
+    """The place of a token of the text, and the token whose nearest are listed, so many."""
+
+    place: int
+    id: int
+    listed: int
+
+
+def draw_neighbours_of_one(shown: ShownSpace) -> ChosenToken:
+    """A table for each matrix of the nearest tokens to the one that is chosen."""
+    tokens = shown.tokens
     words = [place for place, each in enumerate(tokens) if not each.special]
     place = token("Nearest to", "near", tokens, words[-1] if words else len(tokens) - 1)
     typed = text_field("or to one token that you type", "near_text", 60, placeholder="One token")
@@ -48,7 +58,7 @@ def draw_neighbours_of_one(shown: ShownSpace) -> tuple[int, int]:
         )
     if shown.has_unembedding and len(shown.tables) == 1:
         st.caption(TIED)
-    return chosen, count
+    return ChosenToken(place, chosen, count)
 
 
 def draw_neighbours_of_all(shown: ShownSpace) -> None:

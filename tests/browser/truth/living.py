@@ -46,10 +46,12 @@ def space(case: Case, visitor: Visitor) -> list[Claim]:
         for frame, state in zip(frames, states, strict=True)
     ]
     made.append(of_place("drawn", plot.evaluate(DRAWN), unit(states[0]) @ axes - centre @ axes))
-    (percent,) = said(visitor, r"They hold (\d+)% of the variance")
-    assert round(100 * float(held[:3].sum())) == int(percent)
+    (percent,) = said(visitor, r"They hold ([\d.]+) % of the variance")
+    share = Claim("held by the axes", percent, 100 * float(held[:3].sum()))
     return [
+        share,
         *(claim for each in made for claim in each),
+        *by_step(case, visitor, table, states),
         *nearest(case, visitor, table, int(ids[-1])),
     ]
 
@@ -67,6 +69,20 @@ def of_place(what: str, drawn: dict[str, Any], true: Tensor) -> list[Claim]:
         for axis, name in enumerate("xyz"):
             shown = f"{drawn[name][place]:.4f}".replace("-", "−")
             made.append(Claim(f"{what}: {name} of token {place}", shown, float(true[place, axis])))
+    return made
+
+
+def by_step(case: Case, visitor: Visitor, table: Tensor, states: list[Tensor]) -> list[Claim]:
+    """The three nearest to the last token at every step in sight; first it is not its own."""
+    made = []
+    for step, (name, *cells) in enumerate(grid(visitor, "embedding", "after layer 0")):
+        cosines = (unit(table) @ unit(states[step][-1])).nan_to_num(-1)
+        best = cosines.topk(4).indices[0 if step else 1 :]
+        for cell, at in zip(cells, best, strict=False):
+            label, _, shown = cell.rpartition(" ")
+            assert label.strip().removeprefix("␣") == case.label(int(at)).removeprefix("␣")
+            made.append(Claim(f"{name}: {label}", shown, float(cosines[at])))
+    assert len(made) == 3 * len(states)
     return made
 
 
