@@ -24,6 +24,7 @@ PAGES = {
     "Input": {
         "tokens": "Tokens",
         "tokenizer_training": "Training a tokenizer",
+        "embedding_space": "Embedding space",
         "positions": "Positions",
     },
     "Attention": {

@@ -298,6 +298,13 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("beside", "list", "up to 6 other tokenizers", "those trained here"),
     ),
     *_on(
+        "embedding_space",
+        ("space_of", "option", "what the axes are taken from", "the token embedding"),
+        ("of_stack", "option", "the encoder or the decoder", "that of the chosen attention"),
+        ("near", "token", "a token of the text", "the last"),
+        ("near_text", "text", "one token, up to 60 characters", "none"),
+    ),
+    *_on(
         "tokenizer_training tokens",
         ("learn_how", "option", "an algorithm", "the first"),
         ("learn_from", "option", "a text to train on", "the first"),

@@ -1,54 +1,265 @@
-"""Token embeddings in three dimensions."""
+"""Tokens in three dimensions that move from layer to layer, in the browser."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
+import torch
 from torch import Tensor
 
 from explorer.charts.plotly_frame import figure_of, plain_label, scene
 from explorer.charts.theme import Palette
 
-HEIGHT = 560
+HEIGHT = 440
+DIAGONAL = 1.75
+"""Of the box of the axes, as plotly measures; a unit is as long on every axis."""
+CAMERA = {"eye": {"x": 1.3, "y": -1.3, "z": 0.75}, "center": {"z": -0.1}}
+WHOLE_WAY, SLOWEST, QUICKEST, FRAME = 4_000, 600, 120, 40
+"""Milliseconds: of all steps together, of one step at most and at least, of one picture."""
+DECIMALS, LONGEST_NOTE = 4, 90
+TICKS = 4
+ROOM_OF_BUTTONS = 126
+"""Pixels left of the slider."""
+BELOW = 0.06
+"""The part of the height under the axes where the step is named."""
+ROOM = 0.06
+"""Empty room at each end of an axis, as a part of its length."""
+VOCABULARY, WAYS, NEAR, TOKENS = "vocabulary", "way through the layers", "nearest", "your tokens"
 
 
-def embedding_scatter(
-    places: Tensor,
-    labels: Sequence[str],
-    groups: Sequence[str],
-    names: Sequence[str],
-    shares: Sequence[float],
-    palette: Palette,
-) -> go.Figure:
-    """Points at `places` (n, 3), drawn group by group in the order of `names`.
+@dataclass(frozen=True, eq=False)
+class MovingTokens:
+    """What is drawn: of each step its name and note, of each token its label, of both a place.
 
-    The first group is the background, small and muted; points of the second have their label
-    beside them. `shares` are the parts of the variance on each axis.
+    `places` (steps, tokens, 3); `told[step]` is what each token says when it is pointed at.
+    `near[step]` are the labels, the notes and the places (n, 3) of the nearest tokens there.
+    `around` (m, 3) is the vocabulary, with its `names`.
     """
-    traces = []
-    for order, name in enumerate(names):
-        members = [index for index, group in enumerate(groups) if group == name]
-        texts = [labels[index] for index in members]  # drawn on a canvas, never as markup
-        x, y, z = (places[members, axis].tolist() for axis in range(3))
-        colour = palette.series[order - 1] if order else palette.muted
-        shape = {"symbol": ("circle", "diamond", "circle-open")[order % 3]}
-        traces.append(
-            go.Scatter3d(
-                x=x,
-                y=y,
-                z=z,
-                name=name,
-                text=texts,
-                customdata=[plain_label(text) for text in texts],
-                mode="markers+text" if order == 1 else "markers",
-                marker={"size": 5 if order else 2, "color": colour, "opacity": 0.45, **shape}
-                | ({"opacity": 1.0} if order else {}),
-                textfont={"size": 12, "color": palette.text, "family": "monospace"},
-                hovertemplate=f"%{{customdata}}<br>{name}<extra></extra>",
-            )
+
+    steps: Sequence[str]
+    notes: Sequence[str]
+    labels: Sequence[str]
+    places: Tensor
+    told: Sequence[Sequence[str]]
+    near: Sequence[tuple[Sequence[str], Sequence[str], Tensor]]
+    names: Sequence[str]
+    around: Tensor
+
+
+def moving_scatter(
+    drawn: MovingTokens, titles: Sequence[str], palette: Palette, start: int = 0
+) -> go.Figure:
+    """The tokens at step `start`, with their ways; a slider and a button move them.
+
+    The axes, named by `titles`, hold every step. Between two steps a token goes straight.
+    """
+    hues = [palette.series[at % len(palette.series)] for at in range(len(drawn.labels))]
+    traces = [
+        _vocabulary(drawn, palette),
+        _ways(drawn.places, hues),
+        _near(drawn.near[start], palette),
+        _tokens(drawn, start, hues, palette),
+    ]
+    axes = scene(palette, **dict(zip("xyz", titles, strict=True))) | {"camera": CAMERA}
+    ranges = _ranges(drawn)
+    unit = DIAGONAL / math.hypot(*(high - low for low, high in ranges))
+    sides = {n: unit * (high - low) for n, (low, high) in zip("xyz", ranges, strict=True)}
+    for name, (low, high) in zip("xyz", ranges, strict=True):
+        axes[f"{name}axis"] |= {"range": [low, high], "nticks": TICKS}
+    figure = figure_of(
+        *traces,
+        height=HEIGHT,
+        scene=axes | {"aspectmode": "manual", "aspectratio": sides, "domain": {"y": [BELOW, 1]}},
+        legend={"orientation": "h", "y": 1.04, "itemsizing": "constant"},
+        modebar={"orientation": "v"},
+        annotations=[_note(drawn.notes[start], palette)],
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+    )
+    if len(drawn.steps) > 1:
+        figure.frames = _frames(drawn, palette)
+        figure.update_layout(sliders=[_slider(drawn.steps, start, palette)])
+        figure.update_layout(updatemenus=[_buttons(palette)])
+    return figure
+
+
+def _vocabulary(drawn: MovingTokens, palette: Palette) -> go.Scatter3d:
+    return go.Scatter3d(
+        **_coordinates(drawn.around),
+        name=VOCABULARY,
+        customdata=[plain_label(name) for name in drawn.names],
+        mode="markers",
+        marker={"size": 2, "color": palette.muted, "opacity": 0.35},
+        hovertemplate=f"%{{customdata}}<br>{VOCABULARY}<extra></extra>",
+    )
+
+
+def _ways(places: Tensor, hues: Sequence[str]) -> go.Scatter3d:
+    """One line for each token, all in one trace: a gap stands between two."""
+    gap = torch.full((1, *places.shape[1:]), torch.nan, dtype=places.dtype)
+    lines = torch.cat([places, gap]).transpose(0, 1).flatten(0, 1)
+    return go.Scatter3d(
+        **_coordinates(lines),
+        name=WAYS,
+        mode="lines",
+        line={"width": 2, "color": [hue for hue in hues for _ in range(len(places) + 1)]},
+        opacity=0.5,
+        showlegend=False,
+        hoverinfo="skip",
+    )
+
+
+def _near(near: tuple[Sequence[str], Sequence[str], Tensor], palette: Palette) -> go.Scatter3d:
+    labels, notes, places = near
+    return go.Scatter3d(
+        **_coordinates(places),
+        name=NEAR,
+        text=list(labels),
+        customdata=_notes(notes),
+        mode="markers+text",
+        marker={"size": 4, "color": palette.muted, "symbol": "circle-open"},
+        textfont={"size": 11, "color": palette.muted, "family": "monospace"},
+        textposition="bottom center",
+        hovertemplate="%{customdata}<extra></extra>",
+    )
+
+
+def _tokens(drawn: MovingTokens, step: int, hues: Sequence[str], palette: Palette) -> go.Scatter3d:
+    return go.Scatter3d(
+        **_coordinates(drawn.places[step]),
+        name=TOKENS,
+        text=list(drawn.labels),  # drawn on a canvas, never as markup
+        customdata=_notes(drawn.told[step]),
+        mode="markers+text",
+        marker={"size": 6, "color": list(hues), "symbol": "diamond"},
+        textfont={"size": 13, "color": palette.text, "family": "monospace"},
+        textposition="top center",
+        hovertemplate="%{customdata}<extra></extra>",
+    )
+
+
+def _frames(drawn: MovingTokens, palette: Palette) -> list[dict[str, Any]]:
+    """A frame for every step, under its number, and those on the way to it."""
+    frames: list[dict[str, Any]] = []
+    between = round(_milliseconds(len(drawn.steps)) / FRAME)
+    for step, places in enumerate(drawn.places):
+        if step:
+            before = drawn.places[step - 1]
+            for part in range(1, between):
+                moved = before + (places - before) * part / between
+                at = {"type": "scatter3d", **_coordinates(moved)}
+                frames.append({"name": f"{step - 1}+{part}", "data": [at], "traces": [3]})
+        labels, notes, near = drawn.near[step]
+        found = {
+            "type": "scatter3d",
+            "text": list(labels),
+            "customdata": _notes(notes),
+            **_coordinates(near),
+        }
+        tokens = {
+            "type": "scatter3d",
+            "customdata": _notes(drawn.told[step]),
+            **_coordinates(places),
+        }
+        frames.append(
+            {
+                "name": str(step),
+                "data": [found, tokens],
+                "traces": [2, 3],
+                "layout": {"annotations": [_note(drawn.notes[step], palette)]},
+            }
         )
-    titles = [f"component {n + 1} ({share:.0%})" for n, share in enumerate(shares)]
-    axes = scene(palette, **dict(zip("xyz", titles, strict=True)))
-    legend = {"orientation": "h", "y": 1.02, "itemsizing": "constant"}
-    return figure_of(*traces, height=HEIGHT, scene=axes, legend=legend)
+    return frames
+
+
+def _milliseconds(steps: int) -> float:
+    """What one step takes."""
+    return min(SLOWEST, max(QUICKEST, WHOLE_WAY / max(1, steps - 1)))
+
+
+def _slider(names: Sequence[str], start: int, palette: Palette) -> dict[str, Any]:
+    at_once = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}}
+    steps = [
+        {"label": name, "method": "animate", "args": [[str(step)], at_once]}
+        for step, name in enumerate(names)
+    ]
+    return {
+        "active": start,
+        "steps": steps,
+        "x": 0,
+        "len": 1,
+        "y": 0,
+        "pad": {"t": 4, "b": 4, "l": ROOM_OF_BUTTONS, "r": 20},
+        "currentvalue": {"visible": False},
+        "font": {"size": 11, "color": palette.muted},
+        "bgcolor": palette.muted,
+        "activebgcolor": palette.text,
+        "bordercolor": palette.border,
+        "tickcolor": palette.border,
+        "transition": {"duration": 0},
+    }
+
+
+def _buttons(palette: Palette) -> dict[str, Any]:
+    go_on = {"mode": "immediate", "fromcurrent": True}
+    go_on |= {"frame": {"duration": FRAME, "redraw": True}, "transition": {"duration": 0}}
+    stop = {"mode": "immediate", "frame": {"duration": 0, "redraw": False}}
+    return {
+        "type": "buttons",
+        "direction": "right",
+        "showactive": False,
+        "x": 0.0,
+        "y": 0,
+        "xanchor": "left",
+        "yanchor": "top",
+        "pad": {"t": 2},
+        "bgcolor": palette.surface,
+        "bordercolor": palette.border,
+        "font": {"size": 12, "color": palette.text},
+        "buttons": [
+            {"label": "Play", "method": "animate", "args": [None, go_on]},
+            {"label": "Pause", "method": "animate", "args": [[None], stop]},
+        ],
+    }
+
+
+def _notes(texts: Sequence[str]) -> list[str]:
+    return [plain_label(text, LONGEST_NOTE) for text in texts]
+
+
+def _note(text: str, palette: Palette) -> dict[str, Any]:
+    return {
+        "text": text,
+        "showarrow": False,
+        "font": {"size": 12, "color": palette.muted},
+        "xref": "paper",
+        "yref": "paper",
+        "x": 0,
+        "y": 0,
+        "xanchor": "left",
+        "yanchor": "bottom",
+    }
+
+
+def _ranges(drawn: MovingTokens) -> list[tuple[float, float]]:
+    """Of each axis the ends that hold everything at every step, with some room."""
+    every = [drawn.around, drawn.places.flatten(0, 1), *(near for _, _, near in drawn.near)]
+    places = torch.cat(every)
+    places = places[places.isfinite().all(-1)]
+    if not len(places):
+        return [(-1.0, 1.0)] * 3
+    low, high = places.min(0).values, places.max(0).values
+    room = ROOM * (high - low).clamp(min=1e-6)
+    return list(zip((low - room).tolist(), (high + room).tolist(), strict=True))
+
+
+def _coordinates(places: Tensor) -> dict[str, list[float | None]]:
+    """Places (n, 3) as plotly reads them; what is no number is left out."""
+    rows = places.double().mul(10**DECIMALS).round().div(10**DECIMALS).T.tolist()
+    return {
+        name: [None if value != value else value for value in row]
+        for name, row in zip("xyz", rows, strict=True)
+    }

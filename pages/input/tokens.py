@@ -11,7 +11,6 @@ from explorer.snippets import attention_code
 from explorer.text import AnyTokenizer, TextError, Tokenizer, steps
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.step_slider import stepper
-from explorer.views.tokens.embedding_space import draw_embedding_space
 from explorer.views.tokens.tokenizer_comparison import draw_comparison, draw_token_table
 
 KINDS = {
@@ -61,7 +60,6 @@ def draw_steps(tokenizer: AnyTokenizer, text: str, *, has_pair: bool) -> None:
 draw_steps(tokenizer, forward.text, has_pair=bool(choice.pair))
 draw_token_table(context)
 draw_comparison(context)
-draw_embedding_space(context.opened, forward)
 export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(
     Tokenizer.encode,

@@ -8,7 +8,6 @@ from playwright.sync_api import expect
 from tests.browser.visiting import Visitor
 
 DRAWN = {
-    "embedding_space": ("/tokens", "canvas"),
     "position_surface": ("/positions", "canvas"),
     "parameter_icicle": ("/checkpoints", ".iciclelayer path"),
     "flow_sankey": ("/heads?side=Flow&part=Encoder", ".sankey-link"),

@@ -15,6 +15,7 @@ from tests.browser.truth import (
     finding,
     generating,
     learning,
+    living,
     looking,
     measured,
     mixing,
@@ -50,6 +51,7 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
     ("tokenizer_training", "Byte-level BPE"): (learning.byte_pairs, LEARNING),
     ("tokenizer_training", "WordPiece"): (learning.wordpiece, LEARNING),
     ("tokenizer_training", "Unigram"): (learning.unigram, LEARNING),
+    ("embedding_space", ""): (partial(living.space, SHAKESPEARE), ""),
     ("positions", "Scheme"): (placing.scheme, POSITIONS),
     ("positions", "Permutation"): (placing.order, POSITIONS),
     ("positions", "Length extrapolation"): (placing.longer, POSITIONS),
@@ -119,10 +121,14 @@ def of_another_model(case: Case, *words: str) -> dict[str, tuple[Truth, str]]:
     }
 
 
-OTHERS = {
+OTHERS: dict[str, dict[str, tuple[Truth, str]]] = {
     "translation": {
         **of_another_model(TRANSLATION, "chat", "cat"),
         "generation": (looking.generation, TRANSLATION.address),
+        "embedding_space": (
+            partial(living.space, TRANSLATION),
+            f"{TRANSLATION.address}&of_stack=Decoder",
+        ),
     },
     "negation": of_another_model(NEGATION, "the", "film"),
 }

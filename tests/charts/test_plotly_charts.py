@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import plotly.graph_objects as go
@@ -15,7 +17,7 @@ from explorer.charts.icicle import parameter_boxes, parameter_icicle
 from explorer.charts.parallel_coordinates import parallel_axis, parallel_runs
 from explorer.charts.plotly_frame import plain_label
 from explorer.charts.sankey import FlowEdge, rollout_sankey, strongest_edges
-from explorer.charts.space_scatter import embedding_scatter
+from explorer.charts.space_scatter import MovingTokens, moving_scatter
 from explorer.charts.surface import surface_of_positions
 from explorer.charts.theme import DARK, LIGHT
 from models import Transformer, TransformerConfig
@@ -32,9 +34,11 @@ def plain(figure: go.Figure) -> dict[str, Any]:
 def test_a_label_is_never_markup() -> None:
     assert plain_label("<s>") == "&lt;s&gt;"
     assert "<" not in plain_label(LINK, 100)
-    scatter = embedding_scatter(torch.zeros(1, 3), [LINK], ["b"], ("a", "b"), (1, 0, 0), LIGHT)
+    named = replace(moving(1, 1), labels=[LINK], told=[[LINK]], names=[LINK])
+    scatter = moving_scatter(named, "xyz", LIGHT)
     shown = [
-        scatter.data[1].customdata,
+        scatter.data[3].customdata,
+        scatter.data[0].customdata,
         rollout_sankey([FlowEdge(0, 0, 0, 1.0)], [LINK], 1, LIGHT).data[0].node.label,
         parameter_icicle(ParameterNode(LINK, 3), LIGHT).data[0].labels,
         parallel_runs([LINK], {LINK: [LINK]}, [1.0], LIGHT).data[0].customdata[0],
@@ -44,19 +48,71 @@ def test_a_label_is_never_markup() -> None:
     assert all("<" not in text for texts in shown for text in texts)
 
 
-# ---- an embedding ----------------------------------------------------------------------
+# ---- moving tokens ---------------------------------------------------------------------
 
 
-def test_every_point_is_drawn_once_in_its_group() -> None:
-    places = torch.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 8.0]])
-    figure = embedding_scatter(
-        places, ["a", "b", "c"], ["rest", "yours", "rest"], ("rest", "yours"), (0.5, 0.2, 0.1), DARK
+def moving(steps: int = 3, tokens: int = 2) -> MovingTokens:
+    """Tokens that go along the first axis, with one token of the vocabulary beside them."""
+    places = torch.zeros(steps, tokens, 3)
+    places[..., 0] = torch.arange(float(steps))[:, None]
+    places[..., 1] = torch.arange(float(tokens))
+    return MovingTokens(
+        steps=[f"step {step}" for step in range(steps)],
+        notes=[f"note {step}" for step in range(steps)],
+        labels=["a", "b"][:tokens],
+        places=places,
+        told=[[f"{name}: {step}" for name in "ab"[:tokens]] for step in range(steps)],
+        near=[(["v"], [f"v: {step}"], torch.tensor([[0.0, 5.0, 0.0]])) for step in range(steps)],
+        names=["w"],
+        around=torch.tensor([[0.0, 0.0, -4.0]]),
     )
-    rest, yours = plain(figure)["data"]
-    assert (rest["x"], rest["y"], rest["z"]) == ([0, 6], [1, 7], [2, 8])
-    assert (yours["x"], yours["text"]) == ([3], ["b"])
-    assert rest["mode"] == "markers"
-    assert figure.layout.scene.xaxis.title.text == "component 1 (50%)"
+
+
+def test_tokens_are_drawn_at_a_step_and_in_a_frame_of_every_step() -> None:
+    figure = moving_scatter(moving(), ["one", "two", "three"], DARK, start=1)
+    sent = plain(figure)
+    vocabulary, ways, near, tokens = sent["data"]
+    assert (tokens["x"], tokens["y"], tokens["text"]) == ([1, 1], [0, 1], ["a", "b"])
+    assert ways["x"] == [0, 1, 2, None, 0, 1, 2, None]
+    assert tokens["customdata"] == ["a: 1", "b: 1"]
+    assert (near["text"], near["customdata"]) == (["v"], ["v: 1"])
+    assert vocabulary["z"] == [-4]
+    steps = {frame["name"]: frame for frame in sent["frames"] if frame["name"].isdecimal()}
+    assert list(steps) == ["0", "1", "2"]
+    assert [frame["data"][1]["x"] for frame in steps.values()] == [[0, 0], [1, 1], [2, 2]]
+    said = [frame["layout"]["annotations"][0]["text"] for frame in steps.values()]
+    assert said == ["note 0", "note 1", "note 2"]
+    (slider,) = sent["layout"]["sliders"]
+    assert [step["args"][0] for step in slider["steps"]] == [["0"], ["1"], ["2"]]
+    assert slider["active"] == 1
+    axes = sent["layout"]["scene"]
+    assert axes["xaxis"]["title"]["text"] == "one"
+    assert axes["yaxis"]["range"][0] < 0 < 5 < axes["yaxis"]["range"][1], "of all steps"
+    lengths = [high - low for low, high in (axes[f"{name}axis"]["range"] for name in "xyz")]
+    sides = [axes["aspectratio"][name] for name in "xyz"]
+    assert [side / length for side, length in zip(sides, lengths, strict=True)] == pytest.approx(
+        [sides[1] / lengths[1]] * 3
+    ), "a unit is as long on every axis"
+
+
+def test_tokens_go_straight_and_evenly_from_step_to_step() -> None:
+    frames = plain(moving_scatter(moving(), "xyz", LIGHT))["frames"]
+    between = [frame for frame in frames if frame["name"].startswith("0+")]
+    assert 3 <= len(between) <= 20
+    seen = [0.0, *(frame["data"][0]["x"][0] for frame in between), 1.0]
+    ways = [after - before for before, after in pairwise(seen)]
+    assert max(ways) - min(ways) < 1e-3
+    many = plain(moving_scatter(moving(40), "xyz", LIGHT))["frames"]
+    assert len(many) < 40 * 4, "many steps are quicker"
+
+
+def test_a_single_step_has_no_slider_and_what_is_no_number_is_left_out() -> None:
+    one = moving(1)
+    one.places[0, 1] = torch.nan
+    sent = plain(moving_scatter(one, "xyz", LIGHT))
+    assert not sent.get("frames")
+    assert "sliders" not in sent["layout"]
+    assert sent["data"][3]["x"] == [0, None]
 
 
 # ---- positions -------------------------------------------------------------------------

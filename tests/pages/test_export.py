@@ -38,7 +38,7 @@ SOMETHING = {
 """With what these views draw something."""
 WORDS = {"Systems", "Diagnostics"}
 """Views of words and tables alone."""
-BEHIND_EXPANDERS = {"flow_edges", "parameter_boxes", "positions_3d", "embedding_points", "beside_0"}
+BEHIND_EXPANDERS = {"flow_edges", "parameter_boxes", "positions_3d", "beside_0"}
 
 pytestmark = pytest.mark.usefixtures("small_models")
 

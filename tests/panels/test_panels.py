@@ -46,6 +46,20 @@ def tokens(page: Panel) -> None:
     assert page.made["ids"] == page.column("token ID")
 
 
+def space(page: Panel) -> None:
+    """The places of the tokens at every step, and the cosines of the tables."""
+    spec = json.loads(page.at.get("plotly_chart")[0].proto.spec)
+    frames = [each["data"][1] for each in spec["frames"] if each["name"].isdecimal()]
+    drawn = np.array([[frame[axis] for axis in "xyz"] for frame in frames]).transpose(0, 2, 1)
+    np.testing.assert_allclose(drawn, page.made["places"], atol=1e-4)
+    tables = [each.value for each in page.at.dataframe if "cosine similarity" in each.value]
+    made = [page.made[name] for name in ("embedded", "unembedded") if name in page.made]
+    assert len(tables) == len(made)
+    for table, found in zip(tables, made, strict=True):
+        cosines = [three(cosine) for _, cosine in found.pairs(0)]
+        assert list(table["cosine similarity"]) == cosines
+
+
 def pair(page: Panel) -> None:
     made = page.made
     page.says(made["products"].sum(), made["weights"].max())
@@ -286,6 +300,10 @@ ADJUSTED: tuple[dict[str, str], ...] = (
 VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("overview/overview", {}, start, ALL),
     ("input/tokens", {}, tokens, ALL),
+    ("input/embedding_space", {}, space, ALL),
+    ("input/embedding_space", {"space_of": "Residual stream", "near": "0"}, space, FEW),
+    ("input/embedding_space", {"space_of": "Unembedding"}, space, ("letters", "bert", "t5")),
+    ("input/embedding_space", {"of_stack": "Encoder"}, space, ("translation", "t5")),
     ("attention/query_key", {}, pair, ALL),
     ("forward_pass/logit_lens", {}, lens, ALL),
     ("attention/masks", {"example": "Your sentence"}, masks, MOST),

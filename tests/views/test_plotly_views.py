@@ -7,22 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
-from explorer.catalog import opened_model
 from explorer.runs.run import Run
 from explorer.runs.spec import Status
 from explorer.views.training.run_comparison import comparison_columns, measured_runs
 from tests import apps
 from tests.apps import said
 from tests.runs.making import tiny_run
-from tests.views.drawing import words_model
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
 
 VIEWS: dict[str, tuple[str, dict[str, str], str]] = {
-    "embedding_space": ("input/tokens", {}, r"three principal components"),
     "position_surface": ("input/positions", {}, "The first 48 positions are shown"),
     "parameter_icicle": ("models/checkpoints", {}, "all are counted in one box"),
     "flow_sankey": ("attention/heads", {"side": "Flow", "part": "Encoder"}, "strongest bands"),
@@ -78,17 +74,3 @@ def test_one_run_has_nothing_to_be_compared_with(
     at.run()
     assert not at.exception
     assert len(at.get("plotly_chart")) == 1
-
-
-def test_an_embedding_that_is_not_finite_has_no_space(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words_model(tmp_path, "broken")
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    weights = dict(opened_model.open_model("broken").model.named_parameters())
-    weights["decoder.embedding.weight"].data[0, 0] = torch.nan
-    at = apps.page("input/tokens", model="broken")
-    at.session_state["embedding_space"] = True
-    at.run()
-    assert not at.exception
-    assert "NaN or infinite values" in said(at)

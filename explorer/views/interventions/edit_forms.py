@@ -10,10 +10,10 @@ from explorer.app.context import PageContext
 from explorer.app.controls import note_invalid, one_of, say_invalid, text_field, token
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.url import whole_number
-from explorer.catalog.opened_model import Opened
 from explorer.components import chips
 from explorer.inference.core_edits import token_label
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.typed_token import one_token
 from explorer.interventions.address_text import MAX_PATCH_TEXT
 from explorer.interventions.edits import (
     AblateAttention,
@@ -23,10 +23,10 @@ from explorer.interventions.edits import (
     Patch,
     ReplaceToken,
 )
-from explorer.text import TextError, Token
+from explorer.text import Token
 from explorer.text.labels import cut
 from explorer.text.number_format import three
-from explorer.text.token_labels import label_at, text_of
+from explorer.text.token_labels import label_at
 from explorer.views.interventions.mask_editor import draw_mask_form
 from explorer.views.shared import pinned
 from explorer.views.shared.edit_history import edit_button
@@ -137,23 +137,6 @@ def _choose_position(tokens: Sequence[Token], default: int) -> int:
     place = default if found is None else found
     say_invalid("token_at", place)
     return place
-
-
-def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:
-    """The ID of the one token that this is, or why it is none; a space may come before it."""
-    if not typed.strip():
-        return None, ""
-    for text in (typed, f" {typed}"):
-        try:
-            inside = [t for t in opened.tokenizer.encode(text) if t.end > t.start]
-        except TextError as error:
-            return None, str(error)
-        if len(inside) == 1 and inside[0].id != opened.tokenizer.unk_id:
-            return inside[0].id, ""
-    if len(inside) == 1:
-        return None, f"“{typed[:40]}” is not in this model's vocabulary."
-    named = ", ".join(f"“{text_of(each)}”" for each in inside[:6])
-    return None, f"“{typed[:40]}” is {len(inside)} tokens here: {named}. Type one."
 
 
 def _draw_patch_form(context: PageContext, after: ForwardPass) -> None:

@@ -1,0 +1,74 @@
+"""The tokens of a vocabulary whose vectors point most nearly the same way: cosine similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explorer.analysis.principal_components import CHUNK, at_length_one
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """Of each vector the nearest tokens, the nearest first: IDs (…, k) and cosines (…, k).
+
+    The cosine is −∞ where there is no other token, or none with a direction.
+    """
+
+    ids: Tensor
+    cosines: Tensor
+
+    @property
+    def nbytes(self) -> int:
+        return self.ids.nbytes + self.cosines.nbytes
+
+    def pairs(self, *place: int) -> list[tuple[int, float]]:
+        """Those of one vector, as token IDs and cosines."""
+        ids, cosines = self.ids[place].tolist(), self.cosines[place].tolist()
+        return [(i, c) for i, c in zip(ids, cosines, strict=True) if c > -torch.inf]
+
+
+def nearest_tokens(
+    table: Tensor, vectors: Tensor, count: int, but: Tensor | None = None
+) -> Nearest:
+    """The nearest rows of a table (v, d) to vectors (n, d), without the token `but[n]` of each.
+
+    Costs n · v · d: of one vector a product of the table with it, about as long as reading
+    the table once.
+    """
+    *_, found = nearest_by_part(table, vectors, count, but)
+    return found
+
+
+def nearest_by_part(
+    table: Tensor, vectors: Tensor, count: int, but: Tensor | None = None
+) -> Iterator[Nearest]:
+    """The same step by step, `parts_of(table)` times: the nearest among the rows so far."""
+    units = at_length_one(vectors.detach().double()).float()
+    aimless = ~units.any(-1)
+    count = min(count, len(table))
+    best = torch.full((len(units), count), -torch.inf)
+    ids = torch.zeros(len(units), count, dtype=torch.long)
+    for start in range(0, len(table), CHUNK):
+        rows = table[start : start + CHUNK].detach().float()
+        cosines = (units @ rows.mT) / rows.norm(dim=-1)
+        cosines = cosines.nan_to_num(nan=-torch.inf)  # a row without a direction
+        cosines[aimless] = -torch.inf
+        if but is not None:
+            own = but - start
+            here = (own >= 0) & (own < len(rows))
+            cosines[here.nonzero()[:, 0], own[here]] = -torch.inf
+        top = cosines.topk(min(count, len(rows)), 1)
+        both = torch.cat([best, top.values], 1)
+        merged = both.topk(count, 1)
+        best = merged.values
+        ids = torch.cat([ids, top.indices + start], 1).gather(1, merged.indices)
+        yield Nearest(ids, best)
+
+
+def parts_of(table: Tensor) -> int:
+    """How many parts of a table are gone through."""
+    return -(-len(table) // CHUNK)

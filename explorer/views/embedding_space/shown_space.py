@@ -1,0 +1,65 @@
+"""What the page “Embedding space” shows of a model: which stack, which tokens, which rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from explorer.analysis.embedding_space import EMBEDDING, MOST_TOKENS, UNEMBEDDING
+from explorer.analysis.token_paths import is_tied, unembedding
+from explorer.catalog.opened_model import Opened
+from explorer.inference.forward_pass import ForwardPass
+from explorer.text import Token
+
+
+@dataclass(frozen=True, eq=False)
+class ShownSpace:
+    """What is chosen: the stack, and what the axes are the principal components of."""
+
+    opened: Opened
+    forward: ForwardPass
+    stack: str
+    axes: str
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """All that the stack reads."""
+        return self.forward.source if self.stack == "encoder" else self.forward.target
+
+    @property
+    def drawn(self) -> range:
+        """Which of them are drawn: the first of an encoder's, the last of a decoder's."""
+        count = len(self.tokens)
+        most = min(count, MOST_TOKENS)
+        return range(most) if self.stack == "encoder" else range(count - most, count)
+
+    @property
+    def table(self) -> Tensor:
+        """The rows (v, d) that stand for the vocabulary on these axes."""
+        return self.rows_of(self.table_name)
+
+    @property
+    def table_name(self) -> str:
+        return UNEMBEDDING if self.axes == UNEMBEDDING else EMBEDDING
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The token embedding of the stack, and the unembedding where that is another matrix."""
+        is_other = self.has_unembedding and not is_tied(self.opened.model)
+        return (EMBEDDING, UNEMBEDDING) if is_other else (EMBEDDING,)
+
+    @property
+    def has_unembedding(self) -> bool:
+        """Whether the output head scores tokens by what this stack ends in."""
+        is_last = self.stack == self.opened.config.stacks[-1]
+        return is_last and unembedding(self.opened.model) is not None
+
+    def rows_of(self, table: str) -> Tensor:
+        """One of the tables (v, d)."""
+        model = self.opened.model
+        found: Tensor | None = getattr(model, self.stack).embedding.weight
+        if table == UNEMBEDDING:
+            found = unembedding(model)
+        assert found is not None, "only a model with an unembedding is asked for it"
+        return found

@@ -1,0 +1,92 @@
+"""The nearest tokens by cosine similarity: of one token, and of every token of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+import torch
+
+from explorer.analysis.embedding_space import EMBEDDING, NEAREST, UNEMBEDDING
+from explorer.analysis.nearest_tokens import Nearest, nearest_tokens
+from explorer.app.controls import text_field, token
+from explorer.inference.results_cache import kept
+from explorer.inference.typed_token import one_token
+from explorer.text.literal import literal
+from explorer.text.number_format import three
+from explorer.views.embedding_space.shown_space import ShownSpace
+from explorer.views.embedding_space.vocabulary_labels import vocabulary_labels
+
+LISTED, LISTED_OF_TWO = 10, 5
+OF = {EMBEDDING: "the token embedding", UNEMBEDDING: "the unembedding"}
+TIED = "The unembedding is the token embedding (tied), so the nearest tokens are the same."
+
+
+@dataclass(frozen=True)
+class ChosenToken:
+    """The place of a token of the text, and the token whose nearest are listed, so many."""
+
+    place: int
+    id: int
+    listed: int
+
+
+def draw_neighbours_of_one(shown: ShownSpace) -> ChosenToken:
+    """A table for each matrix of the nearest tokens to the one that is chosen."""
+    tokens = shown.tokens
+    words = [place for place, each in enumerate(tokens) if not each.special]
+    place = token("Nearest to", "near", tokens, words[-1] if words else len(tokens) - 1)
+    typed = text_field("or to one token that you type", "near_text", 60, placeholder="One token")
+    found, why = one_token(shown.opened, typed)
+    if why:
+        st.text(why)
+    chosen = tokens[place].id if found is None else found
+    (name,) = vocabulary_labels(shown.opened.tokenizer, [chosen])
+    count = LISTED if len(shown.tables) == 1 else LISTED_OF_TWO
+    for table in shown.tables:
+        st.markdown(f"**“{literal(name)}” in {OF[table]}**")
+        pairs = nearest_in(shown, table, [chosen], count).pairs(0)
+        labels = vocabulary_labels(shown.opened.tokenizer, [each for each, _ in pairs])
+        st.dataframe(
+            {"token": labels, "cosine similarity": [three(cosine) for _, cosine in pairs]},
+            hide_index=True,
+            height=38 + 35 * max(1, len(pairs)),
+            column_config={
+                "cosine similarity": st.column_config.TextColumn(alignment="right"),
+            },
+        )
+    if shown.has_unembedding and len(shown.tables) == 1:
+        st.caption(TIED)
+    return ChosenToken(place, chosen, count)
+
+
+def draw_neighbours_of_all(shown: ShownSpace) -> None:
+    """A row for every token that is drawn: its nearest in each matrix."""
+    ids = list(dict.fromkeys(shown.tokens[place].id for place in shown.drawn))
+    columns = {"token": vocabulary_labels(shown.opened.tokenizer, ids)}
+    for table in shown.tables:
+        found = nearest_in(shown, table, ids, NEAREST)
+        columns[f"nearest in {OF[table]}"] = [
+            _listed(shown, found.pairs(row)) for row in range(len(ids))
+        ]
+    st.markdown("**Nearest to each of your tokens, with the cosine similarity**")
+    st.dataframe(columns, hide_index=True, height=38 + 35 * min(len(ids), 10))
+
+
+def nearest_in(shown: ShownSpace, table: str, ids: Sequence[int], count: int) -> Nearest:
+    """The nearest other tokens to these in a table, (ids, count)."""
+    rows = shown.rows_of(table)
+
+    def make() -> Nearest:
+        return nearest_tokens(rows, rows[list(ids)], count, torch.tensor(ids))
+
+    name = ("nearest tokens", shown.stack, table, tuple(ids), count)
+    return kept(shown.opened, name, make, lambda made: made.nbytes)
+
+
+def _listed(shown: ShownSpace, pairs: list[tuple[int, float]]) -> str:
+    labels = vocabulary_labels(shown.opened.tokenizer, [each for each, _ in pairs])
+    return ", ".join(
+        f"{label} {three(cosine)}" for label, (_, cosine) in zip(labels, pairs, strict=True)
+    )

@@ -1,0 +1,54 @@
+"""Where tokens live: their vectors in three dimensions, through the layers, and the nearest."""
+
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis import nearest_tokens, principal_components, token_paths
+from explorer.analysis.embedding_space import EMBEDDING, STREAM, UNEMBEDDING
+from explorer.app.context import page_context
+from explorer.app.controls import one_of
+from explorer.snippets.space_code import space_script
+from explorer.views.embedding_space.moving_tokens import draw_moving_tokens
+from explorer.views.embedding_space.shown_space import ShownSpace
+from explorer.views.embedding_space.token_neighbours import (
+    draw_neighbours_of_all,
+    draw_neighbours_of_one,
+)
+from explorer.views.shared import export_panel, widgets
+
+STACKS = {"Encoder": "encoder", "Decoder": "decoder"}
+
+widgets.opening(
+    "Embedding space",
+    "A token is a vector, near those of tokens that are used alike; layer by layer the vectors of "
+    "your sentence move on.",
+)
+context = page_context()
+opened, forward = context.opened, context.forward
+stack = opened.config.stacks[-1]
+with st.container(horizontal=True):
+    if len(opened.config.stacks) > 1:
+        own = context.choice.part.partition(".")[0].capitalize()
+        stack = STACKS[one_of("Stack", "of_stack", tuple(STACKS), own)]
+    has_unembedding = ShownSpace(opened, forward, stack, EMBEDDING).has_unembedding
+    options = (EMBEDDING, STREAM, *([UNEMBEDDING] if has_unembedding else []))
+    shown = ShownSpace(opened, forward, stack, one_of("Axes", "space_of", options))
+drawn, beside = st.columns([5, 3], gap="medium")
+with beside:
+    chosen = draw_neighbours_of_one(shown)
+with drawn:
+    draw_moving_tokens(context, shown, chosen.place)
+draw_neighbours_of_all(shown)
+widgets.notes(forward.notes)
+export_panel.export_button(export_panel.origin(context))
+widgets.code_panel(
+    principal_components.principal_axes,
+    nearest_tokens.nearest_by_part,
+    token_paths.token_paths,
+    script=partial(
+        space_script,
+        *(forward, context.folder, stack, shown.axes, shown.drawn, shown.tables),
+        *(chosen.id, chosen.listed),
+    ),
+)
