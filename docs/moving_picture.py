@@ -39,8 +39,15 @@ class Film:
     def save(self, path: Path) -> None:
         first, *others = (image for image, _ in self.frames)
         times = [shown for _, shown in self.frames]
-        how = {"save_all": True, "loop": 0, "quality": 70, "method": 6}
-        first.save(path, append_images=others, duration=times, **how)
+        first.save(
+            path,
+            save_all=True,
+            append_images=others,
+            duration=times,
+            loop=0,
+            quality=70,
+            method=6,
+        )
 
 
 def film(browser: Browser, server: Server) -> Film:
