@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,21 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from explorer.analysis.block_inside import block_inside
 from explorer.components import chips, grid, lines, matrix, mounting
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.cells import cells
 from explorer.components.inspect import inspect
 from explorer.components.matrix import Beside
+from explorer.components.pass_map import pass_map
+from explorer.components.pass_map.block_panel import block_panel, encode_block
 from explorer.components.player import player
 from explorer.components.ranked import Item, ranked
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.components.tree import Node, tree
 from explorer.text.token_labels import Label
+from explorer.views.overview import doors, pass_picture
+from tests.components.passed import passed
 from tests.components.samples import (
     EMOJI,
     FRENCH,
@@ -219,6 +225,35 @@ def demo_beside(show: str) -> None:
             matrix(values, names, names, key=f"matrix{at}", height=370, beside=beside)
 
 
+def demo_pass_map(show: str) -> None:
+    """The picture of a pass with block 0 of the last stack opened, until that is closed."""
+    opened, forward = passed(show)
+    picture = pass_picture.picture_of(opened, forward)
+    names = [stack.name for stack in picture.stacks]
+    last, answer = len(names) - 1, len(picture.flow.starts) - 1
+    what, value = told(("chosen", [answer, -1, -1, 0.005, last, 0, *[-1] * 5]))
+    if what == "chosen":
+        state.held = value
+    pass_map(
+        picture,
+        key="pass_map",
+        title="demo",
+        asked=answer,
+        choice=state.held,
+        height=760,
+        on_chosen=partial(choose, "chosen"),
+        on_go=partial(choose, "go"),
+        on_append=None,
+        figures=mounting.no_figures,
+    )
+    stack, layer = state.held[4:6]
+    if stack >= 0:
+        inside = block_inside(forward, names[stack], layer)
+        heads = forward.config.n_heads
+        message = encode_block(inside, picture.of, names, heads, doors.door_of_stage)
+        block_panel("pass_map", message, picture.of, (stack, layer), 1)
+
+
 def demo_ranked(show: str) -> None:
     weights = heads(4, 6, 16, 16) if show == "many" else heads(2, 4, 12, 12) * causal(12)
     places = [(layer, head) for layer in range(len(weights)) for head in range(weights.shape[1])]
@@ -314,6 +349,7 @@ DEMOS = (
     demo_matrix,
     demo_scaled,
     demo_beside,
+    demo_pass_map,
     demo_ranked,
     demo_stage_list,
     demo_player,

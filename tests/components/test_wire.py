@@ -136,3 +136,26 @@ def test_the_browser_reads_what_python_wrote(reader: Page) -> None:
         got = read_by(reader, sent)
         assert np.allclose([value for value, _ in got], expected, atol=1e-12)
         assert [text for _, text in got] == [shown(value) for value in expected]
+
+
+def test_a_signed_picture_is_right_to_half_a_shade_and_its_outliers_are_its_end() -> None:
+    random = torch.Generator().manual_seed(3)
+    pictures = torch.randn(3, 8, 9, generator=random)
+    pictures[1, 2, 3], pictures[2] = 900.0, 0.0
+    ends, plane = wire.signed_shades(pictures)
+    codes = np.frombuffer(plane, np.uint8).reshape(pictures.shape)
+    for (end, largest), shown, sent in zip(ends, codes, pictures.numpy(), strict=True):
+        assert largest == np.abs(sent).max()
+        back = (shown.astype(float) - wire.ZERO) / wire.ZERO * end
+        assert np.abs(back - np.clip(sent, -end, end)).max() <= max(end / wire.ZERO, 1e-9)
+        assert (np.sign(back) == np.sign(sent)).all(), "small is not none"
+    assert ends[0][0] == ends[0][1]
+    assert ends[1][0] < 8 < ends[1][1] == 900
+    assert ends[2] == [0.0, 0.0]
+
+
+def test_what_is_no_number_has_a_shade_of_its_own() -> None:
+    inf, nan = math.inf, math.nan
+    ends, plane = wire.signed_shades(torch.tensor([[[1.0, inf, -inf, nan]], [[nan] * 4]]))
+    assert [*plane] == [252, 253, 254, 255, 255, 255, 255, 255]
+    assert ends == [[1.0, 1.0], [None, None]]

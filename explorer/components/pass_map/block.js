@@ -31,6 +31,12 @@ function makeInside(state) {
   state.stage.addEventListener("scroll", () => { holder.style.left = `${state.stage.scrollLeft}px`; });
 }
 
+// For the keyboard: the layer that the pass has reached, or the first.
+function openReached(state) {
+  const stack = state.flow.stacks.at(-1), layer = Math.min(Math.floor(state.front ?? 0), stack.layers - 1);
+  if (layer >= 0) hold(state, {layer: {stack: stack.at, layer}});
+}
+
 function closeInside(state) {
   state.open = null;
   layout(state);
@@ -79,6 +85,10 @@ function drawInside(state) {
     return;
   }
   if (state.builtFor !== state.inside) { build(state); idle(state); }
+  if (state.opens) {  // not where a link opened it
+    state.opens = false;
+    holder.scrollIntoView({block: "nearest"});
+  }
   if (panel.inkOf !== ink) { panel.inkOf = ink; state.inside.tiles = new Map(); }
   panel.head.selectedIndex = state.insideHead;
   for (const box of panel.boxes) paintBox(state, box);
@@ -216,6 +226,7 @@ function placePictures(box) {
     const most = Math.max(part.cells[1], part.cells[2]);
     large.width = LARGE * part.cells[2] / most;
     large.height = LARGE * part.cells[1] / most;
+    band.y = large.y + large.height + 5;
   }
   const small = count > 1 && !part.stream ? strip(count, band) : [];
   box.pictures = [{...large, isLarge: true}, ...small];
@@ -384,7 +395,7 @@ function connect(state) {
       drawn.push(path(`M${a.centre} ${a.bottom}V${b.top - 15}`, grey, 1), ...plus(a.centre, b.top - 8, stream, ink));
     } else if (from.part.stream) {
       const isPast = streams.some(each => each !== from && each.at > from.at && each.at < box.at);
-      lead(isPast ? `M${a.right + 5} ${rail}V4.5H${left}` : `M${left} ${rail}`, b, b.middle);
+      lead(isPast ? `M${a.left - LANE} ${rail}V4.5H${left}` : `M${left} ${rail}`, b, b.middle);
     } else if (columns.indexOf(box.column) - columns.indexOf(from.column) < 2) {
       lead(`M${a.right} ${a.middle}H${left}`, b, b.middle);
     } else {  // past the columns between them, below or above

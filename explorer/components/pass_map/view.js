@@ -117,6 +117,7 @@ function hold(state, found) {
   } else if (found.layer) {
     const same = JSON.stringify(found.layer) === JSON.stringify(state.open);
     state.open = same ? null : found.layer;
+    state.opens = !same;
     layout(state);
     reground(state);
   } else if (found.node) {
@@ -232,6 +233,8 @@ function walk(state, event) {
   } else if (event.key === "ArrowUp") { step(state, 1); }
   else if (event.key === "ArrowDown") { step(state, -1); }
   else if (event.key === " ") { if (state.playing) pause(state); else play(state); }
+  else if (event.key === "Escape" && state.open) { closeInside(state); }
+  else if (event.key === "Enter") { openReached(state); }
   else if (event.key === "Escape") { state.heldFrom = state.picked = null; state.front = null; card(state); }
   else return;
   event.preventDefault();

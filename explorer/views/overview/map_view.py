@@ -27,7 +27,7 @@ KEY = "pass_map"
 LAYER, AROUND, LOWEST, FEW = 64, 190, 330, 5
 """Pixels of a layer where there are few, of what stands around them, and the least of all. A
 picture of more layers is as high as the window lets it be (view.css)."""
-INSIDE = 288
+INSIDE = 296
 """Pixels of an open block."""
 
 

@@ -1,0 +1,155 @@
+"""The inside of a block: the stages of the watched pass, in their order, as small pictures."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from explorer.analysis.block_inside import (
+    LEFT_OUT,
+    MOST_CELLS,
+    MOST_COLUMNS,
+    MOST_ROWS,
+    BlockPart,
+    block_inside,
+    largest,
+    short_formula,
+)
+from explorer.analysis.forward_pass.stages import stages_of
+from explorer.catalog import opened_model
+from explorer.inference import forward_pass
+from explorer.inference.forward_pass import ForwardPass
+from explorer.text import word_tokenizer
+from explorer.text.special import DECODER
+from models import trace
+from models.trace import EVERYTHING
+from tests.analysis.conftest import MODELS, inputs_of
+from tests.analysis.test_forward_pass import values_of
+from tests.shelf import TINY, WORDS, put
+
+CASES = [(stack, layer) for stack in ("encoder", "decoder") for layer in range(2)]
+
+
+def blocks(found: ForwardPass) -> list[tuple[str, int]]:
+    names = {(stage.stack, stage.layer) for stage in stages_of(found.config)}
+    return [case for case in CASES if case in names]
+
+
+def pooled(values: Tensor, part: BlockPart) -> Tensor:
+    """The number of largest absolute value in each cell, by loops; of weights the largest."""
+    down, across = part.pooled
+    rows = [values[at : at + down] for at in range(0, len(values), down)]
+    made = []
+    for row in rows:
+        cells = [row[:, at : at + across].flatten() for at in range(0, row.shape[1], across)]
+        numbers = [[each for each in cell.tolist() if each != -math.inf] for cell in cells]
+        made.append([max(cell, key=abs, default=-math.inf) for cell in numbers])
+    return torch.tensor(made)
+
+
+def assert_same(found: Tensor, expected: Tensor, name: str) -> None:
+    assert found.shape == expected.shape, name
+    assert torch.equal(found.isneginf(), expected.isneginf()), name
+    shown = [each.nan_to_num(neginf=0.0) for each in (found, expected)]
+    assert torch.allclose(*shown, rtol=1e-5, atol=1e-5), name
+
+
+def test_every_picture_is_of_the_watched_pass(found: ForwardPass) -> None:
+    """What the pass records is compared with it; what lies between, with the Forward pass page."""
+    passed = trace(found.trace.model, *inputs_of(found), sites=EVERYTHING)
+    heads = [values_of(found, head) for head in range(found.config.n_heads)]
+    for stack, layer in blocks(found):
+        for part in block_inside(found, stack, layer).parts:
+            stage, count = part.stage, len(part.cells)
+            if stage.site:
+                whole = passed[stage.site][0]
+                whole = whole.expand(count, *whole.shape[-2:]) if stage.per_head else whole[None]
+            else:
+                every = found.config.n_heads // count if stage.per_head else 1
+                whole = torch.stack([heads[at * every][part.name] for at in range(count)])
+            for cells, values in zip(part.cells, whole, strict=True):
+                assert_same(cells, pooled(values.float(), part), part.name)
+
+
+def test_parts_stand_in_the_order_they_run_and_read_what_is_there(found: ForwardPass) -> None:
+    every = {stage.name: stage for stage in stages_of(found.config)}
+    for stack, layer in blocks(found):
+        parts = block_inside(found, stack, layer).parts
+        own = [p.name for p in parts if (p.stage.stack, p.stage.layer) == (stack, layer)]
+        assert own == [
+            stage.name
+            for stage in every.values()
+            if (stage.stack, stage.layer) == (stack, layer) and stage.kind not in LEFT_OUT
+        ]
+        seen: set[str] = set()
+        for part in parts:
+            assert set(part.reads) <= seen, part.name
+            assert bool(part.reads) == (part.name in own) or part.stage.kind == "bias", part.name
+            seen.add(part.name)
+        assert parts[0].on_stream
+        assert parts[-1].on_stream
+        is_crossed = stack == "decoder" and found.config.kind == "encoder-decoder"
+        added = 1 + is_crossed + (found.config.d_ff > 0)
+        assert sum(part.stage.kind == "add" for part in parts if part.name in own) == added
+        columns = [part.column for part in parts]
+        assert sorted(set(columns)) == list(range(max(columns) + 1))
+
+
+def test_shapes_are_those_of_the_values(found: ForwardPass) -> None:
+    for stack, layer in blocks(found):
+        for part in block_inside(found, stack, layer).parts:
+            *heads, rows, columns = [size for _, size in part.shape]
+            assert list(part.cells.shape[:-2]) == (heads or [1])
+            assert part.cells.shape[-2] == -(-rows // part.pooled[0])
+            assert part.cells.shape[-1] == -(-columns // part.pooled[1])
+
+
+def test_every_part_of_every_kind_of_model_has_a_formula() -> None:
+    for changes in MODELS.values():
+        config = TINY.replace(vocab_size=20, pad_id=0, **changes)
+        for stage in stages_of(config):
+            if stage.layer is not None and stage.kind not in LEFT_OUT:
+                assert short_formula(stage, config).isprintable(), stage.name
+                assert "\\" not in short_formula(stage, config), stage.name
+    with pytest.raises(KeyError, match="no part of the kind probabilities"):
+        short_formula(stages_of(config)[-1], config)
+
+
+def test_a_pooled_cell_is_the_largest_in_absolute_value() -> None:
+    masked, none = -math.inf, math.nan
+    values = torch.tensor(
+        [[1.0, -3.0, masked], [2.0, 0.5, masked], [masked, -0.1, none]], dtype=torch.float32
+    )
+    made = largest(values, 2, 2)
+    assert made[0].tolist() == [-3.0, masked]
+    assert made[1, 0] == pytest.approx(-0.1)
+    assert made[1, 1].isnan()
+    assert largest(values, 1, 1) is values
+
+
+def test_a_long_text_and_wide_vectors_are_pooled(tmp_path: Path) -> None:
+    words = word_tokenizer(WORDS, DECODER)
+    sizes = {"kind": "decoder", "n_heads": 12, "d_model": 240, "d_ff": 300, "max_len": 80}
+    put(tmp_path, "long", words, "the cat", **sizes)
+    opened = opened_model.opened_from(tmp_path / "long", "long")
+    forward = forward_pass.run_text(opened, "the cat sleeps " * 23)
+    count = len(forward.target)
+    assert count > 2 * MOST_ROWS
+    for part in block_inside(forward, "decoder", 0).parts:
+        heads, rows, columns = part.cells.shape
+        assert heads * rows * columns <= MOST_CELLS
+        assert rows <= MOST_ROWS
+        assert columns <= MOST_COLUMNS
+        if part.stage.kind == "weights":
+            whole = torch.stack([forward.weights(part.stage.part, 0, head) for head in range(12)])
+        elif part.name == "decoder.0.resid_post":
+            whole = forward.trace[part.name]
+        else:
+            continue
+        assert part.pooled > (1, 1)
+        for cells, values in zip(part.cells, whole, strict=True):
+            assert_same(cells, pooled(values, part), part.name)
