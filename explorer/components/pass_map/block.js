@@ -11,6 +11,7 @@ function makeInside(state) {
   const head = element("select"), says = element("span", "says"), close = element("button", "close", "×");
   close.type = "button";
   close.setAttribute("aria-label", "Close the layer");
+  head.setAttribute("aria-label", "Large picture of head");
   label.append(head);
   bar.append(name, label, says, close);
   holder.append(bar, flow);

@@ -1,0 +1,143 @@
+"""The doors of the picture of the pass: where each part leads, and what opens nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis.block_inside import block_inside
+from explorer.app.session import KEY, Session
+from explorer.components.pass_map import DOORS
+from explorer.views.overview.doors import TITLES, Door, checked_door, door_of_stage
+from explorer.views.shared.pinned import Pinned
+from tests.analysis.conftest import MODELS
+from tests.components.passed import passed
+from tests.source import ROOT
+
+CROSS = {"part": "decoder.cross_attn", "layer": 0, "head": 1, "query": 0, "key": 2, "address": {}}
+
+
+def asked(page: str = "attention", **changes: Any) -> dict[str, Any]:
+    return {"page": page, **CROSS, **changes}
+
+
+def test_a_door_is_what_the_browser_reports() -> None:
+    forward = passed("both")[1]
+    stage = {"stage": "decoder.0.mlp.up"}
+    assert checked_door(forward, asked("forward_pass", address=stage)) == Door(
+        "forward_pass", "decoder.cross_attn", 0, 1, Pinned(0, 2), stage
+    )
+    door = checked_door(forward, asked("overview", query=None, key=None, address=None))
+    assert door == Door("overview", "decoder.cross_attn", 0, 1, Pinned(), {})
+    edge = {name: value for name, value in asked("interventions").items() if name != "address"}
+    assert checked_door(forward, edge) is not None, "an edge has no address"
+
+
+def test_what_does_not_exist_opens_nothing() -> None:
+    forward = passed("both")[1]
+    hostile: list[Any] = [
+        *(None, [], "attention", 3, {}, {"page": "attention"}),
+        *(asked(page) for page in ("", "museum", "../etc", ["attention"], None, {})),  # type: ignore[arg-type]
+        *(asked(part=part) for part in ("", "decoder", "encoder.cross_attn", None, 3, [], {})),
+        *(asked(layer=layer) for layer in (-1, 1, 1.0, "0", None, True, 10**30, [0])),
+        *(asked(head=head) for head in (-1, 2, 0.5, "1", None, False)),
+        *(asked(query=query) for query in (-1, 99, 0.0, "0", True, [], float("nan"))),
+        *(asked(key=key) for key in (-1, 99, 1.5, "0", {})),
+        *(asked(address=address) for address in ("stage", 3, [1], {"stage": "x"}, {"up_to": 1})),
+        asked("attention", address={"up_to": "scaled"}),
+        asked("head_steps", address={"up_to": "everything"}),
+        asked("head_steps", address={"up_to": "scaled", "model": "other"}),
+        asked("masks", address={"example": "I am a student"}),
+        asked("interventions", address={"change": "<b>"}),
+        *(
+            asked("forward_pass", address={"stage": stage})
+            for stage in ("", "decoder.9.mlp.up", "__class__", "decoder.0.mlp.up\n")
+        ),
+    ]
+    opened = [value for value in hostile if checked_door(forward, value) is not None]
+    assert opened == []
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_every_part_of_every_kind_of_model_leads_to_a_page_that_exists(kind: str) -> None:
+    forward = passed(kind)[1]
+    pages = {path.stem for path in ROOT.glob("pages/*/*.py")}
+    assert {*TITLES, *DOORS} <= pages
+    for stack in forward.config.stacks:
+        for part in block_inside(forward, stack, 0).parts:
+            door = door_of_stage(part.stage)
+            own = part.stage.stack == stack and part.stage.part
+            event = {
+                "page": door.page,
+                "part": own or f"{stack}.self_attn",
+                "layer": 0,
+                "head": 0,
+                "query": None,
+                "key": None,
+                "address": door.address,
+            }
+            assert checked_door(forward, event) is not None, part.name
+            assert door.title == TITLES[door.page]
+
+
+def opening(value: object) -> None:
+    """A page on which this door is opened."""
+    from explorer.app import shelves
+    from explorer.app.context import Choice, PageContext
+    from explorer.views.overview.doors import open_door
+
+    chosen = Choice("the black cat sleeps", "", "translation", "encoder.self_attn", 0, 0)
+    open_door(PageContext(chosen, shelves.openable()), value)
+
+
+def opened(value: Any) -> tuple[AppTest, Session]:
+    at = AppTest.from_function(opening, args=(value,), default_timeout=60)
+    at.session_state["key"] = 3
+    at.session_state["up_to"] = "scores"
+    at.run()
+    assert not at.exception
+    found: Session = at.session_state[KEY]
+    return at, found
+
+
+@pytest.mark.usefixtures("small_models")
+def test_behind_a_door_head_and_tokens_are_chosen() -> None:
+    at, session = opened(asked("head_steps", key=1, address={"up_to": "scaled"}))
+    assert session.door == "head_steps"
+    assert session.door_address == {"up_to": "scaled"}
+    assert "up_to" not in at.session_state
+    assert [at.session_state[name] for name in ("part", "layer", "head")] == [*CROSS.values()][:3]
+    assert session.persistent["held"]["held"] == "q0k1"
+
+    at, session = opened(asked("query_key", key=None))
+    assert session.door == "query_key"
+    assert at.session_state["query"] == 0
+    assert "key" not in at.session_state, "the key that the query attends to most"
+
+    _, session = opened(asked("interventions"))
+    assert session.door_address == {"change": "Edge"}
+
+
+@pytest.mark.usefixtures("small_models")
+def test_behind_a_door_to_the_forward_pass_its_stage_is_chosen() -> None:
+    stage = "decoder.0.resid_mid"
+    part = "decoder.self_attn"
+    address = {"stage": stage}
+    _, session = opened(asked("forward_pass", part=part, query=0, key=None, address=address))
+    assert session.door == "forward_pass"
+    assert session.persistent["stages"]["stage"] == stage
+    assert session.persistent["stages"]["decoder_token"] == "0"
+    assert session.stage_bar == ("translation", part, 0)
+    assert session.door_address == {}
+
+
+@pytest.mark.usefixtures("small_models")
+def test_a_head_chosen_in_the_picture_opens_no_page_and_what_is_wrong_changes_nothing() -> None:
+    at, session = opened(asked("overview", query=None, key=None))
+    assert session.door == ""
+    assert at.session_state["head"] == 1
+    at, session = opened(asked(head=99))
+    assert session.door == ""
+    assert "head" not in at.session_state
