@@ -109,9 +109,9 @@ class Draft:
         return head + bytes(-len(head) % self.alignment) + data
 
 
-def good(width: int = 32, layers: int = 2) -> Draft:
-    """A Llama of two layers with a small byte-level vocabulary."""
-    tokens = ["<s>", "</s>", *"abcdefghij", "ab"]
+def good(width: int = 32, layers: int = 2, letters: str = "abcdefghij") -> Draft:
+    """A Llama with a small byte-level vocabulary."""
+    tokens = ["<s>", "</s>", *letters, "ab"]
     values = {
         "general.architecture": word("llama"),
         "general.alignment": whole(32),
@@ -125,8 +125,8 @@ def good(width: int = 32, layers: int = 2) -> Draft:
         "tokenizer.ggml.model": word("gpt2"),
         "tokenizer.ggml.pre": word("smollm"),
         "tokenizer.ggml.tokens": words(*tokens),
-        "tokenizer.ggml.token_type": (LIST, listed(I32, [3, 3] + [1] * 11)),
-        "tokenizer.ggml.scores": (LIST, listed(F32, [0.0] * 13)),
+        "tokenizer.ggml.token_type": (LIST, listed(I32, [3, 3] + [1] * (len(tokens) - 2))),
+        "tokenizer.ggml.scores": (LIST, listed(F32, [0.0] * len(tokens))),
         "tokenizer.ggml.merges": words("a b"),
         "tokenizer.ggml.bos_token_id": whole(0),
         "tokenizer.ggml.eos_token_id": whole(1),
