@@ -109,7 +109,7 @@ def numbers(content: bytearray, placed: Placed) -> Tensor:
     for some, into in zip(blocks.split(BLOCKS_AT_ONCE), made.split(BLOCKS_AT_ONCE), strict=True):
         # One row alone: the library goes through many of them 16 at a time. And numpy copies
         # it: torch would wake its threads for so little.
-        with quants.np.errstate(all="ignore"):  # type: ignore[attr-defined]  # checked later
+        with quants.np.errstate(all="ignore"):  # what comes of it is checked
             row = quants.dequantize(some.flatten()[None].numpy(), kind)
         into.numpy()[:] = row.reshape(into.shape)
     return made.view(placed.shape)
