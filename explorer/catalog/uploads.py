@@ -88,7 +88,7 @@ def keep_upload(
     the files or more than one, or when they are too many or larger than `largest` bytes.
     """
     if not files:
-        raise ModelError("There is no file in this upload: choose the folder of a model.")
+        raise ModelError("There is no file in this upload: choose a model's folder or a GGUF file.")
     paths = {name: _path(name) for name in files}
     home = _home(paths.values())
     index = next((files[name] for name, path in paths.items() if path == home / INDEX), None)
@@ -105,7 +105,7 @@ def keep_upload(
     _sweep(root)
     beside = Path(tempfile.mkdtemp(prefix=RECEIVING, dir=root))
     try:
-        title = _title(home)
+        title = _title(home, [paths[name].name for name in taken])
         digest = hashlib.sha256(title.encode())
         (beside / title).mkdir()
         for name in taken:
@@ -151,7 +151,9 @@ def _home(paths: Iterable[PurePosixPath]) -> PurePosixPath:
     homes = {path.parent for path in visible if path.name == CONFIG}
     homes = homes or {path.parent for path in visible if path.name.endswith(GGUF)}
     if not homes:
-        raise ModelError(f"There is no {CONFIG} in this upload: choose the folder of a model.")
+        raise ModelError(
+            f"There is no {CONFIG} and no GGUF file in this upload: choose the folder of a model."
+        )
     endings = (ENDING, GGUF, *PICKLED, *FOREIGN)
     homes = homes & {path.parent for path in visible if path.name.endswith(endings)} or homes
     outermost = min(len(home.parts) for home in homes)
@@ -200,9 +202,13 @@ def _needed(
     return {home / name for name in needed}
 
 
-def _title(home: PurePosixPath) -> str:
-    """What the folder is called, or the model of the hub's cache, as the name of a folder."""
-    called = model_name(Path(home)).rpartition("/")[2]
+def _title(home: PurePosixPath, taken: Sequence[str] = ()) -> str:
+    """What the folder is called, or the model of the hub's cache, as the name of a folder.
+
+    A GGUF file that came without a folder is called by its own name.
+    """
+    alone = next((name for name in taken if name.endswith(GGUF)), "") if not home.name else ""
+    called = model_name(Path(alone) if alone else Path(home)).rpartition("/")[2]
     plain = "".join(letter if letter.isprintable() else "_" for letter in called)
     return plain[:LONGEST_TITLE].strip(" .") or "model"
 

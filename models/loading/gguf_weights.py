@@ -99,8 +99,8 @@ def numbers(content: bytearray, placed: Placed) -> Tensor:
     """The numbers of a tensor by its bytes; those of quantized blocks in 32 bits."""
     if placed.dtype in PLAIN:
         return torch.frombuffer(content, dtype=PLAIN[placed.dtype]).view(placed.shape)
+    from gguf import quants
     from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType  # as in `gguf_header`
-    from gguf.quants import dequantize
 
     kind = GGMLQuantizationType[placed.dtype]
     per_block, block_bytes = GGML_QUANT_SIZES[kind]
@@ -109,6 +109,7 @@ def numbers(content: bytearray, placed: Placed) -> Tensor:
     for some, into in zip(blocks.split(BLOCKS_AT_ONCE), made.split(BLOCKS_AT_ONCE), strict=True):
         # One row alone: the library goes through many of them 16 at a time. And numpy copies
         # it: torch would wake its threads for so little.
-        row = dequantize(some.flatten()[None].numpy(), kind)
+        with quants.np.errstate(all="ignore"):  # what comes of it is checked
+            row = quants.dequantize(some.flatten()[None].numpy(), kind)
         into.numpy()[:] = row.reshape(into.shape)
     return made.view(placed.shape)

@@ -8,10 +8,12 @@ import shutil
 from pathlib import Path
 
 from playwright.sync_api import expect
+from tokenizers import pre_tokenizers
 
 from tests import zoo
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
+from tests.models.loading.gguf_damage import good
 from tests.served import wait_until
 
 
@@ -23,6 +25,27 @@ def upload(visitor: Visitor, folder: Path) -> None:
     chosen.locator("input[type=file]").set_input_files(folder)
     expect(chosen.get_by_role("button", name=f"Remove {folder.name}/").first).to_be_visible()
     visitor.page.get_by_role("button", name="Open the upload").click()
+
+
+def test_a_gguf_file_opens_in_the_form_and_a_damaged_one_is_one_sentence(
+    visitor: Visitor, tmp_path: Path
+) -> None:
+    letters = "".join(sorted(pre_tokenizers.ByteLevel.alphabet()))
+    raw = good(letters=letters).written()
+    for name, content in (("cut.gguf", raw[:-100]), ("tiny.Q8_0.gguf", raw)):
+        (tmp_path / name).write_bytes(content)
+        visitor.open("/checkpoints")
+        visitor.page.get_by_text("Open a model of your own", exact=True).click()
+        chosen = visitor.widget("uploaded_file")
+        chosen.locator("input[type=file]").set_input_files(tmp_path / name)
+        expect(chosen.get_by_role("button", name=f"Remove {name}").first).to_be_visible()
+        visitor.page.get_by_role("button", name="Open the upload").click()
+        if name == "cut.gguf":
+            visitor.says("is cut short: it ends before")
+            visitor.no_traceback()
+    opens(visitor, uploaded(visitor, "tiny.Q8_0"))
+    visitor.follow("Attention maps")
+    visitor.says(re.compile("^tiny.Q8_0 · Decoder self-attention"))
 
 
 def opens(visitor: Visitor, name: str) -> None:

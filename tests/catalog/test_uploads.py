@@ -250,7 +250,7 @@ def test_nothing_and_too_much_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"^There is no file .*\.$"):
         keep(tmp_path, {})
     for no_model in (["README.md"], ["a/.git/config.json"], ["a/b"]):
-        with pytest.raises(ModelError, match=r"^There is no config\.json in this upload: .*\.$"):
+        with pytest.raises(ModelError, match=r"^There is no config\.json and no GGUF file in "):
             keep(tmp_path, dict.fromkeys(no_model, b""))
     with pytest.raises(ModelError, match=r"^A model has at most 40 files, not 42\.$"):
         keep(tmp_path, {**WEIGHTS, **{f"{n}.spm": b"" for n in range(40)}})
@@ -316,3 +316,35 @@ def test_what_is_no_folder_is_asked_of_the_hub_if_it_may_be_an_id(
     for place in ["", "  ", "\0", "/nowhere/at/all", "~nobody-at-all/x", "a b c", "x" * 5_000]:
         with pytest.raises(ModelError, match=r"^There is no model folder of that name, .*\.$"):
             folders.find_model(place)
+
+
+def test_a_gguf_file_is_a_model_alone_and_in_a_folder(tmp_path: Path) -> None:
+    for name, title in {
+        "My Model.Q4_1.gguf": "My Model.Q4_1",
+        "my-model/weights.gguf": "my-model",
+        "models--me--tiny/snapshots/0123abc/weights.gguf": "tiny",
+    }.items():
+        kept = upload(tmp_path, {name: b"GGUF", f"{Path(name).parent}/README.md".lstrip("./"): b""})
+        assert kept.folder.name == title
+        assert [file.name for file in kept.folder.iterdir()] == [Path(name).name]
+        assert kept.skipped == ("README.md",)
+        assert uploads.uploaded(folders.model_name(kept.folder), tmp_path) == kept.folder
+    beside = {**WEIGHTS, "model.Q8_0.gguf": b"GGUF"}
+    assert upload(tmp_path, beside).skipped == ("model.Q8_0.gguf",)
+    described = {"config.json": b"{}", "model.Q8_0.gguf": b"GGUF"}
+    assert upload(tmp_path, described).skipped == ()
+    with pytest.raises(ModelError, match=r"holds 2 GGUF files; open one of them, such as a\.gguf"):
+        keep(tmp_path, {"x/a.gguf": b"GGUF", "x/b.gguf": b"GGUF"})
+
+
+def test_a_path_may_lead_to_a_gguf_file_or_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (file := tmp_path / "tiny" / "tiny.Q4_1.gguf").parent.mkdir()
+    file.write_bytes(b"GGUF")
+    assert folders.find_model(str(file)) == file
+    assert folders.find_model(str(file.parent)) == file.parent
+    assert folders.checkpoints_in(tmp_path) == [file.parent]
+    assert folders.model_name(file) == "tiny.Q4_1"
+    monkeypatch.setenv("EXPLORER_MODELS", f"{file}{os.pathsep}{tmp_path}")
+    assert folders.named_folders() == [file, file.parent]

@@ -102,6 +102,12 @@ def gpt2_tensors(name: str, tensor: Tensor, config: Any) -> Numbers:
     yield name, tensor.T if name.endswith(turned) else tensor
 
 
+def gptj_values(writer: GGUFWriter, config: Any) -> None:
+    """There is no script: the library has the names alone."""
+    gpt2_values(writer, config)
+    writer.add_rope_dimension_count(config.rotary_dim)
+
+
 def starcoder_values(writer: GGUFWriter, config: Any) -> None:
     gpt2_values(writer, config)
     writer.add_head_count_kv(1)
@@ -190,6 +196,7 @@ SCRIPTS = {
     "phi3": Script(Arch.PHI3, phi3_values),
     "phi": Script(Arch.PHI2, partly_turned),
     "gpt2": Script(Arch.GPT2, gpt2_values, gpt2_tensors),
+    "gptj": Script(Arch.GPTJ, gptj_values),
     "gpt_bigcode": Script(Arch.STARCODER, starcoder_values),
     "gpt_neox": Script(Arch.GPTNEOX, neox_values, head_by_head),
     "bloom": Script(Arch.BLOOM, bloom_values, head_by_head),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import gguf
 import pytest
 import torch
 
@@ -58,7 +59,7 @@ SAME = {
         *("llama", "llama, biases", "llama, tied, wide heads"),
         *("qwen2", "qwen3", "gemma", "phi3", "phi3, partly turned", "phi"),
         *("gpt_neox", "gpt_neox, one after the other"),
-        *("stablelm", "stablelm, parallel", "starcoder2, no biases", "gpt_bigcode"),
+        *("stablelm", "stablelm, parallel", "starcoder2, no biases", "gpt_bigcode", "gptj"),
     )
 } | {
     case.name: case
@@ -125,6 +126,33 @@ def test_opens_as_a_model_that_answers_the_same(name: str, tmp_path: Path) -> No
     fields, theirs = effective_fields(found.config), effective_fields(pair.ours.config)
     assert {key for key in fields if fields[key] != theirs[key]} == differing
     answers_as_the_reference(pair, found)
+
+
+def some_vocabulary(writer: gguf.GGUFWriter) -> None:
+    """The reference takes the size of the vocabulary from its tokens."""
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list([chr(97 + i % 26) * (1 + i // 26) for i in range(53)])
+    writer.add_token_types([1] * 53)
+    writer.add_token_merges(["a a"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("llama", "llama, tied, wide heads", "qwen2", "stablelm", "stablelm, parallel"),
+        *("starcoder2, no window", "bloom"),
+    ],
+)
+def test_answers_as_the_reference_reads_the_same_file(name: str, tmp_path: Path) -> None:
+    """Where its own reading of these files leaves nothing out."""
+    case = SAME[name]
+    write_gguf(build_reference(case), tmp_path / "model.gguf", more=some_vocabulary)
+    theirs = case.reference.from_pretrained(tmp_path, gguf_file="model.gguf").eval()
+    ours = load_checkpoint(tmp_path / "model.gguf").model
+    ids = torch.randint(53, (2, LENGTH), generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        assert_close(ours(ids), theirs(ids).logits, name)
 
 
 def test_becomes_a_published_folder(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ HELP = (
     "trained here; others are skipped. The model is kept for a while, under its folder's name and "
     "a key that only you know."
 )
+GGUF_HELP = "One file with config, weights and tokenizer, as llama.cpp reads it."
 NO_ROOM = "There is not enough disk space for this upload; free some and try again."
 CLOSED = (
     "Paths and hub IDs are disabled, as they are wherever other machines can reach the app. To "
@@ -33,16 +34,25 @@ def draw_own_model(context: PageContext) -> None:
     megabytes = session().upload_megabytes
     with st.expander("Open a model of your own"):
         with st.form("upload", border=False, clear_on_submit=True):
-            files = st.file_uploader(
+            left, right = st.columns(2)
+            files = left.file_uploader(
                 f"Model folder, {megabytes:,} MB at most",
                 accept_multiple_files="directory",
                 key="uploaded_model",
                 help=HELP,
                 max_upload_size=max(megabytes, 1),
             )
-            if st.form_submit_button("Open the upload") and files is not None:
-                streams = {file.name: file for file in files}
-                sizes = {name: file.size for name, file in streams.items()}
+            file = right.file_uploader(
+                f"Or a GGUF file, {megabytes:,} MB at most",
+                type="gguf",
+                key="uploaded_file",
+                help=GGUF_HELP,
+                max_upload_size=max(megabytes, 1),
+            )
+            if st.form_submit_button("Open the upload"):
+                chosen = [*files, *([file] if file else [])]
+                streams = {each.name: each for each in chosen}
+                sizes = {name: stream.size for name, stream in streams.items()}
                 most = megabytes * MEGABYTE
                 with st.spinner("Checking the upload"):
                     _open_folder(lambda: keep_upload(streams, sizes, uploads_root(), most))
@@ -52,7 +62,7 @@ def draw_own_model(context: PageContext) -> None:
                 place = st.text_input(
                     "Folder on this machine, or hub ID",
                     key="typed_place",
-                    placeholder="~/models/my-bert or openai-community/gpt2",
+                    placeholder="~/models/my-bert, ~/model.gguf or openai-community/gpt2",
                 )
                 if st.form_submit_button("Open it"):
                     with st.spinner("Finding the model; one from the hub is downloaded first"):
