@@ -10,16 +10,18 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from tqdm import tqdm
 
-from explorer.catalog import example_download, shipped
+from explorer.catalog import shipped
 from explorer.catalog.folders import runs_root
+from explorer.catalog.real_models import REAL_MODELS, RealModel
+from explorer.downloads.model_download import Progress, download, fetched_bytes
 from explorer.export import published_folder
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run, RunError, create, create_in
@@ -87,9 +89,66 @@ def export_model(asked: argparse.Namespace) -> None:
     print(f"{asked.out} is a {family} folder; transformers can open it.")
 
 
-def add_example(asked: argparse.Namespace) -> None:
-    folder = example_download.download_example()
-    print(f"{folder} can be opened in the app as {example_download.NAME}.")
+def get_model(asked: argparse.Namespace) -> None:
+    if asked.name is None:
+        for line in map(_row, REAL_MODELS.values()):
+            print(line)
+        return
+    model = REAL_MODELS.get(asked.name)
+    if model is None:
+        raise ValueError(f"There is no model called {asked.name!r}: it is one of {known_models()}.")
+    folder = asked.to or model.folder
+    if (folder / "config.json").is_file():
+        print(f"{folder} is there already.")
+        return
+    try:
+        with _download_bar(model) as show:
+            download(model, folder, show)
+    except KeyboardInterrupt:
+        print("What was fetched is kept: the same command goes on from there.", file=sys.stderr)
+        raise
+    print(f"{model.title} is in {folder}; its licence is {model.licence}.")
+    if asked.to is None:
+        print(f"It opens in the app as {model.name}.")
+    else:
+        print(f"To open it in the app, start the app with EXPLORER_MODELS={folder}.")
+
+
+def known_models() -> str:
+    return ", ".join(REAL_MODELS)
+
+
+def _row(model: RealModel) -> str:
+    size = f"{model.download / 1e6:,.0f} MB"
+    if model.is_there:
+        size += ", here"
+    elif left := fetched_bytes(model.folder):
+        size = f"{left / 1e6:,.0f} of {size}"
+    return f"{model.name:18}{size:16}{model.licence:12}{model.kind:34}{model.good_for}"
+
+
+@contextmanager
+def _download_bar(model: RealModel) -> Iterator[Callable[[Progress], None]]:
+    """Shows how far a download is; what an earlier try has fetched does not count as speed."""
+    with ExitStack() as open_until_the_end:
+        bars: list[tqdm] = []
+
+        def show(progress: Progress) -> None:
+            if progress.phase == "fetching":
+                if not bars:
+                    bar = tqdm(
+                        total=progress.total,
+                        initial=progress.done,
+                        desc=model.title,
+                        unit="B",
+                        unit_scale=True,
+                    )
+                    bars.append(open_until_the_end.enter_context(bar))
+                bars[0].update(progress.done - bars[0].n)
+            elif progress.phase == "converting" and bars:
+                bars[0].set_postfix_str("converting")
+
+        yield show
 
 
 def make_checkpoints(asked: argparse.Namespace) -> None:
@@ -209,8 +268,15 @@ def _parser() -> argparse.ArgumentParser:
     out.add_argument("folder", type=Path, metavar="FOLDER", help="a run or a checkpoint")
     out.add_argument("out", type=Path, metavar="OUT", help="the folder to write")
 
-    more = commands.add_parser("example", help=f"download {example_download.WHAT}")
-    more.set_defaults(command=add_example)
+    more = commands.add_parser("get", help="download a real model, or list those there are")
+    more.set_defaults(command=get_model)
+    more.add_argument("name", nargs="?", metavar="NAME", help=known_models())
+    more.add_argument(
+        "--to",
+        type=Path,
+        metavar="FOLDER",
+        help="the folder to make of it; by default one in the app's folder of models",
+    )
 
     ship = commands.add_parser("checkpoints", help="train the models that ship with the app")
     ship.set_defaults(command=make_checkpoints)

@@ -165,7 +165,7 @@ def _entry(origin: str, name: str, folder: Path, stamp: Stamp) -> ModelEntry:
     task, given = TASKS.get(kind), GIVEN.get(kind)
     own = task.title if task else given.title if given else called
     theirs = _texts([run.get("example")]) + _texts(run.get("examples"))
-    usual = examples_for(config, family, folder) if family != OURS else ()
+    usual = examples_for(config, family, folder) if family != OURS and not theirs else ()
     examples = [*theirs, *(task.examples if task else usual)]
     return ModelEntry(
         name=name,

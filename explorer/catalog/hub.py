@@ -3,19 +3,58 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
+from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 
-from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
-from huggingface_hub.utils import validate_repo_id
+from huggingface_hub import HfApi, constants, hf_hub_download, hf_hub_url, snapshot_download
+from huggingface_hub.errors import (
+    HfHubHTTPError,
+    HFValidationError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+)
+from huggingface_hub.file_download import repo_folder_name
+from huggingface_hub.utils import build_hf_headers, validate_repo_id
 
 from explorer.catalog import ModelError
-from explorer.catalog.folders import MODEL_FILES
+from explorer.catalog.model_files import files_that_open, shards_in
+from models.loading.safe_files import CONFIG, INDEX, LARGEST, CheckpointError, is_there, shown
+from models.loading.weight_files import ENDING, PICKLED, open_weights
 
 LARGEST_DOWNLOAD = 16_000_000_000
-READ = list(MODEL_FILES)
-"""What is fetched of a model; nothing of subfolders."""
-SUBFOLDERS = "*/*"
+ANSWERS_WITHIN = 15.0
+"""Seconds for one answer of the hub about a model."""
+LONGEST_NAME = 120
+CONVERTER, CONVERSION = "SFconvertbot", "Adding `safetensors` variant of this model"
+"""Who on the hub makes safetensors of pickled weights, and what it calls its pull request."""
+
+
+@dataclass(frozen=True)
+class HubFile:
+    """One file of a model on the hub."""
+
+    name: str
+    url: str
+    size: int
+    sha256: str | None = None
+    """Of a large file; the hub names none for a small one."""
+
+
+@dataclass(frozen=True)
+class HubPlan:
+    """What opens a model: a commit and its files. `revision` is None for the main branch."""
+
+    hub_id: str
+    commit: str
+    revision: str | None
+    files: tuple[HubFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all of them."""
+        return sum(file.size for file in self.files)
 
 
 def is_hub_id(text: str) -> bool:
@@ -33,47 +72,128 @@ def fetch_from_hub(hub_id: str) -> Path:
     What is there already is not fetched again.
     """
     try:
-        return _filled(hub_id)
+        plan = plan_download(hub_id)
+        fetched = snapshot_download(
+            hub_id,
+            revision=plan.revision,
+            allow_patterns=[escape(file.name) for file in plan.files],
+        )
+        return Path(fetched)
     except ModelError:
         raise
     except Exception as error:  # of whatever library the hub's own is built on
-        if folder := _from_cache(hub_id):
+        if folder := cached_folder(hub_id):
             return folder
-        raise ModelError(_why_not(hub_id, error)) from error
+        raise ModelError(_no_folder(hub_id, error)) from error
 
 
-def _filled(hub_id: str) -> Path:
-    planned = snapshot_download(
-        hub_id, allow_patterns=READ, ignore_patterns=SUBFOLDERS, dry_run=True
-    )
-    size = sum(file.file_size or 0 for file in planned)
-    if size > LARGEST_DOWNLOAD:
-        raise ModelError(
-            f"{hub_id} is {size / 1e9:,.0f} GB, more than the "
-            f"{LARGEST_DOWNLOAD / 1e9:,.0f} GB that can be downloaded here."
-        )
-    return Path(snapshot_download(hub_id, allow_patterns=READ, ignore_patterns=SUBFOLDERS))
-
-
-def _from_cache(hub_id: str) -> Path | None:
-    try:
-        folder = Path(
-            snapshot_download(
-                hub_id, allow_patterns=READ, ignore_patterns=SUBFOLDERS, local_files_only=True
-            )
-        )
-    except (OSError, ValueError):
-        return None
-    return folder if (folder / "config.json").is_file() else None
-
-
-def _why_not(hub_id: str, error: Exception) -> str:
-    """A plan of what would be fetched fails for the reason it names as its cause."""
-    if any(isinstance(each, RepositoryNotFoundError) for each in (error, error.__cause__)):
-        return f"There is no folder {hub_id}, and the hub has no public model of that name."
+def _no_folder(hub_id: str, error: Exception) -> str:
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"There is not enough disk space for {hub_id}; free some and try again."
+    if isinstance(error, RepositoryNotFoundError):
+        return f"There is no folder {hub_id}, and {why_not(error)}."
     return (
-        f"There is no folder {hub_id}, the hub cannot be reached, and its cache on this machine "
-        "does not contain it."
+        f"There is no folder {hub_id}, {why_not(error)}, and its cache on this machine does not "
+        "contain it."
     )
+
+
+def plan_download(hub_id: str) -> HubPlan:
+    """Which files open the model: one set of weights, its config and its tokenizer.
+
+    Where the main branch has only pickled weights, the hub's own conversion of them is taken.
+    ModelError where none of the files opens a model, or where they are too large; what the hub's
+    library raises where it cannot be reached.
+    """
+    plan = _plan(hub_id)
+    if plan.size > LARGEST_DOWNLOAD:
+        raise ModelError(
+            f"{hub_id} is {plan.size / 1e9:,.0f} GB, more than the "
+            f"{LARGEST_DOWNLOAD / 1e9:,.0f} GB that can be downloaded here."
+        )
+    return plan
+
+
+def _plan(hub_id: str, revision: str | None = None) -> HubPlan:
+    api = HfApi()
+    info = api.model_info(hub_id, revision=revision, files_metadata=True, timeout=ANSWERS_WITHIN)
+    commit = str(info.sha)
+    files = {
+        each.rfilename: HubFile(
+            each.rfilename,
+            hf_hub_url(hub_id, each.rfilename, revision=commit),
+            each.size or 0,
+            each.lfs.sha256 if each.lfs else None,
+        )
+        for each in info.siblings or ()
+        if _is_plain(each.rfilename)
+    }
+    is_pickled = revision is None and _is_pickled_only(list(files))
+    if is_pickled and (converted := _conversion(api, hub_id)):
+        return _plan(hub_id, converted)
+    shards: set[str] = set()
+    if INDEX in files and files[INDEX].size <= LARGEST[INDEX]:
+        index = hf_hub_download(hub_id, INDEX, revision=commit)
+        shards = shards_in(Path(index).read_text("utf-8", errors="replace"))
+    needed = files_that_open(files.keys(), shards, shown(hub_id))
+    return HubPlan(hub_id, commit, revision, tuple(files[name] for name in sorted(needed)))
+
+
+def _is_plain(name: str) -> bool:
+    """Whether it is the name of a file in the folder itself, as any system can store it."""
+    return name.isprintable() and len(name) <= LONGEST_NAME and not set(name) & set('/\\:*?"<>|')
+
+
+def _is_pickled_only(names: Sequence[str]) -> bool:
+    return not any(name.endswith(ENDING) for name in names) and any(
+        name.endswith(PICKLED) for name in names
+    )
+
+
+def _conversion(api: HfApi, hub_id: str) -> str | None:
+    """The branch of the hub's own pull request that adds the weights as safetensors."""
+    try:
+        for each in api.get_repo_discussions(hub_id, author=CONVERTER, discussion_status="open"):
+            if each.author == CONVERTER and each.title == CONVERSION and each.is_pull_request:
+                return each.git_reference
+    except HfHubHTTPError:  # discussions are closed
+        return None
+    return None
+
+
+def request_headers() -> dict[str, str]:
+    """What the hub's library sends with each request, the reader's token among it."""
+    return build_hf_headers()
+
+
+def cached_folder(hub_id: str) -> Path | None:
+    """The newest version of a model in the hub's cache on this machine that has its weights."""
+    kept = Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=hub_id, repo_type="model")
+    try:
+        found = sorted((kept / "snapshots").iterdir(), key=lambda each: each.stat().st_mtime)
+    except OSError:
+        return None
+    return next(filter(_has_weights, reversed(found)), None)
+
+
+def _has_weights(folder: Path) -> bool:
+    try:
+        return is_there(folder, CONFIG) and bool(open_weights(folder).names)
+    except CheckpointError:
+        return False
+
+
+def why_not(error: Exception) -> str:
+    """Why nothing came from the hub, as a part of a sentence.
+
+    What the library plans fails for the reason it names as its cause.
+    """
+    causes = (error, error.__cause__)
+    if any(isinstance(each, RepositoryNotFoundError) for each in causes):
+        return "the hub has no public model of that name"
+    if any(isinstance(each, OfflineModeIsEnabled) for each in causes):
+        return "the hub is switched off here by HF_HUB_OFFLINE"
+    for each in causes:
+        if isinstance(each, HfHubHTTPError):
+            return f"the hub refused it with HTTP status {each.response.status_code}"
+    return "the hub cannot be reached"

@@ -14,37 +14,22 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
 from explorer.catalog import ModelError
 from explorer.catalog.folders import (
-    MODEL_FILES,
     UPLOAD,
     is_checkpoint,
     model_name,
     systems_root,
     uploads_root,
 )
+from explorer.catalog.model_files import files_that_open, shards_in
 from models.loading.gguf_header import GGUF
 from models.loading.memory import available_memory
-from models.loading.safe_files import (
-    CONFIG,
-    INDEX,
-    LARGEST,
-    CheckpointError,
-    parse_object,
-    shown,
-)
-from models.loading.weight_files import (
-    ENDING,
-    FOREIGN,
-    PICKLED,
-    STATE_WEIGHTS,
-    WEIGHTS,
-    only_file,
-)
+from models.loading.safe_files import CONFIG, INDEX, LARGEST, shown
+from models.loading.weight_files import ENDING, FOREIGN, PICKLED
 
 RECEIVING = ".receiving-"
 LONGEST_RECEIVING = 3600
@@ -166,13 +151,11 @@ def _home(paths: Iterable[PurePosixPath]) -> PurePosixPath:
 def _shards(index: BinaryIO) -> set[str]:
     """The files that an index names; none where it is damaged, which opening the model says."""
     try:
-        text = index.read(LARGEST[INDEX]).decode("utf-8")
-        listed = parse_object(text, INDEX).get("weight_map")
-    except (CheckpointError, UnicodeDecodeError):
+        return shards_in(index.read(LARGEST[INDEX]).decode("utf-8"))
+    except UnicodeDecodeError:
         return set()
     finally:
         index.seek(0)
-    return set(map(str, listed.values())) if isinstance(listed, dict) else set()
 
 
 def _needed(
@@ -184,19 +167,7 @@ def _needed(
     """
     names = {path.name for path in visible if path.parent == home}
     elsewhere = {path.name for path in visible if path.is_relative_to(home)} - names
-    if WEIGHTS not in names and INDEX not in names:
-        foreign = (name for name in elsewhere if name.endswith(FOREIGN))
-        try:
-            weights = {only_file(sorted([*names, *foreign]), shown(_title(home)))}
-        except CheckpointError as error:
-            raise ModelError(f"This model cannot be opened: {error}") from error
-    else:
-        weights = (
-            {WEIGHTS} if WEIGHTS in names else {n for n in names & shards if n.endswith(ENDING)}
-        )
-    known = {name for name in names if any(fnmatchcase(name, each) for each in MODEL_FILES)}
-    unread = {name for name in known if name.endswith((ENDING, *PICKLED, *FOREIGN))}
-    needed = known - unread | weights - {STATE_WEIGHTS}
+    needed = files_that_open(names, shards, shown(_title(home)), elsewhere)
     if any(not name.isprintable() or len(name) > LONGEST_NAME for name in needed):
         raise ModelError("This upload holds a file without a valid name: rename it.")
     return {home / name for name in needed}
