@@ -26,6 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from explorer.app import streamlit_patches
 from explorer.catalog import waiting
+from explorer.downloads import background
 
 if TYPE_CHECKING:
     from explorer.runs.cluster import Cluster
@@ -122,6 +123,7 @@ class WarmUp:
         gc.set_threshold(2_000, 10, 25)
 
     def end(self) -> None:
+        background.end_all()
         self.thread.join(timeout=30)
         if self.cluster is not None:
             self.cluster.close()

@@ -67,26 +67,38 @@ def draw_bar() -> None:
 def warm_up() -> None:
     """Open the first model, so that the first visitor finds it open."""
     if shelf := shelves.everybodys():
-        first_head(shelves.first(shelf))
+        for entry in (shelves.first(shelf), shelves.default(shelf)):
+            first_head(entry)
 
 
 def _draw_model(shelf: dict[str, ModelEntry]) -> ModelEntry:
     names = list(shelf)
-    first = shelves.first(shelf)
-    if st.session_state.get("model", first.name) not in shelf:
-        st.session_state["model"] = first.name
-    shown = shelf.get(url.current_value("model"), first)
+    first, default = shelves.first(shelf), shelves.default(shelf)
+    if st.session_state.get("model", default.name) not in shelf:
+        st.session_state["model"] = default.name
+    how: dict[str, Any] = {"index": names.index(default.name)}
+    if first is not default:  # on another machine it may not be there, so the address says which
+        _name_in_address(shelf, default if url.everything() else first)
+        how = {"index": None, "required": True}
+    shown = shelf.get(url.current_value("model"), default)
     title = shown.title if shown.title != shown.name else in_short(config_of(shown))
     name = st.selectbox(
         "Model",
         names,
-        index=names.index(first.name),
         help=literal(title),
         **url.bound("model"),
         on_change=lambda: choose_model(st.session_state["model"]),
         width=MODEL_WIDTH,
+        **how,
     )
     return shelf[name]
+
+
+def _name_in_address(shelf: dict[str, ModelEntry], entry: ModelEntry) -> None:
+    """Show this model in a new session, unless its address asks for one that is there."""
+    if "model" not in st.session_state and url.asked("model") not in shelf:
+        st.session_state["model"] = entry.name
+        url.write("model", entry.name)
 
 
 def _draw_head_choice(entry: ModelEntry, first: First) -> None:
@@ -188,7 +200,7 @@ def _notes_on_address(
             notes.append(url.shortened(length, TEXT_LIMIT, f"{whose} in the address"))
     if name is not None and name not in shelf:
         faults = {each.name: each.fault for each in shelves.entries()}
-        notes.append(url.invalid_model(name, shelves.first(shelf).name, faults.get(name)))
+        notes.append(url.invalid_model(name, shelves.default(shelf).name, faults.get(name)))
     first_part, layer, head = first
     named = {part.title: part for part in parts_of(entry)}
     part = next(each for each in named.values() if each.name == first_part)

@@ -34,6 +34,8 @@ class Session:
     """Values that widgets, which are drawn already in this run, take in the next."""
     open_next: Path | None = None
     """A folder on the shelf that is opened in the next run."""
+    downloads: set[str] = field(default_factory=set)
+    """Real models whose download this reader asked for; each is opened once it is there."""
     brought: list[Path] = field(default_factory=list)
     """Folders that only this reader knows."""
     shortened: str = ""

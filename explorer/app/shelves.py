@@ -7,7 +7,7 @@ from pathlib import Path
 
 from explorer.app import url
 from explorer.app.session import session
-from explorer.catalog import available_models, uploads
+from explorer.catalog import available_models, real_models, uploads
 from explorer.catalog.available_models import ModelEntry
 
 FIRST_MODEL = "translation"
@@ -34,7 +34,16 @@ def _by_name(found: Sequence[ModelEntry]) -> dict[str, ModelEntry]:
 
 
 def first(shelf: Mapping[str, ModelEntry]) -> ModelEntry:
-    """What a new reader sees: what the app was started for, or the model that is shown first."""
+    """What a new reader sees: what the app was started for, or a real model where it is there."""
+    usual, real = default(shelf), shelf.get(real_models.FIRST)
+    return real if real and real.origin == "added" and usual.origin != "named" else usual
+
+
+def default(shelf: Mapping[str, ModelEntry]) -> ModelEntry:
+    """What an address means that asks for something, but for no model; it is here on any machine.
+
+    That is what the app was started for, or the shipped model that is shown first.
+    """
     named = next((entry for entry in shelf.values() if entry.origin == "named"), None)
     return named or shelf.get(FIRST_MODEL) or next(iter(shelf.values()))
 

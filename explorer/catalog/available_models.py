@@ -25,6 +25,7 @@ from explorer.catalog.folders import (
     shipped_root,
 )
 from explorer.catalog.parameters import count_parameters
+from explorer.catalog.real_models import FIRST, REAL_MODELS
 from explorer.tasks import GIVEN, TASKS
 from models import TransformerConfig
 from models.loading.checkpoint import CheckpointError, peek
@@ -63,7 +64,7 @@ class ModelEntry:
     parameters: int = 0
     fault: str | None = None
     origin: str = "shipped"
-    """"shipped", "named" (by EXPLORER_MODELS), "added" (a downloaded example), "run" or
+    """"shipped", "named" (by EXPLORER_MODELS), "added" (a downloaded model), "run" or
     "brought" (by this reader)."""
     family: str = OURS
     bytes: int = 0
@@ -84,7 +85,8 @@ def list_models(root: Path | None = None, brought: Sequence[Path] = ()) -> list[
     """Every model one could open; `brought` are folders that only this reader knows.
 
     First what the reader brought and what was named at the start of the app, then the
-    shipped ones, then runs, the newest first. A name that is taken gets a number, and what
+    shipped ones after the real one that is met first, then other downloaded ones, then runs,
+    the newest first. A name that is taken gets a number, and what
     is brought takes none away: an address means the same model as before.
     """
     found: dict[str, ModelEntry] = {}
@@ -106,17 +108,30 @@ def _folders(root: Path, brought: Sequence[Path]) -> Iterator[tuple[str, str, Pa
     """Origin, name and folder of everything that might be a model."""
     for folder in named_folders():
         yield "named", model_name(folder), folder
+    first, others = _added()
+    for folder in first:
+        yield "added", folder.name, folder
     shipped = [path for path in _subfolders(shipped_root()) if is_checkpoint(path)]
     order = {name: index for index, name in enumerate(SHOWN_FIRST)}
     for folder in sorted(shipped, key=lambda path: (order.get(path.name, 99), path.name)):
         yield "shipped", folder.name, folder
-    for folder in sorted(_subfolders(examples_root())):
+    for folder in others:
         yield "added", folder.name, folder
     finished = [path for path in _subfolders(root) if (path / "checkpoint").is_dir()]
     for folder in sorted(finished, key=lambda path: path.stat().st_mtime_ns, reverse=True):
         yield "run", folder.name, folder / "checkpoint"
     for folder in brought:
         yield "brought", model_name(folder), folder
+
+
+def _added() -> tuple[list[Path], list[Path]]:
+    """Folders of downloaded models: the one that is met first, and the others in their order."""
+    order = {name: place for place, name in enumerate(REAL_MODELS)}
+    found = sorted(
+        _subfolders(examples_root()), key=lambda path: (order.get(path.name, 99), path.name)
+    )
+    first = [path for path in found if path.name == FIRST]
+    return first, [path for path in found if path.name != FIRST]
 
 
 def _subfolders(folder: Path) -> list[Path]:

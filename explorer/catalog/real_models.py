@@ -120,7 +120,7 @@ REAL_MODELS = _table(
                 ("SmolLM2-135M-Instruct.Q4_1.gguf",),
             ),
             download=93 * MEGABYTE,
-            on_disk=542 * MEGABYTE,
+            on_disk=540 * MEGABYTE,
             licence=APACHE,
             made_by="HuggingFaceTB",
             kind="decoder, 30 × 9 heads",

@@ -13,7 +13,8 @@ from explorer.text.number_format import three
 
 
 def first_look(opened: Opened) -> tuple[str, int, int]:
-    """The part, layer and head to show first: the one closest to the task's expected pattern.
+    """The part, layer and head to show first: the one that the model's record names, or the one
+    closest to the task's expected pattern.
 
     Where no pattern is known, the head with the largest weights.
     """
@@ -21,12 +22,25 @@ def first_look(opened: Opened) -> tuple[str, int, int]:
 
 
 def _look(opened: Opened) -> tuple[str, int, int]:
+    if recorded := _recorded(opened):
+        return recorded
     part = parts(opened.config)[-1]
     try:
         forward = run_text(opened, opened.example)
         return _on_pattern(opened, forward) or _most_decided(forward, part)
     except (ForwardPassError, ValueError):
         return part.name, 0, 0
+
+
+def _recorded(opened: Opened) -> tuple[str, int, int] | None:
+    """What the record of a model names, which anybody may have written."""
+    match opened.run.get("first_head"):
+        case [str(name), int(layer), int(head)]:
+            for part in parts(opened.config):
+                has_it = layer in range(part.layers) and head in range(part.heads)
+                if part.name == name and has_it:
+                    return name, layer, head
+    return None
 
 
 def on_pattern(opened: Opened, forward: ForwardPass, part: str, layer: int, head: int) -> str:

@@ -16,15 +16,17 @@ from explorer.text.number_format import megabytes
 from explorer.views.checkpoints.findings import draw_folder_findings
 
 COLUMNS = {
-    "Model": 13,
-    "Kind": 27,
+    "Model": 17,
+    "Kind": 26,
     "Family": 7,
     "Parameters": 12,
-    "On disk": 9,
+    "On disk": 8,
     "Held-out metric": 17,
     "": 11,
 }
 NUMBERS = ("Parameters", "On disk")
+LONGEST_NAME = 17
+"""Characters that fit into one line of their column; a longer name takes more lines."""
 MOST_ROWS = 10
 """Of more models than this, the others are shown when they are asked for."""
 
@@ -61,7 +63,7 @@ def _columns() -> dict[str, DeltaGenerator]:
 
 def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
     columns = _columns()
-    columns["Model"].text(entry.short_name, wrap=False)
+    columns["Model"].text(entry.short_name, wrap=len(entry.short_name) > LONGEST_NAME)
     _draw_number(columns["On disk"], megabytes(entry.bytes))
     if entry.config is None:
         columns["Kind"].caption("cannot be opened", wrap=False)

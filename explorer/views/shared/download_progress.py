@@ -1,0 +1,100 @@
+"""The download of a real model on a page: begun by a click, seen by whoever looks, ended by one.
+
+It goes on when the page is left or loaded again. A reader who may not add models is shown nothing
+to click.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.app.local_reader import is_local
+from explorer.app.session import session
+from explorer.catalog.folders import paths_allowed
+from explorer.catalog.real_models import RealModel
+from explorer.components.alone import alone
+from explorer.downloads import background
+from explorer.downloads.background import DownloadState
+from explorer.text.number_format import megabytes
+
+EVERY = 0.5
+"""Seconds between two looks at a running download."""
+
+
+def may_add() -> bool:
+    """Whether this reader may have models added: who runs the app, or whom they allowed it."""
+    return paths_allowed(is_local())
+
+
+def begin(model: RealModel) -> None:
+    """Download it, and open it for this reader once it is there; for a callback."""
+    if may_add():
+        session().downloads.add(model.name)
+        background.start(model)
+
+
+def end(model: RealModel) -> None:
+    """End its download; for a callback."""
+    if may_add():
+        session().downloads.discard(model.name)
+        background.cancel(model)
+
+
+def open_when_there(model: RealModel, state: DownloadState) -> None:
+    """Open it in a run that begins now, if this reader waited for it."""
+    wanted = session().downloads
+    if state.kind == "there" and model.name in wanted:
+        wanted.discard(model.name)
+        session().open_next = model.folder
+        st.rerun()
+
+
+def draw_progress(model: RealModel, key: str) -> None:
+    """The bar of a running download, drawn again until it ends; then the whole page is."""
+    alone(every=EVERY)(_draw_now)(model, key)
+
+
+def _draw_now(model: RealModel, key: str) -> None:
+    state = background.state_of(model)
+    if state.kind != "running":
+        st.rerun()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.progress(_share(state), text=progress_words(state))
+        if state.is_ours and may_add():
+            st.button(
+                "Cancel",
+                key=f"cancel_{key}_{model.name}",
+                on_click=end,
+                args=(model,),
+                help="What is downloaded is kept, and the next try goes on from there.",
+            )
+
+
+def size_in_words(model: RealModel) -> str:
+    """What is downloaded of it, as `93 MB`, which is about so much."""
+    return f"{model.download / 1e6:,.0f} MB"
+
+
+def progress_words(state: DownloadState) -> str:
+    """How far a running download is, how fast, and how long it will take."""
+    now = state.progress
+    if now is None or now.phase == "asking":
+        return "Asking where it is"
+    if now.phase == "converting":
+        return f"Downloaded {megabytes(now.total)}; converting it, which takes some seconds"
+    words = f"{megabytes(now.done)} of {megabytes(now.total)}"
+    if state.seconds_left is None:
+        return words
+    return f"{words}, {megabytes(int(state.speed))} a second, {_time(state.seconds_left)} left"
+
+
+def _share(state: DownloadState) -> float:
+    now = state.progress
+    return min(now.done / now.total, 1.0) if now is not None and now.total else 0.0
+
+
+def _time(seconds: float) -> str:
+    if seconds < 60:
+        return f"{max(seconds, 1):.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
