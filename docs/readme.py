@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from explorer.catalog.real_models import REAL_MODELS
 from models.families import FAMILIES
 from models.families.gguf_architectures import ARCHITECTURES
 
@@ -82,6 +83,16 @@ def checkpoints() -> str:
     return "\n".join(lines) + "\n"
 
 
+def real_models() -> str:
+    """The shelf of models that are downloaded when somebody asks."""
+    lines = ["| `get` | Model | Good to look at | Download | Licence |", "|---|---|---|---|---|"]
+    for name, model in REAL_MODELS.items():
+        what = f"{model.title}, by {model.made_by}: {model.kind}"
+        size = f"{model.download / 1e6:,.0f} MB"
+        lines.append(f"| `{name}` | {what} | {model.good_for} | {size} | {model.licence} |")
+    return "\n".join(lines) + "\n"
+
+
 def families() -> str:
     """The `model_type`s that open, in the order of their table."""
     return ", ".join(f"`{name}`" for name in FAMILIES) + ".\n"
@@ -123,6 +134,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "checkpoints": checkpoints,
     "families": families,
     "figures": figures,
+    "real models": real_models,
     "tree": tree,
 }
 

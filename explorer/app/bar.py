@@ -23,6 +23,7 @@ from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.descriptions import in_short
 from explorer.text.literal import literal
 
+MORE_MODELS = "More models"
 IN_THIS_MODEL = "in this model"
 MODEL_WIDTH, PART_WIDTH, NUMBER_WIDTH = 160, 112, 72
 First = tuple[str, int, int]
@@ -76,22 +77,32 @@ def _draw_model(shelf: dict[str, ModelEntry]) -> ModelEntry:
     first, default = shelves.first(shelf), shelves.default(shelf)
     if st.session_state.get("model", default.name) not in shelf:
         st.session_state["model"] = default.name
-    how: dict[str, Any] = {"index": names.index(default.name)}
+    unnamed = names.index(default.name)
     if first is not default:  # on another machine it may not be there, so the address says which
         _name_in_address(shelf, default if url.everything() else first)
-        how = {"index": None, "required": True}
+        unnamed = len(names)
     shown = shelf.get(url.current_value("model"), default)
     title = shown.title if shown.title != shown.name else in_short(config_of(shown))
     name = st.selectbox(
         "Model",
-        names,
+        [*names, MORE_MODELS],
+        index=unnamed,
         help=literal(title),
         **url.bound("model"),
-        on_change=lambda: choose_model(st.session_state["model"]),
+        on_change=_take_model,
         width=MODEL_WIDTH,
-        **how,
     )
     return shelf[name]
+
+
+def _take_model() -> None:
+    """Another model was picked, or the page where more of them are."""
+    picked, reader = st.session_state["model"], session()
+    if picked == MORE_MODELS:
+        st.session_state["model"] = reader.shown_model
+        reader.door = "checkpoints"
+    else:
+        choose_model(picked)
 
 
 def _name_in_address(shelf: dict[str, ModelEntry], entry: ModelEntry) -> None:

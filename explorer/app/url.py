@@ -184,7 +184,12 @@ PARAMETERS: tuple[Parameter, ...] = (
         "",
         ("text", "text", f"up to {TEXT_LIMIT:,} characters", "the model's example"),
         ("pair", "text", f"the second sentence, up to {TEXT_LIMIT:,} characters", "none"),
-        ("model", "option", "the name of a model that can be opened", "translation"),
+        (
+            "model",
+            "option",
+            "the name of a model that can be opened",
+            "translation; where nothing is asked for, SmolLM2 if it is there",
+        ),
         ("part", "option", "a kind of attention of the model", "the one worth seeing first"),
         ("layer", "whole number", "from 0 to the last layer", "the one worth seeing first"),
         ("head", "whole number", "from 0 to the last head", "the one worth seeing first"),

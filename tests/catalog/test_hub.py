@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from huggingface_hub import constants
-from huggingface_hub.errors import DryRunError, RepositoryNotFoundError
+from huggingface_hub.errors import OfflineModeIsEnabled
 
 from explorer.catalog import ModelError, available_models, folders, hub, opened_model
+from tests import zoo
+from tests.downloads.conftest import set_endpoint
+from tests.downloads.serving import COMMIT, Site, served
 
 ID = "someone/tiny-gpt2"
-COMMIT = "0123456789abcdef" * 2 + "01234567"
 
 
 @pytest.fixture(autouse=True)
@@ -39,23 +40,13 @@ def put_in(cache: Path, files: dict[str, bytes], hub_id: str = ID) -> Path:
     return snapshot
 
 
-def answer(
-    monkeypatch: pytest.MonkeyPatch, *sizes: int | None, fails: Exception | None = None
-) -> list[dict[str, Any]]:
-    """The hub answers so from now on; what it will have been asked."""
-    asked: list[dict[str, Any]] = []
-
-    def fake(hub_id: str, **how: Any) -> Any:
-        asked.append(how)
-        if how.get("local_files_only"):
-            raise FileNotFoundError("not in the cache")
-        if fails is not None:
-            raise fails
-        planned = [SimpleNamespace(file_size=size) for size in sizes]
-        return planned if how.get("dry_run") else "/cache/there"
-
-    monkeypatch.setattr(hub, "snapshot_download", fake)
-    return asked
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """A hub on this machine."""
+    with served() as site:
+        set_endpoint(monkeypatch, site.url)
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        yield site
 
 
 def test_only_what_may_be_an_id_is_asked_for() -> None:
@@ -78,66 +69,99 @@ def test_offline_the_cache_gives_a_model_that_opens(cache: Path, published: Path
     put_in(cache, {}, "someone/empty")
     put_in(cache, {"README.md": b""}, "someone/else")
     for missing in ("someone/new", "someone/empty", "someone/else"):
-        with pytest.raises(
-            ModelError, match=rf"^There is no folder {missing}, the hub cannot .*\.$"
-        ):
+        with pytest.raises(ModelError, match=rf"^There is no folder {missing}, the hub is .*\.$"):
             hub.fetch_from_hub(missing)
 
 
-def test_what_is_fetched_is_planned_first_and_is_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = answer(monkeypatch, 10, None)
-    assert hub.fetch_from_hub(ID) == Path("/cache/there")
-    plan, fetch = asked
-    assert plan.pop("dry_run")
-    assert plan == fetch
-    patterns = fetch["allow_patterns"]
-    for name in ("modeling.py", "pytorch_model.bin", "model.pt", "x.pkl", "tf_model.h5", "x.zip"):
-        assert not any(Path(name).match(pattern) for pattern in patterns)
-    for name in [
-        *("model-00001-of-00002.safetensors", "tokenizer.json", "tokenizer_config.json"),
-        *("special_tokens_map.json", "vocab.json", "merges.txt", "source.spm"),
+def test_one_set_of_weights_is_fetched_and_no_code(
+    site: Site, published: Path, subtests: pytest.Subtests
+) -> None:
+    files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
+    others = [
+        *("modeling.py", "pytorch_model.bin", "model.pt", "tf_model.h5", "model.fp16.safetensors"),
+        *("consolidated.safetensors", "onnx/model.safetensors", "model.safetensors.index.json"),
+    ]
+    site.put_model(ID, files | dict.fromkeys(others, b"never asked for"))
+    folder = hub.fetch_from_hub(ID)
+    taken = {each.name for each in folder.iterdir()}
+    assert files.keys() <= taken
+    assert not taken & {"modeling.py", "pytorch_model.bin", "model.pt", "onnx"}
+    assert not any(name.endswith(".safetensors") for name in taken - {"model.safetensors"})
+    assert available_models.brought_model(folder).fault is None
+    before = [path for path, _ in site.asked].count(f"/{ID}/resolve/{COMMIT}/model.safetensors")
+    hub.fetch_from_hub(ID)
+    after = [path for path, _ in site.asked].count(f"/{ID}/resolve/{COMMIT}/model.safetensors")
+    assert after == before, "what is there is not fetched again"
+
+
+def test_of_many_shards_those_of_the_index_are_fetched(site: Site, tmp_path: Path) -> None:
+    zoo.gpt2(tmp_path / "made", shards=True)
+    files = {each.name: each.read_bytes() for each in (tmp_path / "made").iterdir()}
+    site.put_model(ID, files | {"model-00001-of-00099.safetensors": b"", "x.safetensors": b""})
+    folder = hub.fetch_from_hub(ID)
+    assert {each.name for each in folder.iterdir()} == files.keys()
+    assert available_models.brought_model(folder).fault is None
+
+
+def test_what_opens_nothing_is_not_fetched(site: Site, subtests: pytest.Subtests) -> None:
+    for names, why in [
+        (["model.ckpt"], "holds pickled weights"),
+        (["a.safetensors", "b.safetensors"], "holds several safetensors files"),
+        (["adapter_config.json", "adapter_model.safetensors"], "holds an adapter"),
+        ([], "has no model.safetensors"),
     ]:
-        assert any(Path(name).match(pattern) for pattern in patterns)
+        with subtests.test(names=names):
+            site.put_model(ID, dict.fromkeys(["config.json", *names], b"{}"))
+            with pytest.raises(ModelError, match=why):
+                hub.fetch_from_hub(ID)
 
 
-def test_what_is_too_large_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = answer(monkeypatch, 10**10, 10**10)
-    with pytest.raises(ModelError, match=rf"^{ID} is 20 GB, more than the 16 GB .*\.$"):
+def test_what_is_too_large_is_not_fetched(
+    site: Site, published: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = (published / "gpt2").iterdir()
+    site.put_model(ID, {each.name: each.read_bytes() for each in made})
+    monkeypatch.setattr(hub, "LARGEST_DOWNLOAD", 1000)
+    with pytest.raises(ModelError, match=rf"^{ID} is .* GB, more than the 0 GB that .*\.$"):
         hub.fetch_from_hub(ID)
-    assert len(asked) == 1
+    assert not any("/resolve/" in path for path, _ in site.asked)
 
 
 class Unheard(Exception):
     """An error of a library that the hub's own is built on."""
 
 
-def not_found() -> RepositoryNotFoundError:
-    response: Any = SimpleNamespace(headers={}, request=None, status_code=404)
-    return RepositoryNotFoundError("404", response=response)
-
-
-def plan_failed() -> DryRunError:
-    """How the library says it since it plans first."""
-    error = DryRunError("Dry run cannot be performed")
-    error.__cause__ = not_found()
-    return error
-
-
 def test_every_failure_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+    site: Site, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
+    at = f"/api/models/{ID}"
+
+    def refused() -> str:
+        with pytest.raises(ModelError) as caught:
+            hub.fetch_from_hub(ID)
+        sentence = str(caught.value)
+        assert sentence.startswith(("There is no folder", "There is not enough"))
+        assert sentence.endswith(".")
+        assert sentence.count(". ") == 0
+        assert "\n" not in sentence
+        return sentence
+
+    # As the hub says that it has no such model, or none that everybody may see.
+    site.status[at], site.headers[at] = 404, {"X-Error-Code": "RepoNotFound"}
+    assert refused() == f"There is no folder {ID}, and the hub has no public model of that name."
+    site.status[at], site.headers[at] = 403, {}
+    assert "the hub refused it with HTTP status 403, and its cache" in refused()
     for error, sentence in [
-        (not_found(), "the hub has no public model of that name."),
-        (plan_failed(), "the hub has no public model of that name."),
-        (DryRunError("offline"), "the hub cannot be reached"),
         (ConnectionError("reset"), "the hub cannot be reached"),
         (Unheard("no route"), "the hub cannot be reached"),
         (ValueError("strange answer"), "the hub cannot be reached"),
+        (OfflineModeIsEnabled("no"), "the hub is switched off here by HF_HUB_OFFLINE"),
         (OSError(errno.ENOSPC, "full"), "There is not enough disk space"),
     ]:
         with subtests.test(error=error):
-            answer(monkeypatch, fails=error)
-            with pytest.raises(ModelError, match=sentence) as caught:
-                hub.fetch_from_hub(ID)
-            assert str(caught.value).count(". ") == 0
-            assert "\n" not in str(caught.value)
+
+            def fails(_: str, error: Exception = error) -> None:
+                raise error
+
+            monkeypatch.setattr(hub, "plan_download", fails)
+            assert sentence in refused()

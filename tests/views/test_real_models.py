@@ -1,0 +1,205 @@
+"""The shelf of real models and the offer on the start page, without a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.app.session import KEY
+from explorer.catalog.real_models import REAL_MODELS, RealModel
+from explorer.downloads import background
+from explorer.downloads.background import DownloadState
+from explorer.downloads.model_download import Progress
+from explorer.views.shared import download_progress
+from explorer.views.shared.download_progress import progress_words
+from tests import apps, zoo
+from tests.apps import said
+from tests.views.drawing import press
+
+SMOLLM2 = REAL_MODELS["smollm2"]
+
+
+@pytest.fixture(autouse=True)
+def examples(small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of models, and a reader who may add some."""
+    monkeypatch.setenv("EXPLORER_EXAMPLES", str(tmp_path / "examples"))
+    monkeypatch.setenv("EXPLORER_FREE_PATH", "1")
+    return tmp_path / "examples"
+
+
+@pytest.fixture
+def states(monkeypatch: pytest.MonkeyPatch) -> dict[str, DownloadState]:
+    """What is said of each model; begun by a click, they are asking where it is."""
+    found: dict[str, DownloadState] = {}
+
+    def state_of(model: RealModel) -> DownloadState:
+        return found.get(model.name, DownloadState("absent"))
+
+    def start(model: RealModel) -> None:
+        found[model.name] = DownloadState("running", Progress("asking", 0, model.download))
+
+    monkeypatch.setattr(background, "state_of", state_of)
+    monkeypatch.setattr(background, "start", start)
+    monkeypatch.setattr(
+        background, "cancel", lambda model: found.update({model.name: DownloadState("absent")})
+    )
+    return found
+
+
+def page(**address: str) -> AppTest:
+    return apps.page("models/checkpoints", **address)
+
+
+def offer() -> AppTest:
+    """The offer alone."""
+
+    def script() -> None:
+        from explorer.app.context import page_context
+        from explorer.views.shared.model_offer import draw_offer
+
+        draw_offer(page_context())
+
+    at = AppTest.from_function(script, default_timeout=60).run()
+    assert not at.exception
+    return at
+
+
+def put(folder: Path) -> None:
+    """A tiny model in the place of a real one."""
+    folder.parent.mkdir(exist_ok=True)
+    zoo.gpt2(folder)
+
+
+def buttons(at: AppTest) -> dict[str, str]:
+    return {str(button.key): button.label for button in at.button}
+
+
+def test_every_real_model_is_a_row_with_size_licence_and_use(
+    states: dict[str, DownloadState],
+) -> None:
+    at = page()
+    for model in REAL_MODELS.values():
+        assert f"get_{model.name}" in buttons(at)
+        assert model.good_for[1:20] in said(at).replace("\\", "").replace("\u2060", "")
+        assert model.licence in said(at)
+    assert "93 MB, Apache 2.0" in said(at)
+
+
+def test_a_click_begins_shows_how_far_it_is_and_ends_it(
+    states: dict[str, DownloadState],
+) -> None:
+    at = press(page(), "get_gpt2")
+    assert [state.kind for state in states.values()] == ["running"]
+    assert "get_gpt2" not in buttons(at)
+    fetched = DownloadState("running", Progress("fetching", 110_000_000, 551_000_000), 9e6)
+    states["gpt2"] = fetched
+    again = page()
+    assert "cancel_shelf_gpt2" in buttons(again)
+    assert progress_words(fetched) == "110 MB of 551 MB, 9.00 MB a second, 49 s left"
+    press(again, "cancel_shelf_gpt2")
+    assert [state.kind for state in states.values()] == ["absent"]
+    states["gpt2"] = DownloadState("absent", left=110_000_000, fault="The hub cannot be reached.")
+    at = page()
+    assert buttons(at)["get_gpt2"] == "Resume"
+    assert "The hub cannot be reached." in said(at)
+
+
+def test_what_another_process_downloads_cannot_be_cancelled_here(
+    states: dict[str, DownloadState],
+) -> None:
+    states["gpt2"] = DownloadState("running", is_ours=False)
+    at = page()
+    assert "get_gpt2" not in buttons(at)
+    assert "cancel_shelf_gpt2" not in buttons(at)
+
+
+def test_a_model_that_was_waited_for_opens_and_one_that_is_there_can_be_opened(
+    examples: Path,
+) -> None:
+    put(examples / "gpt2")
+    at = page(model="letters")
+    assert buttons(at)["open_real_gpt2"] == "Open"
+    at = press(at, "open_real_gpt2")
+    assert at.selectbox(key="model").value == "gpt2"
+    assert "**GPT\\" in said(at) or "GPT-2" in said(at)
+    at = page(model="letters")
+    at.session_state[KEY].downloads.add("gpt2")
+    at.run()
+    assert not at.exception
+    assert at.selectbox(key="model").value == "gpt2"
+    assert at.session_state[KEY].downloads == set()
+
+
+def test_only_who_runs_the_app_can_add_models(
+    examples: Path, states: dict[str, DownloadState], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = page()
+    monkeypatch.setenv("EXPLORER_FREE_PATH", "0")
+    press(at, "get_gpt2")
+    assert states == {}, "a button that was drawn before starts nothing"
+    at = page()
+    assert not any(key.startswith("get_") for key in buttons(at))
+    assert "python -m explorer get smollm2" in said(at)
+    assert buttons(offer()) == {}
+
+
+def test_the_offer_is_one_line_and_one_button_until_the_model_is_there(
+    examples: Path, states: dict[str, DownloadState]
+) -> None:
+    at = offer()
+    label = "Get SmolLM2, a real language model (93 MB)"
+    assert buttons(at) == {"get_offer": label}
+    assert len(at.markdown) == 1
+    at = press(at, "get_offer")
+    assert set(buttons(at)) == {"cancel_offer_smollm2"}
+    states["smollm2"] = DownloadState("absent", left=41_000_000, fault="It broke.")
+    at = offer()
+    assert buttons(at)["get_offer"].endswith("(41 of 93 MB)")
+    assert "It broke." in said(at)
+    states["smollm2"] = DownloadState("there")
+    at = offer()
+    assert not at.button
+    assert not at.markdown
+
+
+def test_there_is_no_offer_beside_a_model_that_the_app_was_started_for(
+    states: dict[str, DownloadState], published: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_MODELS", str(published / "gpt2"))
+    assert buttons(offer()) == {}
+
+
+def test_the_real_model_is_met_first_and_an_address_says_which_model_it_means(
+    examples: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(SMOLLM2.folder)
+    assert apps.page("attention/attention").selectbox(key="model").value == "smollm2"
+    asked = apps.page("attention/attention", text="the cat")
+    assert asked.selectbox(key="model").value == "translation"
+    assert asked.query_params["model"] == "translation"
+    at = apps.page("attention/attention", model="letters")
+    assert at.selectbox(key="model").value == "letters"
+    at.selectbox(key="model").set_value("translation").run()
+    assert not at.exception
+    assert at.selectbox(key="model").value == "translation"
+    assert at.selectbox(key="model").options[:2] == ["smollm2", "translation"]
+    wrong = apps.page("attention/attention", model="nothing")
+    assert "There is no model “nothing” here; showing translation." in said(wrong)
+    monkeypatch.setenv("EXPLORER_MODELS", str(examples / "smollm2"))
+    assert apps.page("attention/attention").selectbox(key="model").value == "smollm2"
+
+
+def test_the_list_of_models_ends_in_the_way_to_more() -> None:
+    at = apps.page("attention/attention", model="letters")
+    assert at.selectbox(key="model").options[-1] == "More models"
+    at.selectbox(key="model").set_value("More models").run()
+    assert not at.exception
+    assert at.selectbox(key="model").value == "letters"
+
+
+def test_the_time_that_is_left_is_rounded() -> None:
+    words = {0.2: "1 s", 59.4: "59 s", 61: "1 min", 3_599: "1 h 0 min", 7_300: "2 h 2 min"}
+    for seconds, expected in words.items():
+        assert download_progress._time(seconds) == expected
