@@ -36,6 +36,8 @@ class Session:
     """A folder on the shelf that is opened in the next run."""
     downloads: set[str] = field(default_factory=set)
     """Real models whose download this reader asked for; each is opened once it is there."""
+    shelf_open: bool = False
+    """The shelf of real models was shown unfolded; it does not fold itself."""
     brought: list[Path] = field(default_factory=list)
     """Folders that only this reader knows."""
     shortened: str = ""

@@ -65,7 +65,8 @@ def test_a_click_downloads_a_model_which_opens_when_it_is_there(
     site.go_on.set()
     reader.asks(model="gpt2")
     reader.rest()
-    expect(other.widget("open_real_gpt2")).to_have_count(1)
+    other.open("/checkpoints")
+    expect(other.widget("open_gpt2").get_by_role("button")).to_be_enabled()
     assert [each != "" for each in site.ranges_of(WEIGHTS)] == [False, True]
     empty.stop()
     assert not empty.tracebacks

@@ -8,6 +8,7 @@ import streamlit as st
 
 from explorer.app.choosing import choose_model
 from explorer.app.messages import say
+from explorer.app.session import session
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.real_models import REAL_MODELS, RealModel
 from explorer.downloads import background
@@ -39,7 +40,9 @@ def draw_shelf(entries: Sequence[ModelEntry], chosen: str) -> None:
     for name, state in states.items():
         open_when_there(REAL_MODELS[name], state)
     kinds = {state.kind for state in states.values()}
-    with st.expander("Real models", expanded="there" not in kinds or "running" in kinds):
+    reader = session()
+    reader.shelf_open = reader.shelf_open or "there" not in kinds or "running" in kinds
+    with st.expander("Real models", expanded=reader.shelf_open):
         st.caption(ABOUT if may_add() else f"{ABOUT} {CLOSED}")
         with st.container(key="real_models", gap="xsmall"):
             for name, model in REAL_MODELS.items():
