@@ -18,6 +18,8 @@ VIEWS = {
     "Lines": large_head.draw_lines,
     "Tokens": large_head.draw_token_view,
 }
+FEW_HEADS, MANY_HEADS = 12, 48
+"""More fill the page, however wide it is; of more than many the overview has half of it."""
 
 widgets.opening(
     "Attention maps",
@@ -28,10 +30,12 @@ context = page_context()
 at, forward, part = context.choice, context.forward, context.part
 options = display_options.choose_display(context)
 
-overview, one = widgets.side_by_side(4, 5) if part.heads > 8 else widgets.side_by_side(2, 3)
+count = part.layers * part.heads
+shares = (1, 1) if count > MANY_HEADS else (2, 3)
+overview, one = st.columns(shares) if count > FEW_HEADS else widgets.side_by_side(*shares)
 with overview:
     every = map_title(at.model, at.part, "All heads")
-    st.markdown(f"{widgets.bold_title(every)} · layers down, heads across")
+    st.markdown(widgets.bold_title(every))
     small = thumbnails.thumbnails_of(forward, at.part)
     framed = (at.layer, at.head) if options.heads == "one" else None
     grid(

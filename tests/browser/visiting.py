@@ -196,6 +196,9 @@ class Visitor:
         self.drawn(key)
         view = self.widget(key).locator("[data-cells]").first
         left, top, *sizes = map(float, str(view.get_attribute("data-cells")).split())
+        if columns := view.get_attribute("data-columns"):  # as many rows of cells in each
+            rows, across = map(float, columns.split())
+            left, row = left + row // rows * across, row % rows
         at = Position(x=left + (column + 0.5) * sizes[0], y=top + (row + 0.5) * sizes[-1])
         return view.locator("canvas").first, at
 
@@ -270,11 +273,8 @@ class Visitor:
 
     def pick(self, key: str, *, layer: int, head: int) -> None:
         """Click the small picture of a head in the overview under this key."""
-        self.drawn(key)
-        view = self.widget(key).locator("[data-cells]")
-        left, top, wide, high = map(float, str(view.get_attribute("data-cells")).split())
-        at = Position(x=left + wide * (head + 0.4), y=top + high * (layer + 0.4))
-        view.locator("canvas").click(position=at)
+        canvas, at = self.cell(key, layer, head)
+        canvas.click(position=at)
 
     def type(self, text: str) -> None:
         """Put a sentence of one's own into the field on every page."""

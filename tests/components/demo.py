@@ -121,6 +121,8 @@ def demo_chips(show: str) -> None:
 
 def demo_grid(show: str) -> None:
     weights = heads(12, 12, 128, 128) if show == "large" else heads(2, 4, 12, 12) * causal(12)
+    if show == "deep":
+        weights = heads(30, 9, 14, 14) * causal(14)
     if show == "unknown":
         weights[1, 2] = torch.nan
     grid(weights, selected=told((0, 0)), key="grid", title="demo", on_pick=choose)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from playwright.sync_api import expect
 
 from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.components import wire
-from explorer.components.grid import encode, natural_height
+from explorer.components.grid import LOW, encode, fitting_height, natural_height
 from tests.components.conftest import OpenDemo
 from tests.components.samples import causal, heads
 
@@ -38,6 +39,43 @@ def test_144_heads_of_128_tokens_say_how_they_were_made_small(open_demo: OpenDem
     expect(visitor.point("grid", 11, 7)).to_contain_text("layer 11, head 7")
 
 
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080), (700, 720)])
+def test_many_layers_stand_in_columns_that_fill_the_room(
+    open_demo: OpenDemo, width: int, height: int
+) -> None:
+    visitor = open_demo("grid", "deep", width=width, height=height)
+    view = visitor.widget("grid").locator("[data-columns]")
+    rows, across = map(float, str(view.get_attribute("data-columns")).split())
+    left, top, wide, high = map(float, str(view.get_attribute("data-cells")).split())
+    box = view.locator("canvas").bounding_box()
+    assert box is not None
+    assert top + rows * high <= box["height"] + 8
+    columns = -(-30 // int(rows))
+    assert columns > 1
+    used = left + (columns - 1) * across + 9 * wide
+    assert used <= box["width"] + 8
+    one = min((box["width"] - left) / 9, (box["height"] - top) / 30)
+    assert wide > 1.1 * one, "larger than in one column"
+    room = (box["width"] - used) / wide < 9 or top + (rows + 1) * high > box["height"]
+    assert room, "no further column, or no larger picture, would fit"
+    for layer, head in [(0, 0), (29, 8), (int(rows) - 1, 4), (int(rows), 0)]:
+        expect(visitor.point("grid", layer, head)).to_contain_text(f"layer {layer}, head {head}:")
+
+
+def test_the_keys_go_from_one_column_of_layers_to_the_next(open_demo: OpenDemo) -> None:
+    visitor = open_demo("grid", "deep")
+    view = visitor.widget("grid").locator("[data-columns]")
+    rows = int(str(view.get_attribute("data-columns")).split()[0])
+    visitor.pick("grid", layer=rows - 1, head=2)
+    visitor.away()
+    page = visitor.page
+    page.locator(".grid canvas").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".grid .sentence")).to_contain_text(f"layer {rows}, head 2")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text(f"told ({rows}, 2)")).to_be_visible()
+
+
 def test_a_small_weight_is_not_drawn_as_zero() -> None:
     weights = torch.tensor([[[[1.0, 1e-6, 0.0]]]])
     _, planes = wire.unpack(encode(thumbnails_of_weights(weights), "layer", "head", name="g"))
@@ -58,3 +96,5 @@ def test_the_height_is_decided_by_the_shape() -> None:
     assert natural_height(12, 128, 128) == 560
     assert natural_height(12, 9, 9, 12) < 480, "twelve heads are narrow, so their layers are low"
     assert natural_height(2, 9, 9, 2) == natural_height(2, 9, 9)
+    assert fitting_height(2, 9, 9, 2) == natural_height(2, 9, 9, 2) <= LOW
+    assert fitting_height(30, 9, 9, 9) == "content", "what the window has"

@@ -1,5 +1,7 @@
 """Every head of a model at once: layers down, heads across, one small picture each.
 
+Many layers stand in several columns beside each other: in so many that the pictures are largest.
+
 Pointing at a picture names it and shows it larger; a click, or the arrow keys and
 Enter, picks it. Sent are 8 bits a cell and at most 32 cells a side: the pictures are
 for finding a head, `matrix` is for reading it.
@@ -28,6 +30,9 @@ HTML = """
 
 USUAL_WIDTH = 360
 """Pixels for the pictures of one layer, in half of a page on a small screen."""
+
+LOW = 330
+"""Pixels that are free under the top of a page on a small screen."""
 
 _VIEW = View("grid", HTML)
 
@@ -75,10 +80,16 @@ def grid(
         title=title,
         key=key,
         data=encode(small, row_name, column_name, name=key),
-        height=height or natural_height(layers, queries, keys, heads),
+        height=height or fitting_height(layers, queries, keys, heads),
         choice=None if selected is None else list(selected),
         on_picked_change=hand_over,
     )
+
+
+def fitting_height(layers: int, queries: int, keys: int, heads: int) -> int | str:
+    """Pixels where that is low; otherwise what the window has, which the browser knows."""
+    natural = natural_height(layers, queries, keys, heads)
+    return natural if natural <= LOW else "content"
 
 
 def natural_height(layers: int, queries: int, keys: int, heads: int = 1) -> int:

@@ -1,7 +1,8 @@
 // The overview: a small picture for every head, the chosen one framed, one of them large.
+// Where there are many layers they go on in another column of layers, beside the first.
 
 // A picture of many rows and few columns is stretched, so that the columns can be seen.
-const GAP = 8, LARGEST = 96, HIGHEST = 2.5, AGAIN = false;
+const LARGEST = 96, HIGHEST = 2.5, PREVIEW = 240, APART = 14, WORTH = 1.1, AGAIN = false;
 
 const name = ({data}, [layer, head]) => `${data.words.row} ${layer}, ${data.words.column} ${head}`;
 
@@ -17,17 +18,33 @@ function layout({data, stage, ink, canvas}) {
   const width = stage.clientWidth, height = stage.clientHeight;
   const pen = canvas.getContext("2d");
   pen.font = `12px ${ink.sans}`;
-  const left = Math.ceil(pen.measureText(data.words.row + " ↓").width) + 14, top = 40;
-  const tall = Math.min(HIGHEST, queries / Math.max(1, keys)), room = width > 620 ? 240 : 0;
-  const share = (width - left - room) / heads, gap = share < 20 + GAP ? 3 : GAP;
-  const wide = Math.min(share - gap,
-    ((height - top) / layers - gap) / Math.max(tall, 0.01), LARGEST / Math.max(1, tall));
-  const w = Math.max(4, Math.floor(wide)), h = Math.max(4, Math.round(w * tall));
-  const right = left + heads * (w + gap);
+  const first = Math.ceil(pen.measureText(data.words.row + " ↓").width) + 14, top = 40;
+  pen.font = `12px ${ink.mono}`;
+  const number = Math.ceil(pen.measureText(String(layers - 1)).width) + 10 + APART;
+  const tall = Math.max(0.01, Math.min(HIGHEST, queries / Math.max(1, keys)));
+  const among = columns => {
+    const rows = Math.ceil(layers / columns), step = Math.floor((height - top) / rows);
+    const share = Math.floor((width - first - (columns - 1) * number) / (columns * heads));
+    const gap = Math.max(2, Math.min(8, Math.round(Math.min(share, step) / 8)));
+    const wide = Math.min(share - gap, (step - gap) / tall, LARGEST / Math.max(1, tall));
+    return {rows, gap, w: Math.max(4, Math.floor(wide))};
+  };
+  let best = among(1);
+  for (let columns = 2; columns <= layers; columns++) {
+    const other = among(columns);
+    if (other.w > WORTH * best.w) best = other;
+  }
+  const {rows, gap, w} = best, h = Math.max(4, Math.round(w * tall));
+  const across = heads * (w + gap) + number, columns = Math.ceil(layers / rows);
+  const right = first + columns * across - number, room = width - right >= PREVIEW;
   const scale = Math.min(208 / keys, Math.max(60, Math.min(208, height - top)) / queries);
-  return {left, top, w, h, gap, right, room,
+  return {left: first, top, w, h, gap, rows, across, right, room,
     large: {x: right + 32, y: top, w: Math.max(keys * scale, queries * scale / HIGHEST), h: queries * scale}};
 }
+
+// The upper left corner of a head.
+const corner = ({left, top, w, h, gap, rows, across}, [layer, head]) =>
+  [left + Math.floor(layer / rows) * across + head * (w + gap), top + layer % rows * (h + gap)];
 
 function hit(state, event) {
   const at = state.place;
@@ -35,8 +52,10 @@ function hit(state, event) {
   const box = state.canvas.getBoundingClientRect(), [layers, heads] = state.data.shape;
   const x = event.clientX - box.left - at.left + at.gap / 2;
   const y = event.clientY - box.top - at.top + at.gap / 2;
-  const cell = [Math.floor(y / (at.h + at.gap)), Math.floor(x / (at.w + at.gap))];
-  return cell.every((c, i) => c >= 0 && c < [layers, heads][i]) ? cell : null;
+  const column = Math.floor(x / at.across), row = Math.floor(y / (at.h + at.gap));
+  const head = Math.floor((x - column * at.across) / (at.w + at.gap)), layer = column * at.rows + row;
+  const inside = x >= 0 && y >= 0 && row < at.rows && head < heads && layer < layers;
+  return inside ? [layer, head] : null;
 }
 
 // ---- painting -----------------------------------------------------------------------
@@ -67,7 +86,7 @@ function paint(state) {
   const {data, ink, stage, canvas, place} = state;
   if (!place) return;
   const [pen] = sized(canvas, stage.clientWidth, stage.clientHeight);
-  const [layers, heads, queries, keys] = data.shape, {left, top, w, h, gap} = place;
+  const [layers, heads, queries, keys] = data.shape, {left, top, w, h, gap, rows} = place;
   const shown = state.hovered || state.walked || state.selected;
   const draw = ([layer, head], x, y, wide, high) => {
     pen.imageSmoothingEnabled = wide < keys;
@@ -76,15 +95,15 @@ function paint(state) {
     pen.lineWidth = 1;
     pen.strokeRect(x - 0.5, y - 0.5, wide + 1, high + 1);
   };
-  const frame = ([layer, head], colour, thick) => {
-    const out = thick / 2 + 1;
+  const frame = (cell, colour, thick) => {
+    const out = thick / 2 + 1, [x, y] = corner(place, cell);
     pen.strokeStyle = colour;
     pen.lineWidth = thick;
-    pen.strokeRect(left + head * (w + gap) - out, top + layer * (h + gap) - out, w + 2 * out, h + 2 * out);
+    pen.strokeRect(x - out, y - out, w + 2 * out, h + 2 * out);
   };
   for (let layer = 0; layer < layers; layer++) {
     for (let head = 0; head < heads; head++) {
-      draw([layer, head], left + head * (w + gap), top + layer * (h + gap), w, h);
+      draw([layer, head], ...corner(place, [layer, head]), w, h);
     }
   }
   if (state.selected) frame(state.selected, css(ink.accent), 2.5);
@@ -98,11 +117,18 @@ function paint(state) {
     pen.fillText(text, x, y);
   };
   const every = size => Math.max(1, Math.ceil(16 / size));
-  for (let layer = 0; layer < layers; layer += every(h + gap)) {
-    label(layer, left - 10, top + layer * (h + gap) + h / 2, "right", shown?.[0] === layer);
-  }
-  for (let head = 0; head < heads; head += every(w + gap)) {
-    label(head, left + head * (w + gap) + w / 2, top - 13, "center", shown?.[1] === head);
+  const isShown = (layer, head) => shown && (head === null ? shown[0] === layer
+    : shown[1] === head && Math.floor(shown[0] / rows) === Math.floor(layer / rows));
+  for (let first = 0; first < layers; first += rows) {
+    const last = Math.min(layers, first + rows);
+    for (let layer = first; layer < last; layer += every(h + gap)) {
+      const [x, y] = corner(place, [layer, 0]);
+      label(layer, x - 10, y + h / 2, "right", isShown(layer, null));
+    }
+    for (let head = 0; head < heads; head += every(w + gap)) {
+      const [x] = corner(place, [first, head]);
+      label(head, x + w / 2, top - 13, "center", isShown(first, head));
+    }
   }
   pen.font = `11px ${ink.sans}`;
   pen.fillStyle = css(ink.muted);
@@ -136,10 +162,10 @@ function show(state) {
   if (!stage.clientWidth) return;
   state.atlas = atlas(state);
   state.place = layout(state);
-  const {left, top, w, h, gap} = state.place;
-  const {room, large} = state.place;
-  lift(state, Math.max(top + data.shape[0] * (h + gap), room && large.y + large.h + 8));
+  const {left, top, w, h, gap, rows, across, room, large} = state.place;
+  lift(state, Math.max(top + rows * (h + gap), room && large.y + large.h + 8));
   state.root.dataset.cells = [left, top, w + gap, h + gap].join(" ");
+  state.root.dataset.columns = [rows, across].join(" ");
   const n = data.pooled;
   state.root.querySelector(".notes").textContent =
     (n > 1 ? `max over ${n}×${n} cells · ` : "") + "each head has its own colour scale" + greyed(data);
