@@ -194,6 +194,15 @@ def neighbour(name: str, value: object) -> None:
         _CHOICE(key=f"{name}-choice", data=[name, value])
 
 
+def asks_for(name: str, what: str) -> bool:
+    """Whether the browser asks for this now: it does so once, as soon as the page is there.
+
+    In a part of the page that is drawn alone, what costs seconds comes behind the page's own run.
+    """
+    result = _ASK(key=f"{name}-ask", data=what, on_asks_change=lambda: None)
+    return bool(result.get("asks") == what)
+
+
 def mount_code() -> None:
     """The code of all views, once on a page."""
     reader = session()
@@ -206,5 +215,6 @@ NOTHING = '<span style="display:none"></span>'
 
 _CHOICE = component("explorer_choice", html=NOTHING, js=slim_js(read(HERE / "choice.js")))
 _BYTES = component("explorer_bytes", html=NOTHING, js=slim_js(read(HERE / "bytes.js")))
+_ASK = component("explorer_ask", html=NOTHING, js=slim_js(read(HERE / "ask.js")))
 _PAGE_TOP = component("explorer_page_top", html=NOTHING, js=slim_js(read(HERE / "page_top.js")))
 _CODE = component("explorer_code", html=NOTHING, js=code_of_all())

@@ -11,6 +11,7 @@ from explorer.inference.output_tokens import last_stack_tokens
 from explorer.snippets import attention_code
 from explorer.views.overview import map_view
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.model_offer import draw_offer
 from models.attention import MultiHeadAttention, attention_weights
 
 context = page_context()
@@ -20,6 +21,8 @@ widgets.opening(
     "Overview",
     "The whole forward pass: tokens are columns, layers rows, and lines what flows between them.",
 )
+with st.container():  # what stands below keeps its place when the offer is gone
+    draw_offer(context)
 forward, opened = context.forward, context.opened
 picture = map_view.draw_map(context)
 widgets.notes(forward.notes)

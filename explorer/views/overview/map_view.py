@@ -12,6 +12,8 @@ from explorer.analysis.information_flow import is_computable, route
 from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.url import whole_number
+from explorer.components.alone import alone
+from explorer.components.mounting import asks_for
 from explorer.components.pass_map import PassMap, lens_rows, other_answers, pass_map
 from explorer.components.pass_map.block_panel import block_panel, encode_block
 from explorer.export.figure_data import Figure, TableData
@@ -79,13 +81,19 @@ def _draw_block(context: PageContext, picture: PassMap, stack: int, layer: int) 
     block_panel(KEY, message, picture.of, (stack, layer), context.choice.head)
 
 
+@alone()
 def draw_late(context: PageContext, picture: PassMap) -> None:
-    """The answers of all positions, then the logit lens layer by layer: what costs most."""
-    if picture.has_lens:
-        answers = pass_picture.all_answers(context.opened, context.forward)
-        other_answers(KEY, answers, picture.of)
-        hand = partial(_hand, picture)
-        pass_picture.hand_over_lens(context.opened, context.forward, hand)
+    """The answers of all positions, then the logit lens layer by layer: what costs most.
+
+    Where they are not there yet, they come in a run of their own, which the browser asks for.
+    """
+    if not picture.has_lens:
+        return
+    is_asked = asks_for(KEY, picture.of)
+    opened, forward = context.opened, context.forward
+    if is_asked or pass_picture.is_read(opened, forward):
+        other_answers(KEY, pass_picture.all_answers(opened, forward), picture.of)
+        pass_picture.hand_over_lens(opened, forward, partial(_hand, picture))
 
 
 def _hand(picture: PassMap, first: int, rows: Any) -> None:

@@ -16,7 +16,7 @@ from explorer.components.pass_map import MOST_OPTIONS, MapAnswer, MapStack, Pass
 from explorer.inference.answers import class_names, first_place
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
-from explorer.inference.results_cache import kept, size_of
+from explorer.inference.results_cache import is_kept, kept, size_of
 from explorer.text.token_labels import candidate_text
 
 LAYERS_AT_ONCE = 4
@@ -146,6 +146,11 @@ def hand_over_lens(
         key = "lens of the map", forward.text, forward.pair, first
         rows = kept(opened, key, lambda: _lens(opened, forward, layers), size_of)  # noqa: B023
         hand(first, rows)
+
+
+def is_read(opened: Opened, forward: ForwardPass) -> bool:
+    """Whether all of the lens is there to be had at once."""
+    return is_kept(opened, ("lens of the map", forward.text, forward.pair, 0))
 
 
 def _lens(opened: Opened, forward: ForwardPass, layers: range) -> list[list[Cell]]:
