@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -54,8 +55,8 @@ def pooled(values: Tensor, part: BlockPart) -> Tensor:
 def assert_same(found: Tensor, expected: Tensor, name: str) -> None:
     assert found.shape == expected.shape, name
     assert torch.equal(found.isneginf(), expected.isneginf()), name
-    shown = [each.nan_to_num(neginf=0.0) for each in (found, expected)]
-    assert torch.allclose(*shown, rtol=1e-5, atol=1e-5), name
+    shown, meant = (each.nan_to_num(neginf=0.0) for each in (found, expected))
+    assert torch.allclose(shown, meant, rtol=1e-5, atol=1e-5), name
 
 
 def test_every_picture_is_of_the_watched_pass(found: ForwardPass) -> None:
@@ -133,7 +134,13 @@ def test_a_pooled_cell_is_the_largest_in_absolute_value() -> None:
 
 def test_a_long_text_and_wide_vectors_are_pooled(tmp_path: Path) -> None:
     words = word_tokenizer(WORDS, DECODER)
-    sizes = {"kind": "decoder", "n_heads": 12, "d_model": 240, "d_ff": 300, "max_len": 80}
+    sizes: dict[str, Any] = {
+        "kind": "decoder",
+        "n_heads": 12,
+        "d_model": 240,
+        "d_ff": 300,
+        "max_len": 80,
+    }
     put(tmp_path, "long", words, "the cat", **sizes)
     opened = opened_model.opened_from(tmp_path / "long", "long")
     forward = forward_pass.run_text(opened, "the cat sleeps " * 23)

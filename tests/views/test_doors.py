@@ -35,27 +35,30 @@ def test_a_door_is_what_the_browser_reports() -> None:
     assert checked_door(forward, edge) is not None, "an edge has no address"
 
 
+HOSTILE: dict[str, list[Any]] = {
+    "page": ["", "museum", "../etc", ["attention"], None, {}],
+    "part": ["", "decoder", "encoder.cross_attn", None, 3, [], {}],
+    "layer": [-1, 1, 1.0, "0", None, True, 10**30, [0]],
+    "head": [-1, 2, 0.5, "1", None, False],
+    "query": [-1, 99, 0.0, "0", True, [], float("nan")],
+    "key": [-1, 99, 1.5, "0", {}],
+    "address": ["stage", 3, [1], {"stage": "x"}, {"up_to": 1}, {"up_to": "scaled"}],
+}
+ADDRESSES = [
+    ("head_steps", {"up_to": "everything"}),
+    ("head_steps", {"up_to": "scaled", "model": "other"}),
+    ("masks", {"example": "I am a student"}),
+    ("interventions", {"change": "<b>"}),
+    *(("forward_pass", {"stage": stage}) for stage in ("", "decoder.9.mlp.up", "__class__")),
+    ("forward_pass", {"stage": "decoder.0.mlp.up\n"}),
+]
+
+
 def test_what_does_not_exist_opens_nothing() -> None:
     forward = passed("both")[1]
-    hostile: list[Any] = [
-        *(None, [], "attention", 3, {}, {"page": "attention"}),
-        *(asked(page) for page in ("", "museum", "../etc", ["attention"], None, {})),  # type: ignore[arg-type]
-        *(asked(part=part) for part in ("", "decoder", "encoder.cross_attn", None, 3, [], {})),
-        *(asked(layer=layer) for layer in (-1, 1, 1.0, "0", None, True, 10**30, [0])),
-        *(asked(head=head) for head in (-1, 2, 0.5, "1", None, False)),
-        *(asked(query=query) for query in (-1, 99, 0.0, "0", True, [], float("nan"))),
-        *(asked(key=key) for key in (-1, 99, 1.5, "0", {})),
-        *(asked(address=address) for address in ("stage", 3, [1], {"stage": "x"}, {"up_to": 1})),
-        asked("attention", address={"up_to": "scaled"}),
-        asked("head_steps", address={"up_to": "everything"}),
-        asked("head_steps", address={"up_to": "scaled", "model": "other"}),
-        asked("masks", address={"example": "I am a student"}),
-        asked("interventions", address={"change": "<b>"}),
-        *(
-            asked("forward_pass", address={"stage": stage})
-            for stage in ("", "decoder.9.mlp.up", "__class__", "decoder.0.mlp.up\n")
-        ),
-    ]
+    hostile: list[Any] = [None, [], "attention", 3, {}, {"page": "attention"}]
+    hostile += [asked() | {name: value} for name, some in HOSTILE.items() for value in some]
+    hostile += [asked(page, address=address) for page, address in ADDRESSES]
     opened = [value for value in hostile if checked_door(forward, value) is not None]
     assert opened == []
 

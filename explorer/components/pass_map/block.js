@@ -82,9 +82,11 @@ function drawInside(state) {
   panel.label.hidden = !isHere(state) || state.inside.heads < 2;
   if (!isHere(state)) {
     if (state.builtFor) { state.builtFor = null; panel.flow.replaceChildren(); }
-    panel.says.textContent = state.data.tells ? "Reading the values of this layer" : "";
+    const isApp = globalThis.explorerPage !== undefined;  // not an exported page
+    panel.says.textContent = isApp ? "Reading the values of this layer" : "The running app shows the inside of a layer.";
     return;
   }
+  state.insideHead = Math.min(state.insideHead, state.inside.heads - 1);
   if (state.builtFor !== state.inside) { build(state); idle(state); }
   if (state.opens) {  // not where a link opened it
     state.opens = false;

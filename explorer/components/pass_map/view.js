@@ -125,13 +125,13 @@ function hold(state, found) {
     state.heldFrom = null;
   }
   follow(state);
-  told(state);
+  told(state, found.layer ? 0 : undefined);  // an open layer waits for what is in it
 }
 
-const told = state => tellPage(state, [
+const told = (state, rest) => tellPage(state, [
   state.heldAt, state.heldFrom?.stack ?? -1, state.heldFrom?.token ?? -1, LEAST[state.leastAt],
   state.open?.stack ?? -1, state.open?.layer ?? -1, ...pickedAs(state),
-]);
+], rest);
 
 const partsOf = ({flow}) => flow.stacks.flatMap(stack => stack.parts.map(part => ({stack, part})));
 
