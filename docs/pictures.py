@@ -14,7 +14,6 @@ from tests.served import Server
 HERE = Path(__file__).resolve().parent
 SIZES = {"width": 1280, "height": 800}
 PICTURES: dict[str, tuple[str, bool]] = {
-    "start.png": ("/", False),
     "attention-dark.png": ("/attention", True),
     "interventions.png": (
         "/interventions?model=shakespeare&layer=0&head=1&edits=1.1~h.d.0.1.z",

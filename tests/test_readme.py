@@ -20,7 +20,9 @@ COMMANDS = re.findall(r"^```bash\n(.+)\n```$", START, re.MULTILINE)
 
 
 def test_it_opens_with_a_picture_and_its_commands() -> None:
-    assert re.search(r"^!\[.+\]\(docs/.+\.png\)$", START.splitlines()[2])
+    found = re.search(r"^!\[.+\]\((docs/.+\.webp)\)$", START.splitlines()[2])
+    assert found, "a moving picture"
+    assert (ROOT / found[1]).stat().st_size < 3_000_000
     app, tests, lint = COMMANDS
     assert app.endswith("streamlit run app.py")
     assert tests.endswith("pytest")
