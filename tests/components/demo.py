@@ -18,11 +18,13 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from explorer.analysis.block_inside import block_inside
+from explorer.analysis.information_flow import route
 from explorer.components import chips, grid, lines, matrix, mounting
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.cells import cells
 from explorer.components.inspect import inspect
 from explorer.components.matrix import Beside
+from explorer.components.miniature import miniature
 from explorer.components.pass_map import (
     MapAnswer,
     PassMap,
@@ -309,6 +311,25 @@ def demo_flow(show: str) -> None:
             lens_rows("pass_map", layer, [row], shown.of)
 
 
+def demo_miniature(show: str) -> None:
+    """The pass in small: of a model of a kind, or a made-up one."""
+    if st.button("Elsewhere"):
+        choose("elsewhere", None)
+    flow = MAPS[show]().flow
+    stack = list(flow.stacks)[-1]
+    miniature(
+        flow,
+        route(flow, flow.starts[-1]),
+        key="miniature",
+        title="demo",
+        parts=[("tokens", "Tokens"), ("attention", "Attention"), ("answer", "Answer")],
+        lit=["answer"] if told(("", None))[0] == "elsewhere" else ["attention"],
+        layer=(stack, len(flow.stacks[stack]) - 1),
+        height=190,
+        on_go=choose,
+    )
+
+
 def demo_ranked(show: str) -> None:
     weights = heads(4, 6, 16, 16) if show == "many" else heads(2, 4, 12, 12) * causal(12)
     places = [(layer, head) for layer in range(len(weights)) for head in range(weights.shape[1])]
@@ -406,6 +427,7 @@ DEMOS = (
     demo_beside,
     demo_pass_map,
     demo_flow,
+    demo_miniature,
     demo_ranked,
     demo_stage_list,
     demo_player,
