@@ -54,7 +54,7 @@ from tests.served import Server
 SMOLLM2 = "SMOLLM2"
 """Names, in the environment, the folder of SmolLM2-135M-Instruct."""
 LAYERS, TOKENS, KEY = 30, 32, "pass_map"
-SENTENCES = 20
+SENTENCES, SEEN = 20, 4
 SENTENCE = (
     "When Mary and John went to the store, John gave a drink to Mary, and when the two of them "
     "came home she said that she was tired of it"
@@ -312,7 +312,7 @@ def hovering() -> Iterator[Row]:
         visitor.drawn(KEY)
         asked: list[object] = []
         page.evaluate(WATCH)
-        visitor.socket.on("framesent", asked.append)
+        visitor.socket.on("framesent", lambda message: asked.append(message))
         spent = list(over_tokens(visitor.widget(KEY), page))
     assert not asked, "a message was sent"
     p95 = quantile(spent, 0.95) / 1000
@@ -338,15 +338,15 @@ def over_tokens(view: Locator, page: Page) -> Iterator[float]:
 
 def memory() -> Iterator[Row]:
     """Of the server: what the map of SmolLM2 takes beyond the map of a toy."""
+    texts = [SENTENCE, *sentences(SEEN)]
+    with an_app() as server:
+        toy = asyncio.run(held(server, ["model=translation"] * len(texts)))
     with an_app_with_smollm2() as server:
-        toy = asyncio.run(held(server, ["model=translation"]))
-        ours = asyncio.run(
-            held(server, [address(text).removeprefix("/?") for text in sentences(4)])
-        )
+        ours = asyncio.run(held(server, [address(text).removeprefix("/?") for text in texts]))
     weights = opened().bytes * 4 / next(opened().model.parameters()).element_size() / MEGABYTE
     more = ours - toy
     beside = f"{weights:.0f} MB of its weights in float32"
-    what = "server memory with SmolLM2's map open, beyond the app with a toy"
+    what = "server memory with SmolLM2's map open, beyond that of the app with a toy"
     yield at_most(what, f"{more:.0f} MB", beside, more / weights, 1.3)
 
 

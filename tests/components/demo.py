@@ -18,12 +18,20 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from explorer.analysis.block_inside import block_inside
+from explorer.analysis.information_flow import route
 from explorer.components import chips, grid, lines, matrix, mounting
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.cells import cells
 from explorer.components.inspect import inspect
 from explorer.components.matrix import Beside
-from explorer.components.pass_map import pass_map
+from explorer.components.miniature import miniature
+from explorer.components.pass_map import (
+    MapAnswer,
+    PassMap,
+    lens_rows,
+    other_answers,
+    pass_map,
+)
 from explorer.components.pass_map.block_panel import block_panel, encode_block
 from explorer.components.player import player
 from explorer.components.ranked import Item, ranked
@@ -31,6 +39,7 @@ from explorer.components.stage_list import StageSection, stage_list
 from explorer.components.tree import Node, tree
 from explorer.text.token_labels import Label
 from explorer.views.overview import doors, pass_picture
+from tests.components import flows
 from tests.components.passed import passed
 from tests.components.samples import (
     EMOJI,
@@ -256,6 +265,71 @@ def demo_pass_map(show: str) -> None:
         block_panel("pass_map", message, picture.of, (stack, layer), 1)
 
 
+MAPS: dict[str, Callable[[], PassMap]] = {
+    **{kind: partial(flows.of_kind, kind) for kind in flows.KINDS},
+    "words": lambda: flows.picture(flows.made_up(2, 6), {"decoder": WORDS[:6]}),
+    "late": lambda: flows.picture(flows.made_up(2, 3), {"decoder": WORDS[:3]}, known=[2]),
+    "deep": lambda: flows.picture(flows.made_up(30, 12), {"decoder": WORDS}),
+    "strange": lambda: flows.picture(flows.made_up(2, len(STRANGE)), {"decoder": STRANGE}),
+    "emoji": lambda: flows.picture(flows.made_up(2, len(EMOJI)), {"decoder": EMOJI}),
+    "unknown": lambda: flows.picture(
+        flows.without_numbers(flows.made_up(2, 3)), {"decoder": WORDS[:3]}
+    ),
+    "one": lambda: flows.picture(flows.made_up(1, 1), {"decoder": WORDS[:1]}),
+    "nothing": lambda: flows.picture(flows.nothing_across(3), {"decoder": WORDS[:3]}),
+    "cut": lambda: flows.picture(flows.made_up(10, 90), {"decoder": numbered(90)}),
+}
+
+
+def demo_flow(show: str) -> None:
+    shown = MAPS[show.partition(" held")[0]]()
+    asked = len(shown.flow.starts) - 1
+    choice = [asked, -1, -1, 0.005, -1, -1, *[-1] * 5]
+    if show.endswith("held"):
+        choice = [1, 0, 0, 0.05, -1, -1, 0, 1, 2, 1, 2]
+    pass_map(
+        shown,
+        key="pass_map",
+        title="demo",
+        asked=asked,
+        choice=choice,
+        height=460,
+        on_chosen=partial(choose, "chosen"),
+        on_go=partial(choose, "go"),
+        on_append=partial(choose, "append") if show == "words" else None,
+        figures=mounting.no_figures,
+    )
+    if show == "late":
+        late = [flows.answer(at) for at in range(3)]
+        late[0] = MapAnswer("a0", [("a0", torch.nan)])
+        other_answers("pass_map", late, shown.of)
+    if shown.has_lens:
+        stack = shown.stacks[-1]
+        layers = len(shown.flow.stacks[stack.name])
+        for layer in reversed(range(layers)):
+            row = [(f"w{layer}-{at}", (layer + 1) / 100) for at in range(len(stack.tokens))]
+            lens_rows("pass_map", layer, [row], shown.of)
+
+
+def demo_miniature(show: str) -> None:
+    """The pass in small: of a model of a kind, or a made-up one."""
+    if st.button("Elsewhere"):
+        choose("elsewhere", None)
+    flow = MAPS[show]().flow
+    stack = list(flow.stacks)[-1]
+    miniature(
+        flow,
+        route(flow, flow.starts[-1]),
+        key="miniature",
+        title="demo",
+        parts=[("tokens", "Tokens"), ("attention", "Attention"), ("answer", "Answer")],
+        lit=["answer"] if told(("", None))[0] == "elsewhere" else ["attention"],
+        layer=(stack, len(flow.stacks[stack]) - 1),
+        height=190,
+        on_go=choose,
+    )
+
+
 def demo_ranked(show: str) -> None:
     weights = heads(4, 6, 16, 16) if show == "many" else heads(2, 4, 12, 12) * causal(12)
     places = [(layer, head) for layer in range(len(weights)) for head in range(weights.shape[1])]
@@ -352,6 +426,8 @@ DEMOS = (
     demo_scaled,
     demo_beside,
     demo_pass_map,
+    demo_flow,
+    demo_miniature,
     demo_ranked,
     demo_stage_list,
     demo_player,

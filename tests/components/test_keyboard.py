@@ -14,6 +14,7 @@ REACHED = {
     ("inspect", "words"): ".inspect .chip",
     ("lines", "words"): ".lines .stage",
     ("matrix", "words"): ".matrix canvas",
+    ("flow", "words"): ".pass-map canvas",
     ("player", ""): ".player .on",
     ("ranked", ""): ".ranked .stage button",
     ("scaled", ""): ".matrix canvas",

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from explorer.analysis.information_flow import InformationFlow, Route
 from explorer.components import events, wire
 from explorer.components.mounting import View
@@ -75,8 +78,8 @@ def encode(
     planes: dict[str, bytes] = {}
     for name, blocks in flow.stacks.items():
         streams = traced.streams[name]
-        planes[f"{name}.streams"] = wire.shades(streams[None])[1]["cells"]
-        planes[f"{name}.mlp"] = wire.shades(traced.mlp[name][None])[1]["cells"]
+        planes[f"{name}.streams"] = _shares(streams)
+        planes[f"{name}.mlp"] = _shares(traced.mlp[name])
         stacks.append({"name": name, "layers": len(blocks), "tokens": streams.shape[1]})
     names = list(flow.stacks)
     edges = []
@@ -95,3 +98,9 @@ def encode(
         "parts": [list(part) for part in parts],
     }
     return wire.pack(header, planes)
+
+
+def _shares(values: Tensor) -> bytes:
+    """Numbers from 0 to 1 as a byte each; none is 0."""
+    codes = (values.nan_to_num(0).clamp(0, 1) * 255).round().to(torch.uint8)
+    return codes.cpu().numpy().tobytes()

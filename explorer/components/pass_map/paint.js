@@ -43,9 +43,20 @@ function layout(state) {
   });
   if (place.gap) place.opened = rawY(place, flow.stacks[state.open.stack], state.open.layer + 1);
   state.place = place;
+  state.root.dataset.place = JSON.stringify(placed(state));
   state.root.classList.toggle("opened", Boolean(state.open));
   drawInside(state);
 }
+
+// For who points at the picture without eyes: the middle of the first column, and every level.
+const placed = state => {
+  const {column, floor, ceiling} = state.place;
+  const stacks = state.flow.stacks.map(stack => ({
+    x: xOf(state, stack, 0),
+    levels: Array.from({length: stack.layers + 1}, (_, level) => yOf(state, stack, level)),
+  }));
+  return {column, floor, ceiling, stacks};
+};
 
 const xOf = ({place}, stack, token) => place.stacks[stack.at].left + (token + 0.5) * place.column;
 // Above the layer that is opened everything makes room for its inside.

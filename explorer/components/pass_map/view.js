@@ -49,6 +49,7 @@ function make(state) {
   });
   get(".sink input").addEventListener("change", event => {
     state.sink = event.target.checked;
+    tell(state);
     later(state);
   });
   state.hides = edge => !state.sink && edge.key === 0 && edge.part.keys === edge.part.queries;
@@ -279,7 +280,7 @@ function pause(state, front = state.front) {
 function step(state, way) {
   const last = deepest(state);
   const at = state.front === null ? (way > 0 ? 0 : last) : Math.floor(state.front) + way;
-  pause(state, at >= last + (way > 0 ? 1 : 0) || at < 0 ? null : at);
+  pause(state, at > last || at < 0 ? null : at);
 }
 
 // The likeliest tokens are appended one by one; each makes a new picture, which is played.
@@ -298,7 +299,7 @@ function buttons(state) {
 // ---- words -----------------------------------------------------------------------------------
 
 const probability = p => three(p ?? NaN);
-const percent = value => `${three(100 * value)} %`;
+const percent = value => Number.isNaN(value) ? three(value) : `${three(100 * value)} %`;
 const labelOf = ({flow}, stack, token) => flow.stacks[stack].tokens[token];
 
 function tell(state) {

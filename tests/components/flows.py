@@ -1,0 +1,131 @@
+"""Passes for the picture of the whole pass: of small shaken models of every kind, and made up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from explorer.analysis.information_flow import (
+    AttentionShares,
+    BlockShares,
+    InformationFlow,
+    information_flow,
+)
+from explorer.components.pass_map import MapAnswer, MapStack, PassMap
+from explorer.inference.answers import Answer
+from explorer.inference.forward_pass import ForwardPass
+from explorer.text import Token
+from explorer.text.token_labels import Label
+from models import trace
+from models.trace import CHEAP_SITES
+from tests.models.building import config_of, inputs_of, shaken
+
+CLASSIFIER = {"kind": "encoder", "head": "classifier", "n_classes": 3, "pooling": "mean"}
+KINDS: dict[str, dict[str, Any]] = {
+    "decoder": {},
+    "masked": {"kind": "encoder", "head": "masked-language-model"},
+    "mean": CLASSIFIER,
+    "last": {**CLASSIFIER, "pooling": "last"},
+    "both": {"kind": "encoder-decoder"},
+    "deep encoder": {"kind": "encoder-decoder", "n_encoder_layers": 3, "n_layers": 1},
+    "beside": {"parallel": True},
+    "after": {"norm_position": "post"},
+    "no feed-forward": {"d_ff": 0},
+    "no head": {"kind": "encoder", "head": "none"},
+    "grouped": {"d_model": 16, "n_heads": 4, "n_kv_heads": 2, "positions": "rotary"},
+}
+"""What each differs in from a decoder of two layers."""
+
+
+def pass_of(kind: str) -> ForwardPass:
+    """What a shaken model of this kind makes of six tokens."""
+    config = config_of(**KINDS[kind])
+    inputs = inputs_of(config, batch=1)
+    seen = trace(shaken(config), *inputs, sites=CHEAP_SITES)
+    sides = [tuple(Token(i, f"t{i}", 0, 1) for i in ids[0].tolist()) for ids in inputs]
+    source = () if config.kind == "decoder" else sides[0]
+    target = () if config.kind == "encoder" else sides[-1]
+    return ForwardPass("", config, source, target, target, seen, Answer("next", ""))
+
+
+def of_kind(kind: str) -> PassMap:
+    """The picture of the same."""
+    forward = pass_of(kind)
+    config, flow = forward.config, information_flow(forward)
+    labels = {"encoder": forward.source, "decoder": forward.target}
+    has_words = config.head.endswith("language-model")
+    return picture(
+        flow,
+        {name: numbered(len(labels[name])) for name in flow.stacks},
+        answers=has_words or config.head == "classifier",
+        behind="After {token}" if has_words else "Class of the text",
+        heads=config.n_heads,
+        has_lens=has_words,
+    )
+
+
+def numbered(count: int, letter: str = "t") -> list[str]:
+    return [f"{letter}{at}" for at in range(count)]
+
+
+def picture(
+    flow: InformationFlow,
+    tokens: dict[str, Sequence[Label]],
+    *,
+    answers: bool = True,
+    known: Sequence[int] | None = None,
+    behind: str = "After {token}",
+    heads: int = 3,
+    has_lens: bool = True,
+) -> PassMap:
+    """A picture of these shares. The answer to each start is known, or to these, or to none."""
+    stacks = [
+        MapStack(name, name.capitalize(), tokens[name], list(blocks[0].attended))
+        for name, blocks in flow.stacks.items()
+    ]
+    places = range(len(flow.starts)) if known is None else known
+    made = {at: answer(at) for at in places} if answers else {}
+    return PassMap(flow, stacks, made, heads, behind, has_lens, "one")
+
+
+def answer(at: int) -> MapAnswer:
+    """Three options of a place: 0.5 - at / 100, 0.25 and 0.125."""
+    options = [(f"a{at}", 0.5 - at / 100), (f"b{at}", 0.25), (f"c{at}", 0.125)]
+    return MapAnswer(f"a{at}", options)
+
+
+def made_up(layers: int, tokens: int, seed: int = 0, sharpness: float = 2.0) -> InformationFlow:
+    """Shares of a decoder: rows of random numbers that sum to 1."""
+    random = torch.Generator().manual_seed(seed)
+    causal = torch.ones(tokens, tokens).tril().bool()
+    blocks = []
+    for _ in range(layers):
+        scores = sharpness * torch.randn(tokens, tokens + 1, generator=random)
+        scores[:, :-1] = scores[:, :-1].masked_fill(~causal, -torch.inf)
+        shares = scores.softmax(-1)
+        heads = torch.randint(0, 3, (tokens, tokens), generator=random)
+        mlp = torch.rand(tokens, generator=random)
+        attended = AttentionShares(shares[:, :-1], shares[:, -1], heads)
+        blocks.append(BlockShares({"decoder.self_attn": attended}, mlp, parallel=False))
+    return InformationFlow({"decoder": tuple(blocks)}, torch.eye(tokens))
+
+
+def without_numbers(flow: InformationFlow) -> InformationFlow:
+    """The same flow, where nothing of the last token in layer 0 has a share."""
+    block = flow.stacks["decoder"][0]
+    found = block.attended["decoder.self_attn"]
+    assert block.mlp is not None
+    for values in (found.keys, found.residual, block.mlp):
+        values[-1] = torch.nan
+    return flow
+
+
+def nothing_across(tokens: int) -> InformationFlow:
+    """One layer in which every token has all of itself."""
+    shares = AttentionShares(
+        torch.zeros(tokens, tokens), torch.ones(tokens), torch.zeros(tokens, tokens).long()
+    )
+    block = BlockShares({"decoder.self_attn": shares}, torch.zeros(tokens), parallel=False)
+    return InformationFlow({"decoder": (block,)}, torch.eye(tokens))

@@ -1,0 +1,127 @@
+"""The pass in small in a real browser: its parts, its layers, and what a browser may send."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import streamlit as st
+import torch
+from playwright.sync_api import Locator, expect
+
+from explorer.analysis.information_flow import route
+from explorer.components import miniature as drawing
+from explorer.components import wire
+from tests.browser.visiting import Visitor
+from tests.components.conftest import OpenDemo
+from tests.components.flows import KINDS, made_up, nothing_across, of_kind
+
+PARTS = ["Answer", "Attention", "Tokens"]
+MARGIN, HEIGHT = 10, 190
+"""Pixels above the last layer and below the first, and of all."""
+
+
+def parts(visitor: Visitor) -> Locator:
+    return visitor.widget("miniature").get_by_role("button")
+
+
+def told(visitor: Visitor, *what: object) -> None:
+    expect(visitor.page.get_by_text(f"told {what}, run")).to_be_visible()
+
+
+def click(visitor: Visitor, level: float) -> None:
+    """At this share of the layers, from below."""
+    canvas = visitor.widget("miniature").locator("canvas")
+    y = HEIGHT - MARGIN - level * (HEIGHT - 2 * MARGIN)
+    canvas.click(position={"x": 40, "y": y})
+
+
+def test_the_part_that_the_page_shows_is_lit_and_each_is_a_way(open_demo: OpenDemo) -> None:
+    visitor = open_demo("miniature", "words")
+    expect(parts(visitor)).to_have_text(PARTS)
+    current = visitor.widget("miniature").locator("[aria-current=true]")
+    expect(current).to_have_text(["Attention"])
+    for name in reversed(PARTS):
+        parts(visitor).get_by_text(name, exact=True).click()
+        told(visitor, name.lower(), None)
+    before = visitor.picture("miniature")
+    visitor.page.get_by_role("button", name="Elsewhere").click()
+    expect(current).to_have_text(["Answer"])
+    visitor.changed("miniature", before)
+
+
+def test_a_layer_is_clicked_in_it_and_the_ends_are_the_tokens_and_the_answer(
+    open_demo: OpenDemo,
+) -> None:
+    visitor = open_demo("miniature", "deep")
+    for layer in (0, 17, 29):
+        click(visitor, (layer + 0.5) / 30)
+        told(visitor, "layer", layer)
+    click(visitor, -0.03)
+    told(visitor, "tokens", None)
+    click(visitor, 1.03)
+    told(visitor, "answer", None)
+
+
+@pytest.mark.parametrize("show", ["both", "deep encoder", "mean", "no head", "one", "nothing"])
+def test_it_is_drawn_of_every_kind_in_both_modes(open_demo: OpenDemo, show: str) -> None:
+    visitor = open_demo("miniature", show)
+    label = visitor.widget("miniature").locator("canvas")
+    expect(label).to_have_attribute("aria-label", "demo")
+    light = visitor.picture("miniature")
+    assert open_demo("miniature", show, dark=True).picture("miniature") != light
+
+
+def test_what_a_browser_may_send_goes_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    hear, gone = dict[str, Any](), list[object]()
+    monkeypatch.setattr(drawing, "_VIEW", lambda **how: hear.update(how))
+    flow = made_up(2, 3)
+    drawing.miniature(
+        flow,
+        route(flow, flow.starts[-1]),
+        key="m",
+        title="",
+        parts=[("tokens", "Tokens")],
+        lit=["tokens"],
+        layer=None,
+        height=1,
+        on_go=lambda *where: gone.append(where),
+    )
+    assert hear["choice"] == [-1, -1, 1]
+    hostile = [None, 3, "tokens", [], ["tokens"], ["x", 0], ["layer", 2], ["layer", -1]]
+    hostile += [["layer", "0"], ["layer", True], [["tokens"], 0], [{}, 0], ["layer", 1e9]]
+    for value in hostile:
+        monkeypatch.setattr(st, "session_state", {"m": {"go": value}})
+        hear["on_go_change"]()
+    assert gone == []
+    for value in (["tokens", -1], ["layer", 1]):
+        monkeypatch.setattr(st, "session_state", {"m": {"go": value}})
+        hear["on_go_change"]()
+    assert gone == [("tokens", None), ("layer", 1)]
+
+
+def test_what_is_sent_are_the_streams_the_blocks_and_the_strong_edges() -> None:
+    for kind in KINDS:
+        flow = of_kind(kind).flow
+        traced = route(flow, flow.starts[-1])
+        header, planes = wire.unpack(drawing.encode(flow, traced, "m", "", [("a", "A")]))
+        for stack in header["stacks"]:
+            name = stack["name"]
+            for plane, true in (("streams", traced.streams), ("mlp", traced.mlp)):
+                codes = torch.tensor(list(planes[f"{name}.{plane}"])).reshape(true[name].shape)
+                assert (codes / 255 - true[name]).abs().max() <= 0.5 / 255 + 1e-9
+        strong = 0
+        for part, edges in traced.edges.items():
+            seen = edges >= drawing.LEAST
+            strong += int(seen.sum())
+            if part.endswith("self_attn"):
+                strong -= int(seen.diagonal(dim1=1, dim2=2).sum())
+        assert len(header["edges"]) == strong
+        sizes = [edge[-1] for edge in header["edges"]]
+        assert sizes == sorted(sizes)
+
+
+def test_no_edge_and_one_token_are_drawn_too() -> None:
+    for flow in (nothing_across(3), made_up(1, 1)):
+        traced = route(flow, flow.starts[-1])
+        assert wire.unpack(drawing.encode(flow, traced, "m", "", []))[0]["edges"] == []

@@ -1,0 +1,609 @@
+"""The picture of the whole pass in a real browser: its walks, its words, its keys, its motion."""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import Locator, expect
+from torch import Tensor
+
+from explorer.analysis.information_flow import BlockShares, InformationFlow, Route, route
+from explorer.components import mounting, wire
+from explorer.components.pass_map import DOORS, MOST_EDGES, PassMap, encode
+from explorer.text.number_format import three
+from tests.browser.map_places import Drawn
+from tests.browser.truth.screen import painted
+from tests.browser.visiting import Visitor
+from tests.components.conftest import OpenDemo
+from tests.components.flows import KINDS, made_up, numbered, of_kind, pass_of, picture
+from tests.components.samples import STRANGE, WORDS
+from tests.served import wait_until
+
+HERE = mounting.HERE / "pass_map"
+WALKS = f"""async ([message, from, at, least]) => {{
+  {mounting._shared()}
+  {mounting.slim_js(mounting.read(HERE / "flow.js"))}
+  const data = await unpack(Uint8Array.from(atob(message), each => each.charCodeAt(0)));
+  const flow = flowOf(data);
+  if (from < 0) backwards(flow, at); else forwards(flow, from, at);
+  return {{
+    stacks: flow.stacks.map(stack => ({{
+      streams: [...stack.streams], through: [...stack.through],
+      parts: stack.parts.map(part => [[...part.begins], [...part.key], [...part.value]]),
+    }})),
+    drawn: carrying(flow, least).edges.length,
+    every: carrying(flow, least).every,
+  }};
+}}"""
+"""The view's own walks over a message, from an answer or from a token of a stack."""
+LEAST = 0.01
+USUAL = 0.005
+
+
+def walked(visitor: Visitor, shown: PassMap, from_: int, at: int) -> dict[str, Any]:
+    message = base64.b64encode(encode(shown, "pass_map", "demo", 0)).decode()
+    found: dict[str, Any] = visitor.page.evaluate(WALKS, [message, from_, at, LEAST])
+    return found
+
+
+def as_sent(flow: InformationFlow) -> InformationFlow:
+    """Shares in single precision, as the browser has them."""
+
+    def sent(block: BlockShares) -> BlockShares:
+        attended = {
+            part: replace(each, keys=each.keys.float(), residual=each.residual.float())
+            for part, each in block.attended.items()
+        }
+        return replace(
+            block, attended=attended, mlp=None if block.mlp is None else block.mlp.float()
+        )
+
+    stacks = {name: tuple(map(sent, blocks)) for name, blocks in flow.stacks.items()}
+    return InformationFlow(stacks, flow.starts.float())
+
+
+def dense(part: list[list[float]], layers: int, queries: int, keys: int) -> Tensor:
+    """Edges of rows as (layers, queries, keys)."""
+    begins, key, value = part
+    found = torch.zeros(layers * queries, keys, dtype=torch.float64)
+    for row in range(layers * queries):
+        for at in range(int(begins[row]), int(begins[row + 1])):
+            found[row, int(key[at])] = value[at]
+    return found.unflatten(0, (layers, queries))
+
+
+def assert_same(seen: dict[str, Any], flow: InformationFlow, true: Route) -> None:
+    """What the browser walked is this."""
+    counts = {name: len(true.streams[name][0]) for name in flow.stacks}
+    for (name, blocks), stack in zip(flow.stacks.items(), seen["stacks"], strict=True):
+        close(torch.tensor(stack["streams"], dtype=torch.float64), true.streams[name].flatten())
+        close(torch.tensor(stack["through"], dtype=torch.float64), true.mlp[name].flatten())
+        for part, sent in zip(blocks[0].attended, stack["parts"], strict=True):
+            keys = counts["encoder" if part.endswith("cross_attn") else name]
+            close(dense(sent, len(blocks), counts[name], keys), true.edges[part])
+
+
+def close(seen: Tensor, true: Tensor) -> None:
+    torch.testing.assert_close(seen.double(), true.double(), rtol=1e-9, atol=1e-12)
+
+
+def others(part: str, values: Tensor) -> Tensor:
+    """What stands between two tokens, (layers, q, k)."""
+    own = torch.eye(values.shape[-1]).bool() if part.endswith("self_attn") else False
+    return values.masked_fill(torch.as_tensor(own), 0)
+
+
+def drawn_from(true: Route, least: float) -> int:
+    """How many edges between two tokens carry at least so much."""
+    return sum(int((others(*each) >= least).sum()) for each in true.edges.items())
+
+
+def every_share(flow: InformationFlow) -> int:
+    """How many keys have a share in another token."""
+    return sum(
+        int((others(part, found.keys) > 0).sum())
+        for blocks in flow.stacks.values()
+        for block in blocks
+        for part, found in block.attended.items()
+    )
+
+
+# ---- walks ------------------------------------------------------------------------------------
+
+
+def test_an_answer_of_a_model_of_every_kind_is_traced_as_in_python(open_demo: OpenDemo) -> None:
+    visitor = open_demo("flow", "one")
+    for kind in KINDS:
+        shown = of_kind(kind)
+        flow = as_sent(shown.flow)
+        for at, start in enumerate(flow.starts):
+            true = route(flow, start)
+            seen = walked(visitor, shown, -1, at)
+            assert_same(seen, flow, true)
+            assert (seen["drawn"], seen["every"]) == (drawn_from(true, LEAST), every_share(flow))
+
+
+def forwards(flow: InformationFlow, stack: str, token: int) -> Route:
+    """How much of every stream is traced to this token: one product for each sub-layer."""
+    streams, edges, mlps = dict[str, Tensor](), dict[str, Tensor](), dict[str, Tensor]()
+    for name, blocks in flow.stacks.items():
+        count = len(blocks[0].attended[f"{name}.self_attn"].residual)
+        here = torch.zeros(count, dtype=torch.float64)
+        here[token if name == stack else slice(0, 0)] = 1
+        levels, parts, through = [here], dict[str, list[Tensor]](), []
+        for block in blocks:
+            entered = here
+            for part, found in block.attended.items():
+                source = streams["encoder"][-1] if part.endswith("cross_attn") else here
+                passed_on = found.keys.double().nan_to_num(0) * source
+                here = found.residual.double().nan_to_num(1) * here + passed_on.sum(1)
+                parts.setdefault(part, []).append(passed_on)
+            share = torch.zeros(count) if block.mlp is None else block.mlp.nan_to_num(0)
+            read = entered if block.parallel else here
+            through.append(share.double() * read)
+            if block.parallel:
+                here = share.double() * entered + (1 - share.double()) * here
+            levels.append(here)
+        streams[name], mlps[name] = torch.stack(levels), torch.stack(through)
+        edges |= {part: torch.stack(each) for part, each in parts.items()}
+    return Route(streams, edges, mlps)
+
+
+def test_a_token_of_a_model_of_every_kind_is_followed_as_in_torch(open_demo: OpenDemo) -> None:
+    visitor = open_demo("flow", "one")
+    for kind in KINDS:
+        shown = of_kind(kind)
+        flow = as_sent(shown.flow)
+        for at, stack in enumerate(flow.stacks):
+            for token in (0, 3):
+                seen = walked(visitor, shown, at, token)
+                assert_same(seen, flow, forwards(flow, stack, token))
+
+
+def test_both_walks_say_how_much_of_an_answer_is_a_token_s() -> None:
+    for kind in KINDS:
+        flow = as_sent(of_kind(kind).flow)
+        for stack in flow.stacks:
+            last = forwards(flow, stack, 2).streams[list(flow.stacks)[-1]][-1]
+            for start in flow.starts:
+                traced = route(flow, start).streams[stack][0, 2]
+                assert float(start.double() @ last) == pytest.approx(float(traced), abs=1e-6)
+
+
+# ---- words ------------------------------------------------------------------------------------
+
+
+def opened(open_demo: OpenDemo, show: str, **how: object) -> Drawn:
+    return whole(Drawn(open_demo("flow", show, **how)))
+
+
+def whole(drawn: Drawn) -> Drawn:
+    """Once all that comes behind the picture is there."""
+    expect(drawn.visitor.page.get_by_text(re.compile(r"^told .*, run \d+$"))).to_be_visible()
+    painted(drawn.visitor)
+    return drawn
+
+
+def percent(value: Tensor | float) -> str:
+    return f"{three(100 * float(value))} %"
+
+
+def options(view: Locator) -> list[tuple[str, str]]:
+    """The options beside the picture and their probabilities."""
+    names = view.locator(".option .token").all_inner_texts()
+    return list(zip(names, view.locator(".option .value").all_inner_texts(), strict=True))
+
+
+FLOW = made_up(2, 6)
+SELF = "decoder.self_attn"
+
+
+def test_an_answer_pointed_at_says_itself_and_draws_its_edges(open_demo: OpenDemo) -> None:
+    drawn = opened(open_demo, "words")
+    assert drawn.said() == "How a5 came about: p = 0.450"
+    for at in (5, 2, 0):
+        assert drawn.point(drawn.answer(at)) == f"How a{at} came about: p = {three(0.5 - at / 100)}"
+        shown, every = drawn_from(route(FLOW, FLOW.starts[at]), USUAL), every_share(FLOW)
+        assert drawn.notes() == (
+            f"{shown} of {every} edges between two tokens carry at least 0.500 %."
+        )
+        assert options(drawn.view) == [
+            (f"a{at}", three(0.5 - at / 100)),
+            (f"b{at}", "0.250"),
+            (f"c{at}", "0.125"),
+        ]
+        expect(drawn.view.locator(".asked")).to_have_text(f"After {WORDS[at]}")
+    drawn.visitor.away()
+    expect(drawn.sentence).to_have_text("How a5 came about: p = 0.450")
+
+
+def test_answers_that_come_behind_the_picture_are_said_when_they_are_there(
+    open_demo: OpenDemo,
+) -> None:
+    drawn = opened(open_demo, "late")
+    assert drawn.point(drawn.answer(1)) == "How a1 came about: p = 0.490"
+    assert drawn.point(drawn.answer(0)) == "How a0 came about: p = no value"
+    assert options(drawn.view) == [("a0", "no value")]
+
+
+def test_a_token_pointed_at_says_that_its_ways_are_drawn(open_demo: OpenDemo) -> None:
+    drawn = opened(open_demo, "words")
+    said = drawn.point(drawn.token(0, 1))
+    assert said.startswith("Where the goes: lines are the share of each residual stream")
+    shown = drawn_from(forwards(FLOW, "decoder", 1), USUAL)
+    assert drawn.notes().startswith(f"{shown} of ")
+
+
+def test_a_node_says_what_attention_and_feed_forward_wrote_and_what_the_lens_reads(
+    open_demo: OpenDemo,
+) -> None:
+    drawn = opened(open_demo, "words")
+    for layer in (0, 1):
+        for token in (0, 4):
+            block = FLOW.stacks["decoder"][layer]
+            assert block.mlp is not None
+            assert drawn.point(drawn.node(0, layer, token)) == (
+                f"{WORDS[token]} in layer {layer}: "
+                f"attention {percent(1 - block.attended[SELF].residual[token])}, "
+                f"feed-forward {percent(block.mlp[token])}. "
+                f"The lens reads w{layer}-{token} {three((layer + 1) / 100)}"
+            )
+
+
+def test_a_node_of_cross_attention_names_both_attentions(open_demo: OpenDemo) -> None:
+    drawn, flow = opened(open_demo, "both"), of_kind("both").flow
+    block = flow.stacks["decoder"][1]
+    assert block.mlp is not None
+    residual = [1 - each.residual[2] for each in block.attended.values()]
+    said = drawn.point(drawn.node(1, 1, 2))
+    assert said.startswith(
+        f"t2 in layer 1: attention {percent(residual[0])}, "
+        f"cross-attention {percent(residual[1])}, feed-forward {percent(block.mlp[2])}"
+    )
+    assert "lens" not in drawn.point(drawn.node(0, 0, 2)), "the encoder has none"
+    assert "feed-forward" not in opened(open_demo, "no feed-forward").point(drawn.node(0, 0, 2))
+
+
+def strongest(true: Route, part: str, layer: int, query: int) -> int:
+    """The key from which most comes into this query, of other tokens."""
+    edges = true.edges[part][layer, query].clone()
+    if part.endswith("self_attn"):
+        edges[query] = 0
+    return int(edges.argmax())
+
+
+def last_edge(shown: PassMap, part: str) -> tuple[int, int, int]:
+    """Layer, query and key of what is the strongest edge on its level: the last query's."""
+    stack = part.partition(".")[0]
+    true = route(as_sent(shown.flow), as_sent(shown.flow).starts[-1])
+    layer = len(shown.flow.stacks[stack]) - 1
+    query = len(true.streams[stack][0]) - 1
+    return layer, query, strongest(true, part, layer, query)
+
+
+@pytest.mark.parametrize("kind", ["decoder", "both", "beside"])
+def test_an_edge_says_its_head_its_share_and_what_it_carries(
+    open_demo: OpenDemo, kind: str
+) -> None:
+    """At the top only the queries of the answer itself have importance."""
+    drawn, shown = opened(open_demo, kind), of_kind(kind)
+    flow = as_sent(shown.flow)
+    true = route(flow, flow.starts[-1])
+    for stack, blocks in flow.stacks.items():
+        for part in blocks[0].attended:
+            if stack != list(flow.stacks)[-1]:
+                continue
+            layer, query, key = last_edge(shown, part)
+            at = list(flow.stacks).index(stack)
+            source = 0 if part.endswith("cross_attn") else at
+            said = drawn.point(drawn.edge(part.partition(".")[2], at, layer, query, (source, key)))
+            found = blocks[layer].attended[part]
+            assert said == (
+                f"Layer {layer}, mostly head {found.heads[query, key]}: t{key} → t{query}: "
+                f"{percent(found.keys[query, key])} of what it becomes there, "
+                f"{percent(true.edges[part][layer, query, key])} of the answer"
+            )
+
+
+def test_where_there_is_no_head_or_a_class_the_sentence_says_so(open_demo: OpenDemo) -> None:
+    drawn = opened(open_demo, "no head")
+    assert drawn.said() == "What each position is made of."
+    assert options(drawn.view) == []
+    drawn.point(drawn.answer(2))
+    assert drawn.said() == "What each position is made of."
+    drawn = opened(open_demo, "mean")
+    assert drawn.said() == "How a0 came about: p = 0.500"
+    expect(drawn.view.locator(".asked")).to_have_text("Class of the text")
+    assert len(options(drawn.view)) == 3
+
+
+# ---- what is held -----------------------------------------------------------------------------
+
+
+def told(drawn: Drawn, value: object) -> None:
+    expect(
+        drawn.visitor.page.get_by_text(re.compile(rf"^told \('chosen', {re.escape(str(value))}\)"))
+    ).to_be_visible()
+
+
+def test_what_is_clicked_is_held_and_told(open_demo: OpenDemo) -> None:
+    drawn, nothing = opened(open_demo, "words"), [-1] * 5
+    drawn.click(drawn.answer(2))
+    told(drawn, [2, -1, -1, USUAL, -1, -1, *nothing])
+    drawn.visitor.away()
+    expect(drawn.sentence).to_have_text("How a2 came about: p = 0.480")
+    drawn.click(drawn.token(0, 1))
+    told(drawn, [2, 0, 1, USUAL, -1, -1, *nothing])
+    drawn.visitor.away()
+    expect(drawn.sentence).to_contain_text("Where the goes")
+    drawn.click(drawn.token(0, 1))
+    told(drawn, [2, -1, -1, USUAL, -1, -1, *nothing])
+    drawn.click(drawn.node(0, 0, 4))
+    told(drawn, [4, -1, -1, USUAL, -1, -1, *nothing])
+
+
+def test_an_edge_that_is_clicked_opens_its_card_and_its_doors(open_demo: OpenDemo) -> None:
+    drawn, shown = opened(open_demo, "decoder"), of_kind("decoder")
+    flow = as_sent(shown.flow)
+    layer, query, key = last_edge(shown, SELF)
+    found = flow.stacks["decoder"][layer].attended[SELF]
+    head, at = int(found.heads[query, key]), drawn.edge("self_attn", 0, layer, query, (0, key))
+    drawn.click(at)
+    told(drawn, [5, -1, -1, USUAL, -1, -1, 0, layer, query, key, head])
+    card = drawn.view.locator(".card")
+    expect(card.locator(".title")).to_have_text(f"Layer {layer}, head {head}")
+    expect(card.locator(".amount")).to_have_text(
+        f"{percent(found.keys[query, key])} of what it becomes there"
+    )
+    expect(card.get_by_role("button")).to_have_text(list(DOORS.values()))
+    for page, name in DOORS.items():
+        card.get_by_role("button", name=name, exact=True).click()
+        where = {
+            "page": page,
+            "part": SELF,
+            "layer": layer,
+            "head": head,
+            "query": query,
+            "key": key,
+        }
+        expect(drawn.visitor.page.get_by_text(f"told ('go', {where})")).to_be_visible()
+    drawn.click(at)
+    expect(card).to_be_empty()
+
+
+def test_what_the_page_holds_is_drawn(open_demo: OpenDemo) -> None:
+    drawn = opened(open_demo, "words held")
+    assert drawn.said().startswith("Where <s> goes")
+    assert drawn.view.locator(".least output").inner_text() == "5.00 %"
+    expect(drawn.view.locator(".card .title")).to_have_text("Layer 1, head 2")
+    shown = drawn_from(forwards(FLOW, "decoder", 0), 0.05)
+    assert drawn.notes().startswith(f"{shown} of ")
+
+
+def test_the_threshold_says_how_many_edges_are_drawn_of_how_many(open_demo: OpenDemo) -> None:
+    drawn, true = opened(open_demo, "words"), route(FLOW, FLOW.starts[5])
+    slider = drawn.view.get_by_role("slider")
+    counts = []
+    for press, least in (("Home", 0.001), ("ArrowRight", 0.002), ("End", 0.5), ("ArrowLeft", 0.2)):
+        slider.press(press)
+        expect(drawn.view.locator(".least output")).to_have_text(percent(least))
+        shown, every = drawn_from(true, least), every_share(FLOW)
+        assert drawn.notes() == (
+            f"{shown} of {every} edges between two tokens carry at least {percent(least)}."
+        )
+        counts.append(shown)
+    assert counts[0] > counts[1] > counts[3] >= counts[2]
+    told(drawn, [5, -1, -1, 0.2, -1, -1, *[-1] * 5])
+
+
+def test_the_first_token_s_edges_can_be_left_out(open_demo: OpenDemo) -> None:
+    drawn, true = opened(open_demo, "words"), route(FLOW, FLOW.starts[5])
+    before = drawn.visitor.picture("pass_map")
+    drawn.view.get_by_label("From the first token").uncheck()
+    drawn.visitor.changed("pass_map", before)
+    edges = true.edges[SELF].clone()
+    edges[:, :, 0] = 0
+    shown = drawn_from(replace(true, edges={SELF: edges}), USUAL)
+    expect(drawn.view.locator(".notes")).to_contain_text(f"{shown} of ")
+
+
+def test_the_logit_lens_can_be_left_out(open_demo: OpenDemo) -> None:
+    drawn = opened(open_demo, "words")
+    before = drawn.visitor.picture("pass_map")
+    lens = drawn.view.get_by_label("Logit lens")
+    lens.uncheck()
+    drawn.visitor.changed("pass_map", before)
+    lens.check()
+    drawn.visitor.shows("pass_map", before)
+    expect(opened(open_demo, "no head").view.get_by_label("Logit lens")).to_be_hidden()
+
+
+# ---- keys and motion --------------------------------------------------------------------------
+
+
+def test_arrows_walk_through_the_answers_and_the_layers(open_demo: OpenDemo) -> None:
+    drawn = opened(open_demo, "words")
+    keys = drawn.visitor.page.keyboard
+    drawn.canvas.focus()
+    for press, said in (
+        ("ArrowRight", "How a5 came about"),
+        ("ArrowLeft", "How a4 came about"),
+        ("ArrowUp", "Layer 0 of 2"),
+        ("ArrowUp", "Layer 1 of 2"),
+        ("ArrowUp", "The answer."),
+        ("ArrowDown", "Layer 1 of 2"),
+        ("ArrowDown", "Layer 0 of 2"),
+        ("ArrowDown", "How a4 came about"),
+        ("ArrowDown", "The answer."),
+        ("ArrowUp", "How a4 came about"),
+        (" ", "Layer 0 of 2"),
+        ("Escape", "How a4 came about"),
+    ):
+        keys.press(press)
+        expect(drawn.sentence).to_contain_text(said)
+    told(drawn, [4, -1, -1, USUAL, -1, -1, *[-1] * 5])
+
+
+def test_escape_lets_everything_go(open_demo: OpenDemo) -> None:
+    drawn = opened(open_demo, "words held")
+    drawn.canvas.focus()
+    drawn.visitor.page.keyboard.press("Escape")
+    expect(drawn.sentence).to_contain_text("How a1 came about")
+    expect(drawn.view.locator(".card")).to_be_empty()
+    told(drawn, [1, -1, -1, 0.05, -1, -1, *[-1] * 5])
+
+
+def test_who_asks_for_less_motion_steps(open_demo: OpenDemo) -> None:
+    drawn = opened(open_demo, "words")
+    expect(drawn.view.locator(".play")).to_be_hidden()
+    expect(drawn.view.locator(".write")).to_be_hidden()
+    before = drawn.visitor.picture("pass_map")
+    for name, said in (("on", "Layer 0 of 2"), ("on", "Layer 1 of 2"), ("back", "Layer 0 of 2")):
+        drawn.view.locator(f".controls .{name}").click()
+        expect(drawn.sentence).to_have_text(said)
+    assert drawn.visitor.picture("pass_map") != before
+
+
+def moving(open_demo: OpenDemo, show: str) -> Drawn:
+    """In a browser of its own that asks for no less motion."""
+    drawn = opened(open_demo, show, width=1280)
+    drawn.visitor.page.emulate_media(reduced_motion="no-preference")
+    drawn.visitor.page.reload()
+    return whole(drawn)
+
+
+def test_it_plays_pauses_goes_on_and_ends_as_it_began(open_demo: OpenDemo) -> None:
+    drawn = moving(open_demo, "words")
+    before = drawn.visitor.picture("pass_map")
+    play = drawn.view.locator(".play")
+    play.click()
+    expect(play).to_have_text("Pause")
+    play.click()
+    expect(play).to_have_text("Play")
+    expect(drawn.sentence).to_have_text(re.compile(r"^Layer \d of 2$"))
+    assert drawn.visitor.picture("pass_map") != before
+    drawn.view.get_by_label("Speed").select_option("2 ×")
+    play.click()
+    expect(play).to_have_text("Pause")
+    expect(play).to_have_text("Play")
+    expect(drawn.sentence).to_have_text("How a5 came about: p = 0.450")
+    drawn.visitor.shows("pass_map", before)
+
+
+def test_the_text_is_gone_on_with_by_its_likeliest_token(open_demo: OpenDemo) -> None:
+    drawn = moving(open_demo, "words")
+    write = drawn.view.locator(".write")
+    write.click()
+    expect(write).to_have_text("Stop")
+    expect(drawn.visitor.page.get_by_text("told ('append', 0)")).to_be_visible()
+    write.click()
+    expect(write).to_have_text("Continue the text")
+    drawn.view.locator("button.option").nth(2).click()
+    expect(drawn.visitor.page.get_by_text("told ('append', 2)")).to_be_visible()
+    drawn.point(drawn.answer(1))
+    expect(drawn.view.locator("button.option")).to_have_count(0)
+    expect(moving(open_demo, "decoder").view.locator(".write")).to_be_hidden()
+
+
+def test_the_wheel_opens_rows_where_there_are_many(open_demo: OpenDemo) -> None:
+    drawn = opened(open_demo, "deep")
+    mouse = drawn.visitor.page.mouse
+    before = levels(drawn)
+    drawn.point(drawn.node(0, 10, 3))
+    mouse.wheel(0, -400)
+    wait_until(lambda: rows(drawn)[10] > 2 * (before[10] - before[11]), "a higher row 10")
+    assert min(rows(drawn)) < before[10] - before[11]
+    assert (levels(drawn)[0], levels(drawn)[-1]) == pytest.approx((before[0], before[-1]))
+    mouse.wheel(0, 4000)
+    wait_until(lambda: levels(drawn) == pytest.approx(before), "the rows as they were")
+
+
+def levels(drawn: Drawn) -> list[float]:
+    return [drawn.level(0, level) for level in range(31)]
+
+
+def rows(drawn: Drawn) -> list[float]:
+    return [below - above for below, above in pairwise(levels(drawn))]
+
+
+# ---- odd passes -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["strange", "emoji"])
+def test_strange_labels_stand_as_text(open_demo: OpenDemo, name: str) -> None:
+    drawn = opened(open_demo, name)
+    page = drawn.visitor.page
+    assert page.title() == "demo_flow"
+    expect(drawn.view.locator("img, script")).to_have_count(0)
+    if name == "strange":
+        assert f"Where {STRANGE[0]} goes" in drawn.point(drawn.token(0, 0))
+        drawn.point(drawn.node(0, 1, 3))
+        expect(drawn.sentence.locator("bdi").first).to_have_text(STRANGE[3])
+    box = drawn.view.locator(".stage").bounding_box()
+    assert box is not None
+    assert box["width"] <= page.viewport_size["width"]  # type: ignore[index]
+
+
+def test_what_has_no_share_says_so(open_demo: OpenDemo) -> None:
+    drawn = opened(open_demo, "unknown")
+    said = drawn.point(drawn.node(0, 0, 2))
+    assert said.startswith("small in layer 0: attention no value, feed-forward no value")
+    assert "NaN" not in drawn.notes()
+
+
+def test_one_token_one_layer_and_no_edges(open_demo: OpenDemo) -> None:
+    drawn = opened(open_demo, "one")
+    assert drawn.notes() == "0 of 0 edges between two tokens carry at least 0.500 %."
+    assert drawn.point(drawn.token(0, 0)).startswith("Where <s> goes")
+    assert drawn.point(drawn.answer(0)) == "How a0 came about: p = 0.500"
+    drawn = opened(open_demo, "nothing")
+    assert drawn.notes() == "0 of 0 edges between two tokens carry at least 0.500 %."
+    assert drawn.point(drawn.node(0, 0, 1)).startswith(
+        "the in layer 0: attention 0 %, feed-forward 0 %"
+    )
+
+
+def test_what_is_too_small_to_be_sent_is_said(open_demo: OpenDemo) -> None:
+    flow = made_up(10, 90)
+    shares = torch.stack([each.attended[SELF].keys for each in flow.stacks["decoder"]])
+    least = float(shares.flatten().topk(MOST_EDGES).values[-1])
+    message = encode(picture(flow, {"decoder": numbered(90)}), "pass_map", "demo", 89)
+    header, planes = wire.unpack(message)
+    assert len(planes[f"{SELF}.keys"]) == 2 * MOST_EDGES
+    assert header["edges"] == int((shares > 0).sum()) > MOST_EDGES
+    assert len(message) < 200_000
+    drawn = opened(open_demo, "cut")
+    assert drawn.notes().endswith(f" Shares under {percent(least)} are not followed.")
+
+
+def test_the_picture_follows_the_window_and_the_dark(open_demo: OpenDemo) -> None:
+    drawn = opened(open_demo, "words", width=1500, dark=True)
+    wide, page = drawn.column(0, 5), drawn.visitor.page
+    dark = drawn.visitor.picture("pass_map")
+    page.set_viewport_size({"width": 1100, "height": 900})
+    drawn.visitor.changed("pass_map", dark)
+    assert drawn.column(0, 5) < wide
+    assert drawn.point(drawn.answer(2)).startswith("How a2 came about")
+    page.set_viewport_size({"width": 1500, "height": 900})
+    drawn.visitor.away()
+    drawn.visitor.shows("pass_map", dark)
+    light = opened(open_demo, "words", width=1500)
+    assert light.visitor.picture("pass_map") != dark
+
+
+def test_a_message_holds_what_a_pass_of_every_kind_has() -> None:
+    for kind in KINDS:
+        shown, forward = of_kind(kind), pass_of(kind)
+        header, planes = wire.unpack(encode(shown, "pass_map", "demo", 0))
+        assert [stack["layers"] for stack in header["stacks"]] == [
+            len(blocks) for blocks in shown.flow.stacks.values()
+        ]
+        assert ("starts" in planes) is (forward.config.head == "classifier")
+        assert header["hasLens"] is forward.config.head.endswith("language-model")
+        assert (f"{header['stacks'][0]['name']}.mlp" in planes) is bool(forward.config.d_ff)
