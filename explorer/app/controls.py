@@ -103,12 +103,18 @@ def whole(label: str, key: str, low: int, high: int, usual: int, **how: Any) -> 
     return int(_number(st.number_input, label, key, low, high, usual, **how))
 
 
-def text_field(label: str, key: str, most: int, usual: str = "", **how: Any) -> str:
-    """A text to type, of at most so many characters; of a longer one the beginning is kept."""
+def text_field(
+    label: str, key: str, most: int, usual: str = "", *, lines: bool = False, **how: Any
+) -> str:
+    """A text to type, of at most so many characters; of a longer one the beginning is kept.
+
+    It has `lines` where it may have several.
+    """
     if key not in st.session_state and (length := url.length_asked(key)) > most:
         kept = url.asked(key)[:most]
         note_invalid(key, kept, url.shortened(length, most, f"“{label}” in the address"))
-    typed = str(st.text_input(label, usual, max_chars=most, **url.bound(key), **how) or "")
+    draw = st.text_area if lines else st.text_input
+    typed = str(draw(label, usual, max_chars=most, **url.bound(key), **how) or "")
     say_invalid(key, typed)
     return typed
 
