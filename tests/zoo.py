@@ -76,6 +76,23 @@ def long_gpt2(folder: Path) -> Path:
     return folder
 
 
+CHATML = (
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+"""As SmolLM2 and Qwen have it."""
+
+
+def chat_gpt2(folder: Path, template: str = CHATML) -> Path:
+    """One that reads any bytes, and comes with a chat template."""
+    gpt2(folder, vocab_size=400, n_positions=256)
+    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    named = {"additional_special_tokens": special[1:], "chat_template": template}
+    byte_level(folder, special, tokenizer_class="GPT2Tokenizer", **named)
+    return folder
+
+
 def t5(folder: Path) -> Path:
     """An encoder-decoder with relative positions and a sentencepiece tokenizer."""
     config = reference().T5Config(

@@ -1,4 +1,4 @@
-"""Chat prompts: the template that comes with a model, rendered, and read with its special tokens."""
+"""Chat prompts: a model's own template, rendered, and read with its special tokens."""
 
 from __future__ import annotations
 

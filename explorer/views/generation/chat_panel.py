@@ -52,7 +52,7 @@ def draw_chat_panel(context: PageContext) -> None:
                 say(str(error))
                 _draw_buttons(user, None)
             else:
-                _draw_prompt(prompt, user)
+                _draw_prompt(prompt, user, context.choice.text if context.choice.special else "")
 
 
 def _choose_messages(context: PageContext) -> tuple[str, str, bool]:
@@ -70,13 +70,15 @@ def _choose_messages(context: PageContext) -> tuple[str, str, bool]:
     return system, user, begins
 
 
-def _draw_prompt(prompt: ChatPrompt, user: str) -> None:
-    """The rendered text and its tokens, and what makes a sentence of it."""
+def _draw_prompt(prompt: ChatPrompt, user: str, sent: str) -> None:
+    """The rendered text and its tokens, and what makes a sentence of it; `sent` is one already."""
     st.code(prompt.text, language=None, wrap_lines=True, height=150)
     chips(prompt.tokens, key="chat_tokens", height=120)
     if len(prompt.text) > TEXT_LIMIT:
         say(TOO_LONG.format(length=len(prompt.text)))
     _draw_buttons(user, prompt.text)
+    if sent == prompt.text:
+        st.caption("The sentence is this prompt now; the bar shows it without its line ends.")
 
 
 def _draw_buttons(user: str, rendered: str | None) -> None:
