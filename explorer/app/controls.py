@@ -103,17 +103,15 @@ def whole(label: str, key: str, low: int, high: int, usual: int, **how: Any) -> 
     return int(_number(st.number_input, label, key, low, high, usual, **how))
 
 
-def text_field(
-    label: str, key: str, most: int, usual: str = "", *, lines: bool = False, **how: Any
-) -> str:
+def text_field(label: str, key: str, most: int, usual: str = "", **how: Any) -> str:
     """A text to type, of at most so many characters; of a longer one the beginning is kept.
 
-    It has `lines` where it may have several.
+    `has_lines=True` draws a field that may have several lines.
     """
     if key not in st.session_state and (length := url.length_asked(key)) > most:
         kept = url.asked(key)[:most]
         note_invalid(key, kept, url.shortened(length, most, f"“{label}” in the address"))
-    draw = st.text_area if lines else st.text_input
+    draw = st.text_area if how.pop("has_lines", False) else st.text_input
     typed = str(draw(label, usual, max_chars=most, **url.bound(key), **how) or "")
     say_invalid(key, typed)
     return typed

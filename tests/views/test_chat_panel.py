@@ -51,7 +51,7 @@ def test_messages_are_rendered_and_sent_as_the_sentence_with_their_special_token
     assert specials(at, "chat_tokens") == marks
     press(at, "chat_send")
     assert text_of(at) == RENDERED
-    assert at.query_params["special"] == ["true"]
+    assert "".join(at.query_params["special"]) == "true"
     assert specials(at, "decoded") == marks
     assert "The sentence is this prompt now" in said(at)
     assert shown(at) == RENDERED.strip(), "the prompt is not a message of its own"
@@ -103,7 +103,7 @@ def test_a_template_that_fails_is_one_sentence_and_the_plain_text_is_left(
         "**No** [x](y); send the plain text instead."
     )
     assert "chat_tokens" not in views(at)
-    assert [button.key for button in at.button if button.key.startswith("chat")] == ["chat_plain"]
+    assert [str(b.key) for b in at.button if "chat" in str(b.key)] == ["chat_plain"]
     (tmp_path / "models" / "chat" / "chat_template.jinja").write_text("{{ messages|length }}")
     again = put_state(page(model="chat"), chat=True)
     assert shown(again) == "1"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 from jinja2 import TemplateError, TemplateSyntaxError, UndefinedError, nodes
 from jinja2.exceptions import SecurityError
@@ -33,7 +33,7 @@ class Refused(TemplateError):
 class Generation(Extension):
     """`{% generation %}` marks what an assistant said, for training; it changes no text."""
 
-    tags: ClassVar = {"generation"}
+    tags = {"generation"}  # noqa: RUF012  as the base class has it
 
     def parse(self, parser: Parser) -> list[nodes.Node]:
         next(parser.stream)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from explorer.app import controls, url
@@ -63,7 +65,7 @@ def _choose_messages(context: PageContext) -> tuple[str, str, bool]:
     before = str(session().defaults.get(USER, ""))
     usual = before if context.choice.special else context.choice.text
     controls.follow(USER, usual)
-    how = {"lines": True, **controls.PERSISTENT}
+    how: dict[str, Any] = {"has_lines": True, **controls.PERSISTENT}
     user = controls.text_field("User", USER, TEXT_LIMIT, usual, height=90, **how)
     system = controls.text_field("System", SYSTEM, LONGEST_SYSTEM, height=68, **how)
     begins = controls.switch("Add generation prompt", ANSWER, True, **controls.PERSISTENT)
