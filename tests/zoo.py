@@ -70,9 +70,11 @@ def gpt2(folder: Path, seed: int = 0, shards: bool = False, **sizes: int) -> Pat
 
 
 def long_gpt2(folder: Path) -> Path:
-    """One that reads 2,048 tokens of any bytes, with twelve layers of twelve heads."""
+    """One that reads 2,048 tokens of any bytes, with twelve layers of twelve heads, and chats."""
     gpt2(folder, vocab_size=400, n_positions=2_048, n_layer=12, n_head=12)
-    byte_level(folder, ["<|endoftext|>"], tokenizer_class="GPT2Tokenizer")
+    template = "{% for message in messages %}{{ message.content }}<|endoftext|>\n{% endfor %}"
+    named = {"tokenizer_class": "GPT2Tokenizer", "chat_template": template}
+    byte_level(folder, ["<|endoftext|>"], **named)
     return folder
 
 

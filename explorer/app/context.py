@@ -113,9 +113,9 @@ def make_context(
 def _reads_special(text: str) -> bool:
     """Whether this text is a prompt that was sent, or comes by a link; another one ends it."""
     state = st.session_state
-    if "special" not in state:
-        state["special"] = text if url.asked("special") == "true" else ""
-    is_prompt = bool(text) and state["special"] == text
+    if "special" not in state and url.asked("special") == "true":
+        state["special"] = text
+    is_prompt = bool(text) and state.get("special") == text
     if is_prompt:
         url.write("special", "true")
     elif url.is_asked("special"):
