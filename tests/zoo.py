@@ -70,9 +70,28 @@ def gpt2(folder: Path, seed: int = 0, shards: bool = False, **sizes: int) -> Pat
 
 
 def long_gpt2(folder: Path) -> Path:
-    """One that reads 2,048 tokens of any bytes, with twelve layers of twelve heads."""
+    """One that reads 2,048 tokens of any bytes, with twelve layers of twelve heads, and chats."""
     gpt2(folder, vocab_size=400, n_positions=2_048, n_layer=12, n_head=12)
-    byte_level(folder, ["<|endoftext|>"], tokenizer_class="GPT2Tokenizer")
+    template = "{% for message in messages %}{{ message.content }}<|endoftext|>\n{% endfor %}"
+    named = {"tokenizer_class": "GPT2Tokenizer", "chat_template": template}
+    byte_level(folder, ["<|endoftext|>"], **named)
+    return folder
+
+
+CHATML = (
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+"""As SmolLM2 and Qwen have it."""
+
+
+def chat_gpt2(folder: Path, template: str = CHATML) -> Path:
+    """One that reads any bytes, and comes with a chat template."""
+    gpt2(folder, vocab_size=400, n_positions=256)
+    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    named = {"additional_special_tokens": special[1:], "chat_template": template}
+    byte_level(folder, special, tokenizer_class="GPT2Tokenizer", **named)
     return folder
 
 

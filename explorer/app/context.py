@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer.app import shelves
+from explorer.app import shelves, url
 from explorer.app.messages import or_stop, say
 from explorer.app.session import session
 from explorer.app.url import TEXT_LIMIT
@@ -18,6 +18,7 @@ from explorer.catalog.attention_parts import Part, parts
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import Opened
 from explorer.inference import forward_pass
+from explorer.inference.chat_prompt import reading_prompts
 from explorer.inference.first_look import first_look
 from explorer.inference.forward_pass import ForwardPass
 from models import TransformerConfig
@@ -39,6 +40,8 @@ class Choice:
     part: str
     layer: int
     head: int
+    special: bool = False
+    """Whether special tokens that are written in the text are read as such: it is a prompt."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,8 @@ class PageContext:
         try:
             if not self.shelf:
                 raise ModelError(NO_MODEL)
-            return opened_model.open_entry(self.shelf[self.choice.model])
+            opened = opened_model.open_entry(self.shelf[self.choice.model])
+            return reading_prompts(opened) if self.choice.special else opened
         except ModelError as error:
             say(str(error))
             st.stop()
@@ -102,7 +106,21 @@ def make_context(
     head = state["head"] if state.get("head") in range(kinds[part].heads) else head
     typed = state.get("text", entry.example), state.get("pair") if reads_pairs(entry) else ""
     text, pair = (str(each or "")[:TEXT_LIMIT] for each in typed)
-    return PageContext(Choice(text, pair, entry.name, part, layer, head), shelf)
+    special = _reads_special(text)
+    return PageContext(Choice(text, pair, entry.name, part, layer, head, special), shelf)
+
+
+def _reads_special(text: str) -> bool:
+    """Whether this text is a prompt that was sent, or comes by a link; another one ends it."""
+    state = st.session_state
+    if "special" not in state and url.asked("special") == "true":
+        state["special"] = text
+    is_prompt = bool(text) and state.get("special") == text
+    if is_prompt:
+        url.write("special", "true")
+    elif url.is_asked("special"):
+        url.remove("special")
+    return is_prompt
 
 
 def reads_pairs(entry: ModelEntry) -> bool:

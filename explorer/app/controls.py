@@ -104,11 +104,15 @@ def whole(label: str, key: str, low: int, high: int, usual: int, **how: Any) -> 
 
 
 def text_field(label: str, key: str, most: int, usual: str = "", **how: Any) -> str:
-    """A text to type, of at most so many characters; of a longer one the beginning is kept."""
+    """A text to type, of at most so many characters; of a longer one the beginning is kept.
+
+    `has_lines=True` draws a field that may have several lines.
+    """
     if key not in st.session_state and (length := url.length_asked(key)) > most:
         kept = url.asked(key)[:most]
         note_invalid(key, kept, url.shortened(length, most, f"“{label}” in the address"))
-    typed = str(st.text_input(label, usual, max_chars=most, **url.bound(key), **how) or "")
+    draw = st.text_area if how.pop("has_lines", False) else st.text_input
+    typed = str(draw(label, usual, max_chars=most, **url.bound(key), **how) or "")
     say_invalid(key, typed)
     return typed
 

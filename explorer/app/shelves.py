@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from cachetools import LRUCache
+
 from explorer.app import url
+from explorer.app.local_reader import is_local
 from explorer.app.session import session
 from explorer.catalog import available_models, real_models, uploads
 from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.folders import is_checkpoint, model_name, paths_allowed, uploads_root
 
+_named_by_paths: LRUCache[str, Path] = LRUCache(maxsize=200)
 FIRST_MODEL = "translation"
 MOST_BROUGHT = 20
 
@@ -54,12 +59,22 @@ def add_model(folder: Path) -> None:
     if folder not in brought:
         brought.append(folder)
         del brought[:-MOST_BROUGHT]
+    if not folder.is_relative_to(uploads_root()):
+        _named_by_paths[model_name(folder)] = folder
 
 
 def _brought() -> list[Path]:
-    """Folders that only this reader knows, an upload that the address names among them."""
-    brought = session().brought
-    asked = uploads.uploaded(url.asked("model"))
+    """Folders that only this reader knows, one that the address names among them."""
+    brought, name = session().brought, url.asked("model")
+    asked = uploads.uploaded(name) or _named_by_path(name)
     if asked is not None and asked not in brought:
         brought.append(asked)
     return brought
+
+
+def _named_by_path(name: str) -> Path | None:
+    """What a reader has opened by its path while this server runs, for one who may name paths."""
+    folder = _named_by_paths.get(name)
+    if folder is None or not paths_allowed(is_local()):
+        return None
+    return folder if is_checkpoint(folder) else None

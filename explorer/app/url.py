@@ -183,6 +183,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     *_on(
         "",
         ("text", "text", f"up to {TEXT_LIMIT:,} characters", "the model's example"),
+        ("special", "state", "true where the text is a prompt with special tokens", "false"),
         ("pair", "text", f"the second sentence, up to {TEXT_LIMIT:,} characters", "none"),
         (
             "model",
@@ -264,6 +265,9 @@ PARAMETERS: tuple[Parameter, ...] = (
     *_on(
         "generation",
         ("way", "option", "a way of generating", "the first"),
+        ("chat_system", "text", "a chat's system message, up to 1,000 characters", "none"),
+        ("chat_user", "text", f"a chat's message, up to {TEXT_LIMIT:,} characters", "the text"),
+        ("chat_answer", "switch", "whether the prompt begins an answer, true or false", "true"),
         ("length", "whole number", "from 1 to 64", "12"),
         ("temperature", "number", "from 0 to 3", "1"),
         ("top_k", "whole number", "from 0 to 1,000; 0 keeps all", "0"),

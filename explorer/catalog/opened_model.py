@@ -16,7 +16,7 @@ from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.catalog.tokenizers import tokenizer_of
 from explorer.catalog.waiting import Budget, PatientCondition
 from explorer.tasks import GIVEN, TASKS, Task
-from explorer.text import AnyTokenizer, TextError
+from explorer.text import AnyTokenizer, PublishedTokenizer, TextError
 from models import Transformer, TransformerConfig, load_checkpoint
 from models.loading.checkpoint import Checkpoint, CheckpointError
 from models.loading.folder_config import OURS
@@ -68,10 +68,20 @@ def open_entry(entry: ModelEntry) -> Opened:
 
 
 def opened_from(
-    folder: Path, name: str, title: str | None = None, example: str | None = None
+    folder: Path,
+    name: str,
+    title: str | None = None,
+    example: str | None = None,
+    *,
+    reads_prompts: bool = False,
 ) -> Opened:
-    """The model in a checkpoint folder, read anew; its own title and example unless given."""
+    """The model in a checkpoint folder, read anew; its own title and example unless given.
+
+    With `reads_prompts` the special tokens that are written in a text are read as such.
+    """
     checkpoint, tokenizer = _load(name, folder)
+    if reads_prompts and isinstance(tokenizer, PublishedTokenizer):
+        tokenizer = tokenizer.reading_prompts()
     run = checkpoint.run or {}
     kind = str(run.get("task", name))
     task, known = TASKS.get(kind), TASKS.get(kind) or GIVEN.get(kind)

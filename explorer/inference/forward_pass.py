@@ -19,7 +19,7 @@ from explorer.inference.answers import Answer, answer_of, longest_answer, writte
 from explorer.inference.model_inputs import ids_of, one_stack, positions_shown
 from explorer.inference.results_cache import kept
 from explorer.inference.truncation import Cut, truncate
-from explorer.text import AnyTokenizer, TextError, Token
+from explorer.text import AnyTokenizer, PublishedTokenizer, TextError, Token
 from explorer.text.labels import readable
 from models import TransformerConfig, trace
 from models.generation import generate, start_ids
@@ -57,6 +57,8 @@ class ForwardPass:
     notes: tuple[str, ...] = ()
     row: int = 0
     pair: str = ""
+    is_prompt: bool = False
+    """Whether the special tokens that are written in the text were read as such."""
 
     @property
     def bytes(self) -> int:
@@ -168,6 +170,11 @@ def run_batch_uncached(
         raise ForwardPassError(str(error)) from error
 
 
+def _reads_prompts(opened: Opened) -> bool:
+    tokenizer = opened.tokenizer
+    return isinstance(tokenizer, PublishedTokenizer) and tokenizer.reads_special
+
+
 def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPass, ...]:
     encoded = [encode_text(opened.tokenizer, opened.config, text, pair) for text in texts]
     notes = [
@@ -191,6 +198,7 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPa
                 notes=(*notes[row], *overflow),
                 row=row,
                 pair=pair,
+                is_prompt=_reads_prompts(opened),
             )
             for row, (text, tokens) in enumerate(zip(texts, inputs, strict=True))
         )
@@ -209,6 +217,7 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPa
             answer=written_answer(opened, answers[row]),
             notes=(*notes[row], *overflow),
             row=row,
+            is_prompt=_reads_prompts(opened),
         )
         for row, text in enumerate(texts)
     )

@@ -9,19 +9,19 @@ from explorer.analysis.output_change import has_words, last_streams
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.heads_code import Head, weight_lines
-from explorer.snippets.pass_code import CORE, hint, pass_lines, path, script
+from explorer.snippets.pass_code import CORE, hint, how_read, pass_lines, path, script
 
 Place = tuple[str, int, int]
 """The part, the layer and the head that are chosen."""
 
 
-def tokens_script(folder: Path, text: str, pair: str) -> str:
+def tokens_script(forward: ForwardPass, folder: Path) -> str:
     """The tokens of a text, by the tokenizer that lies with the model."""
-    both = ", ".join(repr(each) for each in (text, pair) if each)
+    both = ", ".join(repr(each) for each in (forward.text, forward.pair) if each)
     lines = [
         f"folder = Path({path(folder)!r}){hint(folder)}",
-        "tokenizer = opened_from(folder, folder.name).tokenizer",
-        f"tokens = tokenizer.encode({both})",
+        f"opened = opened_from(folder, folder.name{how_read(forward.is_prompt)})",
+        f"tokens = opened.tokenizer.encode({both})",
         "ids = [token.id for token in tokens]",
         "print([(token.label, token.id) for token in tokens])",
     ]
@@ -86,7 +86,7 @@ def logit_lens_script(forward: ForwardPass, folder: Path, place: int, option: in
     return script(
         [
             first,
-            "opened = opened_from(Path(folder), Path(folder).name)",
+            f"opened = opened_from(Path(folder), Path(folder).name{how_read(forward.is_prompt)})",
             "model = opened.model",
             *rest,
             f'streams = [seen["{stack}.0.resid_pre"]]',

@@ -10,6 +10,7 @@ from explorer.runs.spec import RunSpec
 from explorer.snippets.pass_code import (
     CORE,
     hint,
+    how_read,
     pass_lines,
     path,
     script,
@@ -40,7 +41,8 @@ def _made_between(forward: ForwardPass, folder: Path, shown: Stage, head: int, t
         "from explorer.inference.forward_pass import run_text",
         "",
         f"folder = Path({path(folder)!r}){hint(folder)}",
-        f"forward = run_text(opened_from(folder, folder.name), {texts})",
+        f"opened = opened_from(folder, folder.name{how_read(forward.is_prompt)})",
+        f"forward = run_text(opened, {texts})",
         f"stages = PassValues(forward, {head}, {token}, lambda sites: recorded(forward, sites))",
         f"values = stages[{shown.name!r}]  # not recorded by the trace",
         "print(values.shape, values)",

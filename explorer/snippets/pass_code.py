@@ -36,9 +36,14 @@ def opened_lines(forward: ForwardPass, folder: Path) -> list[str]:
     typed = ", ".join(repr(each) for each in (forward.text, forward.pair) if each)
     return [
         f"folder = Path({path(folder)!r}){hint(folder)}",
-        "opened = opened_from(folder, folder.name)",
+        f"opened = opened_from(folder, folder.name{how_read(forward.is_prompt)})",
         f"forward = run_text(opened, {typed})",
     ]
+
+
+def how_read(is_prompt: bool) -> str:
+    """The last argument of `opened_from` where the text is a prompt with special tokens."""
+    return ", reads_prompts=True" if is_prompt else ""
 
 
 def model_lines(folder: Path) -> list[str]:

@@ -5,6 +5,7 @@ from explorer.app.controls import one_of
 from explorer.app.throttle import turn
 from explorer.components.alone import alone
 from explorer.views.generation.beam_search_view import draw_beam_search
+from explorer.views.generation.chat_panel import draw_chat_panel
 from explorer.views.generation.generation_limits import require_generation
 from explorer.views.generation.teacher_forcing_view import draw_teacher_forcing
 from explorer.views.generation.token_by_token import draw_token_by_token
@@ -37,4 +38,5 @@ def draw_generation(context: PageContext) -> None:
 
 context = page_context()
 require_generation(context.opened)
+draw_chat_panel(context)
 draw_generation(context)

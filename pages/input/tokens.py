@@ -64,5 +64,5 @@ export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(
     Tokenizer.encode,
     steps,
-    script=lambda: attention_code.tokens_script(context.folder, choice.text, choice.pair),
+    script=lambda: attention_code.tokens_script(forward, context.folder),
 )

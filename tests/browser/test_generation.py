@@ -85,3 +85,27 @@ def test_a_text_is_played_token_by_token_until_it_ends(visitor: Visitor) -> None
     assert [action.partition("d")[0] for action in played.split(".")] == [
         str(at) for at in range(played.count("d"))
     ], "token by token"
+
+
+def test_a_chat_prompt_is_the_sentence_with_its_line_ends_and_special_tokens(
+    visitor: Visitor,
+) -> None:
+    page = visitor.open("/generation?model=long-gpt2&text=the+cat&temperature=0.0")
+    page.get_by_text("Chat prompt").click()
+    chips = visitor.widget("chat_tokens").locator(".chip")
+    expect(chips.last).to_have_text("↵")
+    sent = chips.all_inner_texts()
+    visitor.press("Use as the sentence")
+    visitor.asks(text="the cat<|endoftext|>\n", special="true")
+    read = visitor.widget("decoded").locator(".chip")
+    expect(read).to_have_text(sent)
+    page.reload()
+    visitor.rest()
+    expect(read).to_have_text(sent)
+    expect(visitor.widget("decoded").locator(".muted")).to_have_text(["<|endoftext|>"])
+    visitor.follow("Tokens")
+    visitor.asks(special="true")
+    expect(visitor.widget("tokens_read").locator(".chip")).to_have_text(sent)
+    visitor.type("the cat<|endoftext|>")
+    expect(visitor.widget("tokens_read").locator(".muted")).to_have_count(0)
+    assert "special" not in visitor.query()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from explorer.app import shelves
 from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.inference.position_passes import permuted, swapped_order
@@ -82,6 +84,13 @@ def test_a_typed_path_opens_and_a_wrong_one_is_said(
         assert "There is no model folder of that name" in said(at)
     type_and_open(str(tmp_path / "typed"))
     assert at.selectbox(key="model").value == "typed"
+    other = page("models/checkpoints", model="typed")
+    assert "There is no model “typed” here" in said(other), "who may not name paths finds none"
+    monkeypatch.setattr(shelves, "is_local", lambda: True)
+    again = page("models/checkpoints", model="typed")
+    assert again.selectbox(key="model").value == "typed"
+    shutil.rmtree(tmp_path / "typed")
+    assert "There is no model “typed” here" in said(page("models/checkpoints", model="typed"))
 
 
 def test_a_token_is_replaced_masked_or_refused(

@@ -53,6 +53,10 @@ def _work(engine: Engine, request: Mapping[str, Any]) -> Callable[[], dict[str, 
     match request["do"]:
         case "encode":
             return lambda: engine.encode(request["text"], request["pair"])
+        case "prompt":
+            return lambda: engine.encode_prompt(request["text"])
+        case "render":
+            return lambda: {"text": _render(engine, request)}
         case "steps":
             return lambda: engine.steps(request["text"])
         case "decode":
@@ -61,6 +65,15 @@ def _work(engine: Engine, request: Mapping[str, Any]) -> Callable[[], dict[str, 
             return lambda: {"labels": [engine.label(number) for number in request["ids"]]}
         case _:
             return lambda: {"id": engine.id_of(request["entry"])}
+
+
+def _render(engine: Engine, request: Mapping[str, Any]) -> str:
+    from explorer.text.published.chat_template import render  # few tokenizers need it
+
+    special = engine.special
+    names = {f"{role}_token": special.texts[number] for role, number in special.roles.items()}
+    prompt = request["generation"]
+    return render(request["template"], request["messages"], names, add_generation_prompt=prompt)
 
 
 def _within(seconds: float, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:

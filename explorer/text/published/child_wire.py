@@ -6,7 +6,8 @@ the next. So each different piece is sent once, and each step as places among th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -22,10 +23,15 @@ LONGEST_LABEL = 200
 
 
 class Engine(Protocol):
+    @property
+    def special(self) -> SpecialTokens: ...
     def facts(self) -> dict[str, Any]:
         """What the app is told once: kind, vocabulary size, special tokens and their roles."""
 
     def encode(self, text: str, pair: str | None) -> dict[str, Any]: ...
+    def encode_prompt(self, text: str) -> dict[str, Any]:
+        """A text whose special tokens are read as such; none is added around it."""
+
     def steps(self, text: str) -> dict[str, Any]:
         """Every step from the text to what `encode` gives, in wire form."""
 
@@ -69,10 +75,42 @@ def special_tokens(
     return SpecialTokens(found, dict(more) | texts)
 
 
+Strips = Mapping[str, tuple[bool, bool]]
+"""For special tokens, whether the blanks before and after one belong to it."""
+
+
+def prompt_parts(
+    text: str, special: SpecialTokens, strips: Strips
+) -> Iterator[tuple[int, int, int | None]]:
+    """The text in parts: their spans, and the ID of each that is a special token."""
+    ids = {written: number for number, written in special.texts.items() if written}
+    written = sorted(ids, key=len, reverse=True)
+    blanks = [strips.get(each, (False, False)) for each in written]
+    ways = [
+        f"({left * _BLANKS}{re.escape(each)}{right * _BLANKS})"
+        for each, (left, right) in zip(written, blanks, strict=True)
+    ]
+    at = 0
+    for found in re.finditer("|".join(ways), text) if ways else ():
+        if found.start() > at:
+            yield at, found.start(), None
+        yield *found.span(), ids[written[(found.lastindex or 1) - 1]]
+        at = found.end()
+    if at < len(text):
+        yield at, len(text), None
+
+
+_BLANKS = r"\s*"
+
+
 def to_wire(
-    tokens: Sequence[EncodedToken], texts: Sequence[str], engine: Engine, special: SpecialTokens
+    tokens: Sequence[EncodedToken],
+    texts: Sequence[str],
+    engine: Engine,
+    special: SpecialTokens,
+    marked: Collection[int] = (),
 ) -> dict[str, Any]:
-    """The columns that are sent, every span within its text.
+    """The columns that are sent, every span within its text; the IDs that are `marked` are special.
 
     A token that was added stands where it was added: before the text, or after
     the one that came last.
@@ -95,7 +133,9 @@ def to_wire(
         "labels": [labels[token.id] for token in tokens],
         "starts": [start for start, _, _ in spans],
         "ends": [end for _, end, _ in spans],
-        "special": [int(token.of is None or token.id == mask) for token in tokens],
+        "special": [
+            int(token.of is None or token.id == mask or token.id in marked) for token in tokens
+        ],
         "segments": [token.segment for token in tokens],
         "second": [second for _, _, second in spans],
     }

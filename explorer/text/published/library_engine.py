@@ -13,6 +13,7 @@ from explorer.text.limits import TextError
 from explorer.text.published.child_wire import (
     EncodedToken,
     SpecialTokens,
+    prompt_parts,
     short_label,
     special_tokens,
     to_wire,
@@ -58,13 +59,17 @@ class LibraryEngine:
         texts = {ids[text]: text for text in prepared.special if text in ids}
         self._special: SpecialTokens = special_tokens(roles, ids, texts)
         self._special_ids = self._special.ids
-        self._added = added
+        self._added, self._strips = added, prepared.strips
         vocabulary = prepared.stored["model"]["vocab"]
         largest = len(vocabulary) - 1 if isinstance(vocabulary, list) else max(vocabulary.values())
         self._size = max([largest, *added]) + 1
         self._steps = LibrarySteps(
             self, library, self._kind, merge_list, prepared.renamed, most_units
         )
+
+    @property
+    def special(self) -> SpecialTokens:
+        return self._special
 
     def facts(self) -> dict[str, Any]:
         normalizer = self._library.normalizer
@@ -79,6 +84,19 @@ class LibraryEngine:
 
     def encode(self, text: str, pair: str | None) -> dict[str, Any]:
         return self._wired(self._library.encode(text, pair), text, pair)
+
+    def encode_prompt(self, text: str) -> dict[str, Any]:
+        tokens = list[EncodedToken]()
+        for start, end, special in prompt_parts(text, self._special, self._strips):
+            if special is not None:
+                tokens.append(EncodedToken(special, start, end, 0))
+                continue
+            read = self._library.encode(text[start:end], add_special_tokens=False)
+            tokens += [
+                EncodedToken(token_id, start + span[0], start + span[1], 0)
+                for token_id, span in zip(read.ids, read.offsets, strict=True)
+            ]
+        return to_wire(tokens, [text], self, self._special, self._special_ids)
 
     def spoken(self, text: str) -> dict[str, Any]:
         """The tokens of the text without those around it."""

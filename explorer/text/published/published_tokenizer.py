@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from explorer.text.token import Step, Token
 READING_SECONDS = 0.9
 LABELS_KEPT = 100_000
 LARGEST_ID = 10_000_000
+NO_PROMPT = "The chat template of this model cannot be used"
+NO_STEPS = "Steps are shown of plain text; this sentence is a chat prompt with special tokens."
 
 
 def open_published(folder: Path, family: str) -> PublishedTokenizer:
@@ -30,6 +33,7 @@ class PublishedTokenizer:
 
     def __init__(self, source: TokenizerFiles) -> None:
         self._source = source
+        self.reads_special = False
         try:
             with CHILDREN.child(source) as child:
                 facts: dict[str, Any] = child.facts
@@ -69,11 +73,41 @@ class PublishedTokenizer:
             )
         )
 
+    def reading_prompts(self) -> PublishedTokenizer:
+        """The same tokenizer, which reads the special tokens that are written in a text.
+
+        It adds none around the text, since a chat prompt has its own.
+        """
+        found = copy(self)
+        found.reads_special, found._stepped = True, ("", ())
+        return found
+
+    def render(
+        self, template: str, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool
+    ) -> str:
+        """The chat prompt of these messages, by a stranger's Jinja template.
+
+        It is rendered in the child process. TextError says in a sentence why there is none.
+        """
+        request = {
+            "do": "render",
+            "template": template,
+            "messages": [{k: checked(v) for k, v in each.items()} for each in messages],
+            "generation": add_generation_prompt,
+        }
+        try:
+            with CHILDREN.child(self._source) as child:
+                return str(child.ask(request, READING_SECONDS)["text"])
+        except ChildError as error:
+            raise TextError(f"{NO_PROMPT}: {error}; send the plain text instead.") from None
+
     def ids(self, text: str, pair: str | None = None) -> list[int]:
         return list(self._encoded(text, pair)["ids"])
 
     def steps(self, text: str) -> tuple[Step, ...]:
         """Every step from the typed text to `encode`; those of the last text are cached."""
+        if self.reads_special:
+            raise TextError(NO_STEPS)
         kept, found = self._stepped
         if kept != text or not found:
             found = from_wire(self._ask({"do": "steps", "text": checked(text)}))
@@ -105,6 +139,8 @@ class PublishedTokenizer:
         return Token(token_id, self.label(token_id), special=token_id in self.special_ids)
 
     def _encoded(self, text: str, pair: str | None) -> dict[str, Any]:
+        if self.reads_special and pair is None:
+            return self._ask({"do": "prompt", "text": checked(text)})
         second = None if pair is None else checked(pair)
         return self._ask({"do": "encode", "text": checked(text), "pair": second})
 

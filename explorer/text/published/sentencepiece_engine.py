@@ -17,6 +17,7 @@ from explorer.text.published.child_wire import (
     EncodedToken,
     SpecialTokens,
     StepCollector,
+    prompt_parts,
     short_label,
     to_wire,
     unused_label,
@@ -54,6 +55,10 @@ class PieceEngine:
         self._mask_id = mask
         self._mask = None if mask is None else self._special.texts[mask]
 
+    @property
+    def special(self) -> SpecialTokens:
+        return self._special
+
     def facts(self) -> dict[str, Any]:
         lowered = self._source.normalize("A")
         return {
@@ -74,6 +79,15 @@ class PieceEngine:
                 of = 0 if item == "$A" else 1
                 tokens += self._typed(pair or "" if of else text, of)
         return to_wire(tokens, [text, pair or ""], self, self._special)
+
+    def encode_prompt(self, text: str) -> dict[str, Any]:
+        tokens = list[EncodedToken]()
+        for start, end, special in prompt_parts(text, self._special, {}):
+            if special is not None:
+                tokens.append(EncodedToken(special, start, end, 0))
+            else:
+                tokens += self._pieces(text[start:end], start, 0)
+        return to_wire(tokens, [text], self, self._special, self._special_ids)
 
     def steps(self, text: str) -> dict[str, Any]:
         """The library does not say how it cuts: the text, its pieces, and what is read."""

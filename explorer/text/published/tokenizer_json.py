@@ -153,11 +153,15 @@ def _check_text(name: str, key: str, text: str) -> None:
 
 @dataclass(frozen=True)
 class PreparedJson:
-    """The file as the library gets it; `renamed` has the ID of each special token in it."""
+    """The file as the library gets it; `renamed` has the ID of each special token in it.
+
+    `strips` says of each special token whether the blanks before and after it belong to it.
+    """
 
     stored: dict[str, Any]
     renamed: dict[str, int]
     special: frozenset[str]
+    strips: dict[str, tuple[bool, bool]]
 
 
 def prepare_json(stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> PreparedJson:
@@ -176,12 +180,17 @@ def prepare_json(stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> 
         special.discard(unknown)
     special.discard(mask or "")
     renamed = _rename(model, special)
+    strips = {
+        token["content"]: (token.get("lstrip") is True, token.get("rstrip") is True)
+        for token in added
+        if token["content"] in special
+    }
     stored["added_tokens"] = [
         {**_FLAGS, **token, "special": token["content"] in special}
         for token in added
         if token["content"] not in renamed
     ]
-    return PreparedJson(stored, renamed, frozenset(special))
+    return PreparedJson(stored, renamed, frozenset(special), strips)
 
 
 def _keep_spaces(part: Any) -> None:

@@ -16,13 +16,13 @@ from explorer.text.number_format import megabytes
 from explorer.views.checkpoints.findings import draw_folder_findings
 
 COLUMNS = {
-    "Model": 17,
-    "Kind": 26,
-    "Family": 7,
-    "Parameters": 12,
-    "On disk": 8,
-    "Held-out metric": 17,
-    "": 11,
+    "Model": 33,
+    "Kind": 52,
+    "Family": 14,
+    "Parameters": 23,
+    "On disk": 16,
+    "Held-out metric": 36,
+    "": 21,
 }
 NUMBERS = ("Parameters", "On disk")
 LONGEST_NAME = 17

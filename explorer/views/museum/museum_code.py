@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from explorer.inference.forward_pass import ForwardPass
-from explorer.snippets.pass_code import hint, path
+from explorer.snippets.pass_code import hint, how_read, path
 from explorer.views.museum.document_numbers import DOCUMENT_NUMBERS
 
 RUNS = """from pathlib import Path
@@ -17,7 +17,7 @@ from explorer.inference.forward_pass import run_text
 from explorer.views.museum.mistakes import MISTAKES
 
 folder = {folder!r}{hint}
-opened = opened_from(Path(folder), "model")
+opened = opened_from(Path(folder), "model"{how})
 right = right_run(opened, run_text(opened, {text!r}, {pair!r}), {head!r})
 {made}for run in {runs}:
     print(INSTRUMENTS[{sign!r}](run).said)
@@ -48,6 +48,7 @@ def instrument_lines(
     return RUNS.format(
         folder=path(folder),
         hint=hint(folder),
+        how=how_read(forward.is_prompt),
         text=forward.text,
         pair=forward.pair,
         head=head,

@@ -1,0 +1,62 @@
+"""Chat prompts: a model's own template, rendered, and read with its special tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from explorer.catalog.opened_model import Opened
+from explorer.inference.results_cache import kept, size_of
+from explorer.text import PublishedTokenizer, TextError, Token
+from models.loading.checkpoint import CheckpointError
+from models.loading.tokenizer_texts import chat_template
+
+
+@dataclass(frozen=True)
+class ChatPrompt:
+    """What a template makes of messages, and its tokens, special ones among them."""
+
+    text: str
+    tokens: tuple[Token, ...]
+
+
+def template_of(opened: Opened, folder: Path) -> str | None:
+    """The chat template that comes with a model; None where there is none.
+
+    TextError says why it cannot be read.
+    """
+    if not isinstance(opened.tokenizer, PublishedTokenizer):
+        return None
+    try:
+        return kept(opened, ("chat template",), lambda: chat_template(folder), size_of)
+    except (CheckpointError, OSError) as error:
+        raise TextError(str(error)) from error
+
+
+def render_chat(
+    opened: Opened, template: str, system: str, user: str, *, add_generation_prompt: bool
+) -> ChatPrompt:
+    """The prompt of a user's message, after a system's unless it is empty.
+
+    TextError says in a sentence why the template makes none.
+    """
+    tokenizer = opened.tokenizer
+    assert isinstance(tokenizer, PublishedTokenizer), "others come without a template"
+    said = [("system", system)] if system.strip() else []
+    messages = [{"role": role, "content": text} for role, text in [*said, ("user", user)]]
+
+    def make() -> ChatPrompt:
+        text = tokenizer.render(template, messages, add_generation_prompt=add_generation_prompt)
+        return ChatPrompt(text, tokenizer.reading_prompts().encode(text))
+
+    key = ("chat", template, system, user, add_generation_prompt)
+    return kept(opened, key, make, size_of)
+
+
+def reading_prompts(opened: Opened) -> Opened:
+    """The same model, whose tokenizer reads the special tokens that are written in a text."""
+    tokenizer = opened.tokenizer
+    if not isinstance(tokenizer, PublishedTokenizer):
+        return opened
+    made = replace(opened, tokenizer=tokenizer.reading_prompts())
+    return kept(opened, ("reading prompts",), lambda: made, lambda _: 0)

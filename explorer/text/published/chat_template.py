@@ -1,0 +1,126 @@
+"""A chat template rendered: a stranger's Jinja, sandboxed, in the child process alone.
+
+The sandbox keeps a template from the attributes that lead out of it; the child's limits end one
+that computes or takes memory without end. The names that a template finds are those of the
+`transformers` library (apply_chat_template), whose templates these are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NoReturn
+
+from jinja2 import TemplateError, TemplateSyntaxError, UndefinedError, nodes
+from jinja2.exceptions import SecurityError
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from explorer.text.labels import cut, readable
+from explorer.text.limits import TextError
+
+LARGEST_TEMPLATE, LONGEST_PROMPT = 200_000, 50_000
+"""Characters of a template, and of what it makes."""
+LONGEST_REASON = 120
+
+
+class Refused(TemplateError):
+    """What a template raises itself."""
+
+
+class Generation(Extension):
+    """`{% generation %}` marks what an assistant said, for training; it changes no text."""
+
+    tags = {"generation"}  # noqa: RUF012  as the base class has it
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+def render(
+    template: str,
+    messages: Sequence[Mapping[str, str]],
+    names: Mapping[str, str],
+    *,
+    add_generation_prompt: bool,
+) -> str:
+    """The prompt of these messages, each with a `role` and a `content`.
+
+    `names` are the special tokens by what a template calls them, such as `eos_token`. TextError
+    says in half a sentence why there is no prompt.
+    """
+    if len(template) > LARGEST_TEMPLATE:
+        size = f"{len(template):,} characters"
+        raise TextError(f"it has {size}; at most {LARGEST_TEMPLATE:,} are read")
+    given: dict[str, Any] = {
+        **names,
+        "messages": [dict(message) for message in messages],
+        "tools": None,
+        "documents": None,
+        "add_generation_prompt": add_generation_prompt,
+    }
+    try:
+        parts = _environment().from_string(template).generate(given)
+        return _joined(parts)
+    except Refused as error:
+        raise TextError(f"it refuses these messages: {_reason(error)}") from None
+    except TemplateSyntaxError as error:
+        raise TextError(f"line {error.lineno} of it is no Jinja: {_reason(error)}") from None
+    except SecurityError:
+        raise TextError("it asks for what a template may not use") from None
+    except UndefinedError as error:
+        raise TextError(f"it needs what a prompt does not have: {_reason(error)}") from None
+    except TemplateError as error:
+        raise TextError(f"it ends in an error: {_reason(error)}") from None
+    except OverflowError:
+        raise TextError("it repeats something too often") from None
+    except RecursionError:
+        raise TextError("it calls itself without end") from None
+    except (MemoryError, TextError):
+        raise
+    except Exception as error:  # noqa: BLE001  whatever a stranger's template runs into
+        raise TextError(f"it ends in an error: {type(error).__name__}") from None
+
+
+def _joined(parts: Any) -> str:
+    made, length = list[str](), 0
+    for part in parts:
+        length += len(part)
+        if length > LONGEST_PROMPT:
+            raise TextError(f"it makes more than {LONGEST_PROMPT:,} characters")
+        made.append(part)
+    text = "".join(made)
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise TextError("it makes half a character")
+    return text
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
+    found = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
+    )
+    del found.globals["lipsum"]
+    found.globals |= {"raise_exception": _refuse, "strftime_now": _now}
+    found.filters["tojson"] = _to_json
+    return found
+
+
+def _refuse(message: object) -> NoReturn:
+    raise Refused(str(message))
+
+
+def _now(form: str) -> str:
+    return datetime.now().strftime(form)
+
+
+def _to_json(value: object, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)
+
+
+def _reason(error: TemplateError) -> str:
+    """A stranger's words in one line, short and with nothing unseen."""
+    words = " ".join((error.message or "no reason is given").split())
+    return cut(readable(words), LONGEST_REASON).rstrip(".").replace("␣", " ")

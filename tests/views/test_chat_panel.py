@@ -1,0 +1,115 @@
+"""A chat on the page Generation: rendered, sent as the sentence, and read as a prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.app.url import TEXT_LIMIT
+from tests import apps, zoo
+from tests.apps import said, views
+from tests.views.drawing import pasted, press, put_state, run, sent
+
+RENDERED = "<|im_start|>user\nthe cat<|im_end|>\n<|im_start|>assistant\n"
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One model that chats."""
+    zoo.chat_gpt2(tmp_path / "models" / "chat")
+    monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path / "models"))
+    return tmp_path / "models"
+
+
+def page(path: str = "generation/generation", **address: str) -> AppTest:
+    return apps.page(path, **{"model": "chat", "text": "the cat", **address})
+
+
+def specials(at: AppTest, key: str) -> list[str]:
+    header, _ = sent(at, key)
+    return [header["labels"][place] for place in header["muted"]]
+
+
+def shown(at: AppTest) -> str:
+    """The rendered prompt, of which the block shows no line end behind it."""
+    return str(at.code[-1].value)
+
+
+def text_of(at: AppTest) -> str:
+    return str(at.session_state["text"])
+
+
+@pytest.mark.usefixtures("models")
+def test_messages_are_rendered_and_sent_as_the_sentence_with_their_special_tokens() -> None:
+    at = page()
+    assert "chat_tokens" not in views(at), "nothing is rendered before it is asked for"
+    put_state(at, chat=True)
+    assert shown(at) == RENDERED.strip()
+    marks = ["<|im_start|>", "<|im_end|>", "<|im_start|>"]
+    assert specials(at, "chat_tokens") == marks
+    press(at, "chat_send")
+    assert text_of(at) == RENDERED
+    assert "".join(at.query_params["special"]) == "true"
+    assert specials(at, "decoded") == marks
+    assert "The sentence is this prompt now" in said(at)
+    assert shown(at) == RENDERED.strip(), "the prompt is not a message of its own"
+    again = page("input/tokens", text=RENDERED, special="true")
+    assert specials(again, "tokens_read") == marks
+    assert "Steps are shown of plain text" in said(again)
+    again.text_input(key="text").set_value("the <|im_end|>").run()
+    assert specials(again, "tokens_read") == []
+    assert "special" not in again.query_params
+    assert specials(page("input/tokens", text=RENDERED), "tokens_read") == [], "typed, not sent"
+
+
+@pytest.mark.usefixtures("models")
+def test_a_system_message_and_the_plain_text() -> None:
+    at = put_state(page(), chat=True)
+    at.text_area(key="chat_system").set_value("be short").run()
+    at.toggle(key="chat_answer").set_value(False).run()
+    told = "<|im_start|>system\nbe short<|im_end|>\n<|im_start|>user\nthe cat<|im_end|>"
+    assert shown(at) == told
+    at.text_area(key="chat_user").set_value("the hat").run()
+    press(at, "chat_send")
+    assert text_of(at) == f"{told.replace('cat', 'hat')}\n"
+    press(at, "chat_plain")
+    assert text_of(at) == "the hat"
+    assert "special" not in at.query_params
+    at.text_area(key="chat_user").set_value(" ").run()
+    assert "There is no message yet: type one." in said(at)
+    at.text_area(key="chat_user").set_value("a " * (TEXT_LIMIT // 2)).run()
+    assert "a sentence has at most 2,000: shorten the messages." in said(at)
+    assert at.button(key="chat_send").disabled
+
+
+def test_the_lines_of_a_prompt_read_its_special_tokens(models: Path) -> None:
+    at = page("input/tokens", text=RENDERED, special="true")
+    made, _ = run(pasted(at), models)
+    header, _ = sent(at, "tokens_read")
+    assert made["ids"] == header["ids"]
+
+
+def test_a_template_that_fails_is_one_sentence_and_the_plain_text_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zoo.chat_gpt2(tmp_path / "models" / "chat", "{{ raise_exception('**No** [x](y)') }}")
+    monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path / "models"))
+    at = put_state(page(), chat=True)
+    (sentence,) = (each.value for each in at.text if "chat template" in each.value)
+    assert sentence == (
+        "The chat template of this model cannot be used: it refuses these messages: "
+        "**No** [x](y); send the plain text instead."
+    )
+    assert "chat_tokens" not in views(at)
+    assert [str(b.key) for b in at.button if "chat" in str(b.key)] == ["chat_plain"]
+    (tmp_path / "models" / "chat" / "chat_template.jinja").write_text("{{ messages|length }}")
+    again = put_state(page(model="chat"), chat=True)
+    assert shown(again) == "1"
+
+
+@pytest.mark.usefixtures("small_models")
+def test_a_model_without_a_template_has_no_panel() -> None:
+    at = apps.page("generation/generation", model="letters")
+    assert "chat" not in at.session_state
