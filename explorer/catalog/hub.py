@@ -19,8 +19,9 @@ from huggingface_hub.file_download import repo_folder_name
 from huggingface_hub.utils import build_hf_headers, validate_repo_id
 
 from explorer.catalog import ModelError
+from explorer.catalog.folders import is_checkpoint
 from explorer.catalog.model_files import files_that_open, shards_in
-from models.loading.safe_files import CONFIG, INDEX, LARGEST, CheckpointError, is_there, shown
+from models.loading.safe_files import INDEX, LARGEST, CheckpointError, shown
 from models.loading.weight_files import ENDING, PICKLED, open_weights
 
 LARGEST_DOWNLOAD = 16_000_000_000
@@ -178,7 +179,7 @@ def cached_folder(hub_id: str) -> Path | None:
 
 def _has_weights(folder: Path) -> bool:
     try:
-        return is_there(folder, CONFIG) and bool(open_weights(folder).names)
+        return is_checkpoint(folder) and bool(open_weights(folder).names)
     except CheckpointError:
         return False
 

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
@@ -51,6 +52,8 @@ class DownloadState:
 _lock = RLock()
 _processes: dict[Path, subprocess.Popen[bytes]] = {}
 _cancelled: set[Path] = set()
+_last_words: dict[Path, str] = {}
+"""Of each process that has ended; empty where it was killed."""
 
 
 def start(model: RealModel) -> None:
@@ -60,12 +63,14 @@ def start(model: RealModel) -> None:
             return
         folder = model.folder
         _cancelled.discard(folder)
-        (part_folder(folder) / STATE).unlink(missing_ok=True)
+        _last_words.pop(folder, None)
+        with suppress(OSError):  # the process will say what is wrong with the folder
+            (part_folder(folder) / STATE).unlink()
         _processes[folder] = subprocess.Popen(
             [sys.executable, "-m", "explorer.downloads.download_process", model.name],
             cwd=ROOT,
             stdin=subprocess.PIPE,  # it is closed when this server ends in any way
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,  # its last words
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
@@ -114,10 +119,21 @@ def state_of(model: RealModel) -> DownloadState:
         )
     if model.is_there:  # it ended between the two looks
         return DownloadState("there")
-    fault = "" if folder in _cancelled else str(_read(part).get("fault", ""))
-    if not fault and process is not None and folder not in _cancelled and process.poll() != 0:
-        fault = f"The download of {model.title} ended unexpectedly; try again, and it goes on."
+    fault = "" if folder in _cancelled else _fault(model, process)
     return DownloadState("absent", left=fetched_bytes(folder), fault=fault)
+
+
+def _fault(model: RealModel, process: subprocess.Popen[bytes] | None) -> str:
+    """Why the last try ended: in the words of our process, or of another in the folder."""
+    if process is None:
+        return str(_read(part_folder(model.folder)).get("fault", ""))
+    with _lock:
+        if model.folder not in _last_words:
+            assert process.stdout is not None
+            _last_words[model.folder] = process.stdout.read().decode().strip()
+    if process.returncode and not _last_words[model.folder]:
+        return f"The download of {model.title} ended unexpectedly; try again, and it goes on."
+    return _last_words[model.folder]
 
 
 def write_progress(folder: Path, progress: Progress, speed: float) -> None:
@@ -126,7 +142,7 @@ def write_progress(folder: Path, progress: Progress, speed: float) -> None:
 
 
 def write_fault(folder: Path, sentence: str) -> None:
-    """For the process: why it ended. Where nothing can be written, nobody is told."""
+    """For the process: why it ended, for whoever did not start it."""
     part_folder(folder).mkdir(parents=True, exist_ok=True)
     write_json(part_folder(folder) / STATE, {"fault": sentence})
 

@@ -41,6 +41,7 @@ def main(name: str) -> int:
     try:
         download(model, model.folder, report)
     except ModelError as error:
+        sys.stdout.write(str(error))
         with suppress(OSError):
             write_fault(model.folder, str(error))
         return 2

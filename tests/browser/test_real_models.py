@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from explorer.catalog.real_models import REAL_MODELS
 from explorer.downloads.model_download import fetched_bytes
 from tests.browser.conftest import Visit
+from tests.browser.visiting import Visitor
 from tests.downloads.serving import COMMIT, Site, served
 from tests.served import Server, wait_until
 
@@ -87,3 +88,10 @@ def test_a_download_ends_with_a_server_that_is_killed(empty: Server, visit: Visi
 
     wait_until(is_alone, "the end of the download")
     assert fetched_bytes(folder) >= HALF
+
+
+def test_the_list_of_models_leads_to_more(visitor: Visitor) -> None:
+    visitor.open("/attention?model=gpt2")
+    visitor.choose("Model", "More models")
+    visitor.titled("Checkpoints")
+    visitor.asks(model="gpt2")

@@ -26,8 +26,7 @@ from explorer.views.shared.download_progress import (
 WIDTHS = (66, 22, 12)
 ABOUT = (
     "Published models, downloaded when you ask for one: from the Python registry or from the hub. "
-    "No code of theirs is run. They are kept in the folder `examples`, for everybody who opens "
-    "this app."
+    "No code of theirs is run. They are kept, for everybody who opens this app."
 )
 CLOSED = (
     "Whoever runs this app adds them on its machine, such as by `python -m explorer get smollm2`."

@@ -1,0 +1,65 @@
+"""The shelf of real models: its table, and what its first model answers where it is there."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from explorer.catalog import hub
+from explorer.catalog.opened_model import opened_from
+from explorer.catalog.real_models import FIRST, REAL_MODELS, HubModel, Package
+from explorer.inference.first_look import first_look
+from explorer.inference.forward_pass import run_text
+from tests.source import ROOT
+
+ANSWERS = {
+    "When Mary and John went to the store, John gave a drink to": " Mary",
+    "The glimmerfinch sang at dawn. By noon the glimmer": "f",
+    "The capital of France is": " Paris",
+    "The strike went on from the year 1868 to the year 18": "7",
+    "The children that the woman sees": " are",
+    "x = foo(bar[3": "])",
+    "big → small, hot → cold, tall →": " short",
+}
+"""The likeliest token after each example of SmolLM2: a circuit's, not a memorized text's."""
+
+
+def test_every_row_can_be_asked_for_and_says_what_it_is() -> None:
+    assert next(iter(REAL_MODELS)) == FIRST
+    folders = {model.folder.name for model in REAL_MODELS.values()}
+    assert len(folders) == len(REAL_MODELS)
+    for name, model in REAL_MODELS.items():
+        assert re.fullmatch(r"[a-z0-9.-]{3,20}", name)
+        assert model.licence in ("Apache 2.0", "MIT")
+        assert 10 < len(model.good_for) < 80
+        assert not model.good_for.endswith(".")
+        assert model.download <= 1_000_000_000
+        assert len(set(model.examples)) == len(model.examples)
+        if isinstance(model.source, HubModel):
+            assert hub.is_hub_id(model.source.hub_id)
+        else:
+            assert re.fullmatch(r"[a-z0-9-]+==[0-9.]+", model.source.requirement)
+            assert re.fullmatch(r"[0-9a-f]{64}", model.source.sha256)
+            assert model.source.inside.endswith("/")
+    smollm2 = REAL_MODELS[FIRST]
+    assert isinstance(smollm2.source, Package)
+    assert smollm2.source.gguf
+    assert smollm2.examples == tuple(ANSWERS)
+
+
+def test_the_first_real_model_answers_its_examples(subtests: pytest.Subtests) -> None:
+    folder = Path(os.environ.get("EXPLORER_SMOLLM2") or ROOT / "examples" / FIRST)
+    if not folder.is_dir():
+        pytest.skip("needs SmolLM2 (python -m explorer get smollm2); EXPLORER_SMOLLM2 names it")
+    opened = opened_from(folder, FIRST)
+    for text, answer in ANSWERS.items():
+        with subtests.test(text=text):
+            assert run_text(opened, text).answer.guesses[0].label == answer.replace(" ", "␣")
+    forward = run_text(opened, next(iter(ANSWERS)))
+    part, layer, head = first_look(opened)
+    row = forward.trace.weights(f"decoder.{layer}.self_attn")[forward.row, head, -1]
+    assert part == "decoder.self_attn"
+    assert forward.tokens[int(row.argmax())].label == "␣Mary"
