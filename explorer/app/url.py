@@ -502,8 +502,8 @@ def _present(name: str, value: str) -> str:
 def whole_number(text: object, below: int = 10**MOST_DIGITS) -> int | None:
     """The whole number from 0 that this text is, where it is one and below `below`."""
     digits = str(text)
-    is_one = digits.isdecimal() and len(digits) <= MOST_DIGITS and int(digits) < below
-    return int(digits) if is_one else None
+    is_one = digits.isascii() and digits.isdecimal() and len(digits) <= MOST_DIGITS
+    return int(digits) if is_one and int(digits) < below else None
 
 
 # Messages about invalid values

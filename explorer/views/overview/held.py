@@ -26,7 +26,7 @@ from explorer.views.shared.pinned import Pinned, current_pin, pin
 
 IN_ADDRESS = PersistentChoices("map", {"traced": "", "least": "", "block": ""})
 LEAST, LEAST_USUAL = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5), 0.005
-IN_STACK = re.compile(r"([ed])(\d{1,5})")
+IN_STACK = re.compile(r"([ed])([0-9]{1,5})")
 Place = tuple[int, int]
 """A stack of the map, and a token or layer of it."""
 NOWHERE = (-1, -1)
@@ -50,18 +50,18 @@ def held(context: PageContext, picture: PassMap, usual: int) -> Held:
     }
     tokens = [len(stack.tokens) for stack in picture.stacks]
     layers = [len(picture.flow.stacks[stack.name]) for stack in picture.stacks]
-    answer = whole_number(asked.get("answer", ""), len(picture.flow.starts))
     least = [each for each in LEAST if f"{each:g}" == asked.get("least")]
+    answer = whole_number(asked.get("answer", ""), len(picture.flow.starts))
+    traced = _place(asked.get("traced", ""), picture, tokens)
+    block = _place(asked.get("block", ""), picture, layers)
+    there = {"answer": answer, "traced": traced, "least": least or None, "block": block}
+    for name, text in asked.items():
+        if is_new and text and there[name] is None:
+            say(f"“{name}” cannot be “{cut(text, 20)}” in this text and model; it is left out.")
     found = Held(
-        usual if answer is None else answer,
-        _place(asked.get("traced", ""), picture, tokens),
-        least[0] if least else LEAST_USUAL,
-        _place(asked.get("block", ""), picture, layers),
+        usual if answer is None else answer, traced, least[0] if least else LEAST_USUAL, block
     )
     kept = written(found, picture, usual)
-    for name, text in asked.items():
-        if is_new and text and kept[name] != text and (name, text) != ("answer", str(usual)):
-            say(f"“{name}” cannot be “{cut(text, 20)}” in this text and model; it is left out.")
     ANSWER.settle(kept)
     IN_ADDRESS.settle(kept)
     return found
