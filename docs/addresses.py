@@ -27,10 +27,10 @@ def text() -> str:
     """The whole page."""
     sections = [TOP]
     for pages, rows in groupby(sorted(PARAMETERS, key=_pages), key=_pages):
-        title = ", ".join(f"`/{page}`" for page in pages) or "Every page"
+        title = ", ".join(map(_address, pages)) or "Every page"
         cells = ((f"`{row.name}`", row.kind, row.values, row.default) for row in rows)
         sections.append(f"## {title}\n\n{table(COLUMNS, cells)}")
-    former = ((f"`/{old}`", f"`/{now}`") for old, now in FORMER_PAGES.items())
+    former = ((f"`/{old}`", _address(now)) for old, now in FORMER_PAGES.items())
     sections.append("## Former addresses\n\n" + table(("Former page", "Opens"), former))
     values = [
         (f"`{name}`", old, now) for name, each in FORMER_VALUES.items() for old, now in each.items()
@@ -44,6 +44,11 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     head = tuple(head)
     lines = [head, ("---",) * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _address(page: str) -> str:
+    """Of a page, by its name; the first one is at the root, where its name leads as well."""
+    return "`/`" if FORMER_PAGES.get(page) == page else f"`/{page}`"
 
 
 def _pages(row: Parameter) -> tuple[str, ...]:

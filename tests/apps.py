@@ -9,6 +9,7 @@ from explorer.export.figure_data import FigureData
 from explorer.views.shared import export_panel
 from tests.served import ROOT
 
+FIRST = "overview/overview"
 SHELL = str(ROOT / "explorer" / "app" / "shell.py")
 
 
@@ -17,7 +18,9 @@ def page(path: str, **address: str) -> AppTest:
     at = AppTest.from_file(SHELL, default_timeout=60)
     for key, value in address.items():
         at.query_params[key] = value
-    at.switch_page(f"../../pages/{path}.py").run()
+    if path != FIRST:  # its name only leads to the root
+        at.switch_page(f"../../pages/{path}.py")
+    at.run()
     assert not at.exception
     return at
 

@@ -1,20 +1,21 @@
-"""The bar over every page: what is chosen once, for all pages.
+"""The bar over every page: what is chosen once, for all pages, as far as the page uses it.
 
-The choices are widgets bound to the query parameters `text`, `pair`, `model`, `part`,
-`layer` and `head`: a link or a reload gives the same view, and an invalid value in an
-address is replaced, with a sentence that says so.
+The choices are widgets bound to the query parameters `text`, `pair`, `part`, `layer` and `head`;
+`model` is read and written by `choosing`. A link or a reload gives the same view, and an invalid
+value in an address is replaced, with a sentence that says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from explorer.app import shelves, url
-from explorer.app.choosing import FRAME, choose_model, take_what_was_chosen
-from explorer.app.context import config_of, first_head, make_context, parts_of, reads_pairs
+from explorer.app import shelves, streamlit_patches, url
+from explorer.app.choosing import choose_model
+from explorer.app.context import FRAME, config_of, first_head, make_context, parts_of, reads_pairs
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.app.url import TEXT_LIMIT
@@ -30,39 +31,43 @@ First = tuple[str, int, int]
 """The part, layer and head of a model that a new reader sees first."""
 
 
-def draw_bar() -> None:
-    """The sentence, the model and one head of it, and the context of this run from them."""
+def draw_bar(shelf: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping[str, str]) -> None:
+    """What the page uses of the sentence, the model and one head; the context of this run.
+
+    The rest stays chosen, and in the address, for other pages. `asked` is what the address of
+    a new reader asked for.
+    """
     reader = session()
-    take_what_was_chosen()
-    shelf = shelves.openable()
-    if not shelf:
-        reader.context = make_context(shelf)
-        return
-    before, is_new = reader.shown_model, reader.shown_model is None
-    asked = _asked() if is_new else {}  # a widget drops what it cannot show
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="bar"):
-        sentence = st.container(
-            horizontal=True, vertical_alignment="bottom", gap="xsmall", wrap=False
-        )
-        model = st.container(
-            horizontal=True, vertical_alignment="bottom", gap="xsmall", width="content"
-        )
-    with model:
-        entry = _draw_model(shelf)
-    with sentence:
-        _draw_text(entry)
+    before, is_new, uses = reader.shown_model, reader.shown_model is None, reader.bar
+    place = st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="bar")
+    if "text" in uses:
+        with _group(place, width="stretch"):
+            _draw_text(entry)
+    group = _group(place, width="content") if "model" in uses else place
+    if "model" in uses:
+        with group:
+            _draw_model(shelf, entry)
     first = first_head(entry)
     notes = _notes_on_address(asked, shelf, entry, first)
     if before and before not in shelf:
         notes = [*notes, url.removed_model(before, entry.name)]
     if is_new:
         notes = [*notes, *map(url.no_model_in, folders.places_without_models())]
-    with model:
+    with group:
         _draw_head_choice(entry, first)
     _draw_notes(notes)
+    for name in FRAME:
+        if name not in uses:
+            _keep(name)
     reader.shown_model = entry.name
     reader.context = make_context(shelf, first)
-    reader.sidebar_head = st.sidebar.container()
+
+
+def _group(place: DeltaGenerator, width: Any) -> DeltaGenerator:
+    """What stays together in one row."""
+    return place.container(
+        horizontal=True, wrap=False, vertical_alignment="bottom", gap="xsmall", width=width
+    )
 
 
 def warm_up() -> None:
@@ -72,27 +77,19 @@ def warm_up() -> None:
             first_head(entry)
 
 
-def _draw_model(shelf: dict[str, ModelEntry]) -> ModelEntry:
-    names = list(shelf)
-    first, default = shelves.first(shelf), shelves.default(shelf)
-    if st.session_state.get("model", default.name) not in shelf:
-        st.session_state["model"] = default.name
-    unnamed = names.index(default.name)
-    if first is not default:  # on another machine it may not be there, so the address says which
-        _name_in_address(shelf, default if url.everything() else first)
-        unnamed = len(names)
-    shown = shelf.get(url.current_value("model"), default)
-    title = shown.title if shown.title != shown.name else in_short(config_of(shown))
-    name = st.selectbox(
+def _draw_model(shelf: Mapping[str, ModelEntry], entry: ModelEntry) -> None:
+    title = entry.title if entry.title != entry.short_name else in_short(config_of(entry))
+    named = {**shelves.labels(shelf), MORE_MODELS: MORE_MODELS}
+    st.selectbox(
         "Model",
-        [*names, MORE_MODELS],
-        index=unnamed,
+        list(named),
+        format_func=named.__getitem__,
         help=literal(title),
-        **url.bound("model"),
+        key="model",
+        persist_state="session",
         on_change=_take_model,
         width=MODEL_WIDTH,
     )
-    return shelf[name]
 
 
 def _take_model() -> None:
@@ -103,13 +100,6 @@ def _take_model() -> None:
         reader.door = "checkpoints"
     else:
         choose_model(picked)
-
-
-def _name_in_address(shelf: dict[str, ModelEntry], entry: ModelEntry) -> None:
-    """Show this model in a new session, unless its address asks for one that is there."""
-    if "model" not in st.session_state and url.asked("model") not in shelf:
-        st.session_state["model"] = entry.name
-        url.write("model", entry.name)
 
 
 def _draw_head_choice(entry: ModelEntry, first: First) -> None:
@@ -126,12 +116,15 @@ def _draw_head_choice(entry: ModelEntry, first: First) -> None:
 def _picker(
     label: str, key: str, options: Sequence[Any], default: Any, width: int, name: Any = str
 ) -> Any:
+    """What is chosen, in a list if the page uses it."""
     state, asked = st.session_state, url.asked(key)
     meant = [each for each in options if name(each) == asked]
     if key not in state and meant:
         state[key] = meant[0]
     elif key in state and state[key] not in options:
         state[key] = default
+    if key not in session().bar:
+        return state.get(key, default)
     picked = st.selectbox(
         label,
         options,
@@ -143,6 +136,13 @@ def _picker(
     return default if picked is None else picked  # an empty value in the address picks nothing
 
 
+def _keep(name: str) -> None:
+    """What this page does not show stays as it is; a new reader's is taken from the address."""
+    if name in ("text", "pair") and name not in st.session_state and url.is_asked(name):
+        st.session_state[name] = url.asked(name)[:TEXT_LIMIT]
+    streamlit_patches.keep_in_address(name)
+
+
 def _draw_text(entry: ModelEntry) -> None:
     st.text_input(
         "Your sentence",
@@ -151,7 +151,7 @@ def _draw_text(entry: ModelEntry) -> None:
         placeholder="Type a sentence and press Enter",
         **url.bound("text"),
     )
-    if reads_pairs(entry):
+    if reads_pairs(entry) and "pair" in session().bar:
         st.text_input(
             "Second sentence",
             max_chars=TEXT_LIMIT,
@@ -196,12 +196,8 @@ def _draw_notes(notes: list[str]) -> None:
         say(sentence)
 
 
-def _asked() -> dict[str, str]:
-    return {name: url.asked(name) for name in FRAME if url.is_asked(name)}
-
-
 def _notes_on_address(
-    asked: dict[str, str], shelf: dict[str, ModelEntry], entry: ModelEntry, first: First
+    asked: Mapping[str, str], shelf: Mapping[str, ModelEntry], entry: ModelEntry, first: First
 ) -> list[str]:
     """A message for each value of the address that does not exist; none where nothing is asked."""
     notes = []

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping
 
 import streamlit as st
 
-from explorer.app import shelves
-from explorer.app.context import Choice, first_head
+from explorer.app import shelves, streamlit_patches, url
+from explorer.app.context import FRAME, first_head
 from explorer.app.session import session
+from explorer.catalog.available_models import ModelEntry
 
-FRAME = tuple(each.name for each in fields(Choice))
-"""What is chosen once for all pages, by its name in the address."""
+UNBOUND = ("model", "special")
+"""What of it no widget writes into the address by itself."""
 
 
 def choose_head(layer: int, head: int) -> None:
@@ -45,7 +46,48 @@ def switch_page(name: str, **address: str) -> None:
     state, reader = st.session_state, session()
     chosen = {name: state[name] for name in FRAME if name in state}
     reader.choose_next = chosen | reader.choose_next
-    st.switch_page(reader.pages[name], query_params=address)  # None would refuse bound ones
+    st.switch_page(reader.pages[name], query_params=address | carried())
+
+
+def draw_page_link(name: str, label: str | None = None, *, icon: bool = True) -> None:
+    """A link to another page, by its title if not otherwise; none where a page is run alone."""
+    page = session().pages.get(name)
+    if page is not None:
+        arrow = ":material/arrow_forward:" if icon else None
+        st.page_link(page, label=label, icon=arrow, query_params=carried())
+
+
+def carried() -> dict[str, str]:
+    """What a link has to name, since the browser keeps only what the bar shows and is bound."""
+    names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
+    return {name: url.asked(name) for name in names if url.is_asked(name)}
+
+
+def asked_at_first() -> dict[str, str]:
+    """What the address of a new reader asks for; nothing later, when the bar shows what is."""
+    if session().shown_model is not None:
+        return {}
+    return {name: url.asked(name) for name in FRAME if url.is_asked(name)}
+
+
+def settle_model(shelf: Mapping[str, ModelEntry]) -> ModelEntry:
+    """The chosen model, before anything is drawn; the address names it where that has to be said.
+
+    The list shows what a model is called, an address what finds it. So the two are not bound.
+    """
+    state, asked = st.session_state, url.asked("model")
+    first, default = shelves.first(shelf), shelves.default(shelf)
+    chosen = asked if "model" not in state or streamlit_patches.came_back() else state["model"]
+    entry = shelf.get(chosen) or (default if url.everything() else first)
+    if state.get("model") != entry.name:
+        state["model"] = entry.name
+    # Elsewhere the first may not be there: then the address says which, whatever it is.
+    has_name = entry is not default or first is not default
+    if has_name and asked != entry.name:
+        url.write("model", entry.name)
+    elif asked and asked != entry.name:
+        url.remove("model")
+    return entry
 
 
 def follow_door() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 
@@ -42,6 +42,10 @@ class Choice:
     head: int
     special: bool = False
     """Whether special tokens that are written in the text are read as such: it is a prompt."""
+
+
+FRAME = tuple(each.name for each in fields(Choice))
+"""What is chosen once for all pages, by its name in the address."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,10 +24,12 @@ class Session:
     context: PageContext | None = None
     pages: dict[str, Any] = field(default_factory=dict)
     """Every page by the name of its file; empty where a page is run alone."""
-    navigation: dict[str, list[Any]] = field(default_factory=dict)
-    """The same pages by section, as the navigation lists them."""
+    navigation: list[Any] = field(default_factory=list)
+    """The same pages, and those that lead there from the addresses of earlier versions."""
     page: str = ""
     """The name of the page that is drawn; empty where it is run alone."""
+    bar: tuple[str, ...] = ()
+    """What of that which is chosen once for all pages it shows in the bar."""
     shown_model: str | None = None
     """The model of the run before; None in a new session."""
     choose_next: dict[str, Any] = field(default_factory=dict)

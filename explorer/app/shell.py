@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -11,51 +12,59 @@ if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports s
 
 import streamlit as st  # noqa: E402
 
-from explorer.app import streamlit_patches, url  # noqa: E402
+from explorer.app import shelves, streamlit_patches, url  # noqa: E402
 from explorer.app.bar import draw_bar  # noqa: E402
-from explorer.app.choosing import follow_door  # noqa: E402
+from explorer.app.choosing import asked_at_first, follow_door, settle_model, take_what_was_chosen  # noqa: E402
+from explorer.app.context import FRAME, make_context  # noqa: E402
 from explorer.app.local_reader import is_local  # noqa: E402
 from explorer.app.session import Session, session  # noqa: E402
+from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
 from explorer.catalog.uploads import MEGABYTE, largest_upload  # noqa: E402
 
+SENTENCE, HEAD = ("text", "pair"), ("part", "layer", "head")
+
+
+@dataclass(frozen=True)
+class PageRow:
+    """A page: its title, and what of that which is chosen once for all pages it uses."""
+
+    title: str
+    bar: tuple[str, ...] = FRAME
+
+
 PAGES = {
-    "Overview": {"overview": "Overview"},
+    "Overview": {"overview": PageRow("Overview")},
     "Input": {
-        "tokens": "Tokens",
-        "tokenizer_training": "Training a tokenizer",
-        "embedding_space": "Embedding space",
-        "positions": "Positions",
+        "tokens": PageRow("Tokens", (*SENTENCE, "model")),
+        "tokenizer_training": PageRow("Training a tokenizer", ("text",)),
+        "embedding_space": PageRow("Embedding space", (*SENTENCE, "model")),
+        "positions": PageRow("Positions"),
     },
     "Attention": {
-        "attention": "Attention maps",
-        "heads": "Heads",
-        "head_steps": "Head, step by step",
-        "query_key": "Query and key",
-        "masks": "Masks",
+        "attention": PageRow("Attention maps"),
+        "heads": PageRow("Heads"),
+        "head_steps": PageRow("Head, step by step"),
+        "query_key": PageRow("Query and key"),
+        "masks": PageRow("Masks"),
     },
-    "Forward pass": {"forward_pass": "Forward pass", "logit_lens": "Logit lens"},
-    "Generation": {"generation": "Generation"},
+    "Forward pass": {
+        "forward_pass": PageRow("Forward pass"),
+        "logit_lens": PageRow("Logit lens"),
+    },
+    "Generation": {"generation": PageRow("Generation")},
     "Experiments": {
-        "interventions": "Interventions",
-        "compare": "Compare",
-        "museum": "Museum",
+        "interventions": PageRow("Interventions"),
+        "compare": PageRow("Compare"),
+        "museum": PageRow("Museum"),
     },
-    "Training": {"training": "Training"},
-    "Models": {"checkpoints": "Checkpoints"},
+    "Training": {"training": PageRow("Training", ())},
+    "Models": {"checkpoints": PageRow("Checkpoints")},
 }
-"""By section: the name of each page's file, which is its address, and its title."""
+"""By section: the name of each page's file, which is its address, and what it is."""
+ROWS = {name: row for section in PAGES.values() for name, row in section.items()}
 FIRST_PAGE = "overview"
-HEADINGS = {"Overview": "Attention explorer"}
-"""The name of the app stands over its first pages, drawn with them: nothing moves."""
 SIDEBAR_WIDTH = 256
-
-
-def make_page(section: str, name: str) -> st.Page:
-    """One page; its address is the name of its file."""
-    path = ROOT / "pages" / section.lower().replace(" ", "_") / f"{name}.py"
-    title = PAGES[section][name]
-    return st.Page(path, title=title, url_path=name, default=name == FIRST_PAGE)
 
 
 def main() -> None:
@@ -66,13 +75,14 @@ def main() -> None:
         reader.upload_megabytes = streamlit_patches.allow_uploads(most)
     # Before the navigation: the browser draws the sidebar with the width that it knows then.
     st.set_page_config(layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
-    chosen = st.navigation(reader.navigation, expanded=True)
+    chosen = st.navigation(reader.navigation, position="hidden")
     st.set_page_config(page_title=f"{chosen.title} · Attention explorer")
     if chosen.url_path in url.FORMER_PAGES:
         now = reader.pages[url.FORMER_PAGES[chosen.url_path]]
         st.switch_page(now, query_params=url.as_meant(chosen.url_path))
     reader.page = chosen.url_path or FIRST_PAGE
-    draw_bar()
+    reader.bar = ROWS[reader.page].bar
+    draw_frame(reader)
     follow_door()
     try:
         chosen.run()
@@ -80,21 +90,39 @@ def main() -> None:
         reader.context = None  # the next run makes its own
 
 
+def draw_frame(reader: Session) -> None:
+    """The sidebar and the bar, and from them the context of this run."""
+    take_what_was_chosen()
+    shelf, asked = shelves.openable(), asked_at_first()
+    with streamlit_patches.one_entry_in_history():
+        entry = settle_model(shelf) if shelf else None
+        reader.sidebar_head = draw_sidebar(PAGES)
+        if entry is None:
+            reader.context = make_context(shelf)
+        else:
+            draw_bar(shelf, entry, asked)
+
+
 def make_pages(reader: Session) -> None:
-    """All pages by their names and by their sections; made once, since each is looked up on disk.
+    """All pages by their names; made once, since each is looked up on disk.
 
     They are one reader's: Streamlit notes on a page that it may be run.
     """
-    table = {
-        section: {name: make_page(section, name) for name in PAGES[section]} for section in PAGES
-    }
-    reader.pages = {name: each for section in table.values() for name, each in section.items()}
-    headed = {HEADINGS.get(section, section): list(table[section].values()) for section in table}
+    reader.pages = {name: make_page(section, name) for section in PAGES for name in PAGES[section]}
     former = [
         st.Page(lambda: None, title=old, url_path=old, visibility="hidden")
         for old in url.FORMER_PAGES
     ]
-    reader.navigation = {**headed, "": former}
+    reader.navigation = [*reader.pages.values(), *former]
+
+
+def make_page(section: str, name: str) -> st.Page:
+    """One page; its address is the name of its file, that of the first page is empty."""
+    path = ROOT / "pages" / section.lower().replace(" ", "_") / f"{name}.py"
+    is_first = name == FIRST_PAGE
+    # Streamlit keeps a name even for what it shows at the root, where /overview leads as well.
+    address = "root" if is_first else name
+    return st.Page(path, title=PAGES[section][name].title, url_path=address, default=is_first)
 
 
 with turn():

@@ -53,6 +53,16 @@ def default(shelf: Mapping[str, ModelEntry]) -> ModelEntry:
     return named or shelf.get(FIRST_MODEL) or next(iter(shelf.values()))
 
 
+def labels(shelf: Mapping[str, ModelEntry]) -> dict[str, str]:
+    """What each model is called in a list: without the key of an upload, and each differently."""
+    found: dict[str, str] = {}
+    for name, entry in shelf.items():
+        called = entry.short_name
+        copies = (called if i == 1 else f"{called} ({i})" for i in range(1, len(shelf) + 1))
+        found[next(each for each in copies if each not in found)] = name
+    return {name: label for label, name in found.items()}
+
+
 def add_model(folder: Path) -> None:
     """Put a folder on the shelf of this reader alone."""
     brought = _brought()

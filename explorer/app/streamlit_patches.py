@@ -17,6 +17,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.bidi_component import main as bidi_components
 from streamlit.config_option import ConfigOption
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.state import get_session_state
 
 # What a component has reported, as a plain dictionary. Streamlit (since its pull request 12685;
 # no issue is open) makes a class, so that a page may write to a component's state, each time the
@@ -79,6 +80,47 @@ def end_if_unwanted() -> None:
     """End this run if its reader has gone or wants another; elsewhere nothing happens."""
     if get_script_run_ctx(suppress_warning=True) is not None:
         _ = "any" in st.session_state
+
+
+# A widget that a page does not draw leaves the address, though what it chose stays chosen and other
+# pages show it again: a link or a reload would lose it.
+
+
+def keep_in_address(name: str) -> None:
+    """The parameter of a widget that this page does not draw stays as the address has it."""
+    with get_session_state().query_params() as params:
+        bound = params._bindings_by_param.get(name)
+        if bound is not None:
+            params.unbind_widget(bound.widget_id)
+
+
+# Each value that is changed is an entry of its own in the browser's history. Another model changes
+# six, and the way back led to the new model with a layer of the old one.
+
+
+@contextmanager
+def one_entry_in_history() -> Iterator[None]:
+    """What is changed in the address meanwhile is sent at once, as one entry."""
+    with get_session_state().query_params() as params:
+        send, changes = params._send_query_param_msg, list[None]()
+        vars(params)["_send_query_param_msg"] = lambda: changes.append(None)
+    try:
+        yield
+    finally:
+        with get_session_state().query_params() as params:
+            vars(params).pop("_send_query_param_msg", None)
+        if changes:
+            send()
+
+
+# A widget that is bound to the address follows the browser's Back by itself. Another has to know
+# that it was this which changed the address, not a run whose own change the browser has not seen.
+
+
+def came_back() -> bool:
+    """Whether this run was caused by the browser's Back or Forward."""
+    run = get_script_run_ctx(suppress_warning=True)
+    return run is not None and run.is_history_navigation
 
 
 # How large an upload may be follows from the machine and the reader, and only the settings of a

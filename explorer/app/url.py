@@ -27,6 +27,7 @@ LONGEST, MOST_VALUES, LONGEST_QUOTED = 4_000, 100, 30
 """Characters of a value that is no text, values of a list, characters quoted in a message."""
 
 FORMER_PAGES = {
+    "overview": "overview",
     "start": "overview",
     "learning": "tokenizer_training",
     "stages": "head_steps",
@@ -39,7 +40,7 @@ FORMER_PAGES = {
     "edits": "interventions",
     "train": "training",
 }
-"""What a link of an earlier version may name: it opens the same page."""
+"""What a link of an earlier version may name: it opens the same page. The first is at the root."""
 GENERATE_FIRST = "generate"
 """Asked for as branches: as many tokens are generated first as the link says."""
 _GREEDY = {"temperature": "0.0", "branches": GENERATE_FIRST, "written": "0"}

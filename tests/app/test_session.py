@@ -11,6 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app import bar
+from explorer.app.session import KEY
+from explorer.catalog.folders import model_name
 from tests.apps import SHELL
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -109,6 +111,28 @@ def test_a_text_with_more_tokens_than_fit_is_cut_only_when_told_to() -> None:
     assert chosen(at)["text"] == ("cat " * 30)[:91]
     assert not any("reads at most" in text.value for text in at.text)
     assert "cut" not in [button.key for button in at.button]
+
+
+def test_the_list_has_the_name_of_an_upload_and_the_address_its_key(
+    small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    names = []
+    for key in ("1" * 24, "2" * 24):
+        folder = tmp_path / ".uploads" / f"upload-{key}" / "mine"
+        shutil.copytree(small_models / "letters", folder)
+        names.append(model_name(folder))
+    at = app(model=names[0])
+    at.session_state[KEY].brought.append(folder)
+    at.run()
+    models = at.selectbox(key="model")
+    assert [models.options[0], models.options[1], models.value] == ["mine", "mine (2)", names[0]]
+    assert at.query_params["model"] == names[0]
+    models.set_value(names[1]).run()
+    assert not at.exception
+    assert at.query_params["model"] == names[1]
+    at.selectbox(key="model").set_value("translation").run()
+    assert "model" not in at.query_params
 
 
 def test_examples_of_others_are_shown_as_they_are_written(

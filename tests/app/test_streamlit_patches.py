@@ -24,6 +24,8 @@ from streamlit.errors import StreamlitAPIException
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.forward_msg_cache import create_reference_msg
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+from streamlit.runtime.state import SafeSessionState, SessionState
+from streamlit.runtime.state import query_params as streamlit_query_params
 from streamlit.testing.v1 import AppTest
 
 import app
@@ -186,6 +188,73 @@ def test_only_a_reader_at_this_machine_may_upload_more_than_200_megabytes(
             assert form.proto.max_upload_size_mb == reader
             assert config.get_option(streamlit_patches.UPLOAD_LIMIT) == server
             at.run()
+
+
+def page_without_its_list() -> None:
+    """A page whose list is drawn unless it is told otherwise."""
+    import streamlit as st
+
+    from explorer.app import streamlit_patches
+
+    told = st.session_state.get("told", "")
+    if not told:
+        st.selectbox("Layer", range(9), key="layer", bind="query-params")
+    elif told == "keep":
+        streamlit_patches.keep_in_address("layer")
+
+
+def test_what_a_page_does_not_draw_stays_in_the_address() -> None:
+    for told, left in (("keep", {"layer": "3"}), ("nothing", {})):
+        at = AppTest.from_function(page_without_its_list)
+        at.query_params["layer"] = "3"
+        at.run()
+        for _ in range(2):
+            at.session_state["told"] = told
+            at.run()
+            assert at.session_state["layer"] == 3
+        found = dict(at.query_params)
+        assert found == left, "Streamlit keeps it by itself: keep_in_address may go"
+
+
+def messages_of(change: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The addresses that are sent to the browser while this changes the parameters."""
+    sent: list[str] = []
+    run = SimpleNamespace(
+        enqueue=lambda message: sent.append(message.page_info_changed.query_string)
+    )
+    state = SafeSessionState(SessionState(), lambda: None)
+    monkeypatch.setattr(streamlit_query_params, "get_script_run_ctx", lambda: run)
+    monkeypatch.setattr(streamlit_patches, "get_session_state", lambda: state)
+    with state.query_params() as params:
+        change(params)
+    return sent
+
+
+def test_what_is_changed_at_once_is_one_entry_in_the_history(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def change(params: Any) -> None:
+        params["model"] = "bert"
+        params["layer"] = "3"
+        del params["layer"]
+
+    def change_at_once(params: Any) -> None:
+        with streamlit_patches.one_entry_in_history():
+            change(params)
+        with streamlit_patches.one_entry_in_history():
+            pass
+
+    assert messages_of(change_at_once, monkeypatch) == ["model=bert"]
+    several = messages_of(change, monkeypatch)
+    assert len(several) == 3, "Streamlit sends one by itself: one_entry_in_history may go"
+
+
+def test_a_run_knows_whether_it_is_the_way_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not streamlit_patches.came_back(), "where nobody reads"
+    for way in (True, False):
+        run = SimpleNamespace(is_history_navigation=way)
+        monkeypatch.setattr(streamlit_patches, "get_script_run_ctx", lambda run=run, **_: run)
+        assert streamlit_patches.came_back() is way
 
 
 def run_that_waits() -> None:

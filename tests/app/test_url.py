@@ -14,7 +14,7 @@ from tests.apps import page, said
 from tests.source import ROOT, python_files
 
 pytestmark = pytest.mark.usefixtures("small_models")
-ADDRESS = re.compile(r"\bquery_params\b(?!=)|[\"']query-params[\"']")
+ADDRESS = re.compile(r"\bquery_params\b(?![=(])|[\"']query-params[\"']")
 
 
 def test_only_one_module_touches_the_address() -> None:

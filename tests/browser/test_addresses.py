@@ -106,6 +106,7 @@ def test_a_link_repeats_a_stage_of_the_pass(visitor: Visitor, friend: Visitor) -
 
 FORMER_LINKS = {
     "/start?model=reviews": "Class probabilities",
+    "/overview?model=reviews": "Class probabilities",
     "/learning?learn_how=WordPiece": "textbook score",
     "/stages?model=shakespeare&layer=1&head=3&text=To+be&held=q1k0": "pinned",
     "/pairs?model=shakespeare&text=To+be&query=1&key=0": "1 · To",

@@ -49,8 +49,10 @@ def test_a_gguf_file_opens_in_the_form_and_a_damaged_one_is_one_sentence(
 
 
 def opens(visitor: Visitor, name: str) -> None:
-    """The model of this name is chosen, and its page is drawn."""
-    expect(visitor.page.get_by_role("combobox", name="Model")).to_have_value(name)
+    """The model of this name is chosen, and its page is drawn. The list says no upload's key."""
+    visitor.asks(model=name)
+    shown = visitor.page.get_by_role("combobox", name="Model")
+    expect(shown).to_have_value(name.partition("-upload-")[0])
     visitor.rest()
     visitor.no_traceback()
 

@@ -1,19 +1,92 @@
-"""The frame of every page: what is chosen is in sight, above the page."""
+"""The frame of every page: the bar with what is chosen, the pages by section, the way back."""
 
 from __future__ import annotations
 
+from playwright.sync_api import Locator, expect
+
 from tests.browser.conftest import Visit
+from tests.browser.visiting import Visitor
+from tests.served import wait_until
 
 BAR = ("text", "model", "part", "layer", "head")
+CHOSEN = {"model": "long-gpt2", "text": "to be", "layer": "3", "head": "7"}
+LINK = "model=long-gpt2&text=to+be&layer=3&head=7"
+
+
+def folded(visitor: Visitor) -> list[bool]:
+    """Whether each section of several pages is folded."""
+    sections = visitor.widget("navigation").locator("details").all()
+    return [section.get_attribute("open") is None for section in sections]
+
+
+def is_shown(visitor: Visitor, chosen: dict[str, str]) -> None:
+    """Wait until the bar and the address show this."""
+    visitor.asks(**chosen)
+    for key, value in chosen.items():
+        expect(visitor.widget(key).locator("input")).to_have_value(value)
+
+
+def bottom(element: Locator) -> float:
+    box = element.bounding_box()
+    assert box is not None
+    return box["y"] + box["height"]
+
+
+def is_one_row(visitor: Visitor) -> bool:
+    """Whether all of the bar is there, in one row at the top, with room for a sentence."""
+    boxes = [box for key in BAR if (box := visitor.widget(key).bounding_box())]
+    ends = {round(box["y"] + box["height"]) for box in boxes}
+    return len(boxes) == len(BAR) and ends <= {*range(100)} and boxes[0]["width"] >= 150
 
 
 def test_what_is_chosen_stands_in_one_row_at_the_top(visit: Visit) -> None:
     visitor = visit(width=1280, height=720)
     for address in ("/?model=translation", "/attention?model=long-gpt2", "/query_key?model=bert"):
         visitor.open(address)
-        boxes = [visitor.widget(key).bounding_box() for key in BAR]
-        places = [box for box in boxes if box is not None]
-        assert len(places) == len(BAR), address
-        assert len({round(box["y"] + box["height"]) for box in places}) == 1, address
-        assert max(box["y"] + box["height"] for box in places) < 100, address
-        assert places[0]["width"] >= 150, "of the sentence"
+        wait_until(lambda: is_one_row(visitor), f"one row on {address}")
+
+
+def test_every_page_is_in_sight_in_its_section_under_the_picture(visit: Visit) -> None:
+    visitor = visit(width=1280, height=720)
+    visitor.open("/")
+    sidebar = visitor.page.get_by_test_id("stSidebarContent")
+    for title in ("Positions", "Attention maps", "Compare"):
+        visitor.follow(title)
+        wait_until(lambda: folded(visitor).count(False) == 1, "one unfolded section")
+        assert sidebar.evaluate("bar => bar.scrollHeight <= bar.clientHeight"), title
+        assert bottom(visitor.links().last) < 720, title
+        picture = visitor.widget("pass_picture").bounding_box()
+        assert picture is not None
+        assert picture["height"] == 200
+        assert picture["y"] + 200 <= bottom(visitor.links().first)
+
+
+def test_what_is_chosen_is_kept_through_pages_that_do_not_show_it(visitor: Visitor) -> None:
+    page = visitor.open(f"/attention?{LINK}")
+    is_shown(visitor, CHOSEN)
+    for title, keys in {"Tokens": ("text", "model"), "Training": ()}.items():
+        visitor.follow(title)
+        assert [key for key in BAR if visitor.widget(key).is_visible()] == list(keys)
+        visitor.asks(**CHOSEN)
+    page.reload()
+    visitor.rest()
+    visitor.asks(**CHOSEN)
+    visitor.follow("Heads")
+    is_shown(visitor, CHOSEN)
+    for title in ("Training", "Tokens", "Attention maps"):
+        page.go_back()
+        visitor.titled(title)
+        visitor.rest()
+        visitor.asks(**CHOSEN)
+    is_shown(visitor, CHOSEN)
+
+
+def test_the_way_back_leads_to_the_model_before(visitor: Visitor) -> None:
+    page = visitor.open("/attention?model=translation&head=0&text=the+cat")
+    visitor.choose("Model", "shakespeare")
+    visitor.asks(model="shakespeare")
+    page.go_back()
+    is_shown(visitor, {"model": "translation", "head": "0", "text": "the cat"})
+    visitor.rest()
+    page.go_forward()
+    is_shown(visitor, {"model": "shakespeare"})

@@ -12,16 +12,17 @@ SCROLLED = "main => main.scrollTop"
 
 def test_a_tab_is_named_after_its_page(visitor: Visitor, subtests: pytest.Subtests) -> None:
     page = visitor.open("/")
-    for title in page.get_by_test_id("stSidebarNav").get_by_role("link").all_inner_texts():
+    for title in map(str, visitor.links().all_text_contents()):
         with subtests.test(title=title):
             visitor.follow(title)
             expect(page).to_have_title(f"{title} · Attention explorer")
 
 
-def test_start_is_the_first_page(visitor: Visitor) -> None:
-    page = visitor.open("/start?text=the+black+cat")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
-    expect(page.get_by_label("Your sentence")).to_have_value("the black cat")
+def test_its_name_and_start_lead_to_the_first_page(visitor: Visitor) -> None:
+    for address in ("/start", "/overview"):
+        page = visitor.open(f"{address}?model=translation&text=the+black+cat")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+        expect(page.get_by_label("Your sentence")).to_have_value("the black cat")
 
 
 def test_another_page_opens_at_its_top(visitor: Visitor) -> None:
@@ -29,7 +30,7 @@ def test_another_page_opens_at_its_top(visitor: Visitor) -> None:
     main = page.get_by_test_id("stMain")
     main.evaluate("main => main.scrollTo(0, 10_000)")
     assert main.evaluate(SCROLLED) > 0
-    page.get_by_test_id("stPageLink").last.get_by_role("link").click()
+    main.get_by_test_id("stPageLink").last.get_by_role("link").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Attention maps")
     visitor.rest()
     assert main.evaluate(SCROLLED) == 0

@@ -176,9 +176,19 @@ class Visitor:
 
     def follow(self, title: str) -> None:
         """Click a page's name in the navigation and wait until that page is drawn."""
-        self.page.get_by_test_id("stSidebarNav").get_by_role("link", name=title, exact=True).click()
+        named = re.compile(f"^{re.escape(title)}$")
+        link = self.links().filter(has_text=named)
+        if not link.is_visible():  # the section of the page is folded
+            of_page = self.page.locator("a").filter(has_text=named)
+            section = self.widget("navigation").locator("details").filter(has=of_page)
+            section.locator("summary").click()
+        link.click()
         self.titled(title)
         self.rest()
+
+    def links(self) -> Locator:
+        """The pages in the navigation, also those of folded sections."""
+        return self.widget("navigation").locator("a")
 
     def titled(self, title: str) -> None:
         expect(self.page.get_by_role("heading", level=1)).to_have_text(

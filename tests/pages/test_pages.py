@@ -216,6 +216,10 @@ def test_strange_text_is_shown_or_refused(path: str, text: str) -> None:
     assert not words or all(words not in prose.value for prose in at.markdown)
 
 
+WITHOUT_MODEL = ("input/tokenizer_training", "training/training")
+"""Pages that open none of the list, so their bar has none."""
+
+
 def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
@@ -227,6 +231,8 @@ def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(
         with subtests.test(path=path):
             at = apps.page(path, model="reviews")
             assert path not in READING or "The model reviews cannot be opened" in said(at)
+            if path in WITHOUT_MODEL:
+                continue
             at.selectbox(key="model").set_value("reverse").run()
             assert not at.exception
             assert "cannot be opened" not in said(at) or path == "models/checkpoints"
@@ -240,7 +246,7 @@ def test_without_any_model_a_page_says_what_to_do(
         with subtests.test(path=path):
             at = apps.page(path)
             times = said(at).count("There is no trained model here yet")
-            assert times == (path not in ("input/tokenizer_training", "training/training"))
+            assert times == (path not in WITHOUT_MODEL)
 
 
 def test_stepping_ends_in_what_the_model_reads() -> None:

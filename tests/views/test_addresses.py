@@ -195,7 +195,7 @@ HELD_BY_THE_ADDRESS = [
 def held_by_the_address(at: AppTest) -> dict[str, str]:
     """What the widgets and players show whose choices the address has, by their keys."""
     kinds = (at.selectbox, at.button_group, at.text_input, at.number_input, at.slider, at.toggle)
-    found = {}
+    found = {"model": at.query_params.get("model", "")}
     for widget in [*at.multiselect, *(each for kind in kinds for each in kind)]:
         key = widget.proto.query_param_key
         if key:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import streamlit as st
 
+from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext, config_of, reads_pairs
 from explorer.app.controls import follow, one_of, text_field
 from explorer.app.messages import or_stop, say
-from explorer.app.session import session
 from explorer.app.url import TEXT_LIMIT
 from explorer.catalog import ModelError, opened_model
 from explorer.catalog.available_models import ModelEntry
@@ -150,9 +150,7 @@ def _with_interventions(context: PageContext, first: Head) -> MapSide:
         st.text("There are no interventions yet, so both sides are the same pass.")
     if first.forward.written:
         draw_answers(context.opened, EditedPass(first.forward), edited)
-    page = session().pages.get("interventions")
-    if page is not None:
-        st.page_link(page, label="Interventions", icon=":material/arrow_forward:")
+    draw_page_link("interventions")
     second = replace(first, forward=edited.forward, edits=edited.core_edits)
     return MapSide("With your interventions", second, _about_edits(context, edited))
 

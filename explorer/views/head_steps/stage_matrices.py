@@ -9,6 +9,7 @@ import streamlit as st
 
 from explorer.analysis.head_stages import HeadStages, head_stages_of
 from explorer.analysis.query_key import strongest
+from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import number, one_of
 from explorer.app.session import session
@@ -64,13 +65,11 @@ def draw_stages(context: PageContext) -> None:
     again = "The weights, recomputed in float64 from these queries and keys"
     st.caption(widgets.recomputed(again, made.difference))
     widgets.notes(pinned.read_and_written(forward, at.part, query))
-    page = session().pages.get("query_key")
-    if page is None:
+    if not session().pages:  # a page that is run alone has no others
         return
     pinned_pair.forward_pass_link(context, Pinned(query, key))
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = "Query and key of this cell"
-        st.page_link(page, label=label, icon=":material/arrow_forward:")
+        draw_page_link("query_key", "Query and key of this cell")
         st.text(f"{named_at(rows, query)} → {named_at(columns, key)}")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from explorer.app import shelves
-from explorer.app.choosing import switch_page
+from explorer.app.choosing import draw_page_link, switch_page
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
@@ -113,10 +113,8 @@ def _draw_opened(system: System, model: str, text: str) -> None:
         )
         if why and reads == [model, text]:
             st.text(why)
-        pages = session().pages
         for name in ("overview", "forward_pass", "training"):
-            if name in pages:
-                st.page_link(pages[name], icon=":material/arrow_forward:")
+            draw_page_link(name)
 
 
 def _draw_train_button(system: System) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from explorer.analysis.word_groups import Group
+from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import choose_token
 from explorer.app.messages import say
@@ -162,7 +163,6 @@ def pin_token(
 
 def links_from(found: Pinned) -> None:
     """Links to where a weight comes from, and to where it is changed."""
-    pages = session().pages
     what = "the pinned cell" if found.is_cell else "the pinned token" if str(found) else "a pair"
     labels = {
         "head_steps": "This head, step by step",
@@ -171,8 +171,7 @@ def links_from(found: Pinned) -> None:
     }
     with st.container(horizontal=True):
         for name, label in labels.items():
-            if name in pages:  # a page that is run alone has no others
-                st.page_link(pages[name], label=label, icon=":material/arrow_forward:")
+            draw_page_link(name, label)
 
 
 def parse_pinned(text: str, rows: int, columns: int) -> Pinned:

@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.map_summary import summary_of
+from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
-from explorer.app.session import session
 from explorer.catalog import attention_parts
 from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix, mounting
@@ -163,9 +163,7 @@ def draw_answer(forward: ForwardPass, key: str = "answer") -> None:
 def page_links(*names: str) -> None:
     """Links to other pages. A page that is run alone has none to go to."""
     for name in names:
-        page = session().pages.get(name)
-        if page is not None:
-            st.page_link(page, label=LINKS[name], icon=":material/arrow_forward:")
+        draw_page_link(name, LINKS[name])
 
 
 def code_panel(

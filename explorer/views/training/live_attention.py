@@ -11,6 +11,7 @@ import torch
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
+from explorer.app.controls import follow
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog import ModelError
@@ -107,35 +108,22 @@ def _draw_sentence_and_head(
 
 
 def _draw_sentence(task: Task, own_text: str) -> str:
-    """The reader's own sentence, chosen once for every page; another where it cannot be read."""
-    why_not = _why_not(task, own_text)
-    if own_text and not why_not:
-        st.caption("Attention over your sentence.")
-        return own_text
-    if own_text:
-        st.caption(f"{why_not}, so another one is shown.")
-    text = st.text_input(
-        "Sentence",
-        value=task.example,
-        max_chars=LIMIT,
-        key=f"watched_{task.name}",
-        persist_state="session",
-    )
+    """A sentence for this task: at first that of the other pages, where its model can read it."""
+    key, usual = f"watched_{task.name}", own_text if _reads(task, own_text) else task.example
+    follow(key, usual)
+    text = st.text_input("Sentence", value=usual, max_chars=LIMIT, key=key, persist_state="session")
     return str(text)
 
 
-def _why_not(task: Task, text: str) -> str:
-    """Why the model of this task cannot read the sentence; empty where it can."""
-    too_long = "Your sentence is too long for this task's model"
-    if len(text) > LIMIT:
-        return too_long
+def _reads(task: Task, text: str) -> bool:
+    """Whether the model of this task reads all of the sentence."""
+    if not 0 < len(text) <= LIMIT:
+        return False
     try:
         ids = task.tokenizer.ids(text)
     except TextError:
-        return too_long
-    if task.tokenizer.unk_id in ids:
-        return "Not all of your sentence is in this task's vocabulary"
-    return too_long if len(ids) > task.model.max_len else ""
+        return False
+    return task.tokenizer.unk_id not in ids and len(ids) <= task.model.max_len
 
 
 def _newest_pass(run: Run, text: str) -> LiveAttention | None:
