@@ -155,7 +155,7 @@ def test_what_is_told_is_in_the_address_from_then_on() -> None:
 
 def test_anything_else_that_is_told_changes_nothing() -> None:
     right = [2, 0, 3, 0.05, 1, 0, 2, 0, 1, 2, 1]
-    for value in [
+    hostile: list[Any] = [
         None,
         3,
         "x",
@@ -165,7 +165,8 @@ def test_anything_else_that_is_told_changes_nothing() -> None:
         right[:-1],
         [*right, 0],
         [str(each) for each in right],
-    ]:
+    ]
+    for value in hostile:
         _, session = told(value)
         assert session.persistent.keys() <= {"held"}, value
     names = ["answer", "traced", "traced", "least", "block", "block"]
@@ -281,7 +282,7 @@ def test_the_edges_are_exported_as_they_are_drawn(monkeypatch: pytest.MonkeyPatc
     forward = run_text(opened, opened.example)
     flow = information_flow.information_flow(forward)
     edges = information_flow.route(flow, flow.starts[asked]).edges["decoder.self_attn"]
-    table = exported(at, monkeypatch)
+    table: Any = exported(at, monkeypatch)
     assert isinstance(table, TableData)
     assert table.title.endswith(f"edges to answer {asked}")
     strongest = edges[edges >= 0.02].sort(descending=True).values

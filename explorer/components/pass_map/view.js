@@ -414,7 +414,10 @@ function show(state) {
     state.fresh = false;
     state.flow = flowOf(data);
     state.lensRows = new Map();
-    Object.assign(state, {pointed: null, picked: null, front: null, playing: false, heldAt: data.asked});
+    Object.assign(state, {
+      pointed: null, picked: null, open: null, heldFrom: null, front: null, playing: false,
+      heldAt: data.asked, heard: undefined,
+    });
     state.answers = Array(data.count).fill(null);
     for (const [at, ...answer] of data.answers) state.answers[at] = answer;
     readLate(state);
