@@ -23,7 +23,8 @@ function listen(state) {
   if (choice === undefined || text === state.heard) return;
   state.heard = text;
   const [stack, layer, ...lit] = choice;
-  state.layer = stack < 0 ? null : {stack, layer};
+  // Of another model the choice may be here before the pass: a stack that this one has not.
+  state.layer = state.data.stacks[stack] ? {stack, layer} : null;
   state.lit = lit;
   buttons(state);
   if (state.place) paint(state);
