@@ -129,6 +129,7 @@ def rotary(
         scaling["rope_type"] = "longrope"
     if scaling.get("rope_type", "none") != "none":
         read.require("rope.scaling.yarn_log_multiplier", None, 0.0)
+        read.require("rope.scaling.attn_factor", None, 1.0)
         return values | {"rope_scaling": scaling}
     if read.has(ROPE_FACTORS):
         return values | {"rope_scaling": llama3(read)}

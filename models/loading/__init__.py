@@ -1,10 +1,14 @@
 """Checkpoints from and to disk: every bound on a folder that is not trusted, and every refusal.
 
-- `files`: small files, bounded and strict; `CheckpointError`
-- `folder_config`: the config of a folder
-- `weights`: names, types, shapes and numbers of safetensors files
+- `safe_files`: small files, bounded and strict; `CheckpointError`
+- `folder_config`: the config of a folder or GGUF file
+- `weight_files`: names, types, shapes and numbers of safetensors files
+- `gguf_header`, `gguf_weights`: the same of GGUF files, quantized or not
+- `gguf_vocabulary`, `gguf_pretokenizers`, `gguf_tokenizer`: their tokenizer as a tokenizer.json
+- `tokenizer_texts`: the texts of a tokenizer, wherever they come from; the chat template
 - `inspection`: the tensors of a folder against its config
 - `memory`: how much memory a model may take
 - `checkpoint`: load and save; the state of a training
 - `export`: a model of ours as a folder of a published family
+- `gguf_conversion`: a GGUF file as such a folder
 """

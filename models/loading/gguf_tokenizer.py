@@ -41,7 +41,7 @@ def tokenizer_files(header: GgufHeader) -> dict[str, str]:
     """The texts of tokenizer.json and tokenizer_config.json by their names; none if it has none.
 
     CheckpointError names what is not known. Time and memory grow with the vocabulary: 0.2 s
-    for 50,000 tokens, 2 s for 256,000 of which merges have to be made.
+    for 50,000 tokens, 3 s for 256,000 of which merges have to be made.
     """
     if header.values.get(KIND, "none") in ("none", "no_vocab"):
         return {}

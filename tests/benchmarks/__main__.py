@@ -28,6 +28,7 @@ from docs import readme
 from tests.benchmarks import (
     clicks,
     core,
+    gguf_files,
     learning,
     pictures,
     published,
@@ -46,6 +47,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "record-everything": published.everything,
     "memory-looking": published.memory,
     "open-checkpoint": published.opening,
+    "open-gguf": gguf_files.opening,
     "generate-cached": core.cached_generation,
     "generate-checkpoint": published.generation,
     "ablate-heads": published.every_head_ablated,

@@ -9,6 +9,7 @@ from math import prod
 from pathlib import Path
 
 import pytest
+from hypothesis import given, strategies
 
 from models.loading.checkpoint import CheckpointError, load_checkpoint
 from models.loading.gguf_header import read_gguf_header
@@ -42,7 +43,7 @@ from tests.models.loading.gguf_damage import (
     words,
 )
 from tests.models.loading.hostile import PAGE, POINTER, UGLY, Cases
-from tests.models.loading.opening import Opener, not_refused_as_told, refused
+from tests.models.loading.opening import Opener, check_sentence, not_refused_as_told, refused
 
 pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 
@@ -277,6 +278,35 @@ def test_the_sound_file_opens(gguf_folder: Path) -> None:
     assert (found.family, found.unused, found.config.n_kv_heads) == ("llama", (), 2)
     assert found.tokenizer is not None
     assert load_checkpoint(gguf_folder).config == found.config
+
+
+def test_the_version_before_opens_too(tmp_path: Path) -> None:
+    claimed(version=struct.pack("<I", 2))(tmp_path)
+    assert load_checkpoint(tmp_path).family == "llama"
+
+
+SOUND = good().written()
+HEADER = SOUND.index(struct.pack("<f", 0.01) * 4)
+"""Where the numbers begin."""
+
+
+@given(
+    places=strategies.lists(strategies.integers(0, HEADER - 1), min_size=1, max_size=4),
+    value=strategies.binary(min_size=1, max_size=8),
+    left=strategies.one_of(strategies.none(), strategies.integers(0, len(SOUND))),
+)
+def test_whatever_is_written_over_the_header_it_opens_or_is_one_sentence(
+    tmp_path_factory: pytest.TempPathFactory, places: list[int], value: bytes, left: int | None
+) -> None:
+    raw = bytearray(SOUND)
+    for place in places:
+        raw[place : place + len(value)] = value
+    file = tmp_path_factory.mktemp("any") / NAME
+    file.write_bytes(raw[:left])
+    try:
+        load_checkpoint(file)
+    except CheckpointError as error:
+        check_sentence(str(error), file)
 
 
 def test_a_hostile_file_is_one_sentence(gguf_folder: Path, opener: Opener) -> None:
