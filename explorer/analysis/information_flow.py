@@ -27,15 +27,15 @@ from explorer.analysis.residual_writes import block_writes
 from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import is_kept, kept
 from models.attention import MultiHeadAttention, repeat_groups
 from models.block import Block, Residual
 from models.normalization import LayerNorm, RMSNorm
 
 MOST_HELD = 16_000_000
 """Numbers of z, (q, k, d), that are in memory together."""
-MOST_WORK = 1_200_000_000
-"""layers × tokens² × d, some seconds of one core."""
+MOST_WORK, LITTLE_WORK = 4_000_000_000, 400_000_000
+"""layers × tokens² × d × (heads + 4): two seconds of one core, and a fifth of one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +93,11 @@ def kept_flow(opened: Opened, forward: ForwardPass) -> InformationFlow:
     return kept(opened, key, lambda: information_flow(forward), lambda flow: flow.bytes)
 
 
+def has_flow(opened: Opened, forward: ForwardPass) -> bool:
+    """Whether the shares of this pass are there to be had at once."""
+    return is_kept(opened, ("information flow", forward.text, forward.pair))
+
+
 def kept_route(opened: Opened, forward: ForwardPass, answer: int) -> Route:
     """How one answer of a pass that `run_text` made came about, computed once."""
     key = "route", forward.text, forward.pair, answer
@@ -107,9 +112,20 @@ def is_computable(forward: ForwardPass) -> bool:
 
 def most_tokens(forward: ForwardPass) -> int:
     """The longest text whose shares are computed in seconds."""
+    return int((MOST_WORK / _work(forward)) ** 0.5)
+
+
+def is_quick(forward: ForwardPass) -> bool:
+    """Whether the shares of this text are computed in less time than anybody waits for."""
+    tokens = max(len(forward.source), len(forward.target))
+    return tokens**2 * _work(forward) <= LITTLE_WORK
+
+
+def _work(forward: ForwardPass) -> int:
+    """What one pair of tokens costs."""
     config = forward.config
     layers = max(config.n_layers, config.encoder_layers)
-    return int((MOST_WORK / (layers * config.d_model)) ** 0.5)
+    return layers * config.d_model * (config.n_heads + 4)
 
 
 def information_flow(forward: ForwardPass) -> InformationFlow:

@@ -64,8 +64,7 @@ class PageContext:
         try:
             if not self.shelf:
                 raise ModelError(NO_MODEL)
-            opened = opened_model.open_entry(self.shelf[self.choice.model])
-            return reading_prompts(opened) if self.choice.special else opened
+            return open_as_chosen(self.shelf[self.choice.model], self.choice)
         except ModelError as error:
             say(str(error))
             st.stop()
@@ -85,6 +84,12 @@ class PageContext:
     def part(self) -> Part:
         """The chosen kind of attention."""
         return self.forward.part(self.choice.part)
+
+
+def open_as_chosen(entry: ModelEntry, choice: Choice) -> Opened:
+    """A model that reads the chosen text: a prompt with its special tokens. Raises ModelError."""
+    opened = opened_model.open_entry(entry)
+    return reading_prompts(opened) if choice.special else opened
 
 
 def page_context() -> PageContext:

@@ -28,6 +28,7 @@ from explorer.components.miniature import miniature
 from explorer.components.pass_map import (
     MapAnswer,
     PassMap,
+    encode,
     lens_rows,
     other_answers,
     pass_map,
@@ -246,15 +247,15 @@ def demo_pass_map(show: str) -> None:
     if what == "chosen":
         state.held = value
     pass_map(
-        picture,
+        encode(picture, "pass_map", "demo", answer),
         key="pass_map",
         title="demo",
-        asked=answer,
         choice=state.held,
         height=760,
         on_chosen=partial(choose, "chosen"),
         on_go=partial(choose, "go"),
-        on_append=None,
+        appends=[],
+        on_append=partial(choose, "append"),
         figures=mounting.no_figures,
     )
     stack, layer = state.held[4:6]
@@ -287,16 +288,17 @@ def demo_flow(show: str) -> None:
     choice = [asked, -1, -1, 0.005, -1, -1, *[-1] * 5]
     if show.endswith("held"):
         choice = [1, 0, 0, 0.05, -1, -1, 0, 1, 2, 1, 2]
+    appends = [True, True, False] if show == "words" else []
     pass_map(
-        shown,
+        encode(shown, "pass_map", "demo", asked, appends, most=24_000),
         key="pass_map",
         title="demo",
-        asked=asked,
         choice=choice,
         height=460,
         on_chosen=partial(choose, "chosen"),
         on_go=partial(choose, "go"),
-        on_append=partial(choose, "append") if show == "words" else None,
+        appends=appends,
+        on_append=partial(choose, "append"),
         figures=mounting.no_figures,
     )
     if show == "late":

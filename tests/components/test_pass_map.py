@@ -15,7 +15,7 @@ from torch import Tensor
 
 from explorer.analysis.information_flow import BlockShares, InformationFlow, Route, route
 from explorer.components import mounting, wire
-from explorer.components.pass_map import DOORS, MOST_EDGES, PassMap, encode
+from explorer.components.pass_map import DOORS, PassMap, encode
 from explorer.text.number_format import three
 from tests.browser.map_places import Drawn
 from tests.browser.truth.screen import painted
@@ -38,7 +38,7 @@ WALKS = f"""async ([message, from, at, least]) => {{
       parts: stack.parts.map(part => [[...part.begins], [...part.key], [...part.value]]),
     }})),
     drawn: carrying(flow, least).edges.length,
-    every: carrying(flow, least).every,
+    every: data.edges,
   }};
 }}"""
 """The view's own walks over a message, from an answer or from a token of a stack."""
@@ -100,7 +100,7 @@ def others(part: str, values: Tensor) -> Tensor:
 
 
 def drawn_from(true: Route, least: float) -> int:
-    """How many edges between two tokens carry at least so much."""
+    """How many edges between two tokens have importance ≥ so much."""
     return sum(int((others(*each) >= least).sum()) for each in true.edges.items())
 
 
@@ -206,12 +206,12 @@ SELF = "decoder.self_attn"
 
 def test_an_answer_pointed_at_says_itself_and_draws_its_edges(open_demo: OpenDemo) -> None:
     drawn = opened(open_demo, "words")
-    assert drawn.said() == "How a5 came about: p = 0.450"
+    assert drawn.said() == "What led to a5: p = 0.450"
     for at in (5, 2, 0):
-        assert drawn.point(drawn.answer(at)) == f"How a{at} came about: p = {three(0.5 - at / 100)}"
+        assert drawn.point(drawn.answer(at)) == f"What led to a{at}: p = {three(0.5 - at / 100)}"
         shown, every = drawn_from(route(FLOW, FLOW.starts[at]), USUAL), every_share(FLOW)
         assert drawn.notes() == (
-            f"{shown} of {every} edges between two tokens carry at least 0.500 %."
+            f"{shown} of {every} edges between two tokens have importance ≥ 0.500 %."
         )
         assert options(drawn.view) == [
             (f"a{at}", three(0.5 - at / 100)),
@@ -220,15 +220,15 @@ def test_an_answer_pointed_at_says_itself_and_draws_its_edges(open_demo: OpenDem
         ]
         expect(drawn.view.locator(".asked")).to_have_text(f"After {WORDS[at]}")
     drawn.visitor.away()
-    expect(drawn.sentence).to_have_text("How a5 came about: p = 0.450")
+    expect(drawn.sentence).to_have_text("What led to a5: p = 0.450")
 
 
 def test_answers_that_come_behind_the_picture_are_said_when_they_are_there(
     open_demo: OpenDemo,
 ) -> None:
     drawn = opened(open_demo, "late")
-    assert drawn.point(drawn.answer(1)) == "How a1 came about: p = 0.490"
-    assert drawn.point(drawn.answer(0)) == "How a0 came about: p = no value"
+    assert drawn.point(drawn.answer(1)) == "What led to a1: p = 0.490"
+    assert drawn.point(drawn.answer(0)) == "What led to a0: p = no value"
     assert options(drawn.view) == [("a0", "no value")]
 
 
@@ -306,8 +306,8 @@ def test_an_edge_says_its_head_its_share_and_what_it_carries(
             found = blocks[layer].attended[part]
             assert said == (
                 f"Layer {layer}, mostly head {found.heads[query, key]}: t{key} → t{query}: "
-                f"{percent(found.keys[query, key])} of what it becomes there, "
-                f"{percent(true.edges[part][layer, query, key])} of the answer"
+                f"share {percent(found.keys[query, key])}, "
+                f"importance {percent(true.edges[part][layer, query, key])}"
             )
 
 
@@ -318,7 +318,7 @@ def test_where_there_is_no_head_or_a_class_the_sentence_says_so(open_demo: OpenD
     drawn.point(drawn.answer(2))
     assert drawn.said() == "What each position is made of."
     drawn = opened(open_demo, "mean")
-    assert drawn.said() == "How a0 came about: p = 0.500"
+    assert drawn.said() == "What led to a0: p = 0.500"
     expect(drawn.view.locator(".asked")).to_have_text("Class of the text")
     assert len(options(drawn.view)) == 3
 
@@ -337,7 +337,7 @@ def test_what_is_clicked_is_held_and_told(open_demo: OpenDemo) -> None:
     drawn.click(drawn.answer(2))
     told(drawn, [2, -1, -1, USUAL, -1, -1, *nothing])
     drawn.visitor.away()
-    expect(drawn.sentence).to_have_text("How a2 came about: p = 0.480")
+    expect(drawn.sentence).to_have_text("What led to a2: p = 0.480")
     drawn.click(drawn.token(0, 1))
     told(drawn, [2, 0, 1, USUAL, -1, -1, *nothing])
     drawn.visitor.away()
@@ -358,9 +358,7 @@ def test_an_edge_that_is_clicked_opens_its_card_and_its_doors(open_demo: OpenDem
     told(drawn, [5, -1, -1, USUAL, -1, -1, 0, layer, query, key, head])
     card = drawn.view.locator(".card")
     expect(card.locator(".title")).to_have_text(f"Layer {layer}, head {head}")
-    expect(card.locator(".amount")).to_have_text(
-        f"{percent(found.keys[query, key])} of what it becomes there"
-    )
+    expect(card.locator(".amount")).to_have_text(f"share {percent(found.keys[query, key])}")
     expect(card.get_by_role("button")).to_have_text(list(DOORS.values()))
     for page, name in DOORS.items():
         card.get_by_role("button", name=name, exact=True).click()
@@ -395,7 +393,7 @@ def test_the_threshold_says_how_many_edges_are_drawn_of_how_many(open_demo: Open
         expect(drawn.view.locator(".least output")).to_have_text(percent(least))
         shown, every = drawn_from(true, least), every_share(FLOW)
         assert drawn.notes() == (
-            f"{shown} of {every} edges between two tokens carry at least {percent(least)}."
+            f"{shown} of {every} edges between two tokens have importance ≥ {percent(least)}."
         )
         counts.append(shown)
     assert counts[0] > counts[1] > counts[3] >= counts[2]
@@ -432,18 +430,18 @@ def test_arrows_walk_through_the_answers_and_the_layers(open_demo: OpenDemo) -> 
     keys = drawn.visitor.page.keyboard
     drawn.canvas.focus()
     for press, said in (
-        ("ArrowRight", "How a5 came about"),
-        ("ArrowLeft", "How a4 came about"),
-        ("ArrowUp", "Layer 0 of 2"),
-        ("ArrowUp", "Layer 1 of 2"),
+        ("ArrowRight", "What led to a5"),
+        ("ArrowLeft", "What led to a4"),
+        ("ArrowUp", "Layer 0 (0–1)"),
+        ("ArrowUp", "Layer 1 (0–1)"),
         ("ArrowUp", "The answer."),
-        ("ArrowDown", "Layer 1 of 2"),
-        ("ArrowDown", "Layer 0 of 2"),
-        ("ArrowDown", "How a4 came about"),
+        ("ArrowDown", "Layer 1 (0–1)"),
+        ("ArrowDown", "Layer 0 (0–1)"),
+        ("ArrowDown", "What led to a4"),
         ("ArrowDown", "The answer."),
-        ("ArrowUp", "How a4 came about"),
-        (" ", "Layer 0 of 2"),
-        ("Escape", "How a4 came about"),
+        ("ArrowUp", "What led to a4"),
+        (" ", "Layer 0 (0–1)"),
+        ("Escape", "What led to a4"),
     ):
         keys.press(press)
         expect(drawn.sentence).to_contain_text(said)
@@ -454,7 +452,7 @@ def test_escape_lets_everything_go(open_demo: OpenDemo) -> None:
     drawn = opened(open_demo, "words held")
     drawn.canvas.focus()
     drawn.visitor.page.keyboard.press("Escape")
-    expect(drawn.sentence).to_contain_text("How a1 came about")
+    expect(drawn.sentence).to_contain_text("What led to a1")
     expect(drawn.view.locator(".card")).to_be_empty()
     told(drawn, [1, -1, -1, 0.05, -1, -1, *[-1] * 5])
 
@@ -464,7 +462,7 @@ def test_who_asks_for_less_motion_steps(open_demo: OpenDemo) -> None:
     expect(drawn.view.locator(".play")).to_be_hidden()
     expect(drawn.view.locator(".write")).to_be_hidden()
     before = drawn.visitor.picture("pass_map")
-    for name, said in (("on", "Layer 0 of 2"), ("on", "Layer 1 of 2"), ("back", "Layer 0 of 2")):
+    for name, said in (("on", "Layer 0 (0–1)"), ("on", "Layer 1 (0–1)"), ("back", "Layer 0 (0–1)")):
         drawn.view.locator(f".controls .{name}").click()
         expect(drawn.sentence).to_have_text(said)
     assert drawn.visitor.picture("pass_map") != before
@@ -486,13 +484,13 @@ def test_it_plays_pauses_goes_on_and_ends_as_it_began(open_demo: OpenDemo) -> No
     expect(play).to_have_text("Pause")
     play.click()
     expect(play).to_have_text("Play")
-    expect(drawn.sentence).to_have_text(re.compile(r"^Layer \d of 2$"))
+    expect(drawn.sentence).to_have_text(re.compile(r"^Layer \d \(0–1\)$"))
     assert drawn.visitor.picture("pass_map") != before
     drawn.view.get_by_label("Speed").select_option("2 ×")
     play.click()
     expect(play).to_have_text("Pause")
     expect(play).to_have_text("Play")
-    expect(drawn.sentence).to_have_text("How a5 came about: p = 0.450")
+    expect(drawn.sentence).to_have_text("What led to a5: p = 0.450")
     drawn.visitor.shows("pass_map", before)
 
 
@@ -504,8 +502,9 @@ def test_the_text_is_gone_on_with_by_its_likeliest_token(open_demo: OpenDemo) ->
     expect(drawn.visitor.page.get_by_text("told ('append', 0)")).to_be_visible()
     write.click()
     expect(write).to_have_text("Continue the text")
-    drawn.view.locator("button.option").nth(2).click()
-    expect(drawn.visitor.page.get_by_text("told ('append', 2)")).to_be_visible()
+    expect(drawn.view.locator("button.option")).to_have_count(2)  # the third ends the text
+    drawn.view.locator("button.option").nth(1).click()
+    expect(drawn.visitor.page.get_by_text("told ('append', 1)")).to_be_visible()
     drawn.point(drawn.answer(1))
     expect(drawn.view.locator("button.option")).to_have_count(0)
     expect(moving(open_demo, "decoder").view.locator(".write")).to_be_hidden()
@@ -559,11 +558,11 @@ def test_what_has_no_share_says_so(open_demo: OpenDemo) -> None:
 
 def test_one_token_one_layer_and_no_edges(open_demo: OpenDemo) -> None:
     drawn = opened(open_demo, "one")
-    assert drawn.notes() == "0 of 0 edges between two tokens carry at least 0.500 %."
+    assert drawn.notes() == "0 of 0 edges between two tokens have importance ≥ 0.500 %."
     assert drawn.point(drawn.token(0, 0)).startswith("Where <s> goes")
-    assert drawn.point(drawn.answer(0)) == "How a0 came about: p = 0.500"
+    assert drawn.point(drawn.answer(0)) == "What led to a0: p = 0.500"
     drawn = opened(open_demo, "nothing")
-    assert drawn.notes() == "0 of 0 edges between two tokens carry at least 0.500 %."
+    assert drawn.notes() == "0 of 0 edges between two tokens have importance ≥ 0.500 %."
     assert drawn.point(drawn.node(0, 0, 1)).startswith(
         "the in layer 0: attention 0 %, feed-forward 0 %"
     )
@@ -572,14 +571,23 @@ def test_one_token_one_layer_and_no_edges(open_demo: OpenDemo) -> None:
 def test_what_is_too_small_to_be_sent_is_said(open_demo: OpenDemo) -> None:
     flow = made_up(10, 90)
     shares = torch.stack([each.attended[SELF].keys for each in flow.stacks["decoder"]])
-    least = float(shares.flatten().topk(MOST_EDGES).values[-1])
-    message = encode(picture(flow, {"decoder": numbered(90)}), "pass_map", "demo", 89)
+    most = 24_000
+    least = float(shares.flatten().topk(most).values[-1])
+    message = encode(picture(flow, {"decoder": numbered(90)}), "pass_map", "demo", 89, most=most)
     header, planes = wire.unpack(message)
-    assert len(planes[f"{SELF}.keys"]) == 2 * MOST_EDGES
-    assert header["edges"] == int((shares > 0).sum()) > MOST_EDGES
+    assert len(planes[f"{SELF}.keys"]) == 2 * most
+    assert header["edges"] == every_share(flow) > most
     assert len(message) < 200_000
     drawn = opened(open_demo, "cut")
-    assert drawn.notes().endswith(f" Shares under {percent(least)} are not followed.")
+    sent = [
+        replace(each, attended={SELF: replace(own, keys=own.keys.where(own.keys >= least, 0))})
+        for each in flow.stacks["decoder"]
+        for own in [each.attended[SELF]]
+    ]
+    walk = route(replace(flow, stacks={"decoder": tuple(sent)}), flow.starts[89])
+    lost = percent(1 - float(walk.streams["decoder"][0].sum()))
+    said = f" Shares under {percent(least)} are not followed: {lost} of the answer."
+    assert drawn.notes().endswith(said)
 
 
 def test_the_picture_follows_the_window_and_the_dark(open_demo: OpenDemo) -> None:
@@ -589,7 +597,7 @@ def test_the_picture_follows_the_window_and_the_dark(open_demo: OpenDemo) -> Non
     page.set_viewport_size({"width": 1100, "height": 900})
     drawn.visitor.changed("pass_map", dark)
     assert drawn.column(0, 5) < wide
-    assert drawn.point(drawn.answer(2)).startswith("How a2 came about")
+    assert drawn.point(drawn.answer(2)).startswith("What led to a2")
     page.set_viewport_size({"width": 1500, "height": 900})
     drawn.visitor.away()
     drawn.visitor.shows("pass_map", dark)

@@ -30,9 +30,11 @@ HTML = """
     <button type="button" class="on" aria-label="One layer on">›</button>
     <select class="speed" aria-label="Speed"></select>
     <button type="button" class="write" hidden>Continue the text</button>
-    <label class="least">Edges from <input type="range" min="0" step="1"><output></output></label>
+    <label class="least">Importance at least
+      <input type="range" min="0" step="1"><output></output></label>
     <label class="words"><input type="checkbox" checked>Logit lens</label>
-    <label class="sink" title="Heads rest on the first token when they find nothing: it is a sink">
+    <label class="sink" title="Many heads attend to the first token when nothing else matches:
+it is an attention sink">
       <input type="checkbox" checked>From the first token</label>
   </div>
   <div class="head"><div class="sentence idle"></div></div>
@@ -56,8 +58,9 @@ HTML = """
 </div>
 """
 
-MOST_EDGES = 24_000
-"""Edges of a message, 7 bytes each: the largest shares, where there are more."""
+MOST_EDGES = 250_000
+"""Edges of a message, 7 bytes each: the largest shares, where there are more, which only the
+longest texts have; the picture says how much of an answer the others carry."""
 MOST_OPTIONS = 5
 """Of one answer."""
 DOORS = {
@@ -108,22 +111,23 @@ class PassMap:
 
 
 def pass_map(
-    shown: PassMap,
+    message: bytes,
     *,
     key: str,
     title: str,
-    asked: int,
     choice: Sequence[float],
     height: int | str,
     on_chosen: Callable[[Any], None],
     on_go: Callable[[Any], None],
-    on_append: Callable[[int], None] | None,
+    appends: Sequence[bool],
+    on_append: Callable[[int], None],
     figures: Callable[[], Sequence[Figure]],
 ) -> None:
-    """Draw it. `asked` is the answer that is traced first; `choice` is what the address holds.
+    """Draw what `encode` made of it. `choice` is what the address holds.
 
     `on_chosen` is told what is held, `on_go` which door was opened; both from a browser, which
-    may send anything. `on_append` is told which of the last answer's options to append.
+    may send anything. `appends` says which of the last answer's options can be appended to the
+    text, and `on_append` is told which of them is to be.
     """
 
     def tell(name: str, hear: Callable[[Any], None]) -> Callable[[], None]:
@@ -133,13 +137,13 @@ def pass_map(
         return told
 
     def append(value: Any) -> None:
-        option = events.place(value, MOST_OPTIONS)
-        if on_append and option is not None:
+        option = events.place(value, len(appends))
+        if option is not None and appends[option]:
             on_append(option)
 
     _VIEW(
         key=key,
-        data=encode(shown, key, title, asked, appends=on_append is not None),
+        data=message,
         height=height,
         choice=list(choice),
         figures=figures,
@@ -175,11 +179,22 @@ def other_answers(key: str, answers: Sequence[MapAnswer], of: str) -> None:
     neighbour(f"{key}-late-answers", [of, -1, [_sent(answer) for answer in answers]])
 
 
-def encode(shown: PassMap, key: str, title: str, asked: int, appends: bool = False) -> bytes:
-    """The shares in single precision, an edge for every key with a share, and all labels."""
+def encode(
+    shown: PassMap,
+    key: str,
+    title: str,
+    asked: int,
+    appends: Sequence[bool] = (),
+    most: int = MOST_EDGES,
+) -> bytes:
+    """The shares in single precision, an edge for every key with a share, and all labels.
+
+    `asked` is the answer that is traced first, `appends` says which of its options can be
+    appended. Of more than `most` edges the smallest are left out.
+    """
     flow, stacks = shown.flow, []
     planes: dict[str, bytes] = {}
-    least, edges = _least_share(flow)
+    least, edges = _least_share(flow, most), 0
     for stack in shown.stacks:
         blocks = flow.stacks[stack.name]
         for part in stack.parts:
@@ -187,6 +202,7 @@ def encode(shown: PassMap, key: str, title: str, asked: int, appends: bool = Fal
             heads = torch.stack([block.attended[part].heads for block in blocks])
             residual = torch.stack([block.attended[part].residual for block in blocks])
             planes |= _edges(part, shares, heads, least)
+            edges += _between_tokens(part, shares)
             planes[f"{part}.residual"] = wire.singles(wire.as_array(residual))
         if blocks and blocks[0].mlp is not None:
             mlp = torch.stack([block.mlp for block in blocks if block.mlp is not None])
@@ -220,7 +236,7 @@ def encode(shown: PassMap, key: str, title: str, asked: int, appends: bool = Fal
         "count": len(starts),
         "behind": shown.behind,
         "of": shown.of,
-        "appends": appends,
+        "appends": list(appends),
         "hasLens": shown.has_lens,
         "hasSink": shown.stacks[-1].name == "decoder",
         "doors": [[page, name] for page, name in DOORS.items()],
@@ -228,8 +244,16 @@ def encode(shown: PassMap, key: str, title: str, asked: int, appends: bool = Fal
     return wire.pack(header, planes)
 
 
-def _least_share(flow: InformationFlow) -> tuple[float, int]:
-    """The smallest share of another token that is sent, 0 where all are; and how many there are."""
+def _between_tokens(part: str, shares: Tensor) -> int:
+    """How many positive shares (layers, q, k) there are of another token than the query's."""
+    count = int((shares > 0).sum())
+    if part.endswith("self_attn"):
+        count -= int((shares.diagonal(dim1=1, dim2=2) > 0).sum())
+    return count
+
+
+def _least_share(flow: InformationFlow, most: int) -> float:
+    """The smallest share that is sent, 0 where all are."""
     found = [
         shares.keys[shares.keys > 0]
         for blocks in flow.stacks.values()
@@ -237,9 +261,7 @@ def _least_share(flow: InformationFlow) -> tuple[float, int]:
         for shares in block.attended.values()
     ]
     every = torch.cat([each.flatten() for each in found]) if found else torch.zeros(0)
-    if len(every) <= MOST_EDGES:
-        return 0.0, len(every)
-    return float(every.topk(MOST_EDGES).values[-1]), len(every)
+    return float(every.topk(most).values[-1]) if len(every) > most else 0.0
 
 
 def _edges(part: str, shares: Tensor, heads: Tensor, least: float) -> dict[str, bytes]:

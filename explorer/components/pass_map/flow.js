@@ -109,22 +109,20 @@ function gather(part, stacks, here, layer, n) {
   return after;
 }
 
-// The edges between two tokens that carry at least so much, the weakest first; and how many there are.
+// The edges between two tokens that carry at least so much, the weakest first.
 function carrying(flow, least) {
   const found = [];
-  let every = 0;
   for (const stack of flow.stacks) for (const part of stack.parts) {
     const n = stack.count, own = part.keys === part.queries;
     for (let row = 0; row < stack.layers * n; row++) {
       for (let e = part.begins[row]; e < part.begins[row + 1]; e++) {
         const query = row % n;
         if (own && part.key[e] === query) continue;
-        every++;
         if (part.value[e] >= least) {
           found.push({part, stack, e, layer: (row - query) / n, query, key: part.key[e], value: part.value[e]});
         }
       }
     }
   }
-  return {edges: found.sort((a, b) => a.value - b.value), every};
+  return {edges: found.sort((a, b) => a.value - b.value)};
 }

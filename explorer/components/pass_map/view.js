@@ -20,9 +20,11 @@ function make(state) {
   stage.addEventListener("pointerleave", () => point(state, null));
   stage.addEventListener("click", event => hold(state, hit(state, event)));
   stage.addEventListener("wheel", event => wheel(state, event), {passive: false});
+  const gone = new AbortController();
   document.addEventListener("wheel", event => {
-    if (!stage.contains(event.composedPath()[0])) state.elsewhere = event.timeStamp;
-  }, {passive: true});
+    if (!root.isConnected) gone.abort();
+    else if (!stage.contains(event.composedPath()[0])) state.elsewhere = event.timeStamp;
+  }, {passive: true, signal: gone.signal});
   stage.addEventListener("keydown", event => walk(state, event));
   get(".play").addEventListener("click", () => state.playing && !state.writing ? pause(state) : play(state));
   get(".back").addEventListener("click", () => step(state, -1));
@@ -293,7 +295,7 @@ function buttons(state) {
   button.textContent = state.playing && !state.writing ? "Pause" : "Play";
   write.textContent = state.writing ? "Stop" : "Continue the text";
   button.hidden = still();
-  write.hidden = still() || !state.data.appends;
+  write.hidden = still() || !state.data.appends[0];
 }
 
 // ---- words -----------------------------------------------------------------------------------
@@ -307,7 +309,7 @@ function tell(state) {
   line.classList.toggle("idle", !pointed);
   if (state.front !== null && !pointed) {
     const layer = Math.floor(state.front);
-    line.textContent = layer >= deepest(state) ? "The answer." : `Layer ${layer} of ${deepest(state)}`;
+    line.textContent = layer >= deepest(state) ? "The answer." : `Layer ${layer} (0–${deepest(state) - 1})`;
   } else if (pointed?.edge) edgeSentence(state, line, pointed.edge);
   else if (pointed?.node) nodeSentence(state, line, pointed.node);
   else if (pointed?.layer) {
@@ -317,20 +319,28 @@ function tell(state) {
       {token: labelOf(state, state.from.stack, state.from.token)});
   } else if (data.hasAnswers) {
     const [label, options] = state.answers[state.asked] ?? ["…", [["", null]]];
-    say(line, "How {token} came about: {value}", {token: label, value: `p = ${probability(options[0][1])}`});
+    say(line, "What led to {token}: {value}", {token: label, value: `p = ${probability(options[0][1])}`});
   } else line.textContent = "What each position is made of.";
   const drawn = carried.edges.filter(edge => !state.hides(edge)).length;
   const strongest = carried.edges.at(-1), points = state.place && strongest && pointsOf(state, strongest);
   root.dataset.strongest = points ? `${(points[4] + points[6]) / 2} ${points[7]}` : "";
-  const sent = data.least ? ` Shares under ${percent(data.least)} are not followed.` : "";
   root.querySelector(".notes").textContent =
-    `${drawn.toLocaleString("en-US")} of ${carried.every.toLocaleString("en-US")} edges between two tokens carry at least ${percent(state.least)}.${sent}`;
+    `${drawn.toLocaleString("en-US")} of ${data.edges.toLocaleString("en-US")} edges between two tokens ` +
+    `have importance ≥ ${percent(state.least)}.${unfollowed(state)}`;
+}
+
+// What the shares that were too small to be sent carry; nothing where all were sent.
+function unfollowed(state) {
+  const {data, flow, from} = state;
+  if (!data.least || from) return "";
+  const entered = flow.stacks.reduce((sum, stack) =>
+    sum + stack.streams.subarray(0, stack.count).reduce((a, b) => a + b, 0), 0);
+  return ` Shares under ${percent(data.least)} are not followed: ${percent(Math.max(0, 1 - entered))} of the answer.`;
 }
 
 function edgeSentence(state, line, edge) {
   const share = edge.part.share[edge.e];
-  say(line, "{where} {key} → {query}: {value} of what it becomes there, {flow} " +
-    (state.from ? "traced to the token" : "of the answer"), {
+  say(line, "{where} {key} → {query}: share {value}, " + (state.from ? "traced {flow}" : "importance {flow}"), {
     where: `Layer ${edge.layer}, mostly head ${edge.part.head[edge.e]}:`,
     key: labelOf(state, edge.part.keys, edge.key), query: labelOf(state, edge.stack.at, edge.query),
     value: percent(share), flow: percent(edge.value),
@@ -355,8 +365,9 @@ function options(state) {
   const last = state.flow.stacks.at(-1);
   if (data.count > 1) say(asked, data.behind, {token: last.tokens[state.asked]});
   else asked.textContent = data.behind;
-  const appends = data.appends && state.asked === data.count - 1;
+  const isLast = state.asked === data.count - 1;
   list.replaceChildren(...found[1].map(([label, p], at) => {
+    const appends = isLast && data.appends[at];
     const row = element(appends ? "button" : "div", "option"), bar = element("span", "bar");
     if (appends) {
       row.type = "button";
@@ -386,7 +397,7 @@ function card(state) {
     }));
     return button;
   });
-  holder.replaceChildren(title, what, element("div", "amount", `${percent(picked.part.share[picked.e])} of what it becomes there`), ...doors);
+  holder.replaceChildren(title, what, element("div", "amount", `share ${percent(picked.part.share[picked.e])}`), ...doors);
 }
 
 const go = (state, page, where) => state.component.setTriggerValue("go", {page, ...where});
@@ -441,7 +452,7 @@ function show(state) {
   paint(state);
   if (fresh) stage.scrollLeft = xOf(state, state.flow.stacks.at(-1), state.heldAt) - stage.clientWidth / 2;
   if (!grew) return;
-  if (data.appends) play(state, WRITING);
+  if (data.appends[0]) play(state, WRITING);
   else state.writing = false;
 }
 

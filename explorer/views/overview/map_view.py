@@ -9,12 +9,11 @@ import streamlit as st
 
 from explorer.analysis.block_inside import block_inside
 from explorer.analysis.information_flow import is_computable, route
-from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.url import whole_number
 from explorer.components.alone import alone
 from explorer.components.mounting import asks_for
-from explorer.components.pass_map import PassMap, lens_rows, other_answers, pass_map
+from explorer.components.pass_map import PassMap, encode, lens_rows, other_answers, pass_map
 from explorer.components.pass_map.block_panel import block_panel, encode_block
 from explorer.export.figure_data import Figure, TableData
 from explorer.inference.results_cache import kept
@@ -42,18 +41,26 @@ def draw_map(context: PageContext) -> PassMap | None:
     picture = pass_picture.picture_of(opened, forward)
     usual = pass_picture.first_answer(opened, forward)
     found = holding.held(context, picture, usual)
+    continued = pass_picture.continued(opened, forward)
     layers = max(len(blocks) for blocks in picture.flow.stacks.values())
     title = f"{opened.title}: the forward pass over “{forward.text}”"
+    appends = [bool(text) for text in continued]
+    message = kept(
+        opened,
+        ("message of the map", forward.text, forward.pair),
+        lambda: encode(picture, KEY, title, usual, appends),
+        len,
+    )
     pass_map(
-        picture,
+        message,
         key=KEY,
         title=title,
-        asked=usual,
         choice=holding.choice_of(found, context, picture),
         height=_height(layers, found.block is not None),
         on_chosen=lambda value: holding.hold(value, picture, usual),
         on_go=partial(doors.open_door, context),
-        on_append=partial(_append, context) if pass_picture.continues(forward) else None,
+        appends=appends,
+        on_append=lambda option: _append(context, continued[option]),
         figures=lambda: figures(picture, found, title),
     )
     if found.block is not None:
@@ -108,12 +115,12 @@ def script(context: PageContext, picture: PassMap) -> str:
     return map_script(context.forward, context.folder, answer, context.choice.part)
 
 
-def _append(context: PageContext, option: int) -> None:
-    """For the callback: one of the likeliest tokens stands at the end of the text from now on."""
-    text = pass_picture.appended(context.opened, context.forward, option)
-    if len(text) <= url.TEXT_LIMIT:
-        st.session_state["text"] = text
-        ANSWER.put("answer", "")
+def _append(context: PageContext, text: str) -> None:
+    """For the callback: this is the text from now on; a prompt goes on being one."""
+    st.session_state["text"] = text
+    if context.choice.special:
+        st.session_state["special"] = text
+    ANSWER.put("answer", "")
 
 
 def figures(picture: PassMap, found: Held, title: str) -> list[Figure]:

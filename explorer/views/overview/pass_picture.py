@@ -11,16 +11,19 @@ from torch import Tensor
 from explorer.analysis.information_flow import kept_flow, most_tokens
 from explorer.analysis.logit_lens import likeliest_by_position
 from explorer.analysis.output_change import has_words, last_streams
+from explorer.app.url import TEXT_LIMIT
 from explorer.catalog.opened_model import Opened
 from explorer.components.pass_map import MOST_OPTIONS, MapAnswer, MapStack, PassMap
 from explorer.inference.answers import class_names, first_place
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
 from explorer.inference.results_cache import is_kept, kept, size_of
+from explorer.text.many_labels import labels_of
 from explorer.text.token_labels import candidate_text
 
 LAYERS_AT_ONCE = 4
 
+NO_CHARACTER = "\ufffd"
 Cell = tuple[str, float]
 TITLES = {"encoder": "Encoder", "decoder": "Decoder"}
 BEHIND = {
@@ -40,7 +43,13 @@ def too_long(forward: ForwardPass) -> str:
 
 
 def picture_of(opened: Opened, forward: ForwardPass) -> PassMap:
-    """All that the map shows of a pass at first."""
+    """All that the map shows of a pass at first, computed once."""
+    key = "picture of the pass", forward.text, forward.pair
+    # What it holds is counted where the shares and the pass are kept.
+    return kept(opened, key, lambda: _picture(opened, forward), lambda _: 0)
+
+
+def _picture(opened: Opened, forward: ForwardPass) -> PassMap:
     flow = kept_flow(opened, forward)
     stacks = [
         MapStack(
@@ -76,12 +85,13 @@ def _class(opened: Opened, forward: ForwardPass) -> MapAnswer:
 def answers(opened: Opened, forward: ForwardPass, places: range) -> list[MapAnswer]:
     """What the model answers at some positions. Cost grows with these × d_model × vocabulary."""
     stream = _stream(forward, -1)[:, places.start : places.stop]
-    label, tokens = opened.tokenizer.label, [each.label for each in last_stack_tokens(forward)]
-    made = []
+    tokens = [each.label for each in last_stack_tokens(forward)]
     values, indices = likeliest_by_position(forward.trace, stream, MOST_OPTIONS)
-    for place, ids, row in zip(places, indices.tolist(), values.tolist(), strict=True):
+    labels = iter(labels_of(opened.tokenizer, indices.flatten().tolist()))
+    made = []
+    for place, row in zip(places, values.tolist(), strict=True):
         before = tokens[: place + 1] if forward.config.kind == "decoder" else ()
-        cells = [(candidate_text(label(i), before), p) for i, p in zip(ids, row, strict=True)]
+        cells = [(candidate_text(next(labels), before), p) for p in row]
         made.append(MapAnswer(cells[0][0], cells))
     return made
 
@@ -100,19 +110,30 @@ def first_answer(opened: Opened, forward: ForwardPass) -> int:
     return first_place(opened, last_stack_tokens(forward))
 
 
-def continues(forward: ForwardPass) -> bool:
-    """Whether the answer behind the last token can be appended to the text."""
+def continued(opened: Opened, forward: ForwardPass) -> tuple[str, ...]:
+    """The text with each of the likeliest next tokens behind it; empty where it cannot stand there.
+
+    That is a token that ends the text, or a part of a character. Nothing where the model does
+    not continue a text. Computed once.
+    """
     config = forward.config
-    return config.kind == "decoder" and config.head == "language-model"
+    if config.kind != "decoder" or config.head != "language-model":
+        return ()
+    key = "continued", forward.text, forward.pair
+    return kept(opened, key, lambda: _continued(opened, forward), size_of)
 
 
-def appended(opened: Opened, forward: ForwardPass, option: int) -> str:
-    """The text with one of the likeliest next tokens behind it; as it was if that ends it."""
-    _, indices = likeliest_by_position(forward.trace, _stream(forward, -1)[:, -1:], option + 1)
+def _continued(opened: Opened, forward: ForwardPass) -> tuple[str, ...]:
+    _, indices = likeliest_by_position(forward.trace, _stream(forward, -1)[:, -1:], MOST_OPTIONS)
     ids = [token.id for token in forward.target]
-    before = opened.tokenizer.decode(ids)
-    after = opened.tokenizer.decode([*ids, int(indices[0, option])])
-    return forward.text + (after[len(before) :] if after.startswith(before) else "")
+    before, texts = opened.tokenizer.decode(ids), []
+    for option in indices[0].tolist():
+        after = opened.tokenizer.decode([*ids, option])
+        is_whole = after.startswith(before) and not after.endswith(NO_CHARACTER)
+        added = after[len(before) :] if is_whole else ""
+        fits = added and len(forward.text) + len(added) <= TEXT_LIMIT
+        texts.append(forward.text + added if fits else "")
+    return tuple(texts)
 
 
 def _stream(forward: ForwardPass, layer: int) -> Tensor:
@@ -123,10 +144,9 @@ def _stream(forward: ForwardPass, layer: int) -> Tensor:
 
 
 def _words(opened: Opened, values: Tensor, indices: Tensor) -> tuple[tuple[Cell, ...], ...]:
-    label = opened.tokenizer.label
+    labels = iter(labels_of(opened.tokenizer, indices.flatten().tolist()))
     return tuple(
-        tuple((str(candidate_text(label(i))), p) for i, p in zip(ids, row, strict=True))
-        for ids, row in zip(indices.tolist(), values.tolist(), strict=True)
+        tuple((str(candidate_text(next(labels))), p) for p in row) for row in values.tolist()
     )
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from explorer.analysis import information_flow
-from explorer.app.context import PageContext
+from explorer.app.context import PageContext, open_as_chosen
 from explorer.app.session import session
-from explorer.catalog import ModelError, opened_model
+from explorer.catalog import ModelError
+from explorer.catalog.opened_model import Opened
 from explorer.components import miniature as drawing
+from explorer.components.alone import alone
+from explorer.components.mounting import asks_for
 from explorer.inference import forward_pass
 from explorer.inference.answers import first_place
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError
@@ -41,19 +44,32 @@ SHOWN = {
 
 
 def draw_miniature() -> None:
-    """Draw it in its place, where there is a pass; that there is none the page says itself."""
+    """Draw it in its place, where there is a pass; that there is none the page says itself.
+
+    What takes long for a long text comes behind the page's own run.
+    """
     context, place = session().context, session().sidebar_head
     if context is None or place is None:  # a page that is run alone
         return
-    with place:
-        _draw(context)
-
-
-def _draw(context: PageContext) -> None:
-    found = _pass_of(context)
-    if found is None or not information_flow.is_computable(found):
+    opened, found = _pass_of(context)
+    if opened is None or found is None or not information_flow.is_computable(found):
         return
-    opened, at, reader = context.opened, context.choice, session()
+    with place:
+        if information_flow.is_quick(found) or information_flow.has_flow(opened, found):
+            _draw(context, opened, found)
+        else:
+            _draw_behind(context, opened, found)
+
+
+@alone()
+def _draw_behind(context: PageContext, opened: Opened, found: ForwardPass) -> None:
+    text = found.typed
+    if asks_for(KEY, text) or information_flow.has_flow(opened, found):
+        _draw(context, opened, found)
+
+
+def _draw(context: PageContext, opened: Opened, found: ForwardPass) -> None:
+    at, reader = context.choice, session()
     flow = information_flow.kept_flow(opened, found)
     answer = 0
     if len(flow.starts) > 1:
@@ -63,7 +79,7 @@ def _draw(context: PageContext) -> None:
         flow,
         traced,
         key=KEY,
-        title="The forward pass; each part is a way to its page",
+        title="The forward pass; each part links to its page",
         parts=[(name, title) for name, (title, page) in PARTS.items() if page in reader.pages],
         lit=SHOWN.get(reader.page, ()),
         layer=(at.part.split(".")[0], at.layer),
@@ -73,15 +89,16 @@ def _draw(context: PageContext) -> None:
     reader.drawn.pop(KEY, None)  # the page's own pictures are what one exports
 
 
-def _pass_of(context: PageContext) -> ForwardPass | None:
+def _pass_of(context: PageContext) -> tuple[Opened | None, ForwardPass | None]:
+    """The model as the page opens it, and its pass; None where there is none."""
     at = context.choice
     if at.model not in context.shelf:
-        return None
+        return None, None
     try:
-        opened = opened_model.open_entry(context.shelf[at.model])
-        return forward_pass.run_text(opened, at.text, at.pair)
+        opened = open_as_chosen(context.shelf[at.model], at)
+        return opened, forward_pass.run_text(opened, at.text, at.pair)
     except (ModelError, ForwardPassError):
-        return None
+        return None, None
 
 
 def _go(name: str, layer: int | None) -> None:
