@@ -64,8 +64,7 @@ class PageContext:
         try:
             if not self.shelf:
                 raise ModelError(NO_MODEL)
-            opened = opened_model.open_entry(self.shelf[self.choice.model])
-            return reading_prompts(opened) if self.choice.special else opened
+            return opened_as_chosen(self.shelf[self.choice.model], self.choice)
         except ModelError as error:
             say(str(error))
             st.stop()
@@ -85,6 +84,15 @@ class PageContext:
     def part(self) -> Part:
         """The chosen kind of attention."""
         return self.forward.part(self.choice.part)
+
+
+def opened_as_chosen(entry: ModelEntry, choice: Choice) -> Opened:
+    """The model of an entry, chosen or not, whose tokenizer reads the text as the choice says.
+
+    ModelError says in a sentence why it cannot be opened.
+    """
+    opened = opened_model.open_entry(entry)
+    return reading_prompts(opened) if choice.special else opened
 
 
 def page_context() -> PageContext:
