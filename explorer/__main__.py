@@ -15,13 +15,16 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+if __name__ == "__main__":  # Ctrl-C ends it quietly while it is still being imported
+    on_interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import torch
 from tqdm import tqdm
 
 from explorer.catalog import shipped
 from explorer.catalog.folders import runs_root
 from explorer.catalog.real_models import REAL_MODELS, RealModel
-from explorer.downloads.model_download import Progress, download, fetched_bytes
+from explorer.downloads.model_download import Progress, download, fetched_bytes, is_in
 from explorer.export import published_folder
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run, RunError, create, create_in
@@ -98,7 +101,7 @@ def get_model(asked: argparse.Namespace) -> None:
     if model is None:
         raise ValueError(f"There is no model called {asked.name!r}: it is one of {known_models()}.")
     folder = asked.to or model.folder
-    if (folder / "config.json").is_file():
+    if is_in(model, folder):
         print(f"{folder} is there already.")
         return
     try:
@@ -287,4 +290,5 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, on_interrupt)
     sys.exit(main())

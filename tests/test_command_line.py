@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from explorer.__main__ import main
-from explorer.catalog import opened_model
+from explorer.catalog import ModelError, opened_model
 from explorer.catalog.real_models import REAL_MODELS, RealModel
 from explorer.downloads import model_download
 from explorer.downloads.model_download import Progress
@@ -149,6 +150,41 @@ def test_the_shelf_is_listed_with_what_is_there(
     assert "245 MB, here" in lines["t5-small"]
     assert main(["get", "t5-small"]) == 0
     assert "is there already." in capsys.readouterr().out
+
+
+def test_the_folder_of_another_model_is_not_taken_for_the_one_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "config.json").touch()
+    ask = ["get", "smollm2", "--to", str(mine)]
+    sentence = "The folder mine holds another model than SmolLM2-135M-Instruct; name one that"
+    for record in (None, "[]", json.dumps(REAL_MODELS["gpt2"].record)):
+        if record is not None:
+            (mine / "run.json").write_text(record)
+        assert main(ask) == 2
+        said = capsys.readouterr()
+        assert sentence in said.err
+        assert said.out == ""
+        with pytest.raises(ModelError, match=sentence):
+            model_download.download(REAL_MODELS["smollm2"], mine, lambda _: None)
+    (mine / "run.json").write_text(json.dumps(REAL_MODELS["smollm2"].record))
+    assert main(ask) == 0
+    assert "is there already." in capsys.readouterr().out
+
+
+def test_an_interruption_while_it_is_imported_is_quiet(tmp_path: Path) -> None:
+    interrupted = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+    (tmp_path / "torch.py").write_text(interrupted)
+    ended = subprocess.run(
+        [sys.executable, "-m", "explorer", "get"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, b"")
 
 
 def test_a_model_is_got_with_a_bar_and_an_interruption_says_how_it_goes_on(

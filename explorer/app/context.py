@@ -64,7 +64,7 @@ class PageContext:
         try:
             if not self.shelf:
                 raise ModelError(NO_MODEL)
-            return open_as_chosen(self.shelf[self.choice.model], self.choice)
+            return opened_as_chosen(self.shelf[self.choice.model], self.choice)
         except ModelError as error:
             say(str(error))
             st.stop()
@@ -86,8 +86,11 @@ class PageContext:
         return self.forward.part(self.choice.part)
 
 
-def open_as_chosen(entry: ModelEntry, choice: Choice) -> Opened:
-    """A model that reads the chosen text: a prompt with its special tokens. Raises ModelError."""
+def opened_as_chosen(entry: ModelEntry, choice: Choice) -> Opened:
+    """The model of an entry, chosen or not, whose tokenizer reads the text as the choice says.
+
+    ModelError says in a sentence why it cannot be opened.
+    """
     opened = opened_model.open_entry(entry)
     return reading_prompts(opened) if choice.special else opened
 

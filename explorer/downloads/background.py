@@ -80,27 +80,35 @@ def cancel(model: RealModel) -> None:
     """End its download; what is fetched is kept for the next try."""
     with _lock:
         process = _processes.get(model.folder)
-        if process is not None and process.poll() is None:
-            _cancelled.add(model.folder)
-            _end(process)
+        if process is None or process.poll() is not None:
+            return
+        _cancelled.add(model.folder)
+    _end(process)
 
 
 def end_all() -> None:
     """End every download; for the end of the server."""
     with _lock:
-        for process in _processes.values():
-            if process.poll() is None:
-                _end(process)
+        processes = list(_processes.values())
+    for process in processes:
+        _end(process)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """With all that it has started."""
-    os.killpg(process.pid, signal.SIGTERM)
+    """With all that it has started. Without the lock: others ask meanwhile how far it is."""
+    _send(process, signal.SIGTERM)
     try:
         process.wait(ENDS_WITHIN)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        _send(process, signal.SIGKILL)
         process.wait()
+
+
+def _send(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """A signal to all of its group, unless it has ended."""
+    with suppress(ProcessLookupError):
+        if process.poll() is None:
+            os.killpg(process.pid, number)
 
 
 def state_of(model: RealModel) -> DownloadState:

@@ -26,7 +26,7 @@ from explorer.downloads.resumable_fetch import (
     WrongFileError,
     fetch,
 )
-from explorer.runs.run_files import Lock
+from explorer.runs.run_files import Lock, read_json_object
 from explorer.text.number_format import megabytes
 
 Phase = Literal["asking", "fetching", "converting"]
@@ -70,16 +70,41 @@ def _fetched_in(part: Path) -> int:
     return total
 
 
+def is_in(model: RealModel, folder: Path) -> bool:
+    """Whether this folder holds the model; False where it is absent or empty.
+
+    Its `run.json` says which model it is. Without one it is so only where the app keeps the model.
+    ModelError where the folder holds anything else.
+    """
+    if not folder.exists() or _is_empty(folder):
+        return False
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"The folder {folder.name} exists already; name one that does not.")
+    usual = model.title if folder == model.folder else None
+    if _title_in(folder, usual) != model.title:
+        raise ModelError(
+            f"The folder {folder.name} holds another model than {model.title}; name one that does "
+            "not exist."
+        )
+    return True
+
+
+def _title_in(folder: Path, usual: str | None) -> object:
+    """What its record calls the model; `usual` where there is no record."""
+    try:
+        return read_json_object(folder / "run.json").get("title", usual)
+    except (OSError, ValueError):
+        return usual
+
+
 def download(model: RealModel, folder: Path, report: Report) -> Path:
     """The model in this folder, which is made unless it is there.
 
     ModelError says in a sentence why not; then, and after an interruption, the same call goes on
     with what was fetched. Writes the download, and beside it for a while the model it becomes.
     """
-    if (folder / "config.json").is_file():
+    if is_in(model, folder):
         return folder
-    if folder.exists() and not _is_empty(folder):
-        raise ModelError(f"The folder {folder.name} exists already; name one that does not.")
     part = part_folder(folder)
     with _in_a_sentence(model):
         part.mkdir(parents=True, exist_ok=True)

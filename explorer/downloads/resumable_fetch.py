@@ -52,7 +52,8 @@ def fetch(
     """Fetch `url` to `path`, or the rest of it where its beginning is there.
 
     A connection that breaks is made again. What is fetched stays when this ends in any way but
-    in WrongFileError, so that the next call goes on. `size` and `sha256` are those of the file.
+    in WrongFileError, so that the next call goes on. `size` and `sha256` are those of the file;
+    beyond its size at most one block of what comes is written.
     Source: RFC 9110, section 14 (range requests).
     """
     path.touch()
@@ -136,6 +137,8 @@ def _go_on(
         for block in answer.iter_raw():
             file.write(block)
             report(file.tell(), whole)
+            if size and file.tell() > size:  # another file, which may have no end
+                break
         return whole or file.tell()
 
 

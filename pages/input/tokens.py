@@ -48,8 +48,7 @@ def draw_steps(tokenizer: AnyTokenizer, text: str, *, has_pair: bool) -> None:
     except TextError as error:
         say(str(error))
         return
-    names = [f"{place} of {len(found) - 1}" for place in range(len(found))]
-    step = found[stepper("Step", "step", names, 0, arrows=True)]
+    step = found[stepper("Step", "step", len(found), 0, arrows=True)]
     st.text(step.action)
     if has_pair:
         st.caption("The steps are those of the first sentence alone.")

@@ -45,7 +45,7 @@ def numbered() -> None:
     st.caption(str(number("Place", "place", 30, 3)))
     st.caption(str(whole("Seed", "seed", 0, 30, 3)))
     st.caption(f"{slider('Heat', 'heat', 0.0, 30.0, 3.0):g}")
-    st.caption(str(stepper("Step", "step", [str(at) for at in range(31)], 3)))
+    st.caption(str(stepper("Step", "step", 31, 3)))
 
 
 def opened(page: object, **address: str) -> AppTest:

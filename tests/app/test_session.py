@@ -56,6 +56,7 @@ NONSENSE: list[tuple[dict[str, str], str]] = [
     ({"layer": "-1"}, "“Layer” has no “-1” in this model; showing 0."),
     ({"model": "../x"}, "There is no model “../x” here; showing translation."),
     ({"model": "![x](http://x/x.png)"}, "There is no model “![x](http://x/x.png)” here"),
+    ({"model": bar.MORE_MODELS}, "There is no model “More models” here; showing translation."),
     ({"part": "Sideways"}, "“Attention” has no “Sideways” in this model; showing Cross."),
     ({"model": "letters", "part": "Cross"}, "“Attention” has no “Cross” in this model"),
 ]

@@ -153,6 +153,7 @@ def on_merges(visitor: Visitor) -> Iterator[float]:
     page.locator("input[type=file]").set_input_files(mine)
     page.evaluate(LISTEN)
     app = page.get_by_test_id("stApp")
+    visitor.drawn("learn_step_steps")
     for begin, key, by in ((0, "ArrowRight", 1), (MERGES, "ArrowLeft", -1)):
         if begin:
             visitor.widget("learn_step_steps").get_by_role("slider").press("End")

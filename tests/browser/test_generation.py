@@ -60,6 +60,7 @@ def test_a_text_grows_with_its_maps_token_by_token(visitor: Visitor) -> None:
     expect(visitor.widget("draw").get_by_role("button")).to_be_disabled()
     page = visitor.open("/generate?model=shakespeare&text=To+be&length=3")
     seen = [visitor.picture("decoded_head")]
+    visitor.drawn("written_steps")
     for step in range(1, 3):
         page.keyboard.press("ArrowRight")
         visitor.asks(written=str(step))
@@ -76,6 +77,7 @@ def test_a_text_grows_with_its_maps_token_by_token(visitor: Visitor) -> None:
 
 def test_a_text_is_played_token_by_token_until_it_ends(visitor: Visitor) -> None:
     page = visitor.open(GENERATION)
+    visitor.drawn("written_steps")
     page.emulate_media(reduced_motion="no-preference")
     page.get_by_label("Speed").select_option("4")
     page.keyboard.press("p")

@@ -21,6 +21,7 @@ def test_merges_are_trained_step_by_step_and_follow_to_the_tokens(visitor: Visit
     found = trained_tokenizers.trained_merges(
         trained_tokenizers.shipped_text(trained_tokenizers.TRANSLATION), 50, BPE
     )
+    visitor.drawn("learn_step_steps")
     visitor.widget("learn_step_steps").get_by_role("button", name="Next").click()
     visitor.asks(learn_step="1")
     page.get_by_role("heading", level=1).click()

@@ -158,6 +158,7 @@ class Visitor:
     def begin(self) -> None:
         """As somebody who just came: with nothing noted, and the pointer out of the way."""
         self.notes = Notes()
+        self.page.emulate_media(reduced_motion="reduce")
         self.page.mouse.move(0, 0)
 
     def leave(self) -> None:

@@ -376,8 +376,7 @@ def demo_player(show: str) -> None:
         choose(to)
 
     grows = show == "grows" and count < 10
-    names = [f"{at} of {count - 1}" for at in range(count)]
-    player("Step", names, told((0,))[0], key="player", on_move=move, keys=True, grows=grows)
+    player("Step", count, told((0,))[0], key="player", on_move=move, keys=True, grows=grows)
     state.seen = [*state.get("seen", []), told((0,))[0]]
     st.text(f"seen {state.seen}")
     st.text_input("Words", key="words")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,32 @@ def test_one_process_downloads_however_many_ask_and_goes_on_after_it_was_cancell
     background.start(model)
     assert state_of(model) == DownloadState("there")
     assert len(site.ranges_of(WEIGHTS)) == 2
+
+
+def test_while_one_reader_ends_a_download_others_see_how_far_it_is(
+    model: RealModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    background.start(model)
+    in_the_middle(model)
+    process = background._processes[model.folder]
+    wait, seen = process.wait, []
+
+    def look() -> str:
+        if not background._lock.acquire(blocking=False):
+            return "has to wait"
+        background._lock.release()
+        return state_of(model).kind
+
+    def waiting(timeout: float | None = None) -> int:
+        with ThreadPoolExecutor(1) as another:
+            seen.append(another.submit(look).result())
+        return wait(timeout)
+
+    monkeypatch.setattr(process, "wait", waiting)
+    background.cancel(model)
+    assert len(seen) == 1
+    assert seen[0] != "has to wait"
+    assert state_of(model).kind == "absent"
 
 
 def test_what_fails_says_why_and_what_is_killed_says_so(site: Site, model: RealModel) -> None:

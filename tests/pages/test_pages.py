@@ -251,7 +251,7 @@ def test_without_any_model_a_page_says_what_to_do(
 
 def test_stepping_ends_in_what_the_model_reads() -> None:
     at = apps.page("input/tokens")
-    for step in range(len(steps_of(at, "step"))):
+    for step in range(steps_of(at, "step")):
         put_state(at, step=step)
     assert "Add the special tokens" in said(at)
 

@@ -59,10 +59,9 @@ def cells(at: AppTest, key: str) -> dict[str, dict[str, str]]:
     }
 
 
-def steps_of(at: AppTest, key: str) -> list[str]:
-    """What the steps are called that the player of this parameter has."""
-    names: list[str] = sent(at, f"{key}_steps")[0]["steps"]
-    return names
+def steps_of(at: AppTest, key: str) -> int:
+    """How many steps the player of this parameter has."""
+    return int(sent(at, f"{key}_steps")[0]["count"])
 
 
 def press(at: AppTest, key: str) -> AppTest:

@@ -84,6 +84,19 @@ def test_a_system_message_and_the_plain_text() -> None:
     assert at.button(key="chat_send").disabled
 
 
+def test_a_prompt_is_read_as_such_by_the_other_model_and_by_the_diagnostics(models: Path) -> None:
+    zoo.chat_gpt2(models / "other")
+    asked = {"with": "Another model", "other_model": "other", "special": "true"}
+    at = page("experiments/compare", text=RENDERED, **asked)
+    first, second = (sent(at, key)[0]["rows"] for key in ("map_first", "map_second"))
+    assert second == first
+    long = "<|im_end|>" * 60
+    asked = {"show": "Diagnostics", "text": long, "special": "true"}
+    assert "Attention not checked" not in said(page("models/checkpoints", **asked))
+    at = page("experiments/compare", text=long, special="true", **{"with": "Another model"})
+    assert "No other model reads the whole text" not in said(at)
+
+
 def test_the_lines_of_a_prompt_read_its_special_tokens(models: Path) -> None:
     at = page("input/tokens", text=RENDERED, special="true")
     made, _ = run(pasted(at), models)

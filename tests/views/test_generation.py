@@ -141,7 +141,7 @@ def test_branches_are_sampled_forced_undone_and_in_the_address() -> None:
 def test_a_step_of_the_branch_shows_what_was_then_and_goes_on_from_there() -> None:
     for model in WRITES:
         at = press(page(model=model, length="3"), "write_on")
-        whole, last = branches(at), len(steps_of(at, "written")) - 1
+        whole, last = branches(at), steps_of(at, "written") - 1
         assert at.session_state["written"] == last
         then = page(model=model, branches=whole.replace("d", "f"), written="1")
         alone = page(model=model, branches=whole.partition("-")[0].replace("d", "f"))
@@ -152,7 +152,7 @@ def test_a_step_of_the_branch_shows_what_was_then_and_goes_on_from_there() -> No
         assert "·" in sizes[0]
         then.text_input(key="typed").set_value("the" if model == "letters" else "chat").run()
         assert ".1f" in branches(then), "behind the step that is shown"
-        assert then.session_state["written"] == len(steps_of(then, "written")) - 1
+        assert then.session_state["written"] == steps_of(then, "written") - 1
 
 
 def test_a_former_link_generates_before_anything_is_clicked() -> None:

@@ -14,6 +14,7 @@ from explorer.downloads.background import DownloadState
 from explorer.downloads.model_download import Progress
 from explorer.views.shared import download_progress
 from explorer.views.shared.download_progress import progress_words
+from explorer.views.shared.model_offer import LINE
 from tests import apps, zoo
 from tests.apps import said
 from tests.views.drawing import press
@@ -52,8 +53,8 @@ def page(**address: str) -> AppTest:
     return apps.page("models/checkpoints", **address)
 
 
-def offer() -> AppTest:
-    """The offer alone."""
+def offer(model: str = "letters") -> AppTest:
+    """The offer alone, beside this model."""
 
     def script() -> None:
         from explorer.app.context import page_context
@@ -61,7 +62,9 @@ def offer() -> AppTest:
 
         draw_offer(page_context())
 
-    at = AppTest.from_function(script, default_timeout=60).run()
+    at = AppTest.from_function(script, default_timeout=60)
+    at.session_state["model"] = model
+    at.run()
     assert not at.exception
     return at
 
@@ -162,6 +165,16 @@ def test_the_offer_is_one_line_and_one_button_until_the_model_is_there(
     at = offer()
     assert not at.button
     assert not at.markdown
+
+
+def test_only_of_a_small_model_is_it_said_that_it_learned_one_task(
+    examples: Path, states: dict[str, DownloadState]
+) -> None:
+    put(examples / "gpt2")
+    at = offer("gpt2")
+    assert set(buttons(at)) == {"get_offer"}
+    assert not at.markdown
+    assert said(offer("letters")) == LINE
 
 
 def test_there_is_no_offer_beside_a_model_that_the_app_was_started_for(

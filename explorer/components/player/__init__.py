@@ -36,22 +36,24 @@ _VIEW = View("player", HTML)
 
 def player(
     label: str,
-    steps: Sequence[str],
+    count: int,
     at: int,
     *,
     key: str,
     on_move: Callable[[int], None],
+    names: Sequence[str] = (),
     keys: bool = False,
     grows: bool = False,
 ) -> None:
-    """Draw it at one of these steps; `on_move(step)` is called before the next run.
+    """Draw it at one of so many steps; `on_move(step)` is called before the next run.
 
-    With `keys` the arrow keys step and P plays, which one player of a page may have. Where it
-    `grows`, the next of the last is one step more, which the page makes.
+    A step says its number and the last one's, or its name where there are `names`. With `keys`
+    the arrow keys step and P plays, which one player of a page may have. Where it `grows`, the
+    next of the last is one step more, which the page makes.
     """
 
     def hand_over() -> None:
-        found = events.cell([0, *(events.event(key, "chosen") or [])], 1, len(steps) + grows)
+        found = events.cell([0, *(events.event(key, "chosen") or [])], 1, count + grows)
         if found:
             on_move(found[1])
 
@@ -59,7 +61,8 @@ def player(
         "name": key,
         "tells": True,
         "label": label,
-        "steps": list(steps),
+        "count": count,
+        "names": list(names),
         "keys": keys,
         "grows": grows,
     }

@@ -2,6 +2,7 @@
 
 const MOVES = {ArrowRight: 1, ArrowLeft: -1}, NONE = {};
 const DRAGGING = 150;
+const whole = number => number.toLocaleString("en-US");
 
 function make(state) {
   const {root} = state;
@@ -38,17 +39,18 @@ function hear(state) {
 // What is chosen may be heard before how many there are.
 function mark(state) {
   const {data, place, where, count} = state, shown = Math.min(state.at, count - 1);
+  const name = data.names[shown] ?? `${whole(shown)} of ${whole(count - 1)}`;
   place.max = count - 1;
   place.value = shown;
   place.disabled = count < 2;
-  where.textContent = `${data.label}: ${data.steps[shown]}`;
+  where.textContent = `${data.label}: ${name}`;
   place.setAttribute("aria-label", data.label);
-  place.setAttribute("aria-valuetext", data.steps[shown]);
+  place.setAttribute("aria-valuetext", name);
   showMoves(state);
 }
 
 function show(state) {
-  state.count = state.data.steps.length;
+  state.count = state.data.count;
   state.grows = state.data.grows;
   hear(state);
   mark(state);

@@ -27,7 +27,7 @@ def draw_diagnostics(context: PageContext, opened: Opened) -> Callable[[], str]:
     """Every check of the model, the most severe finding first."""
     st.markdown("**Diagnostics** · the most severe first")
     files = _of_files(context.folder)
-    _draw_findings([*files, *_of_weights(opened), *_of_text(context, opened)])
+    _draw_findings([*files, *_of_weights(opened), *_of_text(context)])
     return lambda: checkpoints_code.diagnostics_lines(context.folder)
 
 
@@ -74,10 +74,10 @@ def _of_weights(opened: Opened) -> list[Finding]:
     return kept(opened, "diagnostics", make, size_of)
 
 
-def _of_text(context: PageContext, opened: Opened) -> list[Finding]:
+def _of_text(context: PageContext) -> list[Finding]:
     """Whether the heads attend selectively over the reader's text."""
     try:
-        forward = run_text(opened, context.choice.text, context.choice.pair)
+        forward = run_text(context.opened, context.choice.text, context.choice.pair)
     except ForwardPassError as error:
         return [Finding("note", "Attention not checked", str(error))]
     parts = [measured_heads(context, part.name) for part in forward.parts]

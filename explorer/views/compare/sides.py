@@ -10,11 +10,11 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.app.choosing import draw_page_link
-from explorer.app.context import PageContext, config_of, reads_pairs
+from explorer.app.context import PageContext, config_of, opened_as_chosen, reads_pairs
 from explorer.app.controls import follow, one_of, text_field
 from explorer.app.messages import or_stop, say
 from explorer.app.url import TEXT_LIMIT
-from explorer.catalog import ModelError, opened_model
+from explorer.catalog import ModelError
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import Opened
 from explorer.inference.edited_pass import EditedPass
@@ -91,7 +91,8 @@ def _another_model(context: PageContext, first: Head) -> MapSide:
         return (config.kind, config.head) != (mine.kind, mine.head)
 
     def fault(entry: ModelEntry) -> str:
-        return why_unreadable(entry, at.text, _pair_for(entry, context))
+        pair = _pair_for(entry, context)
+        return why_unreadable(entry, at.text, pair, reads_prompts=at.special)
 
     others = [entry for name, entry in context.shelf.items() if name != at.model]
     others = sorted(others, key=is_other_kind)
@@ -106,7 +107,7 @@ def _another_model(context: PageContext, first: Head) -> MapSide:
         none = "No other model reads the whole text: type another one."
         way = f"To compare the whole text, choose {reader.short_name}." if reader else none
         say(f"{lacks} {way}")
-    other = _open_or_stop(lambda: opened_model.open_entry(entry))
+    other = _open_or_stop(lambda: opened_as_chosen(entry, at))
     pair = _pair_for(entry, context)
     if pair != at.pair:
         st.text(f"{entry.short_name} takes one sentence: the second one is left out there.")

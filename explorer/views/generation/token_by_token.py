@@ -129,7 +129,7 @@ def _draw_moves(found: Branches, line: list[int], step: int, sampled: int, stopp
         draw_stepper(
             STEP_LABEL,
             branch_tree.STEP,
-            [f"{place} of {last}" for place in range(last + 1)],
+            len(line),
             found.depths[found.at],
             arrows=True,
             on_grow=None if off or step < last else sample,

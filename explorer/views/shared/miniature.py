@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from explorer.analysis import information_flow
-from explorer.app.context import PageContext, open_as_chosen
+from explorer.app.context import PageContext, opened_as_chosen
 from explorer.app.session import session
 from explorer.catalog import ModelError
 from explorer.catalog.opened_model import Opened
@@ -95,7 +95,7 @@ def _pass_of(context: PageContext) -> tuple[Opened | None, ForwardPass | None]:
     if at.model not in context.shelf:
         return None, None
     try:
-        opened = open_as_chosen(context.shelf[at.model], at)
+        opened = opened_as_chosen(context.shelf[at.model], at)
         return opened, forward_pass.run_text(opened, at.text, at.pair)
     except (ModelError, ForwardPassError):
         return None, None

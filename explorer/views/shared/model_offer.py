@@ -16,6 +16,8 @@ from explorer.views.shared.download_progress import (
     size_in_words,
 )
 
+ONE_TASK = ("shipped", "run")
+"""Of these origins a model is small and learned one task."""
 LINE = "This small model learned one task. A real one continues any sentence."
 
 
@@ -36,7 +38,8 @@ def draw_offer(context: PageContext) -> None:
             draw_progress(model, "offer")
             return
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(LINE, width="content")
+            if context.shelf[context.choice.model].origin in ONE_TASK:
+                st.markdown(LINE, width="content")
             goes_on = f"{state.left / 1e6:,.0f} of " if state.left else ""
             st.button(
                 f"Get SmolLM2, a real language model ({goes_on}{size_in_words(model)})",

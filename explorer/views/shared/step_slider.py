@@ -11,13 +11,22 @@ from explorer.app.controls import asked_within, follow, say_invalid
 from explorer.components.player import player
 
 
-def stepper(label: str, key: str, names: Sequence[str], usual: int, *, arrows: bool = False) -> int:
-    """Which of these steps is shown; what nobody chose is the usual one.
+def stepper(
+    label: str,
+    key: str,
+    count: int,
+    usual: int,
+    *,
+    names: Sequence[str] = (),
+    arrows: bool = False,
+) -> int:
+    """Which of so many steps is shown; what nobody chose is the usual one.
 
-    With `arrows` the arrow keys step and P plays, which one stepper of a page may have.
+    The steps are numbered from 0 unless they have `names`. With `arrows` the arrow keys step and P
+    plays, which one stepper of a page may have.
     """
-    at = chosen_step(label, key, len(names), usual)
-    draw_stepper(label, key, names, usual, arrows=arrows)
+    at = chosen_step(label, key, count, usual)
+    draw_stepper(label, key, count, usual, names=names, arrows=arrows)
     return at
 
 
@@ -35,9 +44,10 @@ def chosen_step(label: str, key: str, count: int, usual: int) -> int:
 def draw_stepper(
     label: str,
     key: str,
-    names: Sequence[str],
+    count: int,
     usual: int,
     *,
+    names: Sequence[str] = (),
     arrows: bool = False,
     on_grow: Callable[[], None] | None = None,
 ) -> None:
@@ -48,13 +58,21 @@ def draw_stepper(
     at = int(st.session_state[key])
 
     def move(to: int) -> None:
-        if to < len(names):
+        if to < count:
             st.session_state[key] = to
         elif on_grow:
             on_grow()
 
-    grows = on_grow is not None
-    player(label, names, at, key=f"{key}_steps", on_move=move, keys=arrows, grows=grows)
+    player(
+        label,
+        count,
+        at,
+        key=f"{key}_steps",
+        on_move=move,
+        names=names,
+        keys=arrows,
+        grows=on_grow is not None,
+    )
     if at != usual:
         url.write(key, str(at))
     elif url.is_asked(key):
