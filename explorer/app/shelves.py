@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 
 from cachetools import LRUCache
 
@@ -12,9 +13,11 @@ from explorer.app.local_reader import is_local
 from explorer.app.session import session
 from explorer.catalog import available_models, real_models, uploads
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.folders import is_checkpoint, model_name, paths_allowed, uploads_root
+from explorer.catalog.folders import brought_name, is_checkpoint, paths_allowed, uploads_root
 
+_lock = Lock()
 _named_by_paths: LRUCache[str, Path] = LRUCache(maxsize=200)
+"""Of all readers, by names that only one folder has."""
 FIRST_MODEL = "translation"
 MOST_BROUGHT = 20
 
@@ -54,7 +57,7 @@ def default(shelf: Mapping[str, ModelEntry]) -> ModelEntry:
 
 
 def labels(shelf: Mapping[str, ModelEntry]) -> dict[str, str]:
-    """What each model is called in a list: without the key of an upload, and each differently."""
+    """What each model is called in a list: without the key of what was brought, none twice."""
     found: dict[str, str] = {}
     for name, entry in shelf.items():
         called = entry.short_name
@@ -70,7 +73,8 @@ def add_model(folder: Path) -> None:
         brought.append(folder)
         del brought[:-MOST_BROUGHT]
     if not folder.is_relative_to(uploads_root()):
-        _named_by_paths[model_name(folder)] = folder
+        with _lock:
+            _named_by_paths[brought_name(folder)] = folder
 
 
 def _brought() -> list[Path]:
@@ -84,7 +88,8 @@ def _brought() -> list[Path]:
 
 def _named_by_path(name: str) -> Path | None:
     """What a reader has opened by its path while this server runs, for one who may name paths."""
-    folder = _named_by_paths.get(name)
+    with _lock:
+        folder = _named_by_paths.get(name)
     if folder is None or not paths_allowed(is_local()):
         return None
     return folder if is_checkpoint(folder) else None

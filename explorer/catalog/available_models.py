@@ -16,6 +16,7 @@ from typing import Any
 
 from explorer.catalog.example_texts import ANY_EXAMPLE, examples_for
 from explorer.catalog.folders import (
+    brought_name,
     examples_root,
     is_checkpoint,
     model_name,
@@ -72,7 +73,7 @@ class ModelEntry:
 
     @property
     def short_name(self) -> str:
-        """Its name, but for the key of an upload, which only a link needs."""
+        """Its name, but for the key of a brought one, which only a link needs."""
         return own_name(self.name)
 
     @property
@@ -101,7 +102,7 @@ def list_models(root: Path | None = None, brought: Sequence[Path] = ()) -> list[
 
 def brought_model(folder: Path) -> ModelEntry:
     """The entry of a folder that a reader brought."""
-    return _entry("brought", model_name(folder), folder, stamp_of(folder))
+    return _entry("brought", brought_name(folder), folder, stamp_of(folder))
 
 
 def _folders(root: Path, brought: Sequence[Path]) -> Iterator[tuple[str, str, Path]]:
@@ -121,7 +122,7 @@ def _folders(root: Path, brought: Sequence[Path]) -> Iterator[tuple[str, str, Pa
     for folder in sorted(finished, key=lambda path: path.stat().st_mtime_ns, reverse=True):
         yield "run", folder.name, folder / "checkpoint"
     for folder in brought:
-        yield "brought", model_name(folder), folder
+        yield "brought", brought_name(folder), folder
 
 
 def _added() -> tuple[list[Path], list[Path]]:

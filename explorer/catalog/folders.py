@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from pathlib import Path
@@ -30,7 +31,8 @@ MODEL_FILES = (
 GGUF = ".gguf"
 MOST_FOLDERS = 200
 UPLOAD = "upload-"
-KEY = re.compile(rf"-{UPLOAD}[0-9a-f]{{24}}$")
+OPENED = "path-"
+KEY = re.compile(rf"-({UPLOAD}[0-9a-f]{{24}}|{OPENED}[0-9a-f]{{12}})$")
 SEARCHED = ("", "snapshots/*", "*", "*/snapshots/*")
 """A model, one in the hub's cache, and folders of either."""
 
@@ -111,8 +113,19 @@ def model_name(folder: Path) -> str:
     return folder.name.removesuffix(GGUF) or "model"
 
 
+def brought_name(folder: Path) -> str:
+    """The same of a folder that a reader brought: another folder never has the same name.
+
+    That of a folder opened by its path ends in a digest of the path.
+    """
+    name = model_name(folder)
+    if any(folder.is_relative_to(root) for root in (uploads_root(), systems_root())):
+        return name
+    return f"{name}-{OPENED}{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
+
+
 def own_name(name: str) -> str:
-    """What a model is called on screen and in files: its name without the key of an upload."""
+    """What a model is called on screen and in files: its name without the key of a brought one."""
     return KEY.sub("", name)
 
 

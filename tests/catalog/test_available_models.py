@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -175,16 +176,31 @@ def test_harm_is_one_sentence_and_the_rest_stays(folder: Path) -> None:
         assert (harmed.name in entries) == (name != "config.json")
 
 
-def test_names_that_are_taken_get_a_number(folder: Path, tmp_path: Path) -> None:
+def test_names_that_are_taken_get_a_number(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("x", "y"):
+        zoo.gpt2(tmp_path / place / "gpt2", seed=1)
+    brought = (tmp_path / "x" / "gpt2", tmp_path / "y" / "gpt2")
+    monkeypatch.setenv("EXPLORER_MODELS", os.pathsep.join(map(str, (folder, *brought))))
+    names = ("gpt2", "gpt2 (2)", "gpt2 (3)")
+    assert [found()[name].folder for name in names] == [folder / "gpt2", *brought]
+    assert opened_model.open_entry(found()["gpt2 (3)"]).name == "gpt2 (3)"
+
+
+def test_what_is_brought_has_a_name_of_its_own_whoever_else_brings_one(
+    folder: Path, tmp_path: Path
+) -> None:
     for place in ("x", "y"):
         zoo.gpt2(tmp_path / place / "gpt2", seed=1)
     brought = (tmp_path / "x" / "gpt2", tmp_path / "y" / "gpt2")
     entries = found(*brought)
-    folders = {name: entries[name].folder for name in ("gpt2", "gpt2 (2)", "gpt2 (3)")}
-    assert list(folders.values()) == [folder / "gpt2", *brought]
     assert [entry.origin for entry in entries.values()][:3] == ["brought", "brought", "named"]
+    assert [entry.short_name for entry in entries.values()][:2] == ["gpt2", "gpt2"]
     assert len(entries) == 6 + len(NAMES)
-    assert opened_model.open_entry(entries["gpt2 (3)"]).name == "gpt2 (3)"
+    one, other = (available_models.brought_model(each).name for each in brought)
+    assert [entries[one].folder, entries[other].folder] == [*brought]
+    assert found(*brought[::-1])[one].folder == brought[0]
 
 
 def test_a_model_in_many_files_is_one(folder: Path) -> None:

@@ -6,8 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from explorer.app import shelves
+from explorer.app.session import KEY
 from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.inference.position_passes import permuted, swapped_order
@@ -73,24 +75,41 @@ def test_a_typed_path_opens_and_a_wrong_one_is_said(
     monkeypatch.setattr(own_model, "is_local", lambda: True)
     at = page("models/checkpoints")
 
-    def type_and_open(place: str) -> None:
-        at.text_input(key="typed_place").set_value(place)
-        (opens,) = (each for each in at.button if each.label == "Open it")
-        opens.click().run()
-        assert not at.exception
-
     for wrong in ("/nowhere/at/all", ""):
-        type_and_open(wrong)
+        type_and_open(at, wrong)
         assert "There is no model folder of that name" in said(at)
-    type_and_open(str(tmp_path / "typed"))
-    assert at.selectbox(key="model").value == "typed"
-    other = page("models/checkpoints", model="typed")
-    assert "There is no model “typed” here" in said(other), "who may not name paths finds none"
+    type_and_open(at, str(tmp_path / "typed"))
+    name = str(at.selectbox(key="model").value)
+    assert at.selectbox(key="model").options[0] == "typed"
+    other = page("models/checkpoints", model=name)
+    assert "There is no model “typed-path-" in said(other), "who may not name paths finds none"
     monkeypatch.setattr(shelves, "is_local", lambda: True)
-    again = page("models/checkpoints", model="typed")
-    assert again.selectbox(key="model").value == "typed"
+    again = page("models/checkpoints", model=name)
+    assert again.selectbox(key="model").value == name
     shutil.rmtree(tmp_path / "typed")
-    assert "There is no model “typed” here" in said(page("models/checkpoints", model="typed"))
+    assert "There is no model “typed-path-" in said(page("models/checkpoints", model=name))
+
+
+def type_and_open(at: AppTest, place: str) -> None:
+    at.text_input(key="typed_place").set_value(place)
+    (opens,) = (each for each in at.button if each.label == "Open it")
+    opens.click().run()
+    assert not at.exception
+
+
+def test_an_address_means_the_same_folder_after_others_opened_some_of_its_name(
+    small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_FREE_PATH", "1")
+    folders = [zoo.gpt2(tmp_path / place / "mine") for place in "xyz"]
+    one, other = page("models/checkpoints"), page("models/checkpoints")
+    addresses = []
+    for at, folder in zip((one, one, other), folders, strict=True):
+        type_and_open(at, str(folder))
+        addresses.append(at.query_params["model"])
+    assert one.selectbox(key="model").options[:2] == ["mine", "mine (2)"]
+    for address, folder in zip(addresses, folders, strict=True):
+        assert page("models/checkpoints", model=address).session_state[KEY].brought == [folder]
 
 
 def test_a_token_is_replaced_masked_or_refused(
