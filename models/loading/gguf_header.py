@@ -30,8 +30,10 @@ MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 LONGEST_HEADER = 128 << 20
 """Bytes before the tensors: a vocabulary of a million tokens with its merges needs 40 MB."""
-MOST_TENSORS, MOST_VALUES, MOST_ITEMS = 10_000, 4_000, 4_000_000
+MOST_TENSORS, MOST_VALUES, MOST_ITEMS = 10_000, 4_000, 1_000_000
 """Tensors, metadata values, and items of one list."""
+MOST_TEXTS = 2 * MOST_ITEMS
+"""Texts in all lists together: a vocabulary and its merges."""
 LONGEST_NAME, LONGEST_TEXT = 256, 8 << 20
 MOST_ENTRIES = 10_000
 """Files of a folder among which one is looked for."""
@@ -147,7 +149,7 @@ class _Header:
 
     def __init__(self, stream: BinaryIO, size: int, what: str) -> None:
         self._stream, self._size, self._what = stream, size, what
-        self._content, self._at = bytearray(), 0
+        self._content, self._at, self._texts = bytearray(), 0, 0
 
     def read(self) -> tuple[dict[str, Any], dict[str, Placed]]:
         self._check_start()
@@ -255,9 +257,13 @@ class _Header:
             raise self._fault(f"gives {shown(name)} a list of type {kind:,}, which is not known")
         each = 8 if kind == TEXT else struct.calcsize("<" + NUMBERS[kind])
         if count > MOST_ITEMS:
-            raise self._fault(f"claims {count:,} items of {shown(name)}, which it cannot hold")
+            most = f"at most {MOST_ITEMS:,} are read"
+            raise self._fault(f"claims {count:,} items of {shown(name)}; {most}")
         start = self._at
         if kind == TEXT:
+            self._texts += count
+            if self._texts > MOST_TEXTS:
+                raise self._fault(f"holds more texts than {MOST_TEXTS:,} in its lists")
             for _ in range(count):
                 self._pass(self._length())
         else:

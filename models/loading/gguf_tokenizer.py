@@ -75,6 +75,7 @@ Roles = dict[str, int | None]
 def byte_level(vocabulary: Vocabulary, roles: Roles) -> Part:
     """Byte-level BPE; `tokenizer.ggml.pre` names how a text is cut into words before."""
     cut = pre_tokenizer(vocabulary)
+    vocabulary.check_merges(vocabulary.count("merges"))
     merges = [pair(merge) for merge in vocabulary.texts("merges")]
     if not all(merges):
         raise vocabulary.fault("has a merge that is no pair of tokens")
@@ -154,6 +155,7 @@ def merges_by_score(vocabulary: Vocabulary) -> list[list[str]]:
         parts = ((token[:at], token[at:]) for at in range(1, len(token)))
         pairs = [(ids[left], ids[right]) for left, right in parts if left in ids and right in ids]
         merges += [[tokens[left], tokens[right]] for left, right in sorted(pairs)]
+        vocabulary.check_merges(len(merges))
     return merges
 
 

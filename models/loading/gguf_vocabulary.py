@@ -26,6 +26,10 @@ ROLES = {
 }
 """The roles of special tokens with their names in the file, spelt as they are there."""
 MOST_TOKENS, LONGEST_TOKEN = 1_000_000, 10_000
+MOST_MERGES, MERGES_PER_TOKEN = 1_000_000, 8
+"""Published vocabularies have at most three merges for each token."""
+LARGEST_LIST = 32 << 20
+"""Bytes of a list that is read."""
 
 
 class Vocabulary:
@@ -73,6 +77,16 @@ class Vocabulary:
             raise self.fault(f"has the token {shown(twice)} twice")
         return ids
 
+    def check_merges(self, count: int) -> None:
+        """A fault where there are more merges than any vocabulary of this size has."""
+        most = min(MOST_MERGES, MERGES_PER_TOKEN * len(self.tokens))
+        if count > most:
+            raise self.fault(f"has more merges than {most:,}, the most for its vocabulary")
+
+    def count(self, key: str) -> int:
+        """The length of a list, of which nothing is read."""
+        return self._packed(key).count
+
     def name(self, key: str, default: str) -> str:
         value = self._values.get(PREFIX + key, default)
         if not isinstance(value, str):
@@ -112,8 +126,8 @@ class Vocabulary:
 
     def bytes(self, key: str) -> bytes:
         """A list of small numbers as they are stored; empty where there is none."""
-        packed = self._values.get(PREFIX + key, Packed(0, 0, b""))
-        if not isinstance(packed, Packed) or len(packed.content) != packed.count:
+        packed = self._packed(key)
+        if len(packed.content) != packed.count:
             raise self.fault(f"has {PREFIX}{key} that are not bytes")
         return packed.content
 
@@ -121,7 +135,13 @@ class Vocabulary:
         return CheckpointError(f"{self._what} {what}.")
 
     def _items(self, key: str) -> tuple[Any, ...]:
+        packed = self._packed(key)
+        if len(packed.content) > LARGEST_LIST:
+            raise self.fault(f"has {PREFIX}{key} of more than {LARGEST_LIST >> 20} MB")
+        return packed.items()
+
+    def _packed(self, key: str) -> Packed:
         packed = self._values.get(PREFIX + key, Packed(0, 0, b""))
         if not isinstance(packed, Packed):
             raise self.fault(f"has {PREFIX}{key} that are no list")
-        return packed.items()
+        return packed

@@ -59,7 +59,10 @@ def find_tokenizer(folder: Path, family: str) -> TokenizerFiles:
     """The tokenizer of the folder, in the first form that is whole; TextError if there is none."""
     if (file := gguf_in(folder)) is not None:
         texts = texts_of(file)
-        return TokenizerFiles(file, family, (file.name,), tuple(texts), stamps_of(file, texts))
+        stamps = stamps_of(file, texts)
+        for name, (_, size) in zip(texts, stamps, strict=True):
+            _check_size(name, size)
+        return TokenizerFiles(file, family, (file.name,), tuple(texts), stamps)
     for form in FORMS:
         if all(_exists(folder / name) for name in form):
             extra = [*BESIDE, BESIDE_MARIAN] if "source.spm" in form else BESIDE
@@ -124,13 +127,17 @@ def _stamp(found: os.stat_result, name: str) -> tuple[int, int]:
     """When and how large, once it is known to be a file of a size that can be read."""
     if not stat.S_ISREG(found.st_mode):
         raise TextError(f"{name} of the tokenizer is not a file.")
+    _check_size(name, found.st_size)
+    return (found.st_mtime_ns, found.st_size)
+
+
+def _check_size(name: str, size: int) -> None:
     most = LARGEST.get(name, LARGEST_OTHER)
-    if found.st_size > most:
+    if size > most:
         raise TextError(
-            f"The tokenizer's {name} has {found.st_size / MEGABYTE:,.0f} MB; "
+            f"The tokenizer's {name} has {size / MEGABYTE:,.0f} MB; "
             f"at most {most // MEGABYTE} MB are read."
         )
-    return (found.st_mtime_ns, found.st_size)
 
 
 def _open_file(path: Path) -> int:

@@ -53,6 +53,13 @@ CUT, LONG = "is cut short", 40_000_000
 INFINITE = struct.pack("<e", float("inf"))
 NAN = struct.pack("<e", float("nan"))
 SCORES: dict[str, tuple[int, bytes]] = {"model": word("llama"), "pre": None}  # type: ignore[dict-item]
+EMPTY = (LIST, struct.pack("<IQ", TEXT, 1_000_000) + bytes(8_000_000))
+ALIKE = ["a" * length for length in range(1, 40)]
+
+
+def zeros(count: int) -> tuple[int, bytes]:
+    return LIST, listed(F32, [0.0] * count)
+
 
 BEGINNINGS: Cases = {
     "empty": (content(b""), "is empty; fetch it again."),
@@ -101,13 +108,16 @@ COUNTS: Cases = {
     "a value of no type": (said(x=(99, b"")), "a value of type 99, which is not known."),
     "a list of no type": (said(x=(LIST, struct.pack("<IQ", 77, 1))), "a list of type 77"),
     "a list without an end": (
-        said(x=(LIST, struct.pack("<IQ", U64, HUGE))), "items of llama.x, which it cannot hold."
+        said(x=(LIST, struct.pack("<IQ", U64, HUGE))), "of llama.x; at most 1,000,000 are read."
     ),
     "a list whose size overflows": (
-        said(x=(LIST, struct.pack("<IQ", U64, (1 << 61) + 1))), "which it cannot hold."
+        said(x=(LIST, struct.pack("<IQ", U64, (1 << 61) + 1))), "at most 1,000,000 are read."
     ),
     "texts without an end": (
-        said(x=(LIST, struct.pack("<IQ", TEXT, 3_000_000))), "which it cannot hold."
+        said(x=(LIST, struct.pack("<IQ", TEXT, 3_000_000))), "at most 1,000,000 are read."
+    ),
+    "more lists of texts than a vocabulary has": (
+        said(x=EMPTY, y=EMPTY), "more texts than 2,000,000 in its lists."
     ),
     "a list in which a text has no end": (
         said(x=(LIST, struct.pack("<IQQ", TEXT, 1, HUGE))), "which it cannot hold."
@@ -249,6 +259,16 @@ TOKENIZERS: Cases = {
     "types of others": (tokenizer(token_type=(LIST, listed(I32, [1]))), "more or fewer tokens"),
     "types that are words": (tokenizer(token_type=words(*["a"] * 13)), "that are not numbers."),
     "half a merge": (tokenizer(merges=words("ab")), "a merge that is no pair of tokens."),
+    "more merges than its tokens can make": (
+        tokenizer(merges=words(*["a b"] * 105)), "more merges than 104, the most for its"
+    ),
+    "merges of a great length": (
+        tokenizer(merges=words(*["a" * (7 << 20)] * 5)), "tokenizer.ggml.merges of more than 32 MB."
+    ),
+    "tokens of which countless merges are made": (
+        tokenizer(**SCORES, tokens=words(*ALIKE), token_type=None, scores=zeros(len(ALIKE))),
+        "the most for its vocabulary.",
+    ),
     "a flag that is none": (tokenizer(add_bos_token=whole(1)), "neither true nor false."),
     "scores of others": (
         tokenizer(**SCORES, scores=(LIST, listed(F32, [1.0]))), "scores for more or fewer tokens"

@@ -14,7 +14,8 @@ import sentencepiece
 import tokenizers
 import transformers
 
-from explorer.text import open_published
+from explorer.text import TextError, open_published
+from explorer.text.published import tokenizer_files
 from models.loading.tokenizer_texts import chat_template, gguf_texts
 from tests.text.published.conftest import Made
 from tests.text.published.gguf_vocabularies import byte_level, many_texts, pieces, word_pieces
@@ -123,6 +124,15 @@ def test_a_template_and_the_roles_are_those_of_the_file(made: Made, tmp_path: Pa
     settings = json.loads(gguf_texts(file)["tokenizer_config.json"])
     assert settings["eos_token"] == "<|im_end|>"
     assert settings["bos_token"] is None
+
+
+def test_texts_are_no_larger_than_files_may_be(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(tmp_path / "model.gguf", "gpt2", made, reference(made, "gpt2"))
+    monkeypatch.setitem(tokenizer_files.LARGEST, "tokenizer.json", 1_000)
+    with pytest.raises(TextError, match=r"^The tokenizer's tokenizer\.json has .* are read\.$"):
+        open_published(file, "gpt2")
 
 
 def test_a_vocabulary_without_capitals_reads_none(tmp_path: Path) -> None:
