@@ -23,6 +23,7 @@ MODEL_FILES = (
     "merges.txt",
     "*.spm",
     "*.model",
+    "chat_template.jinja",
 )
 """What opens a model, to be fetched or kept: never its code, never pickled weights.
 
@@ -79,16 +80,29 @@ def _named_places() -> list[Path]:
 
 
 def checkpoints_in(place: Path) -> list[Path]:
-    """The place itself if it is a checkpoint, else those in it; also as the hub keeps them."""
+    """The place itself if it is a checkpoint, else those in it; also as the hub keeps them.
+
+    A folder of several GGUF files holds as many models.
+    """
     for pattern in SEARCHED:
         try:
             folders = sorted(place.glob(pattern)) if pattern else [place]
-            found = [each for each in folders if is_checkpoint(each)]
+            found = [model for each in folders for model in _models_of(each)]
         except (OSError, ValueError):  # also a name with a NUL byte
             return []
         if found:
             return found[:MOST_FOLDERS]
     return []
+
+
+def _models_of(place: Path) -> list[Path]:
+    """The place if it is a checkpoint; of several GGUF files without a config each is a model."""
+    if not is_checkpoint(place):
+        return []
+    if (place / "config.json").is_file():
+        return [place]
+    files = sorted(each for each in place.glob(f"*{GGUF}") if each.is_file())
+    return files if len(files) > 1 else [place]
 
 
 def is_checkpoint(place: Path) -> bool:

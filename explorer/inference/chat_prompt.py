@@ -8,8 +8,15 @@ from pathlib import Path
 from explorer.catalog.opened_model import Opened
 from explorer.inference.results_cache import kept, size_of
 from explorer.text import PublishedTokenizer, TextError, Token
+from explorer.text.limits import LARGEST_TEMPLATE
 from models.loading.checkpoint import CheckpointError
 from models.loading.tokenizer_texts import chat_template
+
+UNREADABLE = "The chat template of this model cannot be read: type a text instead."
+TOO_LARGE = (
+    f"The chat template of this model has {{length:,}} characters, and at most "
+    f"{LARGEST_TEMPLATE:,} are read: type a text instead."
+)
 
 
 @dataclass(frozen=True)
@@ -23,14 +30,19 @@ class ChatPrompt:
 def template_of(opened: Opened, folder: Path) -> str | None:
     """The chat template that comes with a model; None where there is none.
 
-    TextError says why it cannot be read.
+    TextError says why it cannot be read, or that it is too long to be shown.
     """
     if not isinstance(opened.tokenizer, PublishedTokenizer):
         return None
     try:
-        return kept(opened, ("chat template",), lambda: chat_template(folder), size_of)
-    except (CheckpointError, OSError) as error:
+        found = kept(opened, ("chat template",), lambda: chat_template(folder), size_of)
+    except CheckpointError as error:
         raise TextError(str(error)) from error
+    except OSError as error:  # which names a path of this machine
+        raise TextError(UNREADABLE) from error
+    if found is not None and len(found) > LARGEST_TEMPLATE:
+        raise TextError(TOO_LARGE.format(length=len(found)))
+    return found
 
 
 def render_chat(

@@ -10,6 +10,9 @@ MAX_CHARACTERS = 20_000
 MAX_CORPUS_CHARACTERS = 5_000_000
 """Longest text that a model is trained on."""
 
+LARGEST_TEMPLATE = 200_000
+"""Characters of a chat template that is shown or rendered."""
+
 
 class TextError(ValueError):
     """A text or a tokenizer that cannot be used; the message is one sentence for the reader."""

@@ -77,6 +77,7 @@ def test_one_set_of_weights_is_fetched_and_no_code(
     site: Site, published: Path, subtests: pytest.Subtests
 ) -> None:
     files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
+    files["chat_template.jinja"] = b"{{ messages }}"
     others = [
         *("modeling.py", "pytorch_model.bin", "model.pt", "tf_model.h5", "model.fp16.safetensors"),
         *("consolidated.safetensors", "onnx/model.safetensors", "model.safetensors.index.json"),

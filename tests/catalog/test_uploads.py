@@ -331,7 +331,7 @@ def test_a_gguf_file_is_a_model_alone_and_in_a_folder(tmp_path: Path) -> None:
         assert uploads.uploaded(folders.model_name(kept.folder), tmp_path) == kept.folder
     beside = {**WEIGHTS, "model.Q8_0.gguf": b"GGUF"}
     assert upload(tmp_path, beside).skipped == ("model.Q8_0.gguf",)
-    described = {"config.json": b"{}", "model.Q8_0.gguf": b"GGUF"}
+    described = dict.fromkeys(("config.json", "chat_template.jinja", "x.Q8_0.gguf"), b"{}")
     assert upload(tmp_path, described).skipped == ()
     with pytest.raises(ModelError, match=r"holds 2 GGUF files; open one of them, such as a\.gguf"):
         keep(tmp_path, {"x/a.gguf": b"GGUF", "x/b.gguf": b"GGUF"})
@@ -348,3 +348,10 @@ def test_a_path_may_lead_to_a_gguf_file_or_its_folder(
     assert folders.model_name(file) == "tiny.Q4_1"
     monkeypatch.setenv("EXPLORER_MODELS", f"{file}{os.pathsep}{tmp_path}")
     assert folders.named_folders() == [file, file.parent]
+    (other := file.with_name("tiny.Q8_0.gguf")).write_bytes(b"GGUF")
+    for place in (file.parent, tmp_path):
+        assert folders.checkpoints_in(place) == [file, other], "a folder of models"
+    with pytest.raises(ModelError, match=r"^There are 2 models in this folder; name one of them"):
+        folders.find_model(str(file.parent))
+    (file.parent / "config.json").write_text("{}")
+    assert folders.checkpoints_in(tmp_path) == [file.parent]

@@ -8,6 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.url import TEXT_LIMIT
+from explorer.inference import chat_prompt
+from explorer.text.limits import LARGEST_TEMPLATE
 from tests import apps, zoo
 from tests.apps import said, views
 from tests.views.drawing import pasted, press, put_state, run, sent
@@ -120,6 +122,24 @@ def test_a_template_that_fails_is_one_sentence_and_the_plain_text_is_left(
     (tmp_path / "models" / "chat" / "chat_template.jinja").write_text("{{ messages|length }}")
     again = put_state(page(model="chat"), chat=True)
     assert shown(again) == "1"
+
+
+def test_a_template_that_is_too_long_is_not_shown(models: Path) -> None:
+    (models / "chat" / "chat_template.jinja").write_text("x" * (LARGEST_TEMPLATE + 1))
+    at = put_state(page(), chat=True)
+    assert "has 200,001 characters, and at most 200,000 are read: type a text instead." in said(at)
+    assert not at.code
+
+
+@pytest.mark.usefixtures("models")
+def test_a_template_that_cannot_be_read_names_no_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(folder: Path) -> str:
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr(chat_prompt, "chat_template", fails)
+    at = page()
+    assert "The chat template of this model cannot be read: type a text instead." in said(at)
+    assert "Permission" not in said(at)
 
 
 @pytest.mark.usefixtures("small_models")

@@ -19,11 +19,10 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from explorer.text.labels import cut, readable
-from explorer.text.limits import TextError
+from explorer.text.limits import LARGEST_TEMPLATE, TextError
 
-LARGEST_TEMPLATE, LONGEST_PROMPT = 200_000, 50_000
-"""Characters of a template, and of what it makes."""
-LONGEST_REASON = 120
+LONGEST_PROMPT, LONGEST_REASON = 50_000, 120
+"""Characters of what a template makes, and of why it makes nothing."""
 
 
 class Refused(TemplateError):
