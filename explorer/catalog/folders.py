@@ -27,7 +27,8 @@ MODEL_FILES = (
 )
 """What opens a model, to be fetched or kept: never its code, never pickled weights.
 
-`run.json` says of one that was trained here what it was trained for.
+A chat template is rendered in a sandbox alone. `run.json` says of one that was trained here what
+it was trained for.
 """
 GGUF = ".gguf"
 MOST_FOLDERS = 200

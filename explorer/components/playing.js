@@ -132,6 +132,7 @@ function showPlaying(state) {
 // Which of the buttons can do something now.
 function showMoves(state) {
   const {root, at, count, grows} = state, isLast = at >= count - 1 && !grows;
+  root.querySelector(".moves").style.colorScheme = state.ink.dark ? "dark" : "light";
   root.querySelector(".back").disabled = at === 0;
   root.querySelector(".on").disabled = isLast;
   root.querySelector(".play").disabled = count < 2 && !grows;

@@ -133,7 +133,10 @@ def test_an_upload_is_kept_once_by_what_is_in_it(tmp_path: Path) -> None:
 CLONED = {
     **WEIGHTS,
     **dict.fromkeys(["generation_config.json", "tokenizer.json", "tokenizer_config.json"], b"{}"),
-    **dict.fromkeys(["vocab.txt", "merges.txt", "special_tokens_map.json", "run.json"], b""),
+    **dict.fromkeys(
+        ["vocab.txt", "merges.txt", "special_tokens_map.json", "chat_template.jinja", "run.json"],
+        b"",
+    ),
 }
 BESIDE_A_MODEL = [
     *(".DS_Store", ".gitattributes", "LICENSE", "README.md", "events.out.tfevents.1", "figure.png"),
