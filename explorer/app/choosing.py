@@ -49,12 +49,12 @@ def switch_page(name: str, **address: str) -> None:
     st.switch_page(reader.pages[name], query_params=address | carried())
 
 
-def draw_page_link(name: str, label: str | None = None, *, icon: bool = True) -> None:
+def draw_page_link(name: str, label: str | None = None) -> None:
     """A link to another page, by its title if not otherwise; none where a page is run alone."""
     page = session().pages.get(name)
     if page is not None:
-        arrow = ":material/arrow_forward:" if icon else None
-        st.page_link(page, label=label, icon=arrow, query_params=carried())
+        icon = ":material/arrow_forward:"
+        st.page_link(page, label=label, icon=icon, query_params=carried())
 
 
 def carried() -> dict[str, str]:

@@ -7,13 +7,13 @@ unfold in the browser, without a run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import Protocol
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.app.choosing import draw_page_link
+from explorer.app.choosing import carried
 from explorer.app.session import session
 
 PICTURE_HEIGHT = 200
@@ -33,23 +33,19 @@ def draw_sidebar(sections: Mapping[str, Mapping[str, Titled]]) -> DeltaGenerator
     with st.sidebar:
         picture = st.container(height=PICTURE_HEIGHT, border=False, key="pass_picture")
         with st.container(gap=None, key="navigation"):
+            reader, chosen = session(), carried()
             for section, pages in sections.items():
-                _draw_section(section, pages)
+                with _place_of(section, pages, is_here=reader.page in pages):
+                    for name, page in pages.items():
+                        st.page_link(reader.pages[name], label=page.title, query_params=chosen)
     return picture
 
 
-def _draw_section(section: str, pages: Mapping[str, Titled]) -> None:
+def _place_of(section: str, pages: Sized, is_here: bool) -> DeltaGenerator:
+    """Where the links of a section stand: one alone, or several under its name."""
     if len(pages) == 1:
-        with st.container(height=LINK_HEIGHT, border=False, vertical_alignment="center"):
-            _draw_links(pages)
-        return
-    is_here = session().page in pages
+        return st.container(height=LINK_HEIGHT, border=False, vertical_alignment="center")
     head = f"**{section}**" if is_here else section
     # Without a key: with one, the browser would hold what was unfolded against another page.
-    with st.expander(head, expanded=is_here, type="compact"), st.container(gap="xsmall"):
-        _draw_links(pages)
-
-
-def _draw_links(pages: Mapping[str, Titled]) -> None:
-    for name, page in pages.items():
-        draw_page_link(name, page.title, icon=False)
+    unfolded = st.expander(head, expanded=is_here, type="compact")
+    return unfolded.container(gap="xsmall")
