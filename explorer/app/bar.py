@@ -19,6 +19,7 @@ from explorer.app.context import FRAME, config_of, first_head, make_context, par
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.app.url import TEXT_LIMIT
+from explorer.app.way_out import draw_unknown
 from explorer.catalog import folders
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.descriptions import in_short
@@ -61,6 +62,8 @@ def draw_bar(shelf: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping[
             _keep(name)
     reader.shown_model = entry.name
     reader.context = make_context(shelf, first)
+    if "text" in uses and "model" in uses:
+        draw_unknown(reader.context)
 
 
 def _group(place: DeltaGenerator, width: Any) -> DeltaGenerator:

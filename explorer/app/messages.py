@@ -7,8 +7,10 @@ from typing import TypeVar
 
 import streamlit as st
 
+from explorer.app.session import session
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.truncation import Cut
+from explorer.text.literal import literal
 
 Made = TypeVar("Made")
 
@@ -22,21 +24,32 @@ def say(sentence: str) -> None:
 def or_stop(make: Callable[[], Made], text: str = "", pair: str = "") -> Made:
     """What `make` gives; where it raises ForwardPassError, the page says why and ends here.
 
-    If it is the sentence (`text`, `pair`) that is too long, a button shortens it.
+    If it is the sentence (`text`, `pair`) that is too long, a button shortens it; if another
+    model can read it, a button opens that.
     """
     try:
         return make()
     except ForwardPassError as error:
         say(str(error))
-        if error.cut is not None and (error.cut.text, error.cut.pair) == (text, pair):
-            st.button(
-                "Cut it to fit",
-                icon=":material/content_cut:",
-                key="cut",
-                on_click=_shorten,
-                args=(error.cut,),
-            )
+        with st.container(horizontal=True):
+            if error.cut is not None and (error.cut.text, error.cut.pair) == (text, pair):
+                st.button(
+                    "Cut it to fit",
+                    icon=":material/content_cut:",
+                    key="cut",
+                    on_click=_shorten,
+                    args=(error.cut,),
+                )
+            if text:
+                draw_way_out()
         st.stop()
+
+
+def draw_way_out() -> None:
+    """A button to the model that reads the sentence of the bar, if there is one."""
+    if (way := session().way_out) is not None:
+        label, choose = way
+        st.button(literal(label), icon=":material/arrow_forward:", key="way_out", on_click=choose)
 
 
 def _shorten(cut: Cut) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,10 @@ class Session:
     shortened: str = ""
     """That the typed text was too long; said once."""
     frame_notes: Note | None = None
+    said: tuple[str, ...] = ()
+    """What is said under the bar of this run: the page does not say it again."""
+    way_out: tuple[str, Callable[[], None]] | None = None
+    """What a button says and does that opens a model which knows the whole sentence."""
 
     # The address
     defaults: dict[str, Any] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.app import bar
 from explorer.app.session import KEY
 from explorer.catalog.folders import model_name
+from tests import apps
 from tests.apps import SHELL
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -156,3 +157,28 @@ def test_warming_up_asks_for_no_reader(caplog: pytest.LogCaptureFixture) -> None
     """Else Streamlit says four times at every start that a reader is missing."""
     bar.warm_up()
     assert [record.message for record in caplog.records if "streamlit" in record.name] == []
+
+
+def test_a_sentence_with_unknown_words_is_read_by_another_model_after_one_click() -> None:
+    for page, said in (("overview/overview", "fox"), ("input/tokens", "fox")):
+        at = apps.page(page, model="translation", text=f"the {said}", layer="0")
+        sentence = f"Not in this model's vocabulary, so read as <unk>: “{said}”."
+        assert [text.value for text in at.text].count(sentence) == 1, "under the bar alone"
+        at.button(key="way_out").click().run()
+        assert not at.exception
+        assert chosen_model(at) == ("letters", "the fox")
+        assert sentence not in [text.value for text in at.text]
+        assert "way_out" not in [button.key for button in at.button]
+
+
+def test_a_sentence_that_is_not_read_at_all_is_read_by_another_model_after_one_click() -> None:
+    long = "the cat and the hat the cat"
+    at = apps.page("input/tokens", model="reverse", text=long)
+    assert {"cut", "way_out"} <= {button.key for button in at.button}
+    at.button(key="way_out").click().run()
+    assert not at.exception
+    assert chosen_model(at) == ("letters", long)
+
+
+def chosen_model(at: AppTest) -> tuple[str, str]:
+    return at.session_state["model"], at.session_state["text"]

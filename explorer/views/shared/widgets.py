@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis.map_summary import summary_of
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
+from explorer.app.session import session
 from explorer.catalog import attention_parts
 from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix, mounting
@@ -83,9 +84,10 @@ def recomputed(what: str, error: float) -> str:
 
 
 def notes(sentences: Iterable[str]) -> None:
-    """What a reader should know about what is on screen."""
+    """What a reader should know about what is on screen, unless it is said under the bar."""
     for sentence in sentences:
-        st.text(sentence)
+        if sentence not in session().said:
+            st.text(sentence)
 
 
 def head_title(context: PageContext) -> str:
