@@ -49,12 +49,15 @@ def switch_page(name: str, **address: str) -> None:
     st.switch_page(reader.pages[name], query_params=address | carried())
 
 
-def draw_page_link(name: str, label: str | None = None) -> None:
-    """A link to another page, by its title if not otherwise; none where a page is run alone."""
+def draw_page_link(name: str, label: str | None = None, **address: str) -> None:
+    """A link to another page, by its title if not otherwise; none where a page is run alone.
+
+    `address` is what is chosen on that page.
+    """
     page = session().pages.get(name)
     if page is not None:
         icon = ":material/arrow_forward:"
-        st.page_link(page, label=label, icon=icon, query_params=carried())
+        st.page_link(page, label=label, icon=icon, query_params=carried() | address)
 
 
 def carried() -> dict[str, str]:

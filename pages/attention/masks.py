@@ -5,11 +5,13 @@ from functools import partial
 import streamlit as st
 
 from explorer.app import controls
+from explorer.app.choosing import draw_page_link
 from explorer.app.context import page_context
 from explorer.app.messages import or_stop
 from explorer.inference import mask_parts
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import attention_code
+from explorer.views.interventions.mask_editor import CELLS
 from explorer.views.masks.mask_pictures import draw_masks
 from explorer.views.shared import export_panel, widgets
 from models import masking
@@ -24,7 +26,9 @@ context = page_context()
 at = context.choice
 head = at.part, at.layer, at.head
 usual = mask_parts.YOURS if context.opened.config.pad_id is None else mask_parts.BATCH
-example = controls.one_of("Example", "example", list(mask_parts.EXAMPLES), usual)
+with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    example = controls.one_of("Example", "example", list(mask_parts.EXAMPLES), usual)
+    draw_page_link("interventions", "Edit the mask cell by cell", change="Mask", mask_how=CELLS)
 st.caption(mask_parts.EXAMPLES[example])
 if example == mask_parts.STUDENT:
     draw_masks(mask_parts.student(), None, example)

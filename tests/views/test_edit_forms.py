@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -142,3 +143,14 @@ def test_a_mask_preset_is_set_once(small_models: Path) -> None:
         sets.click().run()
         assert not at.exception
         assert said(at).count("padding, the last 2 keys are masked") == 1
+
+
+@pytest.mark.usefixtures("small_models")
+def test_masks_and_the_form_that_edits_them_lead_to_each_other() -> None:
+    at = page("attention/masks", model="letters", layer="1")
+    found = {link.proto.label: link.proto for link in at.get("page_link")}
+    address = dict(parse_qsl(found["Edit the mask cell by cell"].query_string))
+    assert address == {"model": "letters", "change": "Mask", "mask_how": "Cell by cell"}
+    at = page("experiments/interventions", **address)
+    (back,) = (link.proto for link in at.get("page_link") if "masks do" in link.proto.label)
+    assert back.page == "masks"

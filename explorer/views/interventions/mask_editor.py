@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 import torch
 
+from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token, whole
 from explorer.components.cells import cells
@@ -45,6 +46,7 @@ def draw_mask_form(context: PageContext, after: ForwardPass) -> None:
     else:
         _draw_cells_form(context, after, layer)
     _draw_fully_masked(context, after)
+    draw_page_link("masks", "What masks do to the scores")
 
 
 def _draw_preset_form(context: PageContext, layer: int | None) -> None:
