@@ -13,6 +13,7 @@ from explorer.runs.worker import train_to_end
 from tests.browser.truth import (
     changing,
     finding,
+    flowing,
     generating,
     learning,
     living,
@@ -107,6 +108,7 @@ def of_another_model(case: Case, *words: str) -> dict[str, tuple[Truth, str]]:
     """What pages claim of a model that reads a source or names a class."""
     pair = PAIR.format(case.query, words[0], case.key, words[1])
     return {
+        "overview": (partial(flowing.picture, case), case.address),
         "attention": (partial(looking.attention, case), case.address),
         "query_key": (partial(looking.pairs, case), f"{case.address}&{pair}"),
         "head_steps": (

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 from models import trace
 from models.trace import CHEAP_SITES
+from tests.browser.truth import flowing
 from tests.browser.truth.core import SHAKESPEARE, TRANSLATION, Case, scores_in
 from tests.browser.truth.screen import (
     Claim,
@@ -45,7 +46,7 @@ def chances(visitor: Visitor, case: Case = SHAKESPEARE) -> list[Claim]:
 
 def start(visitor: Visitor) -> list[Claim]:
     head = cells(visitor, "start_head", SHAKESPEARE.weights, (7, 6), (7, 0), (3, 2))
-    return [*head, *chances(visitor)]
+    return [*head, *chances(visitor), *flowing.picture(SHAKESPEARE, visitor)]
 
 
 def tokens(visitor: Visitor) -> list[Claim]:
