@@ -84,7 +84,7 @@ def _unlike(here: ModelEntry, entry: ModelEntry) -> tuple[bool, bool, bool]:
 
 
 def _made_for(entry: ModelEntry) -> tuple[str, str] | None:
-    return entry.config and (entry.config.kind, entry.config.head)
+    return None if entry.config is None else (entry.config.kind, entry.config.head)
 
 
 def why_unreadable(
