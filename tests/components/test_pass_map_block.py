@@ -141,7 +141,9 @@ def test_pointing_says_what_a_picture_is(open_demo: OpenDemo) -> None:
         re.compile("^Residual stream .7 × 16., token .*, dimension .* Forward pass$")
     )
     page.mouse.move(2, 2)
-    expect(says).to_have_text("Each box opens its page; a small picture chooses its head.")
+    expect(says).to_have_text(
+        "Each box opens its page; a small picture chooses its head. Scroll sideways for the rest."
+    )
 
 
 def test_a_part_is_a_door_with_its_head_and_token(open_demo: OpenDemo) -> None:

@@ -46,6 +46,8 @@ it is an attention sink">
     <div class="aside">
       <div class="asked"></div><div class="options"></div>
       <div class="card"></div>
+      <div class="hint">Point at a line, an answer or a token. Click a line for its head, a layer's
+      number for its inside.</div>
     </div>
   </div>
   <div class="foot">

@@ -338,7 +338,7 @@ function rowMarks(state, pen, box) {
 // ---- words --------------------------------------------------------------------------------------
 
 function idle(state) {
-  state.panel.says.textContent = isHere(state) ? "Each box opens its page; a small picture chooses its head." : "";
+  state.panel.says.textContent = isHere(state) ? "Each box opens its page; a small picture chooses its head. Scroll sideways for the rest." : "";
 }
 
 const range = (first, count, every) => {

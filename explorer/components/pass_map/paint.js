@@ -143,9 +143,13 @@ function layers(state, pen, stack, left, right) {
     }
   }
   if (state.flow.stacks.length > 1) {
-    pen.textAlign = "left";
+    pen.save();
+    pen.translate(left - 22, (place.floor + place.ceiling) / 2);
+    pen.rotate(-Math.PI / 2);
+    pen.textAlign = "center";
     pen.fillStyle = css(ink.muted);
-    pen.fillText(stack.title, left, place.ceiling - 4);
+    pen.fillText(stack.title, 0, 0);
+    pen.restore();
   }
 }
 

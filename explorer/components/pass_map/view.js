@@ -1,7 +1,7 @@
 // The picture of the whole pass: what is pointed at, held and played.
 
 const LEAST = [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5], SECONDS = 4;
-const SPEEDS = [["½ ×", 0.5], ["1 ×", 1], ["2 ×", 2]], NEAR = 6, MOST_ZOOM = 12, WRITING = 4;
+const SPEEDS = [["½ ×", 0.5], ["1 ×", 1], ["2 ×", 2]], NEAR = 6, MOST_ZOOM = 12, WRITING = 4, MOST_WRITTEN = 20;
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 const sameEdge = (a, b) => Boolean(a && b && a.part.name === b.part.name && a.layer === b.layer &&
@@ -31,8 +31,8 @@ function make(state) {
   get(".on").addEventListener("click", () => step(state, 1));
   get(".write").addEventListener("click", () => {
     state.writing = !state.writing;
-    if (state.writing) append(state, 0); else pause(state, null);
-    buttons(state);
+    state.left = MOST_WRITTEN;
+    if (state.writing) goOn(state); else pause(state, null);
   });
   const speed = get(".speed");
   speed.replaceChildren(...SPEEDS.map(([name]) => element("option", "", name)));
@@ -259,13 +259,15 @@ function play(state, faster = 1) {
     if (!state.playing || !state.root.isConnected) return;
     if (before !== null) at += (now - before) / 1000 / SECONDS * state.speed * faster * last;
     before = now;
+    const layer = Math.floor(state.front ?? -1);
     state.front = Math.min(at, last);
+    if (Math.floor(state.front) !== layer) tell(state);
     paint(state);
     state.frames = (state.frames ?? 0) + 1;
     if (at < last) requestAnimationFrame(frame);
     else {
       pause(state, null);
-      if (state.writing) append(state, 0);
+      if (state.writing) goOn(state);
     }
   };
   requestAnimationFrame(frame);
@@ -286,6 +288,13 @@ function step(state, way) {
 }
 
 // The likeliest tokens are appended one by one; each makes a new picture, which is played.
+function goOn(state) {
+  state.left -= 1;
+  state.writing = state.left >= 0;
+  if (state.writing) append(state, 0);
+  buttons(state);
+}
+
 function append(state, option) {
   state.component.setTriggerValue("append", option);
 }
@@ -383,6 +392,7 @@ function options(state) {
 // What was picked, and the doors to the pages that show it in full.
 function card(state) {
   const holder = state.root.querySelector(".card"), {picked} = state;
+  state.root.querySelector(".hint").hidden = Boolean(picked);
   if (!picked) { holder.replaceChildren(); return; }
   const {head} = picked, title = element("div", "title", `Layer ${picked.layer}, head ${head}`);
   const what = element("div", "what");

@@ -121,6 +121,7 @@ def _append(context: PageContext, text: str) -> None:
     if context.choice.special:
         st.session_state["special"] = text
     ANSWER.put("answer", "")
+    holding.IN_ADDRESS.put("traced", "")
 
 
 def figures(picture: PassMap, found: Held, title: str) -> list[Figure]:
