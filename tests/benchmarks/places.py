@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -38,10 +39,14 @@ def a_browser() -> Iterator[Browser]:
 def an_app(
     script: Path = ROOT / "app.py", env: Mapping[str, str] | None = None
 ) -> Iterator[Server]:
-    """A server with a folder of runs of its own, which are gone afterwards; no run may fail."""
+    """A server with a folder of runs of its own, which are gone afterwards; no run may fail.
+
+    No model that was downloaded is in it, unless `env` says where they are.
+    """
+    here = {"EXPLORER_EXAMPLES": os.devnull, **(env or {})}
     with (
         tempfile.TemporaryDirectory(prefix="benchmark-", ignore_cleanup_errors=True) as folder,
-        Server(Path(folder) / "runs", script=script, env=env) as server,
+        Server(Path(folder) / "runs", script=script, env=here) as server,
     ):
         yield server
         assert not server.tracebacks, server.tracebacks[0]

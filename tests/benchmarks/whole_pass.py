@@ -7,7 +7,6 @@ only the arithmetic counts, a model of random weights and the same sizes does.
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import tempfile
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from explorer.analysis.information_flow import information_flow, route
 from explorer.catalog.opened_model import Opened, opened_from
+from explorer.catalog.real_models import FIRST, REAL_MODELS, RealModel
 from explorer.components import pass_map as drawing
 from explorer.components.pass_map import PassMap
 from explorer.inference.answers import Answer
@@ -51,8 +51,6 @@ from tests.browser.visiting import Visitor
 from tests.reader import Reader
 from tests.served import Server
 
-SMOLLM2 = "SMOLLM2"
-"""Names, in the environment, the folder of SmolLM2-135M-Instruct."""
 LAYERS, TOKENS, KEY = 30, 32, "pass_map"
 SENTENCES, SEEN = 20, 4
 SENTENCE = (
@@ -68,12 +66,12 @@ WORDS = (
 """Each is one token of SmolLM2 where a space stands before it."""
 
 
-@cache
-def smollm2() -> Path:
-    folder = Path(os.environ.get(SMOLLM2, ""))
-    if not (folder / "config.json").is_file():
-        raise NotMeasured(f"no folder of SmolLM2 in the environment under {SMOLLM2}")
-    return folder
+def smollm2() -> RealModel:
+    """Where it was downloaded; NotMeasured says how."""
+    found = REAL_MODELS[FIRST]
+    if not found.is_there:
+        raise NotMeasured(f"{found.title} is not here: python -m explorer get {FIRST}")
+    return found
 
 
 def sentences(count: int, tokens: int = TOKENS) -> list[str]:
@@ -83,7 +81,7 @@ def sentences(count: int, tokens: int = TOKENS) -> list[str]:
 
 
 def an_app_with_smollm2() -> AbstractContextManager[Server]:
-    return an_app(env={"EXPLORER_MODELS": str(smollm2())})
+    return an_app(env={"EXPLORER_EXAMPLES": str(smollm2().folder.parent)})
 
 
 @contextmanager
@@ -98,12 +96,12 @@ def smollm2_open() -> Iterator[Visitor]:
 
 
 def address(text: str) -> str:
-    return f"/?model={smollm2().name}&text={text.replace(' ', '+')}"
+    return f"/?model={FIRST}&text={text.replace(' ', '+')}"
 
 
 @cache
 def opened() -> Opened:
-    return opened_from(smollm2(), smollm2().name)
+    return opened_from(smollm2().folder, FIRST)
 
 
 # ---- first paint ----------------------------------------------------------------------------
@@ -249,7 +247,7 @@ def new_sentences(visitor: Visitor) -> Iterator[float]:
 def another_head() -> Iterator[Row]:
     with an_app_with_smollm2() as server, a_browser() as browser:
         with a_visitor(browser, server) as visitor:
-            ours = list(on_heads(smollm2().name, visitor))
+            ours = list(on_heads(FIRST, visitor))
         with a_visitor(browser, server) as visitor:
             toy = list(on_heads("shakespeare", visitor))
     p50, reference = quantile(ours, 0.5), quantile(toy, 0.5)
