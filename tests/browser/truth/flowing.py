@@ -31,8 +31,8 @@ STEP = 1e-5
 NEAR, BEND = 6.0, 0.12
 """How near to an edge one points at it, in pixels, and which share of its way it bends."""
 EDGE = re.compile(
-    r"Layer (\d+), mostly head (\d+): (.*) → (.*): (\S+) % of what it becomes there, "
-    r"(\S+) % (of the answer|traced to the token)"
+    r"Layer (\d+), mostly head (\d+): (.*) → (.*): share (\S+) %, "
+    r"(importance|traced) (\S+) %"
 )
 
 
@@ -325,7 +325,7 @@ def _answers(flow: Flow, drawn: Drawn, every: int) -> Iterator[Claim]:
     for token, chances in enumerate(flow.chances(last)):
         said = drawn.point(drawn.answer(token))
         label, best = text_of(flow.case.label(int(chances.argmax()))), float(chances.max())
-        assert said.startswith(f"How {label} came about: p = "), said
+        assert said.startswith(f"What led to {label}: p = "), said
         yield Claim(f"answer {token}", said.rpartition("= ")[2], best)
         yield from _options(flow, drawn, f"answer {token}", chances)
         yield from _count(f"answer {token}", drawn, flow.back(token), 0.005, every)
@@ -383,7 +383,7 @@ def _edges(flow: Flow, drawn: Drawn, walk: Walk) -> Iterator[Claim]:
         true = attended.shares[edge.query][edge.key]
         yield Claim(f"{edge}: head", found[2], head)
         yield Claim(f"{edge}: share", found[5], 100 * true, 100 * STEP)
-        yield Claim(f"{edge}: importance", found[6], 100 * walk.edges[edge], 100 * STEP)
+        yield Claim(f"{edge}: importance", found[7], 100 * walk.edges[edge], 100 * STEP)
 
 
 Point = tuple[float, float]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -112,9 +113,9 @@ def ways(word: str, scores: dict[str, float]) -> Iterator[tuple[str, ...]]:
 
 def unigram(visitor: Visitor) -> list[Claim]:
     """The pieces and their chances; every cut of a word tried, the likeliest two."""
-    size, count, total = said(
-        visitor, r"at most (\d+) pieces[\s\S]*\n(\d+) pieces, the unknown[\s\S]* sums to ([\d.]+)"
-    )
+    count, total = said(visitor, r"(\d+) pieces, the unknown[\s\S]* sums to ([\d.]+)")
+    shown = visitor.page.get_by_text(re.compile(r"at most \d+ pieces")).first.inner_text()
+    size = re.findall(r"\d+", shown)[0]
     scores = pieces(int(size))
     made = [
         Claim("pieces", count, 1 + len(scores)),
