@@ -331,7 +331,7 @@ class Visitor:
     def no_mishap(self) -> None:
         """No traceback, no error of a script, no dialog, nothing asked of another host."""
         self.no_traceback()
-        assert self.notes.errors == [], "of a script, or said by the content security policy"
+        assert not self.notes.errors, f"of a script or a policy: {self.notes.errors[0]}"
         assert self.notes.dialogs == []
         assert self.notes.hosts <= {urlsplit(self.url).netloc}
 

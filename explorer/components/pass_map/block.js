@@ -71,8 +71,9 @@ const isHere = ({inside, open, data}) => Boolean(inside && open && inside.of ===
 function drawInside(state) {
   const {panel, place, open, flow, ink} = state, {holder} = panel;
   if (!place) return;
-  holder.hidden = !place.gap;
-  if (!place.gap) { state.builtFor = null; panel.flow.replaceChildren(); return; }
+  const isOpen = place.gap > 0 && open !== null;  // the places may still be those of another pass
+  holder.hidden = !isOpen;
+  if (!isOpen) { state.builtFor = null; panel.flow.replaceChildren(); return; }
   Object.assign(holder.style, {
     top: `${place.opened - place.gap}px`, height: `${place.gap}px`, width: `${state.stage.clientWidth}px`,
     left: `${state.stage.scrollLeft}px`,
