@@ -250,6 +250,12 @@ const lift = (state, used) => state.root.style.setProperty(
 // One state per mounted view. The default export runs again with every change of the
 // data or of the theme: `make` runs once, `show` with every change and every resize.
 const mounted = new WeakMap();
+const sizeOf = ({stage, root}) => `${(stage ?? root).clientWidth} × ${(stage ?? root).clientHeight}`;
+
+function redraw(state, show) {
+  state.size = sizeOf(state);
+  show(state);
+}
 
 async function mount(component, selector, make, show) {
   const root = component.parentElement.querySelector(selector);
@@ -259,7 +265,7 @@ async function mount(component, selector, make, show) {
     state = {root, turn: 0};
     mounted.set(root, state);
     make(state);
-    state.observer = new ResizeObserver(() => state.data && show(state));
+    state.observer = new ResizeObserver(() => state.data && sizeOf(state) !== state.size && redraw(state, show));
   }
   state.observer.observe(state.stage || root);
   if (state.chosen) document.addEventListener("explorer-choice", state.chosen);
@@ -276,12 +282,16 @@ async function mount(component, selector, make, show) {
   }
   state.ink = inkOf(root);
   root.style.setProperty("--muted", css(state.ink.muted));
-  show(state);
+  const fonts = [state.ink.mono, state.ink.sans].map(family => `13px ${family}`);
+  const hasFonts = fonts.every(font => document.fonts.check(font));
+  redraw(state, show);
   root.dataset.painted = String(turn);
   performance.measure(component.name, {start});
   // A canvas does not wait for its fonts: paint again when they are there.
-  Promise.all([`13px ${state.ink.mono}`, `13px ${state.ink.sans}`].map(f => document.fonts.load(f)))
-    .then(fonts => fonts.flat().length && root.isConnected && show(state), () => {});
+  if (!hasFonts) {
+    Promise.all(fonts.map(font => document.fonts.load(font)))
+      .then(found => found.flat().length && root.isConnected && redraw(state, show), () => {});
+  }
   return away;
 }
 

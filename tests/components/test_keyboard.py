@@ -22,7 +22,7 @@ REACHED = {
     ("tree", ""): ".tree .node",
 }
 """What takes the keys in each demo, and how the demo is opened."""
-PRESSES = 25
+PRESSES = 40
 HAS_FOCUS = """selector => {
   let at = document.activeElement;
   while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
