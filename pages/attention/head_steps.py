@@ -8,8 +8,7 @@ from models.attention import attention_scores, attention_weights, scaled_dot_pro
 
 widgets.opening(
     "Head, step by step",
-    "The attention equation with the numbers of the chosen head: every step is a matrix, and the "
-    "pinned cell is marked in all of them.",
+    "The attention equation with the numbers of the chosen head: every step is a matrix.",
 )
 context = page_context()
 at, forward = context.choice, context.forward

@@ -1,5 +1,7 @@
 """Ablations, masks, replaced tokens and activation patching: what they do to the output."""
 
+import streamlit as st
+
 from explorer.analysis import ablation, faithfulness, output_change
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
@@ -28,7 +30,9 @@ widgets.opening(
 widgets.notes(context.forward.notes)
 forms, output = widgets.side_by_side(8, 7)
 with forms:
+    form = st.container()
     history, edited = draw_history(context)
+with form:
     draw_edit_form(context, edited.forward)
 with output:
     position = choose_output_position(context)

@@ -26,13 +26,17 @@ widgets.opening(
 )
 own = context.opened.config.positions
 by_label = {SCHEMES[name]: name for name in [own, *(each for each in SCHEMES if each != own)]}
-scheme = by_label[one_of("Scheme", "scheme", tuple(by_label), SCHEMES[own])]
-view = one_of("View", "lab", tuple(VIEWS))
+with st.container(horizontal=True):
+    scheme = by_label[one_of("Scheme", "scheme", tuple(by_label), SCHEMES[own])]
+    view = one_of("View", "lab", tuple(VIEWS))
 schemes = [scheme]
 if view == "Scheme":
-    schemes += choose_other(scheme)
+    row = st.container(horizontal=True)
+    with row:
+        schemes += choose_other(scheme)
+    lines = draw_scheme(context, *schemes, row=row)
 else:
     st.caption(scheme_caption(context, scheme))
-lines = VIEWS[view](context, *schemes)
+    lines = VIEWS[view](context, scheme)
 export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(*(CODE[each] for each in schemes), script=lines)

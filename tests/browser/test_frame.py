@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, expect
 
+from explorer.catalog import opened_model
+from explorer.inference import forward_pass
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
@@ -90,3 +92,48 @@ def test_the_way_back_leads_to_the_model_before(visitor: Visitor) -> None:
     visitor.rest()
     page.go_forward()
     is_shown(visitor, {"model": "shakespeare"})
+
+
+def cells(visitor: Visitor, key: str) -> tuple[float, float, float, float]:
+    """Where the cells of a matrix begin and end in the window: left, top, right, bottom."""
+    visitor.drawn(key)
+    view = visitor.widget(key).locator("[data-cells]").first
+    box = view.locator("canvas").first.bounding_box()
+    assert box is not None
+    left, top, cell, *_ = map(float, str(view.get_attribute("data-cells")).split())
+    count = len(forward_pass.run_text(opened_model.open_model("shakespeare"), TEXT).target)
+    left, top = box["x"] + left, box["y"] + top
+    return left, top, left + cell * count, top + cell * count
+
+
+TEXT = "Now is the winter of our discontent"
+
+
+def test_a_choice_and_its_picture_are_on_one_screen(visit: Visit) -> None:
+    """In a small window the large map is there as a whole, and what several maps begin."""
+    visitor = visit(width=1280, height=720)
+    for page, key, shown in (
+        ("attention?view=Matrix", "attention_head", 1.0),
+        ("heads?side=Finder", "found_head", 0.8),
+        ("compare?with=Another+head", "map_difference", 0.5),
+        ("masks?example=Your+sentence", "mask_both", 0.5),
+    ):
+        visitor.open(f"/{page}&model=shakespeare&text={TEXT.replace(' ', '+')}")
+        _, top, _, end = cells(visitor, key)
+        assert top + shown * (end - top) <= 720, page
+
+
+def test_maps_grow_with_the_window_and_without_the_sidebar(visit: Visit) -> None:
+    visitor = visit(width=1920, height=1080)
+    page = visitor.open(f"/attention?view=Matrix&model=shakespeare&text={TEXT.replace(' ', '+')}")
+    main = page.get_by_test_id("stMain")
+    left, _, right, _ = cells(visitor, "attention_head")
+    assert right - left > 560
+    page.get_by_test_id("stSidebarHeader").hover()
+    page.get_by_test_id("stSidebarCollapseButton").get_by_role("button").click()
+    visitor.open(f"/masks?example=Your+sentence&model=shakespeare&text={TEXT.replace(' ', '+')}")
+    wait_until(lambda: main.evaluate("main => main.clientWidth") > 1900, "the whole window")
+    visitor.rest()
+    left, _, right, _ = cells(visitor, "mask_both")
+    assert right - left > 400
+    assert right > 1500, "three beside each other reach the other end"

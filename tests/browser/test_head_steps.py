@@ -99,3 +99,14 @@ def test_symbol_and_number_find_each_other_and_stages_are_revealed_one_after_the
     visitor.drawn("stages")
     expect(panel(visitor, "out")).to_have_class(LATER)
     says(visitor, weights=float(one.weights[5, 2]))
+
+
+def test_what_stands_below_begins_at_one_height(visitor: Visitor) -> None:
+    """M, which is over queries and keys, beside the vectors of either."""
+    visitor.open(OURS)
+    visitor.drawn("stages")
+    tops = [
+        float(str(panel(visitor, of).get_attribute("data-cells")).split()[1])
+        for of in ("q", "k", "added", "v", "out")
+    ]
+    assert len(set(tops)) == 1

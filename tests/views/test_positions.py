@@ -144,7 +144,7 @@ def test_the_scheme_beside_follows_the_address_and_the_first_scheme() -> None:
     assert sent(at, "products")[0]["words"]["unit"] == "product"
     at.segmented_control(key="scheme").set_value("ALiBi").run()
     assert not at.exception
-    assert at.segmented_control(key="other_scheme").value == ALONE
+    assert at.selectbox(key="other_scheme").value == ALONE
     assert views(at) == {"products"}, "no scheme stands beside itself"
     for asked in ("Banana", "Sinusoidal"):
         at = page(other_scheme=asked)

@@ -49,7 +49,7 @@ def inspect(
     row_name: str = "query",
     column_name: str = "key",
     unit: str = "weight",
-    height: int | None = None,
+    height: int | str | None = None,
     pinned: Place | None = None,
     on_pin: Callable[[Place | None], None] | None = None,
 ) -> None:

@@ -51,7 +51,7 @@ def lines(
     on_choice: Callable[[tuple[int, ...], Place | None], None] | None = None,
     row_name: str = "query",
     column_name: str = "key",
-    height: int | None = None,
+    height: int | str | None = None,
     names: Sequence[str] | None = None,
     hues: Sequence[float] | None = None,
     top: float | None = 1.0,

@@ -26,6 +26,8 @@ SCALINGS = ("all", "row", "column")
 
 STRIP, LABELLED, AROUND = 4, 13, 170
 """From how many rows to a column it is a strip; pixels a label needs, and all that is around."""
+LARGEST_CELL, FEW_ROWS = 56, 4
+"""Pixels of a cell at most; so few rows of them need no more than a small window has."""
 
 HTML = """
 <div class="view matrix">
@@ -68,7 +70,7 @@ def matrix(
     masked_sentence: str | None = None,
     absent: str = "masked",
     unit: str = "weight",
-    height: int | None = None,
+    height: int | str | None = None,
     top: float | None = None,
     title: str | None = None,
     scaling: str = "all",
@@ -179,6 +181,13 @@ def _sentence(scale: str) -> str:
     if scale == "mask":
         return "{row} may attend to {column}"
     return "{row} attends to {column}: {value}"
+
+
+def window_room(rows: int, columns: int) -> int | str:
+    """What the window has, which the browser knows; less for few rows, and more for a strip."""
+    if rows > STRIP * columns:
+        return LABELLED * rows + AROUND
+    return LARGEST_CELL * rows + AROUND if rows <= FEW_ROWS else "content"
 
 
 def room(rows: int, columns: int, usual: int) -> int:

@@ -24,7 +24,7 @@ HTML = """
   <div class="foot"><span class="notes"></span></div>
 </div>
 """
-IN_A_ROW, ITEM, AROUND = 6, 164, 56
+ITEM, AROUND = 164, 56
 
 RANKED = ("layer", "head", "place", "value")
 """What is exported of each head."""
@@ -51,11 +51,12 @@ def ranked(
     selected: tuple[int, int],
     on_pick: Callable[[int, int], None],
     pooled: int = 1,
+    across: int = 6,
 ) -> None:
     """Draw the heads in their order; `on_pick(layer, head)` is called before the next run.
 
     `title` says whose heads they are, `pooled` how many cells a side one cell of the pictures is
-    the largest of.
+    the largest of, `across` how many stand in a row.
     """
 
     def hand_over() -> None:
@@ -67,10 +68,10 @@ def ranked(
         columns = {name: [getattr(item, name) for item in items] for name in RANKED}
         return [TableData(columns, title)]
 
-    rows = -(-len(items) // IN_A_ROW)
+    rows = -(-len(items) // across)
     _VIEW(
         key=key,
-        data=encode(items, pooled, name=key),
+        data=encode(items, pooled, name=key, across=across),
         height=rows * ITEM + AROUND,
         choice=list(selected),
         figures=figures,
@@ -87,7 +88,7 @@ def checked_ranking(picked: Any, items: Sequence[Item]) -> tuple[int, int] | Non
     return found if any(found == (item.layer, item.head) for item in items) else None
 
 
-def encode(items: Sequence[Item], pooled: int, *, name: str) -> bytes:
+def encode(items: Sequence[Item], pooled: int, *, name: str, across: int = 6) -> bytes:
     """All pictures as one message: a byte a cell, each picture scaled to its own largest."""
     shape = items[0].picture.shape if items else (0, 0)
     pictures = [item.picture for item in items]
@@ -96,6 +97,7 @@ def encode(items: Sequence[Item], pooled: int, *, name: str) -> bytes:
         "name": name,
         "shape": list(shape),
         "pooled": pooled,
+        "across": across,
         "items": [
             {
                 "at": [item.layer, item.head],

@@ -45,6 +45,7 @@ function build(state) {
     button.addEventListener("blur", () => tell(state, null));
     return button;
   });
+  stage.style.setProperty("--across", data.across);
   stage.replaceChildren(...state.buttons.map(button => {
     const place = element("li");
     place.append(button);

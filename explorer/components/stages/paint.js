@@ -15,11 +15,15 @@ function arrange(state) {
     const [rows, columns] = panel.size, isPair = panel.kind === "pair";
     const wide = (panel.frame.clientWidth - margin(state, panel) - 2) / columns;
     const high = isPair ? Math.min(wide, LARGEST[1]) : LARGEST[1];
-    const low = (isPair ? BAND : 4) + rows * high + 4;
+    const low = band(panel) + rows * high + 4;
     if (panel.line) panel.frame.style.maxHeight = `${low}px`;
     else panel.frame.style.height = `${Math.ceil(BAND + n * state.size + 4)}px`;
   }
 }
+
+// The room for the labels of the columns. Below there are none: they stand over the same columns
+// above, and what is below begins at one height.
+const band = panel => panel.kind === "pair" && !panel.line ? BAND : 4;
 
 function even(size) {
   const scale = Math.max(1, window.devicePixelRatio || 1);
@@ -36,7 +40,7 @@ function margin(state, panel) {
 }
 
 function place(state, panel) {
-  const [n, m] = panel.size, left = margin(state, panel), top = panel.kind === "pair" ? BAND : 4;
+  const [n, m] = panel.size, left = margin(state, panel), top = band(panel);
   const width = panel.frame.clientWidth - left - 2, height = panel.frame.clientHeight - top - 2;
   if (panel.kind === "pair") {
     const cell = panel.line ? even(Math.min(width / m, height / n, LARGEST[1])) : state.size;
@@ -83,13 +87,13 @@ function paint(state, panel) {
   pen.strokeRect(left - 0.5, top - 0.5, m * wide + 1, n * high + 1);
   const special = panel.kind === "key" ? data.muted[1] : data.muted[0];
   if (panel.labels) every(n, 13 / high, row => rowLabel(state, panel, pen, row, special.includes(row)));
-  if (panel.kind === "pair") {
+  if (band(panel) === BAND) {
     every(m, 13 / wide, column => columnLabel(state, panel, pen, column, data.muted[1].includes(column)));
   }
   for (const [a, b] of panel.labels ? data.groups[panel.kind === "key" ? 1 : 0] : []) {
     bracket(pen, ink, left - 4, top + a * high, (b + 1 - a) * high, 2);
   }
-  for (const [a, b] of panel.kind === "pair" ? data.groups[1] : []) {
+  for (const [a, b] of band(panel) === BAND ? data.groups[1] : []) {
     bracket(pen, ink, left + a * wide, top - 4, (b + 1 - a) * wide, 2, true);
   }
 }
@@ -144,7 +148,7 @@ function overlay(state, panel) {
   const {left, top, wide, high} = at, row = panel.kind === "key" ? cell.column : cell.row;
   if (panel.labels) rowLabel(state, panel, pen, row, false, true);
   if (panel.kind === "pair") {
-    columnLabel(state, panel, pen, cell.column, false, true);
+    if (band(panel) === BAND) columnLabel(state, panel, pen, cell.column, false, true);
     pen.strokeStyle = css(ink.text, 0.35);
     pen.strokeRect(left - 0.5, top + row * high - 0.5, m * wide + 1, high);
     return framed(pen, state, left + cell.column * wide, top + row * high, wide, high);

@@ -22,7 +22,7 @@ from explorer.catalog.attention_parts import head_title
 from explorer.components import lines, matrix
 from explorer.components.events import Place
 from explorer.components.inspect import inspect
-from explorer.components.matrix import room
+from explorer.components.matrix import window_room
 from explorer.export.figure_data import FigureData
 from explorer.inference.results_cache import kept
 from explorer.snippets import head_script
@@ -64,7 +64,7 @@ def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
         sentence=made.sentence,
         title=heads_title(context, options),
         unit=made.unit,
-        height=room(len(made.rows), len(made.columns), widgets.MATRIX_HEIGHT),
+        height=window_room(len(made.rows), len(made.columns)),
         hidden=made.hidden,
         cut=made.cut if options.mass < 100 else None,
         on_hide=hide,
@@ -107,7 +107,7 @@ def draw_lines(context: PageContext, options: DisplayOptions) -> None:
         on_choice=choose,
         row_name=part.words.row,
         column_name=part.words.column,
-        height=widgets.MATRIX_HEIGHT,
+        height="content",
         names=names,
         hues=[head / part.heads for head in heads] or [0.0],
         **_colours(options),
@@ -135,7 +135,7 @@ def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
         row_name=words.row,
         column_name=words.column,
         unit=made.unit,
-        height=widgets.MATRIX_HEIGHT,
+        height="content",
         pinned=pinned.pinned_token(found, *groups, one_strip=is_one_strip),
         on_pin=lambda token: pinned.pin_token(found, token, *groups),
     )

@@ -39,7 +39,7 @@ HEAD, SENTENCE, MODEL, STEP, EDITED = (
     "A training step",
     "Your interventions",
 )
-LIST_WIDTH = 320
+LIST_WIDTH, NUMBER_WIDTH = 320, 110
 SAME_HEAD = "Layer {}, head {}"
 Snapshots = dict[str, Path]
 """Folders of the training that made the chosen model, by their step."""
@@ -57,18 +57,21 @@ def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
         **({STEP: partial(_another_step, snapshots=snapshots)} if snapshots else {}),
         EDITED: _with_interventions,
     }
-    kind = one_of("Compared with", "with", tuple(kinds))
-    return MapSide(SAME_HEAD.format(at.layer, at.head), head), kinds[kind](context, head)
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        kind = one_of("Compared with", "with", tuple(kinds), width="content")
+    with row if kind == HEAD else st.container():
+        other = kinds[kind](context, head)
+    return MapSide(SAME_HEAD.format(at.layer, at.head), head), other
 
 
 def _another_head(context: PageContext, first: Head) -> MapSide:
     part = context.part
-    narrow = {"as_list": True, "width": LIST_WIDTH}
+    narrow = {"as_list": True, "width": NUMBER_WIDTH}
     layers, heads = ([str(n) for n in range(count)] for count in (part.layers, part.heads))
-    with st.container(horizontal=True):
-        layer = one_of("Other layer", "other_layer", layers, str(first.layer), **narrow)
-        default = heads[(first.head + 1) % part.heads]
-        head = one_of("Other head", "other_head", heads, default, **narrow)
+    layer = one_of("Other layer", "other_layer", layers, str(first.layer), **narrow)
+    default = heads[(first.head + 1) % part.heads]
+    head = one_of("Other head", "other_head", heads, default, **narrow)
     second = replace(first, layer=int(layer), head=int(head))
     return MapSide(SAME_HEAD.format(layer, head), second)
 

@@ -38,7 +38,9 @@ def draw_stages(context: PageContext) -> None:
     key = found.key
     if key is None:
         key = strongest(forward, at.part, at.layer, at.head, query)
-    step = UP_TO.index(one_of("Steps up to", "up_to", UP_TO, UP_TO[-1]))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.markdown(widgets.head_heading(context), width="stretch")
+        step = UP_TO.index(one_of("Steps up to", "up_to", UP_TO, UP_TO[-1], width="content"))
     down = _window("Queries", "queries", len(rows), query)
     across = _window("Keys", "keys", len(columns), key)
     made = head_stages_of(forward, at.part, at.layer, at.head, down, across)
@@ -46,7 +48,6 @@ def draw_stages(context: PageContext) -> None:
     def pin_in_window(place: Place | None) -> None:
         pinned.pin(Pinned() if place is None else Pinned(down[place[0]], across[place[1]]))
 
-    st.markdown(widgets.head_heading(context))
     is_inside = query in down and key in across
     view(
         stage_panels(made, step),

@@ -27,7 +27,6 @@ from explorer.views.shared.head_table import (
 SHOWN = ("6", "12", "24")
 HIGHEST, LOWEST = "Highest first", "Lowest first"
 FIRST_CHOICES = ("previous", "diagonal")
-HEIGHT = 440
 LEFT_OUT = (
     "Metrics without a value for this text are not listed, such as induction where no token "
     "repeats."
@@ -46,11 +45,12 @@ def draw_finder(context: PageContext) -> Callable[[], str] | None:
     metric, order, shown = _choose(found.known)
     values = found.values[metric.name]
     places = ranking(values, highest=order == HIGHEST)
-    st.caption(f"{metric.meaning} {rows_counted(found, metric)}")
     named = f"{metric.title}, {order.lower()}"
-    head_strip(context, places[: int(shown)], len(places), key="best_heads", order=named)
-    table, large = widgets.side_by_side(5, 6)
-    with table:
+    found_ones, large = widgets.side_by_side(1, 1)
+    with found_ones:
+        first = places[: int(shown)]
+        head_strip(context, first, len(places), key="best_heads", order=named, across=3)
+        st.caption(f"{metric.meaning} {rows_counted(found, metric)}")
         st.markdown(f"**{metric.title} of every head**")
         head_table(context, values, metric, "heads_table")
     with large:
@@ -60,7 +60,7 @@ def draw_finder(context: PageContext) -> Callable[[], str] | None:
 
 
 def head_strip(
-    context: PageContext, places: list[Ranked], total: int, key: str, order: str
+    context: PageContext, places: list[Ranked], total: int, key: str, order: str, across: int = 6
 ) -> None:
     """Ranked heads as thumbnails, `order` says by what; a click chooses one."""
     small = thumbnails_of(context.forward, context.choice.part)
@@ -77,7 +77,15 @@ def head_strip(
     chosen = (context.choice.layer, context.choice.head)
     at = context.choice
     title = map_title(at.model, at.part, f"Heads by {order[:1].lower()}{order[1:]}")
-    ranked(items, key=key, title=title, selected=chosen, on_pick=choose_head, pooled=small.pooled)
+    ranked(
+        items,
+        key=key,
+        title=title,
+        selected=chosen,
+        on_pick=choose_head,
+        pooled=small.pooled,
+        across=across,
+    )
 
 
 def _choose(known: dict[str, HeadMetric]) -> tuple[HeadMetric, str, str]:
@@ -106,5 +114,5 @@ def _draw_chosen(
             f"Rank {place.place} of {len(places)} by {metric.title.lower()}, {order.lower()}: "
             f"{three(place.value)}{unit}"
         )
-    widgets.draw_head(context, key="found_head", height=HEIGHT)
+    widgets.draw_head(context, key="found_head")
     widgets.page_links("attention")

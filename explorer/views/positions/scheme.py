@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.position_schemes import (
     EXPLANATIONS,
@@ -36,6 +37,7 @@ from explorer.views.shared import widgets
 SHOWN, ODD = 48, 7
 OWN_WIDTH, ODD_WIDTH = "This model's width", f"An odd width, {ODD}"
 ALONE = "No other scheme"
+LIST_WIDTH = 176
 DOT, COSINE = "Dot product", "Cosine similarity"
 WITH_TABLE = {"sinusoidal", "learned", "rotary"}
 ALONE_HEIGHT = 350
@@ -67,12 +69,18 @@ class Column:
 def choose_other(scheme: str) -> list[str]:
     """The scheme to be shown beside this one, if any."""
     others = {SCHEMES[name]: name for name in SCHEMES if name != scheme}
-    other = others.get(one_of("Beside it", "other_scheme", (ALONE, *others)))
+    chosen = one_of("Beside it", "other_scheme", (ALONE, *others), as_list=True, width=LIST_WIDTH)
+    other = others.get(chosen)
     return [] if other is None else [other]
 
 
-def draw_scheme(context: PageContext, scheme: str, *other: str) -> Callable[[], str] | None:
-    """What every position gets, and how two positions compare; gives the code."""
+def draw_scheme(
+    context: PageContext, scheme: str, *other: str, row: DeltaGenerator | None = None
+) -> Callable[[], str] | None:
+    """What every position gets, and how two positions compare; gives the code.
+
+    What can be chosen stands in the `row` of the other scheme.
+    """
     names = [scheme, *other]
     own = Source(context.opened, context.folder, context.choice.part.split(".")[0])
     learned = _with_learned(context, own) if "learned" in names else own
@@ -80,8 +88,10 @@ def draw_scheme(context: PageContext, scheme: str, *other: str) -> Callable[[], 
         _say_of(context, scheme)
         draw_missing_positions(context, "learned", NO_TABLE)
         return None
-    width = _choose_width(names, learned.opened.config.d_model)
-    by_cosine = _choose_similarity(names)
+    with row or st.container(horizontal=True):
+        chosen = _choose_width(names)
+        by_cosine = _choose_similarity(names)
+    width = _width(chosen, learned.opened.config.d_model)
     rows = learned.opened.config.max_len if "learned" in names else SHOWN
     columns = [
         _column(each, learned if each == "learned" else own, context, rows, width, by_cosine)
@@ -118,14 +128,15 @@ def _with_learned(context: PageContext, own: Source) -> Source | None:
     return None
 
 
-def _choose_width(names: Sequence[str], usual: int) -> int:
-    """The model's own width, or an odd one, whose last sine has no cosine.
-
-    Beside another scheme it is the usual one: that of the model, or of the learned table.
-    """
+def _choose_width(names: Sequence[str]) -> str:
+    """Whether the model's own width, or an odd one; beside another scheme it is the own one."""
     if names != ["sinusoidal"]:
-        return usual
-    chosen = one_of("Width", "table_width", (OWN_WIDTH, ODD_WIDTH))
+        return OWN_WIDTH
+    return one_of("Width", "table_width", (OWN_WIDTH, ODD_WIDTH))
+
+
+def _width(chosen: str, usual: int) -> int:
+    """The usual width, of the model or the learned table, or an odd one: its last sine is alone."""
     width = usual if chosen == OWN_WIDTH else ODD
     if width % 2:
         half = width // 2

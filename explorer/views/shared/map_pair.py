@@ -242,6 +242,6 @@ def _map(
         columns,
         row_name=row_name,
         column_name=column_name,
-        height=widgets.SMALL_HEIGHT,
+        height="content",
         **how,
     )

@@ -17,18 +17,17 @@ from explorer.catalog import attention_parts
 from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix, mounting
 from explorer.components.chart import chart
-from explorer.components.matrix import room
+from explorer.components.matrix import window_room
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import source
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.views.shared.miniature import draw_miniature
 
-MATRIX_HEIGHT = 520
 SMALL_WIDTH, SMALL_HEIGHT = 384, 370
 """A sentence of ten tokens keeps all its labels; side by side as far as the screen allows."""
 
-WIDEST = 1160
+WIDEST = 1760
 """A picture and what stands beside it belong together, also on a wide screen."""
 
 LONGEST_TITLE = 400
@@ -118,8 +117,8 @@ def head_summary(context: PageContext, forward: ForwardPass | None = None) -> st
     )
 
 
-def draw_head(context: PageContext, key: str, height: int = MATRIX_HEIGHT) -> None:
-    """The chosen head, large: queries down, keys across."""
+def draw_head(context: PageContext, key: str) -> None:
+    """The chosen head, as large as the window lets it be: queries down, keys across."""
     at, forward, words = context.choice, context.forward, context.part.words
     rows, columns = forward.rows(at.part), forward.columns(at.part)
     matrix(
@@ -132,7 +131,7 @@ def draw_head(context: PageContext, key: str, height: int = MATRIX_HEIGHT) -> No
         column_name=words.column,
         sentence=words.cell,
         title=head_title(context),
-        height=room(len(rows), len(columns), height),
+        height=window_room(len(rows), len(columns)),
         top=1.0,
     )
 
