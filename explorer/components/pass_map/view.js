@@ -372,8 +372,7 @@ function options(state) {
   const found = state.answers[state.asked];
   if (!found) { asked.textContent = ""; list.replaceChildren(); return; }
   const last = state.flow.stacks.at(-1);
-  if (data.count > 1) say(asked, data.behind, {token: last.tokens[state.asked]});
-  else asked.textContent = data.behind;
+  say(asked, data.behind, {token: last.tokens[state.asked]});
   const isLast = state.asked === data.count - 1;
   list.replaceChildren(...found[1].map(([label, p], at) => {
     const appends = isLast && data.appends[at];
