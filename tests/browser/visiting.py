@@ -33,6 +33,17 @@ async canvas => {
 DRAWN_ANEW = """() => new Promise(come => {
   requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(come)));
 })"""
+SETTLED = """async view => {
+  await document.fonts.ready;
+  for (let same = 0, before = null; same < 5;) {
+    await new Promise(requestAnimationFrame);
+    const box = view.getBoundingClientRect();
+    const now = [view.dataset.cells, box.left, box.top, box.width, box.height].join();
+    same = now === before ? same + 1 : 0;
+    before = now;
+  }
+}"""
+"""A view is laid out again when its fonts are there, and when what stands above it is drawn."""
 AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 RESTS = f"""seconds => new Promise(come => {{
   const end = performance.now() + 1000 * seconds;
@@ -206,6 +217,7 @@ class Visitor:
         """The canvas of the view under this key, and the middle of one of its cells on it."""
         self.drawn(key)
         view = self.widget(key).locator("[data-cells]").first
+        view.evaluate(SETTLED)
         left, top, *sizes = map(float, str(view.get_attribute("data-cells")).split())
         if columns := view.get_attribute("data-columns"):  # as many rows of cells in each
             rows, across = map(float, columns.split())
