@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
+from explorer.app import limits
+
 FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via")
 """What a proxy says of whoever came to it."""
 
@@ -20,7 +22,8 @@ def is_local() -> bool:
     """
     headers = st.context.headers
     return (
-        is_loopback(st.get_option("server.address") or "")
+        not limits.is_public()
+        and is_loopback(st.get_option("server.address") or "")
         and is_loopback(_host(headers.get("Host", "")))
         and is_loopback(_host(headers.get("Origin", "").partition("://")[2]))
         and not any(name in headers for name in FORWARDED)

@@ -21,6 +21,9 @@ Note = tuple[Any, tuple[str, ...]]
 class Session:
     """One reader's. It is lost with the connection; what a link must repeat is in the address."""
 
+    owner: str = ""
+    """Whose what is made here is: see `explorer.app.reader`."""
+
     # The frame
     context: PageContext | None = None
     pages: dict[str, Any] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from pathlib import Path
 from explorer.catalog.opened_model import Opened
 from explorer.inference.results_cache import kept, size_of
 from explorer.text import PublishedTokenizer, TextError, Token
-from explorer.text.limits import LARGEST_TEMPLATE
+from explorer.text.checked_text import LARGEST_TEMPLATE
 from models.loading.checkpoint import CheckpointError
 from models.loading.tokenizer_texts import chat_template
 

@@ -14,7 +14,7 @@ from explorer.catalog.waiting import PatientCondition
 from explorer.inference.results_cache import size_of
 from explorer.tasks.translation import translation_sentences
 from explorer.text.bpe_training import BPE, STATE_EVERY, MergeTraining, train_merges
-from explorer.text.limits import TextError, checked
+from explorer.text.checked_text import TextError, checked
 from explorer.text.plain_tokenizer import PlainTokenizer, tokenizer_after, unigram_tokenizer
 from explorer.text.unigram import MAX_UNIGRAM_TEXT, UNIGRAM, UnigramPieces, train_unigram
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 from explorer.tasks.language import LanguageTask, split_text, training_and_held_out_ids
 from explorer.text import TextError, character_tokenizer
-from explorer.text.limits import MAX_CORPUS_CHARACTERS, checked
+from explorer.text.checked_text import MAX_CORPUS_CHARACTERS, checked
 from models.config import TransformerConfig
 from models.training import TrainConfig
 

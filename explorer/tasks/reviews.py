@@ -14,7 +14,7 @@ from explorer.tasks.batches import Rows, sample_rows, sentence_rows, trimmed
 from explorer.tasks.task import Measurement, Task, generator
 from explorer.tasks.task_metrics import accuracy
 from explorer.text import CLASSIFIER, TextError, Tokenizer, word_tokenizer, words_of
-from explorer.text.limits import MAX_CORPUS_CHARACTERS, checked
+from explorer.text.checked_text import MAX_CORPUS_CHARACTERS, checked
 from explorer.text.special import PAD
 from models.config import TransformerConfig
 from models.training import Batch, TrainConfig

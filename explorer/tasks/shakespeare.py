@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from explorer.tasks.language import LanguageTask, split_text, training_and_held_out_ids
 from explorer.text import TextError, byte_tokenizer
-from explorer.text.limits import MAX_CORPUS_CHARACTERS, checked
+from explorer.text.checked_text import MAX_CORPUS_CHARACTERS, checked
 from models.config import TransformerConfig
 from models.training import TrainConfig
 

@@ -1,7 +1,7 @@
 """Text to token IDs and back: tokenizers, their training, their steps, labels for the screen."""
 
 from explorer.text.build import byte_tokenizer, character_tokenizer, word_tokenizer, words_of
-from explorer.text.limits import MAX_CHARACTERS, TextError
+from explorer.text.checked_text import MAX_CHARACTERS, TextError
 from explorer.text.published import PublishedTokenizer, open_published
 from explorer.text.special import CLASSIFIER, DECODER, SOURCE
 from explorer.text.stepper import MAX_STEPPED_CHARACTERS, steps

@@ -22,8 +22,8 @@ from tokenizers import Tokenizer as Library
 from tokenizers import models, normalizers, pre_tokenizers
 from tokenizers.trainers import BpeTrainer
 
+from explorer.text.checked_text import MAX_CORPUS_CHARACTERS, TextError, checked
 from explorer.text.labels import byte_alphabet
-from explorer.text.limits import MAX_CORPUS_CHARACTERS, TextError, checked
 
 SAFE = re.compile(r"(?<=\S)(?= \S)|(?<=\S\n)(?=\S)")
 """Places that are inside no word, neither by GPT-2's pattern nor by BERT's."""

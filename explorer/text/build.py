@@ -11,7 +11,7 @@ from tokenizers import Tokenizer as Library
 from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import BpeTrainer
 
-from explorer.text.limits import MAX_CORPUS_CHARACTERS, TextError, checked
+from explorer.text.checked_text import MAX_CORPUS_CHARACTERS, TextError, checked
 from explorer.text.special import DECODER, SPECIALS, UNKNOWN, Reads
 from explorer.text.tokenizer import Tokenizer
 

@@ -10,8 +10,8 @@ from tokenizers import Tokenizer as Library
 from tokenizers import decoders, models, pre_tokenizers
 
 from explorer.text.bpe_training import BPE, GOES_ON, NORMALIZER, UNKNOWN, MergeTraining
+from explorer.text.checked_text import checked
 from explorer.text.labels import bytes_of, readable, readable_bytes
-from explorer.text.limits import checked
 from explorer.text.token import Token
 from explorer.text.unigram import SPLITTER, UNIGRAM, UnigramPieces
 

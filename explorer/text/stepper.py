@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 
+from explorer.text.checked_text import TextError, checked
 from explorer.text.labels import readable
-from explorer.text.limits import TextError, checked
 from explorer.text.plain_tokenizer import PlainTokenizer
 from explorer.text.published import PublishedTokenizer
 from explorer.text.published.child_wire import from_wire

@@ -8,8 +8,8 @@ three kinds built here, part by part, and nothing else.
 import json
 from typing import Any
 
+from explorer.text.checked_text import TextError
 from explorer.text.labels import byte_alphabet
-from explorer.text.limits import TextError
 from explorer.text.special import SPECIALS, UNKNOWN
 
 MAX_FILE_CHARACTERS = 20_000_000

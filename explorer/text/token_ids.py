@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer.text.limits import TextError, checked
+from explorer.text.checked_text import TextError, checked
 from explorer.text.token import Token
 
 TYPE_IDS = "This model came without a tokenizer, so type token IDs such as 5 17 3."

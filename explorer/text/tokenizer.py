@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import tokenizers
 
+from explorer.text.checked_text import MAX_CORPUS_CHARACTERS, TextError, checked
 from explorer.text.labels import bytes_of, readable, readable_bytes
-from explorer.text.limits import MAX_CORPUS_CHARACTERS, TextError, checked
 from explorer.text.special import BOS, CLS, EOS, PAD, UNKNOWN
 from explorer.text.stored import check_stored
 from explorer.text.token import Token

@@ -16,7 +16,7 @@ from tokenizers import models, pre_tokenizers
 from tokenizers.trainers import UnigramTrainer
 
 from explorer.text.bpe_training import NOTHING
-from explorer.text.limits import TextError, checked
+from explorer.text.checked_text import TextError, checked
 
 UNIGRAM = "Unigram"
 MAX_UNIGRAM_TEXT = 100_000

@@ -29,7 +29,7 @@ from explorer.text.bpe_training import (
     in_parts,
     train_merges,
 )
-from explorer.text.limits import MAX_CORPUS_CHARACTERS
+from explorer.text.checked_text import MAX_CORPUS_CHARACTERS
 
 TEXT = (
     "the cat sat on the mat, the bat sat on the cat; a caterpillar and a category of "

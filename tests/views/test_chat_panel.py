@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app.url import TEXT_LIMIT
 from explorer.inference import chat_prompt
-from explorer.text.limits import LARGEST_TEMPLATE
+from explorer.text.checked_text import LARGEST_TEMPLATE
 from tests import apps, zoo
 from tests.apps import said, views
 from tests.views.drawing import pasted, press, put_state, run, sent

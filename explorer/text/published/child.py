@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from explorer.text.limits import TextError
+from explorer.text.checked_text import TextError
 from explorer.text.published.child_wire import Engine
 from explorer.text.published.forms import open_engine
 

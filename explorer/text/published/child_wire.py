@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from explorer.text.checked_text import TextError
 from explorer.text.labels import cut
-from explorer.text.limits import TextError
 from explorer.text.merging import Unit
 from explorer.text.published.roles import Roles
 from explorer.text.token import AROUND, Piece, Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from explorer.text.limits import TextError
+from explorer.text.checked_text import TextError
 from explorer.text.published.child_wire import Engine
 from explorer.text.published.library_engine import LibraryEngine
 from explorer.text.published.roles import (

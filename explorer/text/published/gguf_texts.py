@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from explorer.text.limits import TextError
+from explorer.text.checked_text import TextError
 
 
 def gguf_in(folder: Path) -> Path | None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import tokenizers
 
+from explorer.text.checked_text import TextError
 from explorer.text.labels import byte_alphabet, bytes_of, readable, readable_bytes
-from explorer.text.limits import TextError
 from explorer.text.published.child_wire import (
     EncodedToken,
     SpecialTokens,

@@ -8,7 +8,7 @@ from typing import Any
 
 from sentencepiece import SentencePieceProcessor
 
-from explorer.text.limits import TextError
+from explorer.text.checked_text import TextError
 from explorer.text.published.child_wire import SpecialTokens, special_tokens
 from explorer.text.published.roles import Roles, added_entries
 from explorer.text.published.tokenizer_files import Files, json_object

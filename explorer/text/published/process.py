@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from explorer.text.limits import TextError
+from explorer.text.checked_text import TextError
 from explorer.text.published.tokenizer_files import TokenizerFiles, open_files
 
 ROOT = Path(__file__).resolve().parents[3]

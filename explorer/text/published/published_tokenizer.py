@@ -7,7 +7,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-from explorer.text.limits import TextError, checked
+from explorer.text.checked_text import TextError, checked
 from explorer.text.published.child_wire import from_wire
 from explorer.text.published.process import CHILDREN, ChildError
 from explorer.text.published.tokenizer_files import TokenizerFiles, find_tokenizer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from explorer.text.limits import TextError
+from explorer.text.checked_text import TextError
 
 ROLES = ("pad", "bos", "eos", "unk", "cls", "sep", "mask")
 LONGEST = 1_000

@@ -11,8 +11,8 @@ from typing import Any
 
 import sentencepiece
 
+from explorer.text.checked_text import TextError
 from explorer.text.labels import readable
-from explorer.text.limits import TextError
 from explorer.text.published.child_wire import (
     EncodedToken,
     SpecialTokens,

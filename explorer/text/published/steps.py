@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import tokenizers
 from tokenizers import models
 
+from explorer.text.checked_text import TextError
 from explorer.text.labels import readable
-from explorer.text.limits import TextError
 from explorer.text.merging import Merge, Ranks, Unit, merges
 from explorer.text.published.child_wire import TOO_MANY, Row, StepCollector, rows_of, short_label
 from explorer.text.token import TYPED

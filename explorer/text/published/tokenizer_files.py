@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from explorer.text.limits import TextError
+from explorer.text.checked_text import TextError
 from explorer.text.published.gguf_texts import gguf_in, held, stamps_of, texts_of
 
 MEGABYTE = 1_000_000

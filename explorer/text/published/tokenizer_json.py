@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from explorer.text.limits import TextError
+from explorer.text.checked_text import TextError
 from explorer.text.published.roles import Roles
 
 MOST_ENTRIES = 1_000_000

@@ -15,8 +15,8 @@ from explorer.inference import trained_tokenizers
 from explorer.inference.trained_tokenizers import MAX_TRAINING_TEXT, TEXTS
 from explorer.text import TextError
 from explorer.text.bpe_training import BPE, WORDPIECE
+from explorer.text.checked_text import checked
 from explorer.text.labels import cut
-from explorer.text.limits import checked
 from explorer.text.unigram import UNIGRAM
 
 ALGORITHMS = (BPE, WORDPIECE, UNIGRAM)

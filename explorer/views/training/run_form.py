@@ -24,7 +24,7 @@ from explorer.runs.settings import (
 from explorer.runs.spec import RunSpec
 from explorer.tasks import GIVEN, TASKS, Given, Task, task_of
 from explorer.text import TextError
-from explorer.text.limits import MAX_CORPUS_CHARACTERS
+from explorer.text.checked_text import MAX_CORPUS_CHARACTERS
 from explorer.views.training.run_list import choose_run_next
 from models.families.styles import LIKE, kind_of
 from models.presets import PRESETS

@@ -10,7 +10,7 @@ import pytest
 import transformers
 
 from explorer.text import PublishedTokenizer, TextError, open_published
-from explorer.text.limits import LARGEST_TEMPLATE
+from explorer.text.checked_text import LARGEST_TEMPLATE
 from explorer.text.published.chat_template import LONGEST_PROMPT, LONGEST_REASON
 from tests import zoo
 from tests.text.published.bombs import words

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.text import TextError, Token, open_published
-from explorer.text.limits import MAX_CHARACTERS
+from explorer.text.checked_text import MAX_CHARACTERS
 from tests.text.published.conftest import Made, Opened
 from tests.text.published.making import BERT, END, FAIRSEQ, FOLDERS, TEXTS, byte_level
 

@@ -1,0 +1,43 @@
+"""Writes `limits.md`, every bound that a host may set, from its table: `python -m docs.limits`.
+
+A test compares the two.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from docs.addresses import table
+from explorer.app.limits import FILE, PREFIX, PUBLIC, TABLE
+
+PAGE = Path(__file__).with_name("limits.md")
+TOP = f"""# Limits
+
+Every bound of the app that whoever runs it may set. A laptop has the first default, a server
+that strangers use (`{PUBLIC}=1`) the second. One is set by `{PREFIX}<NAME>` in the environment,
+such as `{PREFIX}RUN_STEPS=2000`, or by a line such as `run_steps = 2_000` in the TOML file that
+`{FILE}` names; the environment wins. Sizes are in bytes, times in seconds.
+
+This page is made from the table in `explorer/app/limits.py` by `python -m docs.limits`.
+
+"""
+COLUMNS = ("Limit", "Bounds", "Laptop", "Public", "What the person reads who meets it")
+
+
+def text() -> str:
+    """The whole page."""
+    rows = (
+        (
+            f"`{limit.name}`",
+            limit.about,
+            limit.in_words(limit.laptop),
+            limit.in_words(limit.public),
+            limit.sentence.replace("{most}", "…").replace("{found}", "…") or "–",
+        )
+        for limit in TABLE
+    )
+    return TOP + table(COLUMNS, rows)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(text(), "utf-8")

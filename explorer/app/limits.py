@@ -1,0 +1,338 @@
+"""Every bound that whoever runs the app may set: what it is by default, and what it says when met.
+
+One table, two columns: a laptop, and a server that strangers use (`EXPLORER_PUBLIC=1`). A bound
+is set by `EXPLORER_LIMIT_<NAME>` in the environment, or by `<name> = <number>` in the TOML file
+that `EXPLORER_LIMITS` names; the environment wins. Any room may read this module, which knows
+none of them. What a file format may declare is bounded where the file is read (`models/loading`,
+`text/published`): no server needs another value there.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+PUBLIC = "EXPLORER_PUBLIC"
+FILE = "EXPLORER_LIMITS"
+PREFIX = "EXPLORER_LIMIT_"
+MB = 1_000_000
+GB = 1_000 * MB
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One bound. `sentence` is what the person reads who meets it.
+
+    In the sentence `{most}` is the bound and `{found}` what it was met with, both with their
+    unit: bytes become MB or GB. Where nobody meets it, since the oldest just leave, it is empty.
+    """
+
+    name: str
+    laptop: int
+    public: int
+    unit: str
+    about: str
+    sentence: str = ""
+
+    @property
+    def most(self) -> int:
+        """The bound here and now."""
+        return _chosen(self)
+
+    def allows(self, found: float) -> bool:
+        """Whether this is within the bound."""
+        return found <= self.most
+
+    def refusal(self, found: float | None = None) -> str:
+        """The sentence for the person who meets it with so many."""
+        shown = "" if found is None else self.in_words(found)
+        return self.sentence.format(most=self.in_words(self.most), found=shown)
+
+    def in_words(self, number: float) -> str:
+        """The number with its unit, as a sentence says it."""
+        if self.unit == "bytes":
+            size, unit = (number / GB, "GB") if number >= GB else (number / MB, "MB")
+            return f"{size:,.3g} {unit}" if size < 100 else f"{size:,.0f} {unit}"
+        unit = self.unit[:-1] if number == 1 and self.unit.endswith("s") else self.unit
+        return f"{number:,.0f} {unit}".strip()
+
+
+PASS_TOKENS = Limit(
+    "pass_tokens",
+    8_192,
+    2_048,
+    "tokens",
+    "One text in a forward pass",
+    "This text is {found} long and at most {most} are read here: shorten it.",
+)
+PASS_BYTES = Limit(
+    "pass_bytes",
+    8 * GB,
+    1 * GB,
+    "bytes",
+    "What one forward pass computes and records",
+    "This forward pass would need {found} of memory and at most {most} are given to one: "
+    "shorten the text or choose a smaller model.",
+)
+PASS_SHARE = Limit(
+    "pass_share",
+    80,
+    40,
+    "%",
+    "The share of the free memory that one forward pass may take",
+    "This forward pass would need more memory than is free: shorten the text, choose a smaller "
+    "model, or try again later.",
+)
+RESULTS_BYTES = Limit(
+    "results_bytes",
+    600 * MB,
+    300 * MB,
+    "bytes",
+    "Forward passes that are kept, of all readers",
+)
+WEIGHTS_BYTES = Limit(
+    "weights_bytes",
+    4 * GB,
+    2 * GB,
+    "bytes",
+    "Weights of models that are kept open, of all readers",
+)
+PAGES_AT_ONCE = Limit(
+    "pages_at_once",
+    2,
+    2,
+    "pages",
+    "Runs of pages that compute at the same time; others take turns",
+)
+
+UPLOAD_BYTES = Limit(
+    "upload_bytes",
+    200 * MB,
+    200 * MB,
+    "bytes",
+    "One upload; on a machine of one's own as much as its memory allows, up to 2 GB",
+    "An upload has at most {most}; this one has {found}.",
+)
+UPLOADS_RECEIVING = Limit(
+    "uploads_receiving",
+    4 * GB,
+    600 * MB,
+    "bytes",
+    "Uploaded files in memory that nobody has opened yet, of all readers",
+    "The server is receiving as many uploads as it has room for; try again in a minute.",
+)
+UPLOADS_RECEIVING_OF_READER = Limit(
+    "uploads_receiving_of_reader",
+    2 * GB,
+    250 * MB,
+    "bytes",
+    "Uploaded files in memory that nobody has opened yet, of one reader",
+    "You have {most} of uploads waiting to be opened: open them or take them out of the form.",
+)
+UPLOADS_KEPT = Limit(
+    "uploads_kept",
+    8 * GB,
+    2 * GB,
+    "bytes",
+    "Uploaded models on disk, of all readers; the oldest of the reader with the most leave first",
+)
+UPLOADS_KEPT_OF_READER = Limit(
+    "uploads_kept_of_reader",
+    4 * GB,
+    400 * MB,
+    "bytes",
+    "Uploaded models on disk, of one reader; the oldest leave first",
+)
+
+RUN_PARAMETERS = Limit(
+    "run_parameters",
+    20_000_000,
+    2_000_000,
+    "parameters",
+    "A model that is trained here",
+    "This model has {found}; at most {most} are trained here, so make it narrower or give it "
+    "fewer layers.",
+)
+RUN_STEPS = Limit(
+    "run_steps",
+    100_000,
+    5_000,
+    "steps",
+    "One training run",
+    "A run has at most {most} here, not {found}.",
+)
+RUN_SECONDS = Limit(
+    "run_seconds",
+    7 * 24 * 3600,
+    600,
+    "seconds",
+    "The time one training run may take",
+    "The run was stopped after {most}, the most that one may take here; its state is kept.",
+)
+STEP_SECONDS = Limit(
+    "step_seconds",
+    600,
+    5,
+    "seconds",
+    "The time one training step may take",
+    "The run was stopped, since one step took more than {most}: make the model or the batch "
+    "smaller.",
+)
+RUN_MEMORY = Limit(
+    "run_memory",
+    8 * GB,
+    1 * GB,
+    "bytes",
+    "The memory one training run may take",
+    "The run was stopped, since it needed more than {most} of memory: make the model or the "
+    "batch smaller.",
+)
+RUN_BYTES = Limit(
+    "run_bytes",
+    10 * GB,
+    100 * MB,
+    "bytes",
+    "What one training run may write to disk",
+    "The run was stopped, since it wrote more than {most}; what it wrote is kept.",
+)
+RUNS_BYTES = Limit(
+    "runs_bytes",
+    100 * GB,
+    5 * GB,
+    "bytes",
+    "All training runs on disk",
+    "The runs of this server fill {most}, all there is for them: delete one of yours, or try "
+    "again later.",
+)
+RUNS_OF_READER = Limit(
+    "runs_of_reader",
+    100_000,
+    20,
+    "runs",
+    "Training runs that one reader keeps",
+    "You have {found} here and at most {most} are kept: delete one to start another.",
+)
+RUNS_KEPT = Limit(
+    "runs_kept",
+    1_000_000,
+    1_000,
+    "runs",
+    "Training runs that are kept, of all readers",
+    "This server keeps {most}, the most there is room for: try again later.",
+)
+QUEUE_OF_READER = Limit(
+    "queue_of_reader",
+    100,
+    2,
+    "runs",
+    "Runs of one reader that train or wait",
+    "{found} of yours train or wait already, the most at once: wait for one to end, or stop one.",
+)
+QUEUE = Limit(
+    "queue",
+    1_000,
+    20,
+    "runs",
+    "Runs that train or wait, of all readers",
+    "{found} train or wait already, the most at once: try again later.",
+)
+CORPUS_CHARACTERS = Limit(
+    "corpus_characters",
+    5_000_000,
+    500_000,
+    "characters",
+    "A text or table to train a model on",
+    "The text has {found}; at most {most} fit, so shorten it.",
+)
+TOKENIZER_CHARACTERS = Limit(
+    "tokenizer_characters",
+    1_000_000,
+    200_000,
+    "characters",
+    "A text to train a tokenizer on",
+    "The text has {found}; at most {most} fit, so shorten it.",
+)
+WORK_SECONDS = Limit(
+    "work_seconds",
+    600,
+    60,
+    "seconds",
+    "Computing for one answer of a page (a pass, ablations, a tokenizer's training)",
+    "This took more than {most} and was stopped: shorten the text or choose a smaller model.",
+)
+
+SESSIONS = Limit(
+    "sessions",
+    1_000,
+    400,
+    "readers",
+    "Open connections to this server",
+    "This server has {most}, all it has room for: try again in a few minutes.",
+)
+DRAIN_SECONDS = Limit(
+    "drain_seconds",
+    5,
+    30,
+    "seconds",
+    "The time that readers have, after SIGTERM, to go on elsewhere before the server ends",
+)
+
+TABLE: tuple[Limit, ...] = tuple(each for each in globals().values() if isinstance(each, Limit))
+"""All of them, in the order they stand above."""
+
+
+def is_public() -> bool:
+    """Whether strangers use this server, as whoever started it has said."""
+    return os.environ.get(PUBLIC) == "1"
+
+
+def fault() -> str | None:
+    """One sentence saying what is wrong with the settings, for whoever starts the server."""
+    known = {limit.name: limit for limit in TABLE}
+    try:
+        if stray := sorted(_file_settings().keys() - known.keys()):
+            return f"{FILE} sets {stray[0][:60]!r}, which is no limit; docs/limits.md names them."
+        for limit in TABLE:
+            _chosen(limit)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _chosen(limit: Limit) -> int:
+    """ValueError, in one sentence, where it is set to what is no number."""
+    name = f"{PREFIX}{limit.name.upper()}"
+    if (said := os.environ.get(name)) is not None:
+        return _number(said, name)
+    found = _file_settings().get(limit.name)
+    if found is not None:
+        return _number(found, f"{limit.name} in {FILE}")
+    return limit.public if is_public() else limit.laptop
+
+
+def _number(value: object, name: str) -> int:
+    try:
+        number = int(str(value).replace("_", ""))
+    except ValueError:
+        number = -1
+    if number < 0 or isinstance(value, bool):
+        raise ValueError(f"{name} must be a whole number from 0 on, not {str(value)[:40]!r}.")
+    return number
+
+
+def _file_settings() -> Mapping[str, object]:
+    named = os.environ.get(FILE)
+    return _read(named) if named else {}
+
+
+@lru_cache(maxsize=4)
+def _read(named: str) -> Mapping[str, object]:
+    """The TOML file as it was when the server started."""
+    try:
+        return tomllib.loads(Path(named).expanduser().read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"The file that {FILE} names cannot be read as TOML.") from error

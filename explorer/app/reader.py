@@ -1,0 +1,45 @@
+"""Who a reader is: a key of 128 random bits in a cookie, and nothing else.
+
+What a reader made (runs, uploads) belongs to a digest of the key, its `owner`. The key is set
+by the server's first answer (`explorer/server/reader_cookie.py`) and is readable by no script.
+Whoever clears it, or accepts no cookie, is somebody else the next time; a link still opens
+what it names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+
+import streamlit as st
+
+from explorer.app.local_reader import is_local
+from explorer.app.session import session
+
+COOKIE = "explorer_reader"
+KEY = re.compile(r"[0-9a-f]{32}")
+
+
+def new_key() -> str:
+    """A key that nobody can guess."""
+    return secrets.token_hex(16)
+
+
+def owner_of(key: str) -> str:
+    """The digest by which the folders of a reader know whose they are; it opens nothing."""
+    return hashlib.sha256(key.encode()).hexdigest()[:32]
+
+
+def owner() -> str:
+    """Of the reader whose run this is; without a cookie it lasts as long as the session."""
+    found = session()
+    if not found.owner:
+        key = st.context.cookies.get(COOKIE, "")
+        found.owner = owner_of(key if KEY.fullmatch(key) else new_key())
+    return found.owner
+
+
+def sees_everything() -> bool:
+    """Whether this reader runs the server: sits at its machine, and it is not a public one."""
+    return is_local()

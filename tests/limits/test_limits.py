@@ -1,0 +1,91 @@
+"""The table of limits: its settings, its page, and each limit met and its sentence read.
+
+The other modules of this folder are the meetings: `MEETINGS` names, by limit, a function that
+makes the app meet it and returns the sentence that the person reads.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs import limits as page
+from explorer.app import limits
+from explorer.app.limits import TABLE, Limit
+
+HERE = Path(__file__).parent
+ROOMS = sorted(path.stem for path in HERE.glob("*.py") if not path.stem.startswith(("test_", "_")))
+MEETINGS: dict[str, Callable[..., str]] = {
+    name: meeting
+    for each in ROOMS
+    for name, meeting in import_module(f"tests.limits.{each}").MEETINGS.items()
+}
+
+
+def test_what_is_met_is_a_limit_with_a_sentence() -> None:
+    assert set(MEETINGS) <= {limit.name for limit in TABLE if limit.sentence}
+
+
+@pytest.mark.parametrize("name", sorted(MEETINGS))
+def test_who_meets_it_reads_its_sentence(name: str, request: pytest.FixtureRequest) -> None:
+    meeting = MEETINGS[name]
+    given: dict[str, Any] = {
+        each: request.getfixturevalue(each) for each in inspect.signature(meeting).parameters
+    }
+    sentence = next(limit.sentence for limit in TABLE if limit.name == name)
+    pattern = re.sub(r"\\{(most|found)\\}", ".+", re.escape(sentence))
+    said = meeting(**given)
+    assert re.search(pattern, said), said
+
+
+def test_the_names_are_those_of_the_table() -> None:
+    named = {name.lower() for name, each in vars(limits).items() if isinstance(each, Limit)}
+    assert named == {limit.name for limit in TABLE}
+
+
+def test_a_public_server_has_the_second_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPLORER_PUBLIC", "1")
+    assert {limit.name: limit.most for limit in TABLE} == {each.name: each.public for each in TABLE}
+
+
+def test_the_environment_wins_over_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "limits.toml"
+    file.write_text("run_steps = 2_000\nqueue = 7\n")
+    monkeypatch.setenv("EXPLORER_LIMITS", str(file))
+    monkeypatch.setenv("EXPLORER_LIMIT_QUEUE", "8")
+    assert (limits.RUN_STEPS.most, limits.QUEUE.most) == (2_000, 8)
+    assert limits.fault() is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("EXPLORER_LIMIT_QUEUE", "many", "must be a whole number"),
+        ("EXPLORER_LIMIT_QUEUE", "-1", "must be a whole number"),
+        ("EXPLORER_LIMITS", "queue = 1.5", "must be a whole number"),
+        ("EXPLORER_LIMITS", "queue = true", "must be a whole number"),
+        ("EXPLORER_LIMITS", "queu = 1", "is no limit"),
+        ("EXPLORER_LIMITS", "queue", "cannot be read as TOML"),
+    ],
+)
+def test_a_wrong_setting_is_said(
+    name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if name == "EXPLORER_LIMITS":
+        file = tmp_path / "limits.toml"
+        file.write_text(value)
+        value = str(file)
+    monkeypatch.setenv(name, value)
+    assert said in str(limits.fault())
+
+
+def test_the_page_is_that_of_the_table() -> None:
+    assert page.PAGE.read_text("utf-8") == page.text()
