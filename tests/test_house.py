@@ -24,7 +24,7 @@ MAY_KNOW = {
 }
 ORDER = (
     *("models", "text", "tasks", "catalog", "interventions", "inference", "analysis", "runs"),
-    *("downloads", "charts", "snippets", "export", "app", "components", "views", "pages"),
+    *("downloads", "charts", "snippets", "export", "app", "server", "components", "views", "pages"),
 )
 """A room may import those before it."""
 MOST_FLOORS = 8

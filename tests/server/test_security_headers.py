@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocket
 
 import app
+from explorer.server.security_headers import HEADERS, POLICY, SecurityHeaders
 
 
 async def _talk(socket: WebSocket) -> None:
@@ -25,11 +26,11 @@ def test_every_answer_carries_the_headers_and_is_else_left_alone() -> None:
         Route("/broken", lambda request: 1 / 0),
         WebSocketRoute("/socket", _talk),
     ]
-    inside = app.SecurityHeaders(Starlette(routes=routes))
+    inside = SecurityHeaders(Starlette(routes=routes))
     client = TestClient(inside, raise_server_exceptions=False)
     for path in ["/plain", "/parts", "/nothing", "/broken"]:
         answer = client.get(path)
-        for name, value in app.HEADERS.items():
+        for name, value in HEADERS.items():
             assert answer.headers.get_list(name) == [value], path
     assert client.get("/parts").text == "ab"
     with client.websocket_connect("/socket") as socket:
@@ -37,7 +38,7 @@ def test_every_answer_carries_the_headers_and_is_else_left_alone() -> None:
 
 
 def test_the_app_wears_them_and_they_name_no_other_host() -> None:
-    assert "http" not in app.HEADERS["Content-Security-Policy"]
-    assert "'unsafe-inline'" not in app.POLICY["script-src"]
+    assert "http" not in HEADERS["Content-Security-Policy"]
+    assert "'unsafe-inline'" not in POLICY["script-src"]
     names = [getattr(each.cls, "__name__", "") for each in app.app._user_middleware]
-    assert app.SecurityHeaders.__name__ in names
+    assert SecurityHeaders.__name__ in names

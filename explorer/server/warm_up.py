@@ -1,0 +1,51 @@
+"""What is loaded before the first visitor comes, and the orderly end of what runs beside pages."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from explorer.downloads import background
+
+if TYPE_CHECKING:
+    from explorer.runs.cluster import Cluster
+
+log = logging.getLogger("explorer")
+
+
+class WarmUp:
+    """Loads what every page needs while the first visitor's browser loads the frame."""
+
+    def __init__(self) -> None:
+        self.thread = threading.Thread(target=self._load, name="warm-up", daemon=True)
+        self.cluster: Cluster | None = None
+
+    def _load(self) -> None:
+        try:
+            import torch
+
+            torch.set_num_threads(1)
+            from explorer.app import bar
+
+            bar.warm_up()
+            from explorer.runs.cluster import cluster
+
+            self.cluster = cluster()
+            if self.cluster.was_left:  # otherwise the first who sees a form to train with starts it
+                self.cluster.start()
+        except Exception:
+            log.exception("The warm-up ended early.")
+        # Nothing that was loaded is garbage: do not search through it after every run.
+        # No optimizer is made here, since only the workers train.
+        gc.collect()
+        gc.freeze()
+        # Fifty readers set off a whole collection, 60 ms, every two seconds; now one in fourteen.
+        gc.set_threshold(2_000, 10, 25)
+
+    def end(self) -> None:
+        background.end_all()
+        self.thread.join(timeout=30)
+        if self.cluster is not None:
+            self.cluster.close()
