@@ -77,7 +77,7 @@ def room(module: str) -> str:
 
     they lie with the frame, which they are settings of, and know no room, so any may ask them.
     """
-    if module == "explorer.app.limits":
+    if module == "explorer.app" or f"{module}.".startswith("explorer.app.limits."):
         return ""
     first, _, rest = module.partition(".")
     return rest.partition(".")[0] if first == "explorer" else first

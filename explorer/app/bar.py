@@ -23,6 +23,7 @@ from explorer.app.way_out import draw_unknown
 from explorer.catalog import folders
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.descriptions import in_short
+from explorer.catalog.folders import own_name
 from explorer.text.literal import literal
 
 MORE_MODELS = "More models"
@@ -51,7 +52,7 @@ def draw_bar(shelf: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping[
     first = first_head(entry)
     notes = _notes_on_address(asked, shelf, entry, first)
     if before and before not in shelf:
-        notes = [*notes, url.removed_model(before, entry.name)]
+        notes = [*notes, url.removed_model(own_name(before), entry.short_name)]
     if is_new:
         notes = [*notes, *map(url.no_model_in, folders.places_without_models())]
     with group:

@@ -35,7 +35,7 @@ def owner() -> str:
     """Of the reader whose run this is; without a cookie it lasts as long as the session."""
     found = session()
     if not found.owner:
-        key = st.context.cookies.get(COOKIE, "")
+        key = str(st.context.cookies.get(COOKIE, ""))
         found.owner = owner_of(key if KEY.fullmatch(key) else new_key())
     return found.owner
 

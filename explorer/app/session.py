@@ -44,6 +44,8 @@ class Session:
     """Real models whose download this reader asked for; each is opened once it is there."""
     shelf_open: bool = False
     """The shelf of real models was shown unfolded; it does not fold itself."""
+    linked_runs: list[str] = field(default_factory=list)
+    """What the address has named as a model: a run among them stays on the shelf."""
     brought: list[Path] = field(default_factory=list)
     """Folders that only this reader knows."""
     shortened: str = ""

@@ -1,19 +1,26 @@
-"""The models that one reader can open: everybody's, and those that this reader brought."""
+"""The models that one reader can open: everybody's, those trained, and those brought."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 
+import streamlit as st
 from cachetools import LRUCache
 
-from explorer.app import url
+from explorer.app import reader_runs, url
 from explorer.app.local_reader import is_local
 from explorer.app.session import session
 from explorer.catalog import available_models, real_models, uploads
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.folders import brought_name, is_checkpoint, paths_allowed, uploads_root
+from explorer.catalog.folders import (
+    brought_name,
+    is_checkpoint,
+    own_name,
+    paths_allowed,
+    uploads_root,
+)
 
 _lock = Lock()
 _named_by_paths: LRUCache[str, Path] = LRUCache(maxsize=200)
@@ -24,7 +31,8 @@ MOST_BROUGHT = 20
 
 def entries() -> list[ModelEntry]:
     """All of them, also those that cannot be opened."""
-    return available_models.list_models(brought=_brought())
+    runs = reader_runs.runs_with_models(_named_runs())
+    return available_models.list_models(brought=_brought(), runs=runs)
 
 
 def openable() -> dict[str, ModelEntry]:
@@ -34,7 +42,7 @@ def openable() -> dict[str, ModelEntry]:
 
 def everybodys() -> dict[str, ModelEntry]:
     """The same before any reader has come."""
-    return _by_name(available_models.list_models(brought=()))
+    return _by_name(available_models.list_models(runs=()))
 
 
 def _by_name(found: Sequence[ModelEntry]) -> dict[str, ModelEntry]:
@@ -56,12 +64,12 @@ def default(shelf: Mapping[str, ModelEntry]) -> ModelEntry:
     return named or shelf.get(FIRST_MODEL) or next(iter(shelf.values()))
 
 
-def labels(shelf: Mapping[str, ModelEntry]) -> dict[str, str]:
-    """What each model is called in a list: without the key of what was brought, none twice."""
+def labels(names: Collection[str]) -> dict[str, str]:
+    """What each model or run is called in a list: without a key, none twice."""
     found: dict[str, str] = {}
-    for name, entry in shelf.items():
-        called = entry.short_name
-        copies = (called if i == 1 else f"{called} ({i})" for i in range(1, len(shelf) + 1))
+    for name in names:
+        called = own_name(name)
+        copies = (called if i == 1 else f"{called} ({i})" for i in range(1, len(names) + 1))
         found[next(each for each in copies if each not in found)] = name
     return {name: label for label, name in found.items()}
 
@@ -75,6 +83,23 @@ def add_model(folder: Path) -> None:
     if not folder.is_relative_to(uploads_root()):
         with _lock:
             _named_by_paths[brought_name(folder)] = folder
+
+
+def add_run(name: str) -> None:
+    """Keep a run on the shelf of this reader that is not among their newest."""
+    names = session().linked_runs
+    if name and name not in names:
+        names.append(name)
+        del names[:-MOST_BROUGHT]
+
+
+def _named_runs() -> tuple[str, ...]:
+    """What may be the name of an older run, or of one that a link has brought here."""
+    for name in ("model", "other_model"):
+        if url.is_declared(name):
+            add_run(url.asked(name))
+    add_run(str(st.session_state.get("model", "")))
+    return tuple(session().linked_runs)
 
 
 def _brought() -> list[Path]:

@@ -1,19 +1,21 @@
 """The models that a reader can open: shipped, trained here, named at the start, or brought.
 
 Listing a model reads only its config, its training record and the names of its weights, and
-is kept until the files on disk change, so that every page may list them on every run.
+is kept until the files on disk change, so that every page may list them on every run. Of runs
+only those are looked at that are listed: the newest of one reader.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from explorer.catalog import in_a_sentence
 from explorer.catalog.example_texts import ANY_EXAMPLE, examples_for
 from explorer.catalog.folders import (
     brought_name,
@@ -27,6 +29,7 @@ from explorer.catalog.folders import (
 )
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.real_models import FIRST, REAL_MODELS
+from explorer.catalog.run_index import index_of
 from explorer.tasks import GIVEN, TASKS
 from models import TransformerConfig
 from models.loading.checkpoint import CheckpointError, peek
@@ -45,7 +48,10 @@ SHOWN_FIRST = (
     "induction-control",
     "induction-learned",
 )
+RUNS_LISTED = 50
+"""Of one reader, the newest; an older one is opened by its address."""
 FILES_STAMPED = 1000
+ENTRIES_KEPT, RUN_ENTRIES_KEPT = 512, 4096
 WEIGHT_FILES = (ENDING, GGUF)
 Stamp = tuple[tuple[str, int, int], ...]
 TITLE_LIMIT, EXAMPLE_LIMIT, EXAMPLES_LIMIT = 80, 400, 24
@@ -82,22 +88,57 @@ class ModelEntry:
         return self.examples[0] if self.examples else ANY_EXAMPLE
 
 
-def list_models(root: Path | None = None, brought: Sequence[Path] = ()) -> list[ModelEntry]:
+class ListedRun(NamedTuple):
+    """A run whose model is listed once it is finished."""
+
+    root: str
+    name: str
+    is_own: bool = True
+    """Whether it is the reader's own, who alone is shown a word of what it learned from."""
+
+
+def list_models(
+    root: Path | None = None,
+    brought: Sequence[Path] = (),
+    runs: Sequence[ListedRun] | None = None,
+) -> list[ModelEntry]:
     """Every model one could open; `brought` are folders that only this reader knows.
 
     First what the reader brought and what was named at the start of the app, then the
-    shipped ones after the real one that is met first, then other downloaded ones, then runs,
-    the newest first. A name that is taken gets a number, and what
-    is brought takes none away: an address means the same model as before.
+    shipped ones after the real one that is met first, then other downloaded ones, then `runs`
+    in their order, by default the newest under `root`. A name that is taken gets a number, and
+    what is brought takes none away: an address means the same model as before.
     """
     found: dict[str, ModelEntry] = {}
-    for origin, name, folder in _folders(root or runs_root(), brought):
-        if any(entry.folder == folder for entry in found.values()):
-            continue
+    folders: set[str] = set()
+
+    def free(name: str) -> str:
         copies = (name if i == 1 else f"{name} ({i})" for i in range(1, len(found) + 2))
-        free = next(each for each in copies if each not in found)
-        found[free] = _entry(origin, free, folder, stamp_of(folder))
+        return next(each for each in copies if each not in found)
+
+    def add(origin: str, name: str, folder: Path) -> None:
+        if str(folder) not in folders:
+            folders.add(str(folder))
+            called = free(name)
+            found[called] = _entry(origin, called, folder, stamp_of(folder))
+
+    for origin, name, folder in _folders():
+        add(origin, name, folder)
+    for run in newest_runs(root or runs_root()) if runs is None else runs:
+        place = f"{run.root}/{run.name}/checkpoint"
+        stamp = _stamp_of_run(place)
+        if stamp and place not in folders:
+            called = free(run.name)
+            found[called] = _run_entry(called, place, stamp, run.is_own)
+    for folder in brought:
+        add("brought", brought_name(folder), folder)
     return sorted(found.values(), key=lambda entry: entry.origin != "brought")
+
+
+def newest_runs(root: Path) -> list[ListedRun]:
+    """The newest runs of everybody, for who runs the server."""
+    here = os.path.abspath(root)
+    return [ListedRun(here, run.name) for run in index_of(here).now().newest()[:RUNS_LISTED]]
 
 
 def brought_model(folder: Path) -> ModelEntry:
@@ -105,8 +146,8 @@ def brought_model(folder: Path) -> ModelEntry:
     return _entry("brought", brought_name(folder), folder, stamp_of(folder))
 
 
-def _folders(root: Path, brought: Sequence[Path]) -> Iterator[tuple[str, str, Path]]:
-    """Origin, name and folder of everything that might be a model."""
+def _folders() -> Iterator[tuple[str, str, Path]]:
+    """Origin, name and folder of everything that might be a model of everybody's."""
     for folder in named_folders():
         yield "named", model_name(folder), folder
     first, others = _added()
@@ -118,11 +159,6 @@ def _folders(root: Path, brought: Sequence[Path]) -> Iterator[tuple[str, str, Pa
         yield "shipped", folder.name, folder
     for folder in others:
         yield "added", folder.name, folder
-    finished = [path for path in _subfolders(root) if (path / "checkpoint").is_dir()]
-    for folder in sorted(finished, key=lambda path: path.stat().st_mtime_ns, reverse=True):
-        yield "run", folder.name, folder / "checkpoint"
-    for folder in brought:
-        yield "brought", brought_name(folder), folder
 
 
 def _added() -> tuple[list[Path], list[Path]]:
@@ -162,8 +198,38 @@ def _changed(file: os.DirEntry[str] | Path) -> tuple[str, int, int]:
         return file.name, 0, 0
 
 
-@lru_cache(maxsize=512)
+def _stamp_of_run(folder: str) -> Stamp:
+    """That of a model which is written beside its place and then renamed; empty if there is none.
+
+    Its files need not be asked one by one.
+    """
+    try:
+        seen = os.stat(folder)
+    except OSError:
+        return ()
+    return ((str(seen.st_ino), seen.st_mtime_ns, seen.st_size),)
+
+
+@lru_cache(maxsize=RUN_ENTRIES_KEPT)
+def _run_entry(name: str, folder: str, stamp: Stamp, is_own: bool) -> ModelEntry:
+    entry = _describe("run", name, Path(folder))
+    if not is_own:
+        return entry
+    try:
+        with (entry.folder.parent / "example").open(encoding="utf-8") as file:
+            private = _texts([file.read(EXAMPLE_LIMIT)])
+    except (OSError, UnicodeDecodeError):
+        return entry
+    return replace(entry, examples=tuple(dict.fromkeys([*private, *entry.examples])))
+
+
+@lru_cache(maxsize=ENTRIES_KEPT)
 def _entry(origin: str, name: str, folder: Path, stamp: Stamp) -> ModelEntry:
+    """Kept until the stamp of its files is another."""
+    return _describe(origin, name, folder)
+
+
+def _describe(origin: str, name: str, folder: Path) -> ModelEntry:
     called = own_name(name)
     try:
         config, run = peek(folder)
@@ -173,7 +239,7 @@ def _entry(origin: str, name: str, folder: Path, stamp: Stamp) -> ModelEntry:
             check_inspection(found)
             config, family = found.config, found.family
     except (CheckpointError, OSError) as error:
-        fault = str(error)
+        fault = in_a_sentence(error)
         return ModelEntry(
             name, called, folder, None, {}, (), 0, fault, origin, bytes=_bytes(folder)
         )

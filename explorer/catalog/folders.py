@@ -34,7 +34,8 @@ GGUF = ".gguf"
 MOST_FOLDERS = 200
 UPLOAD = "upload-"
 OPENED = "path-"
-KEY = re.compile(rf"-({UPLOAD}[0-9a-f]{{24}}|{OPENED}[0-9a-f]{{12}})$")
+RUN_KEY = "run-"
+KEY = re.compile(rf"-({UPLOAD}[0-9a-f]{{24}}|{RUN_KEY}[0-9a-f]{{24}}|{OPENED}[0-9a-f]{{12}})$")
 SEARCHED = ("", "snapshots/*", "*", "*/snapshots/*")
 """A model, one in the hub's cache, and folders of either."""
 
@@ -140,7 +141,7 @@ def brought_name(folder: Path) -> str:
 
 
 def own_name(name: str) -> str:
-    """What a model is called on screen and in files: its name without the key of a brought one."""
+    """What a model or run is called on screen and in files: its name without a key."""
     return KEY.sub("", name)
 
 

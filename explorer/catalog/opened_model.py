@@ -10,9 +10,10 @@ from typing import Any
 
 from cachetools import LRUCache, cached
 
-from explorer.catalog import ModelError
+from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry, Stamp, list_models, stamp_of
 from explorer.catalog.example_texts import ANY_EXAMPLE
+from explorer.catalog.folders import own_name
 from explorer.catalog.tokenizers import tokenizer_of
 from explorer.catalog.waiting import Budget, PatientCondition
 from explorer.tasks import GIVEN, TASKS, Task
@@ -64,7 +65,7 @@ def open_entry(entry: ModelEntry) -> Opened:
     try:
         return _open(entry.name, entry.folder, entry.title, entry.example, stamp_of(entry.folder))
     except MemoryError as error:
-        raise ModelError(f"There is not enough memory to open {entry.name}.") from error
+        raise ModelError(f"There is not enough memory to open {entry.short_name}.") from error
 
 
 def opened_from(
@@ -121,8 +122,9 @@ def _load(name: str, folder: Path) -> tuple[Checkpoint, AnyTokenizer]:
         with _memory.spend(_size(folder)):
             checkpoint = load_checkpoint(folder)
     except (CheckpointError, OSError) as error:
-        raise ModelError(f"The model {name} cannot be opened: {error}") from error
+        why = in_a_sentence(error)
+        raise ModelError(f"The model {own_name(name)} cannot be opened: {why}") from error
     try:
         return checkpoint, tokenizer_of(checkpoint)
     except TextError as error:
-        raise ModelError(f"The model {name} cannot read a text: {error}") from error
+        raise ModelError(f"The model {own_name(name)} cannot read a text: {error}") from error

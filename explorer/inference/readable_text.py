@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from explorer.catalog import in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.real_models import FIRST
@@ -105,5 +106,5 @@ def why_unreadable(
         tokens = encode_text(tokenizer, entry.config, text, pair, reader=entry.short_name)
         words, name = unknown_words(tokenizer, text, pair, tokens)
     except (ForwardPassError, TextError, CheckpointError, OSError) as error:
-        return str(error)
+        return in_a_sentence(error)
     return f"{entry.short_name} does not know {words} and reads {name} instead." if words else ""

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from explorer.runs.run_files import write_text
+from explorer.runs.run_files import OWNER_ONLY, write_text
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class MetricsWriter:
     """Appends rows; they are on disk after `flush`."""
 
     def __init__(self, path: Path) -> None:
-        self._file: TextIO = path.open("a", encoding="utf-8")
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, OWNER_ONLY)
+        self._file: TextIO = os.fdopen(handle, "a", encoding="utf-8")
 
     def add(self, row: MetricsRow) -> None:
         values = {name: value for name, value in asdict(row).items() if value is not None}

@@ -12,7 +12,7 @@ from typing import Any
 from explorer.runs.metrics import MetricsRow, MetricsWriter, cut_after
 from explorer.runs.pace import Pace, Speed, is_snapshot_step
 from explorer.runs.run import Run, step_folder, step_folders
-from explorer.runs.run_files import write_json
+from explorer.runs.run_files import write_json, write_text
 from explorer.runs.spec import DONE, TRAINING, RunSpec, Status
 from explorer.tasks import Task
 from models import Transformer, save_checkpoint
@@ -55,8 +55,11 @@ class RunRecorder:
 
     def begin(self) -> None:
         """Write the status, and the model before the first update."""
+        if self.run.is_private:
+            write_text(self.run.folder / "example", self.task.example)
         self._show()
         if self.state.step == 0:
+            self.keep()  # from here on a run without a state has lost it
             self._measure()
             self.metrics.add(MetricsRow(0, value=self.status.value))
             self._snapshot()
@@ -141,9 +144,12 @@ class RunRecorder:
     def _save(
         self, folder: Path, state: TrainState | None = None, is_finished: bool = False
     ) -> None:
-        folder.parent.mkdir(exist_ok=True)
+        if folder.parent != self.run.folder:  # which is not made again once it was deleted
+            folder.parent.mkdir(mode=0o700, exist_ok=True)
         made = self._how_made(is_finished)
-        save_checkpoint(folder, self.model, tokenizer=self.tokenizer, run=made, state=state)
+        save_checkpoint(
+            folder, self.model, tokenizer=self.tokenizer, run=made, state=state, private=True
+        )
 
     def _show(self, state: str = TRAINING, message: str = "") -> None:
         self.metrics.flush()
@@ -159,13 +165,13 @@ class RunRecorder:
         """The contents of `run.json` beside the weights, enough to train them again.
 
         Weights of an unfinished run have their step in the title; `measured_at` is the step
-        of the metric.
+        of the metric. A model may be shared by a link: no word of a private text is in it.
         """
-        name = self.run.name
+        name = self.run.title
         return {
             "title": name if is_finished else f"{name} at step {self.state.step:,}",
             "task": self.spec.task,
-            "example": self.task.example,
+            "example": None if self.run.is_private else self.task.example,
             "classes": list(self.task.classes),
             "held_out": self.task.held_out,
             "weights_seed": self.spec.weights_seed,

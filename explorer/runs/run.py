@@ -2,6 +2,7 @@
 
     spec.json        the settings                status.json      step, speed, metric
     text             the reader's own text       control.json     the command to the worker
+    owner            whose it is                 example          a text to begin with, for them
     metrics.jsonl    one line each step          lock             locked by the living worker
     snapshots/       weights at steps 0, 1, 2, 5, 10, 20, 50, …
     latest/          the newest weights          state/           what a resume starts from
@@ -9,28 +10,56 @@
 
 Every file and folder is written under another name and renamed, so nobody reads a
 half-written one. The folder is all that is shared: a reloaded page, a restarted server and
-a second machine find everything here.
+a second machine find everything here. It is readable by the account that wrote it alone.
+
+Whoever runs the server makes runs with plain names, such as reverse-1. The name of anybody
+else's ends in a key that nobody can guess: it is in the address of a link, and never on screen.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 import shutil
+import time
 import uuid
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+from explorer.app import limits
+from explorer.catalog import in_a_sentence
+from explorer.catalog.folders import RUN_KEY, own_name
+from explorer.catalog.run_index import (
+    BEING_MADE,
+    DELETED,
+    HOST,
+    NAME,
+    OWNER_FILE,
+    RunListing,
+    index_of,
+    owner_in,
+)
 from explorer.runs.metrics import Metrics
 from explorer.runs.run_files import Lock, is_held, read_json_object, write_json, write_text
 from explorer.runs.spec import INTERRUPTED, TRAINING, RunSpec, Status
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 STEP_NAME = re.compile(r"step-(\d{6,12})")
 COMMANDS = ("train", "pause", "resume", "step", "stop", "leave")
+LONGEST_MAKING = 3600
+"""Seconds after which no process can still be making a run."""
+LONGEST_TASK, LONGEST_WITH_KEY = 50, 24
+"""Letters of a task in the name of a run, which has 64 at most."""
+STOPS_WITHIN = 5.0
+"""Seconds that a worker is given to stop before its run is deleted."""
 
 
 class RunError(ValueError):
     """A run cannot be made or read; the message is one sentence."""
+
+    @classmethod
+    def of(cls, error: OSError, sentence: str) -> RunError:
+        """That something could not be done, and why; never where on this machine."""
+        return cls(f"{sentence}. {in_a_sentence(error)}")
 
 
 class Run:
@@ -41,16 +70,32 @@ class Run:
 
     @property
     def name(self) -> str:
+        """What finds it, in an address and on disk."""
         return self.folder.name
+
+    @property
+    def title(self) -> str:
+        """What it is called on screen: its name without a key."""
+        return own_name(self.name)
+
+    @property
+    def owner(self) -> str | None:
+        """Whose it is; empty for who runs the server."""
+        return owner_in(self.folder)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether somebody else than who runs the server gave the text that it learns from."""
+        return self.owner != HOST and (self.folder / "text").exists()
 
     @property
     def spec(self) -> RunSpec:
         try:
             return RunSpec.from_dict(read_json_object(self.folder / "spec.json"))
         except OSError as error:
-            raise RunError(f"There is no run in the folder {self.name}.") from error
+            raise RunError(f"There is no run in the folder {self.title}.") from error
         except (ValueError, TypeError) as error:
-            raise RunError(f"The run {self.name} cannot be read: {error}") from error
+            raise RunError(f"The run {self.title} cannot be read: {error}") from error
 
     def text(self) -> str | None:
         """The text the run learns from, where its task needs one."""
@@ -59,7 +104,7 @@ class Run:
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:
-            raise RunError(f"The text of the run {self.name} cannot be read.") from error
+            raise RunError(f"The text of the run {self.title} cannot be read.") from error
 
     def status(self) -> Status:
         """The status of the run; interrupted where it trains without a living worker."""
@@ -83,13 +128,18 @@ class Run:
         try:
             return Status.from_dict(read_json_object(self.folder / "status.json"))
         except OSError as error:
-            raise RunError(f"There is no run in the folder {self.name}.") from error
+            raise RunError(f"There is no run in the folder {self.title}.") from error
         except (ValueError, TypeError) as error:
-            raise RunError(f"The status of the run {self.name} cannot be read.") from error
+            raise RunError(f"The status of the run {self.title} cannot be read.") from error
 
     def has_worker(self) -> bool:
         """Whether a living process is training this run."""
         return is_held(self.folder / "lock")
+
+    def has_trained(self) -> bool:
+        """Whether there is a trace of any update."""
+        rows = self.metrics().rows
+        return self.status_or_new().step > 0 or any(row.step > 0 for row in rows)
 
     def metrics(self) -> Metrics:
         """The metrics so far; `update` it to follow the run."""
@@ -99,7 +149,11 @@ class Run:
         """Send a command to the worker: pause, resume, step (one update, then pause), stop."""
         if word not in COMMANDS:
             raise RunError(f"A run has no command {word!r}.")
-        write_json(self.folder / "control.json", {"command": "train" if word == "resume" else word})
+        said = {"command": "train" if word == "resume" else word}
+        try:
+            write_json(self.folder / "control.json", said)
+        except OSError as error:
+            raise RunError.of(error, f"The run {self.title} cannot be told to {word}") from error
 
     def commanded(self) -> str:
         """The last command to the worker."""
@@ -131,23 +185,37 @@ class Run:
         return folder if (folder / "config.json").exists() else None
 
 
-def create(root: Path, spec: RunSpec, text: str | None = None) -> Run:
-    """A new run, waiting for its worker, in the next free folder named after its task."""
+def create(root: Path, spec: RunSpec, text: str | None = None, owner: str = HOST) -> Run:
+    """A new run, waiting for its worker, in the next free folder named after its task.
+
+    With an `owner` the name has a key. RunError where there are too many already.
+    """
     if fault := spec.fault():
         raise RunError(fault)
     if not NAME.fullmatch(spec.task):
         raise RunError(f"There is no task called {spec.task[:60]!r}.")
     root = Path(root).absolute()
-    beside = root / f".new-{uuid.uuid4().hex}"
+    there = index_of(root).now()
+    for limit, count in (
+        (limits.RUNS_OF_READER, len(there.newest(owner))),
+        (limits.RUNS_KEPT, len(there.everybodys)),
+    ):
+        if not limit.allows(count + 1):
+            raise RunError(limit.refusal(count))
+    beside = root / f"{BEING_MADE}{uuid.uuid4().hex}"
     try:
-        beside.mkdir(parents=True)
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _sweep(root, there)
+        beside.mkdir(mode=0o700)
         write_json(beside / "spec.json", spec.to_dict())
         write_json(beside / "status.json", Status(steps=spec.training.steps).to_dict())
         if text is not None:
             write_text(beside / "text", text)
-        return Run(_put_in_place(beside, root, spec.task))
+        if owner:
+            write_text(beside / OWNER_FILE, owner)
+        return Run(_put_in_place(beside, root, spec.task, there, owner))
     except OSError as error:
-        raise RunError(f"The run cannot be written in {root}: {error.strerror}.") from error
+        raise RunError.of(error, "The run cannot be written") from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
@@ -161,20 +229,46 @@ def create_in(folder: Path, spec: RunSpec, text: str | None = None) -> Run:
         made.folder.rename(folder)
     except OSError as error:
         shutil.rmtree(made.folder, ignore_errors=True)
-        raise RunError(f"The folder {folder} is not empty.") from error
+        raise RunError(f"The folder {folder.name} is not empty.") from error
     return Run(folder)
+
+
+def delete(run: Run) -> None:
+    """Delete a run for good; one that trains is stopped first.
+
+    One whose step takes long vanishes all the same: its worker ends where it writes next.
+    """
+    if not (run.folder / "spec.json").is_file():
+        raise RunError(f"There is no run in the folder {run.title}.")
+    aside = run.folder.with_name(f"{DELETED}{uuid.uuid4().hex}")
+    with suppress(RunError):  # on a full disk nothing can be written, and all the more deleted
+        run.command("stop")
+    try:
+        with Lock(run.folder / "lock") as lock:
+            with suppress(OSError):
+                lock.acquire(patience=STOPS_WITHIN)
+            run.folder.rename(aside)
+    except OSError as error:
+        raise RunError.of(error, f"The run {run.title} cannot be deleted") from error
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def run_named(root: Path, name: str) -> Run:
     """The run called `name`. RunError for anything else, such as a path."""
     if not NAME.fullmatch(name) or not (Path(root) / name / "spec.json").is_file():
-        raise RunError(f"There is no run called {name[:60]!r}.")
+        raise RunError(f"There is no run called {own_name(name)[:60]!r}.")
     return Run(Path(root) / name)
+
+
+def newest_runs(root: Path, most: int | None, owner: str | None = None) -> list[Run]:
+    """The newest runs of this owner, or of everybody; a damaged one raises when it is read."""
+    found = index_of(root).now().newest(owner)[:most]
+    return [Run(Path(root) / each.name) for each in found if each.began]
 
 
 def all_runs(root: Path) -> list[Run]:
     """Every run under `root`, the newest first; a damaged one raises when it is read."""
-    return sorted(_runs_in(Path(root)), key=_began, reverse=True)
+    return newest_runs(root, None)
 
 
 def step_folders(folder: Path) -> list[tuple[int, Path]]:
@@ -190,34 +284,24 @@ def step_folder(folder: Path, step: int) -> Path:
     return folder / f"step-{step:06d}"
 
 
-def _put_in_place(beside: Path, root: Path, task: str) -> Path:
-    number = 1 + max((_number(run.name, task) for run in _runs_in(root)), default=0)
+def _put_in_place(beside: Path, root: Path, task: str, there: RunListing, owner: str) -> Path:
+    stem = task[: LONGEST_WITH_KEY if owner else LONGEST_TASK].rstrip("-")
+    key = f"-{RUN_KEY}{secrets.token_hex(12)}" if owner else ""
+    number = there.next_number(stem, owner)
     while True:
+        place = root / f"{stem}-{number}{key}"
         try:
-            return beside.rename(root / f"{task[:50].rstrip('-')}-{number}")
+            return beside.rename(place)
         except OSError:
-            if not (root / f"{task[:50].rstrip('-')}-{number}").exists():
+            if not place.exists():
                 raise
             number += 1
 
 
-def _number(name: str, task: str) -> int:
-    stem, _, number = name.rpartition("-")
-    return int(number) if stem == task and number.isdecimal() else 0
-
-
-def _runs_in(root: Path) -> Iterator[Run]:
-    try:
-        folders = list(root.iterdir())
-    except OSError:
-        return
-    for folder in folders:
-        if NAME.fullmatch(folder.name) and (folder / "spec.json").is_file():
-            yield Run(folder)
-
-
-def _began(run: Run) -> tuple[int, str]:
-    try:
-        return (run.folder / "spec.json").stat().st_mtime_ns, run.name
-    except OSError:
-        return 0, run.name
+def _sweep(root: Path, there: RunListing) -> None:
+    """Remove what is left of runs that were deleted, or never were made: a process was killed."""
+    for name in there.left_over:
+        with suppress(OSError):
+            age = time.time() - (root / name).stat().st_mtime
+            if name.startswith(DELETED) or age > LONGEST_MAKING:
+                shutil.rmtree(root / name, ignore_errors=True)

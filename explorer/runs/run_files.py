@@ -11,11 +11,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+OWNER_ONLY = 0o600
+"""What a run holds, others with an account on this machine do not read."""
 LARGEST_JSON = 8_000_000
 """Bytes; no status or spec is longer."""
 
 
-def write_text(path: Path, text: str, mode: int = 0o666) -> None:
+def write_text(path: Path, text: str, mode: int = OWNER_ONLY) -> None:
     """Replace the file: a reader gets the old text or the new one."""
     beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
@@ -28,7 +30,7 @@ def write_text(path: Path, text: str, mode: int = 0o666) -> None:
         raise
 
 
-def write_json(path: Path, values: object, mode: int = 0o666) -> None:
+def write_json(path: Path, values: object, mode: int = OWNER_ONLY) -> None:
     write_text(path, json.dumps(values, indent=1) + "\n", mode)
 
 

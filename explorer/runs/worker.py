@@ -15,6 +15,7 @@ from pathlib import Path
 
 import torch
 
+from explorer.catalog import in_a_sentence
 from explorer.runs.recorder import Progress, RunRecorder
 from explorer.runs.run import Run, RunError, step_folders
 from explorer.runs.run_files import Lock, write_json
@@ -107,7 +108,7 @@ def _train(run: Run, spec: RunSpec, leave: Callable[[], bool]) -> Iterator[Progr
 def _saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer, TrainState]:
     """The newest complete state of the run, or an untrained model where there is none.
 
-    A run whose states are all damaged does not start again, which would overwrite it.
+    A run whose states are damaged or lost does not start again, which would overwrite it.
     """
     states = step_folders(run.folder / "state")
     for _, folder in reversed(states):
@@ -120,6 +121,10 @@ def _saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transforme
         raise RunError(
             f"its state at step {states[-1][0]:,} is damaged, so it cannot resume; its weights and "
             "metrics are kept."
+        )
+    if run.has_trained():
+        raise RunError(
+            "its state is missing, so it cannot resume; its weights and metrics are kept."
         )
     needed = task.model.vocab_size
     if spec.model.vocab_size < needed:
@@ -159,5 +164,5 @@ def _words_for_target(recorder: RunRecorder) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
+    lines = in_a_sentence(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__)[:300]

@@ -72,9 +72,13 @@ def save_checkpoint(
     tokenizer: str | None = None,
     run: dict[str, Any] | None = None,
     state: TrainState | None = None,
+    private: bool = False,
 ) -> None:
-    """Write the folder, in place of one that is there. `tokenizer` is a tokenizer.json's text."""
-    with in_place_of(Path(folder)) as beside:
+    """Write the folder, in place of one that is there. `tokenizer` is a tokenizer.json's text.
+
+    A private one is readable by this account alone.
+    """
+    with in_place_of(Path(folder), private) as beside:
         (beside / CONFIG).write_text(model.config.to_json())
         (beside / RUN).write_text(json.dumps(run or {}, indent=2) + "\n")
         if tokenizer is not None:
@@ -88,13 +92,15 @@ def save_checkpoint(
 
 
 @contextmanager
-def in_place_of(folder: Path) -> Iterator[Path]:
+def in_place_of(folder: Path, private: bool = False) -> Iterator[Path]:
     """A folder to write into, which takes the place of this one when everything is written."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
-        beside.chmod(0o755)
         yield beside
+        for each in beside.iterdir() if private else ():
+            each.chmod(0o600)
+        beside.chmod(0o700 if private else 0o755)
         replace_folder(beside, folder)
     finally:
         shutil.rmtree(beside, ignore_errors=True)

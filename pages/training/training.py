@@ -22,13 +22,13 @@ with right:
     run = run_list.choose_run()
     if run is not None:
         live_run.draw_run(run, text)
-        run_list.draw_open_button(run)
+        run_list.draw_buttons(run)
     elif task is not None:
         live_attention.draw_preview(task, text)
 run_list.draw_run_list()
 spec = run_form.requested_spec(run)
 export_panel.export_button(
-    {"run": run.name} if run is not None else {"task": task.name if task else ""}
+    {"run": run.title} if run is not None else {"task": task.name if task else ""}
 )
 widgets.code_panel(
     train, learning_rate, script=partial(forward_pass_code.training, spec) if spec else None

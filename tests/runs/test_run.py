@@ -28,10 +28,12 @@ def test_a_new_run_says_what_was_asked_for_and_waits(tmp_path: Path) -> None:
 
 
 def test_runs_are_numbered_and_listed_newest_first(tmp_path: Path) -> None:
-    runs = [tiny_run(tmp_path) for _ in range(3)]
-    for age, run in enumerate(reversed(runs)):
-        os.utime(run.folder / "spec.json", (1000 - age, 1000 - age))
-    assert [run.name for run in all_runs(tmp_path)] == ["reverse-3", "reverse-2", "reverse-1"]
+    for began in (1000, 3000, 2000):
+        run = tiny_run(tmp_path / "made")
+        os.utime(run.folder / "spec.json", (began, began))
+    (tmp_path / "made").rename(tmp_path / "runs")
+    names = [run.name for run in all_runs(tmp_path / "runs")]
+    assert names == ["reverse-2", "reverse-3", "reverse-1"]
     assert all_runs(tmp_path / "absent") == []
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 from explorer.analysis import diagnostics
 from explorer.analysis.diagnostics import Finding
 from explorer.app.context import PageContext
+from explorer.catalog import in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPassError, run_text
@@ -36,7 +37,7 @@ def draw_folder_findings(entry: ModelEntry, *, heading: bool = False) -> None:
     found = _of_files(entry.folder)
     if heading:
         is_among = any(finding.sentence == entry.fault for finding in found)
-        st.text(f"{entry.name}: {'cannot be opened.' if is_among else entry.fault}")
+        st.text(f"{entry.short_name}: {'cannot be opened.' if is_among else entry.fault}")
     _draw_findings(found)
 
 
@@ -57,7 +58,7 @@ def _of_files(folder: Path) -> list[Finding]:
         types = {name: disk.weights.dtype(name) for name in disk.layouts}
         return [*diagnostics.file_findings(disk), *diagnostics.type_findings(types)]
     except (CheckpointError, OSError) as error:
-        return [Finding("error", "Files that cannot be read", str(error))]
+        return [Finding("error", "Files that cannot be read", in_a_sentence(error))]
 
 
 def _of_weights(opened: Opened) -> list[Finding]:

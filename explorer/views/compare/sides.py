@@ -120,7 +120,7 @@ def _another_model(context: PageContext, first: Head) -> MapSide:
         if not lacks:
             say(str(error))
         st.stop()
-    return MapSide(name, _same_head_in(first, forward, entry))
+    return MapSide(entry.short_name, _same_head_in(first, forward, entry))
 
 
 def _pair_for(entry: ModelEntry, context: PageContext) -> str:

@@ -11,7 +11,7 @@ from explorer.app.context import PageContext, config_of
 from explorer.app.controls import say_invalid
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.catalog import ModelError
+from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.tokenizers import tokenizer_in
 from explorer.components import chips
@@ -148,4 +148,5 @@ def _tokenizer(name: str, shelf: Mapping[str, ModelEntry]) -> AnyTokenizer | Pla
     try:
         return tokenizer_in(entry.folder, entry.family, config_of(entry))
     except (CheckpointError, OSError) as error:
-        raise ModelError(f"The model {name} cannot be opened: {error}") from error
+        why = in_a_sentence(error)
+        raise ModelError(f"The model {entry.short_name} cannot be opened: {why}") from error

@@ -11,12 +11,13 @@ import torch
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
+from explorer.app import shelves
 from explorer.app.controls import follow
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import head_title
-from explorer.catalog.opened_model import Opened, open_model
+from explorer.catalog.opened_model import Opened, open_entry
 from explorer.components import matrix
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.runs.open_run import open_folder
@@ -58,14 +59,14 @@ def draw_live_attention(
     places = AttentionPlaces(
         below.container(), beside.container(), beside.container(), beside.container()
     )
-    _draw_sentence_and_head(task, run.name, own_text, places, lambda text: _newest_pass(run, text))
+    _draw_sentence_and_head(task, run.title, own_text, places, lambda text: _newest_pass(run, text))
 
 
 def draw_preview(task: Task, own_text: str) -> None:
     """The same with the finished model of this task that ships with the app."""
     try:
-        opened = open_model(task.name)
-    except ModelError:
+        opened = open_entry(shelves.everybodys()[task.name])
+    except (KeyError, ModelError):
         st.markdown(f"Press **Start training**. Expected after training: {task.expectation}")
         return
     st.markdown("No run yet. Below is the attention of a model already trained on this task.")

@@ -11,12 +11,16 @@ import math
 import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 
 import streamlit as st
 
+from explorer.app import reader_runs
 from explorer.app.messages import say
 from explorer.app.session import session
+from explorer.catalog import in_a_sentence
+from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.charts.training_curves import (
     HEIGHT,
     MOST_POINTS,
@@ -82,7 +86,7 @@ def _draw_now(run: Run, text: str, every: float | None) -> None:
     _draw_buttons(run, status)
     st.progress(status.share, text=progress_words(status))
     try:
-        task = task_of(spec.task, run.text())
+        task = _task(run, spec)
     except (RunError, TextError) as error:
         say(str(error))
         return
@@ -103,7 +107,7 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
         table=_table("loss", thinned(losses)),
         height=HEIGHT,
         key="loss_curve",
-        title=f"Loss of {run.name}",
+        title=f"Loss of {run.title}",
     )
     if len(losses) > MOST_POINTS:
         st.caption(f"Each point is the mean of up to {points_per_mean(losses)} updates.")
@@ -117,7 +121,7 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
         table=_table("value", drawn),
         height=HEIGHT,
         key="held_out_curve",
-        title=f"Held-out metric of {run.name}",
+        title=f"Held-out metric of {run.title}",
     )
     if len(drawn) < len(values):
         st.caption(
@@ -132,9 +136,12 @@ def _table(name: str, points: Sequence[tuple[int, float]]) -> Table:
 
 def _draw_buttons(run: Run, status: Status) -> None:
     state, *places = st.columns([5, 2, 2, 2], vertical_alignment="center")
-    state.markdown(f"**{run.name}** · {STATE_WORDS[status.state]}")
+    state.markdown(f"**{run.title}** · {STATE_WORDS[status.state]}")
     if status.message:
         state.text(status.message)
+    if not reader_runs.may_change(run):
+        st.text(reader_runs.SOMEBODY_ELSES)
+        return
     first = ("pause", True) if status.is_active else ("resume", status.can_resume)
     commands = first, ("step", status.can_resume), ("stop", status.is_active)
     for place, (command, is_possible) in zip(places, commands, strict=True):
@@ -152,7 +159,16 @@ def _draw_buttons(run: Run, status: Status) -> None:
         say(fault)
 
 
+def _task(run: Run, spec: RunSpec) -> Task:
+    """The task of the run; whose it is not, is shown no word of a text that somebody gave."""
+    task = task_of(spec.task, run.text())
+    is_shown = not run.is_private or reader_runs.is_own(run)
+    return task if is_shown else replace(task, examples=(ANY_EXAMPLE,))
+
+
 def _send_command(run: Run, command: str) -> None:
+    if not reader_runs.may_change(run):
+        return
     try:
         former = run.status().state
         run.command(command)
@@ -164,7 +180,7 @@ def _send_command(run: Run, command: str) -> None:
                 run.mark(former)
                 raise
     except (RunError, OSError) as error:
-        session().run_fault = str(error)
+        session().run_fault = in_a_sentence(error)
 
 
 def _metrics(run: Run) -> Metrics:

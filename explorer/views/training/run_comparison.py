@@ -72,7 +72,7 @@ def measured_runs(runs: Sequence[Run]) -> list[ComparedRun]:
         except RunError:
             continue
         if status.value is not None:
-            found.append(ComparedRun(run.name, spec, status.measure, status.value))
+            found.append(ComparedRun(run.title, spec, status.measure, status.value))
     return found
 
 

@@ -9,7 +9,9 @@ import streamlit as st
 
 from explorer.app.controls import one_of
 from explorer.app.messages import say
+from explorer.app.reader_runs import whose
 from explorer.app.session import session
+from explorer.catalog import in_a_sentence
 from explorer.catalog.folders import runs_root
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run, RunError, create
@@ -91,11 +93,11 @@ def _draw_start_button(place: Any, is_possible: bool) -> bool:
 
 def _start(spec: RunSpec, text: str | None) -> None:
     try:
-        run = create(runs_root(), spec, text)
+        run = create(runs_root(), spec, text, whose())
         choose_run_next(run)
         cluster().submit(run)
     except (RunError, OSError) as error:
-        say(str(error))
+        say(in_a_sentence(error))
 
 
 def _draw_text(given: Given) -> str | None:

@@ -7,43 +7,69 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import url
+from explorer.app import shelves, streamlit_patches, url
 from explorer.app.choosing import choose_model, switch_page
 from explorer.app.messages import say
+from explorer.app.reader_runs import found_run, is_own, listed_runs, may_change, own_runs
 from explorer.app.session import session
-from explorer.catalog.folders import runs_root
-from explorer.runs.run import Run, RunError, all_runs, run_named
+from explorer.runs.run import Run, RunError, delete
 from explorer.views.training.run_comparison import draw_run_comparison
 from explorer.views.training.run_words import run_row, status_of
 from models.loading.checkpoint import CheckpointError, peek
 
-RUNS_LISTED = 50
-
 
 def choose_run() -> Run | None:
-    """The run on screen, from the list of runs, the newest first; at first the one that trains."""
-    runs = {run.name: run for run in all_runs(runs_root())[:RUNS_LISTED]}
-    asked = url.current_value("run") or None
-    if asked is not None and asked not in runs:
-        runs |= _older_run(str(asked))
-    if asked is None and (active := _first_active(list(runs.values()))):
-        st.session_state["run"] = active.name
-    if st.session_state.get("run") not in runs:
-        st.session_state.pop("run", None)
-    name = st.selectbox(
+    """The run on screen, from the reader's runs; at first the one of theirs that trains."""
+    runs = {run.name: run for run in listed_runs()}
+    name = _settle_run(runs)
+    labels = shelves.labels(runs)
+    picked = st.selectbox(
         "Run",
         list(runs),
         index=None,
+        format_func=labels.__getitem__,
         placeholder="Choose an earlier run" if runs else "No run yet",
         disabled=not runs,
-        **url.bound("run"),
+        key="run",
+        persist_state="session",
     )
-    return runs.get(str(name))
+    if picked != name:
+        _name_in_address(picked)
+    return runs.get(str(picked))
+
+
+def _settle_run(runs: dict[str, Run]) -> str | None:
+    """The name of the run on screen, before the list is drawn: in the address, and in `runs`.
+
+    The list shows what a run is called, an address what finds it. So the two are not bound.
+    """
+    state = st.session_state
+    is_asked = "run" not in state or streamlit_patches.came_back()
+    name = (url.asked("run") if is_asked else state["run"]) or None
+    if name is not None and name not in runs:
+        try:
+            runs[name] = found_run(name)
+        except RunError as error:
+            say(str(error))
+            name = None
+    if name is None and (active := _first_active(own_runs())):
+        name = active.name
+    if state.get("run") != name or is_asked:
+        state["run"] = name
+    _name_in_address(name)
+    return name
+
+
+def _name_in_address(name: str | None) -> None:
+    if name is None:
+        url.remove("run")
+    else:
+        url.write("run", name)
 
 
 def draw_run_list() -> None:
     """Every run with its state and its changed settings; a click on its row shows it."""
-    runs = all_runs(runs_root())[:RUNS_LISTED]
+    runs = listed_runs()
     if not runs:
         return
 
@@ -52,9 +78,10 @@ def draw_run_list() -> None:
         if rows and rows[0] < len(runs):
             choose_run_next(runs[rows[0]])
 
+    whose = _whose(runs)
     st.markdown("**Earlier runs** · click the box of a run to show it")
     st.dataframe(
-        [run_row(run) for run in runs],
+        [run_row(run) | whose.get(run.name, {}) for run in runs],
         key="earlier_runs",
         on_select=pick,
         selection_mode="single-row",
@@ -74,7 +101,45 @@ def choose_run_next(run: Run) -> None:
     st.session_state["run"] = run.name
 
 
-def draw_open_button(run: Run) -> None:
+def _whose(runs: list[Run]) -> dict[str, dict[str, str]]:
+    """A cell for each run where not all are the reader's: who runs the server sees those of all."""
+    others = {run.name: (run.owner or "")[:6] for run in runs if not is_own(run)}
+    if not others:
+        return {}
+    return {run.name: {"whose": others.get(run.name, "yours")} for run in runs}
+
+
+def draw_buttons(run: Run) -> None:
+    """What can be done with the run as a whole: open its model, delete it."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _draw_open_button(run)
+        if may_change(run):
+            _draw_delete_button(run)
+
+
+def _draw_delete_button(run: Run) -> None:
+    """In two steps, since nothing brings a run back."""
+    with st.popover("Delete", icon=":material/delete:", key="delete"):
+        st.markdown(
+            f"**{run.title}** is deleted for good: its metrics, its weights, and the text that it "
+            "learned from. If it trains, it is stopped."
+        )
+        st.button(
+            f"Delete {run.title}", key="delete_run", type="primary", on_click=_delete, args=(run,)
+        )
+
+
+def _delete(run: Run) -> None:
+    if not may_change(run):
+        return
+    try:
+        delete(run)
+        st.session_state["run"] = None
+    except RunError as error:
+        session().run_fault = str(error)
+
+
+def _draw_open_button(run: Run) -> None:
     """From a run to the Attention page, with its model chosen there."""
     folder = run.checkpoint()
     if folder is None:
@@ -89,27 +154,23 @@ def draw_open_button(run: Run) -> None:
         key="open_run",
         type="primary",
         icon=":material/arrow_forward:",
-        on_click=choose_model,
+        on_click=_open_model,
         args=(run.name,),
     )
     if chosen and "attention" in pages:
         switch_page("attention")
 
 
+def _open_model(name: str) -> None:
+    shelves.add_run(name)
+    choose_model(name)
+
+
 def _weights_name(run: Run, made: Mapping[str, Any]) -> str:
     """The run, and the step of its weights where it is not finished."""
     step = made.get("steps")
     is_finished = made.get("is_finished") is True or not isinstance(step, int)
-    return run.name if is_finished else f"step {step:,} of {run.name}"
-
-
-def _older_run(name: str) -> dict[str, Run]:
-    """A run that is too old for the list; a sentence where there is none of this name."""
-    try:
-        return {name: run_named(runs_root(), name)}
-    except RunError as error:
-        say(str(error))
-        return {}
+    return run.title if is_finished else f"step {step:,} of {run.title}"
 
 
 def _first_active(runs: list[Run]) -> Run | None:

@@ -66,9 +66,9 @@ def run_row(run: Run) -> dict[str, object]:
     try:
         spec, status = run.spec, status_of(run)
     except RunError:
-        return {"run": run.name, "state": "cannot be read"}
+        return {"run": run.title, "state": "cannot be read"}
     return {
-        "run": run.name,
+        "run": run.title,
         "state": status.state,
         "step": status.step,
         "held out": status.value,

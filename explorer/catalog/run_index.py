@@ -1,0 +1,158 @@
+"""Which runs a folder of runs holds, the newest first, and whose each is; kept until they change.
+
+The folder says itself when entries came or went. Only then are its names read again, and of the
+runs only those that are new: what is known of a run here never changes. So a rerun of a page asks
+one file for its time, however many runs there are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+
+from explorer.catalog.folders import own_name
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+OWNER = re.compile(r"[0-9a-f]{32}")
+OWNER_FILE = "owner"
+HOST = ""
+"""Who runs the server: the owner of every run that has a plain name."""
+BEING_MADE, DELETED = ".new-", ".deleted-"
+"""How the folders begin of a run that is not there yet, or no more."""
+SETTLED = 1_000_000_000
+"""Nanoseconds after which a folder would show another change by another time."""
+
+
+class RunFolder(NamedTuple):
+    """A run by its folder alone; of two the newer is the larger."""
+
+    began: int
+    """When its settings were written; 0 where it has none."""
+    number: int
+    name: str
+    task: str
+    owner: str | None
+    """None where nobody can be named: it is listed for nobody but who runs the server."""
+
+
+@dataclass(frozen=True)
+class RunListing:
+    """The runs of a folder at one time."""
+
+    by_name: Mapping[str, RunFolder] = field(default_factory=dict)
+    everybodys: Sequence[RunFolder] = ()
+    by_owner: Mapping[str | None, Sequence[RunFolder]] = field(default_factory=dict)
+    highest: Mapping[tuple[str | None, str], int] = field(default_factory=dict)
+    left_over: Sequence[str] = ()
+    """Folders of runs that are not there yet, or no more."""
+
+    def newest(self, owner: str | None = None) -> Sequence[RunFolder]:
+        """The runs of this owner, or of everybody, the newest first."""
+        return self.everybodys if owner is None else self.by_owner.get(owner, ())
+
+    def next_number(self, task: str, owner: str) -> int:
+        """One more than the highest number of this owner's runs of the task."""
+        return 1 + self.highest.get((owner, task), 0)
+
+
+class RunIndex:
+    """The runs of one folder. Any thread may ask; one of them looks."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._guard = Lock()
+        self._found = RunListing()
+        self._seen = -1
+        """The time of the folder when it was read; -1 where it may have changed within it."""
+
+    def now(self) -> RunListing:
+        """What is there now."""
+        if self._seen != _changed(self._root):
+            with self._guard:
+                changed, begun = _changed(self._root), time.time_ns()
+                if self._seen != changed:
+                    self._found = self._read_anew()
+                    self._seen = changed if begun - changed > SETTLED else -1
+        return self._found
+
+    def _read_anew(self) -> RunListing:
+        before, left_over = self._found, list[str]()
+        names = set()
+        for name in _subfolders(self._root):
+            if NAME.fullmatch(name):
+                names.add(name)
+            elif name.startswith((BEING_MADE, DELETED)):
+                left_over.append(name)
+        # A folder that had no settings yet may have been on its way.
+        known = {name: run for name, run in before.by_name.items() if run.began and name in names}
+        if len(known) == len(before.by_name) == len(names) and left_over == before.left_over:
+            return before
+        new = (_run_folder(self._root, name) for name in names - known.keys())
+        return _listing(sorted([*known.values(), *new], reverse=True), left_over)
+
+
+def index_of(root: Path | str) -> RunIndex:
+    """The index of this folder of runs, one for the whole process."""
+    return _index_of(os.path.abspath(root))
+
+
+@lru_cache(maxsize=16)
+def _index_of(root: str) -> RunIndex:
+    return RunIndex(root)
+
+
+def owner_in(folder: Path | str) -> str | None:
+    """Whose the run in this folder is, as the folder says; None where it names nobody."""
+    if own_name(name := os.path.basename(folder)) == name:
+        return HOST
+    try:
+        with open(os.path.join(folder, OWNER_FILE), encoding="ascii") as file:
+            said = file.read(100).strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return said if OWNER.fullmatch(said) else None
+
+
+def _run_folder(root: str, name: str) -> RunFolder:
+    folder = os.path.join(root, name)
+    try:
+        began = os.stat(os.path.join(folder, "spec.json")).st_mtime_ns
+    except OSError:
+        began = 0
+    task, _, digits = own_name(name).rpartition("-")
+    number = int(digits) if digits.isdecimal() else 0
+    return RunFolder(began, number, name, task, owner_in(folder))
+
+
+def _listing(found: Sequence[RunFolder], left_over: Sequence[str]) -> RunListing:
+    by_owner: dict[str | None, list[RunFolder]] = defaultdict(list)
+    highest: Counter[tuple[str | None, str]] = Counter()
+    for run in found:
+        by_owner[run.owner].append(run)
+        highest[run.owner, run.task] = max(highest[run.owner, run.task], run.number)
+    return RunListing({run.name: run for run in found}, found, by_owner, highest, left_over)
+
+
+def _subfolders(root: str) -> Iterator[str]:
+    entries: Iterable[os.DirEntry[str]]
+    try:
+        with os.scandir(root) as entries:
+            yield from (each.name for each in entries if each.is_dir())
+    except OSError:
+        return
+
+
+def _changed(root: str) -> int:
+    """When entries of the folder came or went; 0 where there is none."""
+    try:
+        return os.stat(root).st_mtime_ns
+    except OSError:
+        return 0
