@@ -4,8 +4,8 @@ One from which training can go on also has state.safetensors and state.json. Not
 it is pickled. A folder is written beside its place and then renamed: a reader finds the
 old one, the new one or, for an instant between, none, but never half of one. It is not
 trusted: its config is bounded and must be a model, the model is built without memory,
-every name and shape is compared with the file, and only then are numbers read, as
-copies, since a mapped file cut short later kills the process.
+every name and shape is compared with the file, and only then are numbers read, never
+mapped, since a mapped file cut short later kills the process.
 """
 
 import json
@@ -164,7 +164,7 @@ def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> T
     with memory.open() as read:
         for key in memory.names:
             name, _, what = key.rpartition("/")
-            kept.setdefault(name, {})[what] = read(key).clone()
+            kept.setdefault(name, {})[what] = read(key)
     for name, parameter in model.named_parameters() if step else ():
         check_memory(folder, kept.get(name, {}), parameter, config)
         here = {key: value.to(parameter.device) for key, value in kept[name].items()}

@@ -82,13 +82,13 @@ class Placed(NamedTuple):
 class GgufHeader:
     """Metadata and tensors of one file, whose numbers are not read yet.
 
-    `stamp` is the file's time and size, which tell whether it changed since.
+    `stamp` is which file it is, its time and its size, which tell whether it changed since.
     """
 
     file: Path
     values: Mapping[str, Any]
     tensors: Mapping[str, Placed]
-    stamp: tuple[int, int]
+    stamp: tuple[int, int, int]
 
 
 def gguf_file(place: Path) -> Path | None:
@@ -131,7 +131,7 @@ def read_gguf_header(file: Path) -> GgufHeader:
     path = regular_file(file.parent, file.name)
     try:
         seen = path.stat()
-        return _read(file, path, (seen.st_mtime_ns, seen.st_size))
+        return _read(file, path, (seen.st_ino, seen.st_mtime_ns, seen.st_size))
     except OSError as error:
         raise CheckpointError(
             f"{title(file.parent)} has no readable {shown(file.name)}."
@@ -139,9 +139,9 @@ def read_gguf_header(file: Path) -> GgufHeader:
 
 
 @lru_cache(maxsize=1)
-def _read(file: Path, path: Path, stamp: tuple[int, int]) -> GgufHeader:
+def _read(file: Path, path: Path, stamp: tuple[int, int, int]) -> GgufHeader:
     with path.open("rb") as stream:
-        return GgufHeader(file, *_Header(stream, stamp[1], shown(file.name)).read(), stamp)
+        return GgufHeader(file, *_Header(stream, stamp[-1], shown(file.name)).read(), stamp)
 
 
 class _Header:

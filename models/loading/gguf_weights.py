@@ -16,7 +16,7 @@ from torch import Tensor
 from models.families.gguf_metadata import ROPE_FACTORS
 from models.loading.gguf_header import GgufHeader, Placed
 from models.loading.safe_files import CheckpointError, regular_file, shown
-from models.loading.weight_files import Stored, Weights
+from models.loading.weight_files import Stored, Weights, read_into, stamp_of
 
 PLAIN = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 QUANTIZED = (
@@ -67,17 +67,11 @@ class GgufWeights(Weights):
         except OSError as error:
             raise CheckpointError(f"{shown(file.name)} cannot be read.") from error
 
-    def _content(self, file: int, placed: Placed) -> bytearray:
+    def _content(self, file: int, placed: Placed) -> Tensor:
         """The bytes of a tensor, of a file that is still the one whose header was read."""
-        content = bytearray(placed.bytes)
-        found, view = 0, memoryview(content)
-        while found < placed.bytes:
-            more = os.preadv(file, [view[found:]], placed.start + found)
-            if not more:
-                break
-            found += more
-        seen = os.fstat(file)
-        if found < placed.bytes or (seen.st_mtime_ns, seen.st_size) != self.header.stamp:
+        content = torch.empty(placed.bytes, dtype=torch.uint8)
+        is_whole = read_into(file, content, placed.start)
+        if not is_whole or stamp_of(os.fstat(file)) != self.header.stamp:
             raise CheckpointError(
                 f"{shown(self.header.file.name)} changed while it was read; open it again."
             )
@@ -92,19 +86,19 @@ def gguf_weights(header: GgufHeader) -> GgufWeights:
         if name != ROPE_FACTORS
     }
     total = sum(placed.bytes for placed in header.tensors.values())
-    return GgufWeights(header.file, tensors, total, header)
+    return GgufWeights(header.file, tensors, total, {}, header)
 
 
-def numbers(content: bytearray, placed: Placed) -> Tensor:
+def numbers(content: Tensor, placed: Placed) -> Tensor:
     """The numbers of a tensor by its bytes; those of quantized blocks in 32 bits."""
     if placed.dtype in PLAIN:
-        return torch.frombuffer(content, dtype=PLAIN[placed.dtype]).view(placed.shape)
+        return content.view(PLAIN[placed.dtype]).view(placed.shape)
     from gguf import quants
     from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType  # as in `gguf_header`
 
     kind = GGMLQuantizationType[placed.dtype]
     per_block, block_bytes = GGML_QUANT_SIZES[kind]
-    blocks = torch.frombuffer(content, dtype=torch.uint8).view(-1, block_bytes)
+    blocks = content.view(-1, block_bytes)
     made = torch.empty(len(blocks), per_block)
     for some, into in zip(blocks.split(BLOCKS_AT_ONCE), made.split(BLOCKS_AT_ONCE), strict=True):
         # One row alone: the library goes through many of them 16 at a time. And numpy copies

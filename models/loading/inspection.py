@@ -249,8 +249,19 @@ def read_weights(found: Inspection, model: Transformer) -> None:
             layout = found.layouts[name]
             targets = [ours[our] for our in layout.ours]
             for target, part in zip(targets, layout.split(theirs, targets), strict=True):
-                order = torch.contiguous_format if _is_wide(part) else torch.preserve_format
-                target.data = part.to(target.dtype, copy=True, memory_format=order)
+                target.data = _own(part, target.dtype)
+
+
+def _own(part: Tensor, dtype: torch.dtype) -> Tensor:
+    """The numbers in memory of their own, which those of a whole tensor have already."""
+    if (
+        part.is_contiguous()
+        and part.dtype == dtype
+        and part.nbytes == part.untyped_storage().nbytes()
+    ):
+        return part
+    order = torch.contiguous_format if _is_wide(part) else torch.preserve_format
+    return part.to(dtype, copy=True, memory_format=order)
 
 
 def _is_wide(matrix: Tensor) -> bool:

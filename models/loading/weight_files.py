@@ -1,27 +1,31 @@
 """The tensors of a folder, in one safetensors file or in many, as far as they can be trusted.
 
-Names, types and shapes come from the headers, which safetensors checks: the tensors must
-fill the file without a gap. A number is read when it is asked for. Pickled weights are
-refused, since opening them can run code.
+Names, types, shapes and places come from the headers: the tensors must fill the file without
+a gap. A number is read when it is asked for, and never mapped, as safetensors does: whoever
+may write to a mapped file kills the process by cutting it short. Pickled weights are refused,
+since opening them can run code.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
+from math import prod
+from operator import mul
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import BinaryIO, NamedTuple
 
-from safetensors import SafetensorError, safe_open
+import torch
 from torch import Tensor
 
 from models.loading.gguf_header import gguf_file, only_gguf, read_gguf_header
-from models.loading.memory import available_memory
 from models.loading.safe_files import (
     INDEX,
     POINTER,
     CheckpointError,
     is_there,
+    parse_object,
     pointer_fault,
     read_json,
     regular_file,
@@ -30,13 +34,31 @@ from models.loading.safe_files import (
 )
 
 WEIGHTS, STATE_WEIGHTS, ENDING = "model.safetensors", "state.safetensors", ".safetensors"
-READABLE = ("F64", "F32", "F16", "BF16")
+READABLE = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+}
+BITS = {
+    "F4": 4,
+    "F6_E2M3": 6,
+    "F6_E3M2": 6,
+    **dict.fromkeys(("BOOL", "I8", "U8", "F8_E5M2", "F8_E4M3", "F8_E8M0"), 8),
+    **dict.fromkeys(("F8_E4M3FNUZ", "F8_E5M2FNUZ"), 8),
+    **dict.fromkeys(("I16", "U16", "F16", "BF16"), 16),
+    **dict.fromkeys(("I32", "U32", "F32"), 32),
+    **dict.fromkeys(("I64", "U64", "F64", "C64"), 64),
+}
+"""Of one number, by the types of the format."""
 QUANTIZED = ("F4", "F6_", "F8_", "I8", "U8")
 """How the names of types begin that only quantized weights have."""
 LARGEST_NUMBER = 3.4028234663852886e38
 """The largest of 32 bits, in which the core calculates."""
 LONGEST_HEADER, MOST_TENSORS = 4 << 20, 10_000
 """Bytes of all headers of a folder, and tensors: several times what any model needs."""
+MOST_WRITTEN, LARGEST = 64, 1 << 64
+"""Axes that a header may write down, and what they and their products are below."""
 MOST_AXES, LONGEST_AXIS = 8, 1 << 40
 """More than any model has, and few enough for torch to represent."""
 MOST_SHARDS = 1_000
@@ -49,11 +71,29 @@ FOREIGN = (".h5", ".msgpack", ".onnx", ".ggml", ".npz", ".tflite")
 
 
 class Stored(NamedTuple):
-    """What a header says of one tensor, and the file that it is in."""
+    """What a header says of one tensor, the file that it is in, and where it begins there."""
 
     file: str
     dtype: str
     shape: tuple[int, ...]
+    start: int = 0
+
+
+Stamp = tuple[int, int, int]
+"""Of a file: which it is, its time and its size, which tell whether it changed."""
+
+
+class FileHeader(NamedTuple):
+    """The tensors of one file by name, the length of its header, and its stamp."""
+
+    tensors: dict[str, Stored]
+    length: int
+    stamp: Stamp
+
+    @property
+    def bytes(self) -> int:
+        """What the tensors take."""
+        return self.stamp[-1] - self.length
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +104,8 @@ class Weights:
     tensors: dict[str, Stored]
     bytes: int
     """What all tensors take in the files."""
+    stamps: Mapping[str, Stamp]
+    """Of each file when its header was read."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,9 +136,9 @@ class Weights:
 
     @contextmanager
     def open(self) -> Iterator[Callable[[str], Tensor]]:
-        """`read(name)` gives a tensor as it is stored, to be copied while this is open."""
+        """`read(name)` gives a tensor as it is stored, in memory of its own."""
         with ExitStack() as stack:
-            files: dict[str, Any] = {}
+            files: dict[str, BinaryIO] = {}
 
             def read(name: str) -> Tensor:
                 self.check_type(name)
@@ -104,22 +146,27 @@ class Weights:
                 try:
                     if shard not in files:
                         path = regular_file(self.folder, shard)
-                        files[shard] = stack.enter_context(safe_open(path, framework="pt"))
-                    dtype = files[shard].get_slice(name).get_dtype()
-                    tensor: Tensor = files[shard].get_tensor(name)
-                except (SafetensorError, OSError, RuntimeError) as error:
+                        files[shard] = stack.enter_context(path.open("rb", buffering=0))
+                    tensor = self._stored(files[shard].fileno(), self.tensors[name])
+                except OSError as error:
                     raise CheckpointError(
-                        f"{shown(shard)} in {title(self.folder)} is damaged or cut short."
+                        f"{title(self.folder)} has no readable {shown(shard)}."
                     ) from error
-                if (dtype, tuple(tensor.shape)) != (self.dtype(name), self.shape(name)):
-                    raise CheckpointError(
-                        f"{shown(shard)} in {title(self.folder)} changed while it was read; "
-                        "open it again."
-                    )
                 self._check_numbers(name, tensor)
                 return tensor
 
             yield read
+
+    def _stored(self, file: int, stored: Stored) -> Tensor:
+        """The numbers of a tensor, of a file that is still the one whose header was read."""
+        tensor = torch.empty(stored.shape, dtype=READABLE[stored.dtype])
+        is_whole = read_into(file, tensor, stored.start)
+        if not is_whole or stamp_of(os.fstat(file)) != self.stamps[stored.file]:
+            raise CheckpointError(
+                f"{shown(stored.file)} in {title(self.folder)} changed while it was read; "
+                "open it again."
+            )
+        return tensor
 
     def _check_numbers(self, name: str, tensor: Tensor) -> None:
         """One number that is none makes every answer of a model none."""
@@ -149,48 +196,100 @@ def open_weights(folder: str | Path) -> Weights:
 
 def open_file(folder: Path, name: str) -> Weights:
     """The weights in one safetensors file."""
-    tensors, length, size = read_header(folder, name)
-    return Weights(folder, dict(sorted(tensors.items())), size - length)
+    found = read_header(folder, name)
+    return Weights(folder, dict(sorted(found.tensors.items())), found.bytes, {name: found.stamp})
 
 
-def read_header(
-    folder: Path, name: str, longest: int = LONGEST_HEADER
-) -> tuple[dict[str, Stored], int, int]:
-    """The tensors of one file by name, the length of its header and the size of the file."""
+NOTES = "__metadata__"
+"""What a header may say besides, as texts."""
+
+
+def stamp_of(seen: os.stat_result) -> Stamp:
+    return seen.st_ino, seen.st_mtime_ns, seen.st_size
+
+
+def read_into(file: int, tensor: Tensor, start: int) -> bool:
+    """Fill a tensor that lies together with what the file has from `start` on; False where it
+    ends before.
+    """
+    if not tensor.numel():
+        return True
+    view = tensor.view(-1).view(torch.uint8).numpy().data
+    done = 0
+    while done < len(view):
+        more = os.preadv(file, [view[done:]], start + done)
+        if not more:
+            return False
+        done += more
+    return True
+
+
+def read_header(folder: Path, name: str, longest: int = LONGEST_HEADER) -> FileHeader:
+    """What one file says that it holds. CheckpointError where that cannot be so."""
     path = regular_file(folder, name)
     what = f"{shown(name)} in {title(folder)}"
     try:
-        size = path.stat().st_size
         with path.open("rb") as file:
+            stamp = stamp_of(os.fstat(file.fileno()))
             start = file.read(64)
+            size = stamp[-1]
+            length = 8 + int.from_bytes(start[:8], "little")
+            if length > size:
+                raise CheckpointError(_no_header(folder, name, start))
+            if length > longest:
+                raise CheckpointError(f"The header of {what} is too long to be one.")
+            file.seek(8)
+            content = file.read(length - 8)
     except OSError as error:
         raise CheckpointError(f"{title(folder)} has no readable {shown(name)}.") from error
-    length = 8 + int.from_bytes(start[:8], "little")
-    if length > size:
-        raise CheckpointError(_no_header(folder, name, start))
-    if length > longest:
-        raise CheckpointError(f"The header of {what} is too long to be one.")
-    try:
-        with safe_open(path, framework="pt") as file:
-            names = file.keys()
-            if len(names) > MOST_TENSORS:
-                raise CheckpointError(f"{what} holds more than {MOST_TENSORS:,} tensors.")
-            slices = {tensor: file.get_slice(tensor) for tensor in names}
-            tensors = {
-                tensor: Stored(name, one.get_dtype(), tuple(one.get_shape()))
-                for tensor, one in slices.items()
-            }
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"{what} is damaged or cut short.") from error
-    except RuntimeError as error:  # the system refuses to map so large a file
-        raise CheckpointError(
-            f"{what} needs {size / 1e9:,.0f} GB of memory, more than the "
-            f"{available_memory() / 1e9:,.0f} GB there are."
-        ) from error
+    tensors, end = _described(content, name, length, what)
+    if end != size:
+        raise CheckpointError(f"{what} is damaged or cut short.")
     for tensor, stored in tensors.items():
         if len(stored.shape) > MOST_AXES or max(stored.shape, default=0) > LONGEST_AXIS:
             raise CheckpointError(f"{shown(tensor)} in {what} has a shape that no weight has.")
-    return tensors, length, size
+    return FileHeader(tensors, length, stamp)
+
+
+def _described(content: bytes, name: str, start: int, what: str) -> tuple[dict[str, Stored], int]:
+    """The tensors in a header, the first of which begins at `start`, and where the last one ends.
+
+    CheckpointError unless they follow each other without a gap.
+    """
+    damaged = f"{what} is damaged or cut short."
+    try:
+        entries = parse_object(content.decode("utf-8"), what)
+        "".join(entries).encode("utf-8")  # half a character is no part of a name
+    except (CheckpointError, UnicodeError) as error:
+        raise CheckpointError(damaged) from error
+    notes = entries.pop(NOTES, {})
+    are_sound = isinstance(notes, dict) and all(isinstance(note, str) for note in notes.values())
+    if not content.startswith(b"{") or not are_sound or not all(map(_is_entry, entries.values())):
+        raise CheckpointError(damaged)
+    if len(entries) > MOST_TENSORS:
+        raise CheckpointError(f"{what} holds more than {MOST_TENSORS:,} tensors.")
+    found, end = dict[str, Stored](), 0
+    for tensor, entry in sorted(entries.items(), key=lambda one: one[1]["data_offsets"]):
+        dtype, shape, (begins, ends) = (entry[key] for key in ("dtype", "shape", "data_offsets"))
+        if begins != end or 8 * (ends - begins) != BITS[dtype] * prod(shape):
+            raise CheckpointError(damaged)
+        found[tensor] = Stored(name, dtype, tuple(shape), start + begins)
+        end = ends
+    return found, start + end
+
+
+def _is_entry(entry: object) -> bool:
+    """Whether it says of a tensor what the format asks for."""
+    if not isinstance(entry, dict):
+        return False
+    dtype, shape, offsets = map(entry.get, ("dtype", "shape", "data_offsets"))
+    if not isinstance(dtype, str) or dtype not in BITS:
+        return False
+    if not isinstance(offsets, list) or len(offsets) != 2 or not isinstance(shape, list):
+        return False
+    if not all(type(each) is int and 0 <= each < LARGEST for each in (*shape, *offsets)):
+        return False
+    return len(shape) <= MOST_WRITTEN and all(size < LARGEST for size in accumulate(shape, mul))
 
 
 def _no_header(folder: Path, name: str, start: bytes) -> str:
@@ -226,16 +325,18 @@ def _open_shards(folder: Path) -> Weights:
         )
     found: dict[str, Stored] = {}
     left, total = LONGEST_HEADER, 0
+    stamps: dict[str, Stamp] = {}
     for file in files:
-        tensors, length, size = read_header(folder, file, left)
-        left -= length
-        total += size - length
-        if twice := next((name for name in tensors if name in found), None):
+        header = read_header(folder, file, left)
+        left -= header.length
+        total += header.bytes
+        stamps[file] = header.stamp
+        if twice := next((name for name in header.tensors if name in found), None):
             raise CheckpointError(
                 f"{shown(twice)} is in {shown(file, 40)} and in {shown(found[twice].file, 40)} of "
                 f"{title(folder)}, so which one counts is not known."
             )
-        found |= tensors
+        found |= header.tensors
         if len(found) > MOST_TENSORS:
             raise CheckpointError(f"{title(folder)} holds more than {MOST_TENSORS:,} tensors.")
     for name, file in listed.items():
@@ -243,7 +344,7 @@ def _open_shards(folder: Path) -> Weights:
             raise CheckpointError(
                 f"{shown(file)} in {title(folder)} lacks {shown(name)}, which the index puts there."
             )
-    return Weights(folder, dict(sorted(found.items())), total)
+    return Weights(folder, dict(sorted(found.items())), total, stamps)
 
 
 def _check_shard_name(folder: Path, name: str) -> None:
