@@ -5,7 +5,8 @@ the same path. Otherwise the first server that shows the training form starts a 
 cluster and leaves its address in a file of the folder of runs, where the next server finds
 it: killing a server stops no run. The processes are Dask's `SubprocessCluster`, since
 `LocalCluster` would run the app's script again in each of them. They listen on 127.0.0.1
-only; anybody with an account on this machine could still send them work.
+only, and to nobody who does not show the key of `cluster_key`: other accounts of this
+machine can send them no work.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from distributed import Client, Future, SubprocessCluster, fire_and_forget
+from distributed import Client, Future, Security, SubprocessCluster, fire_and_forget
 
 from explorer.catalog.folders import runs_root
+from explorer.runs.cluster_key import found_security, security_of
 from explorer.runs.run import Run, RunError, run_named
 from explorer.runs.run_files import Lock, read_json_object, write_json
 
@@ -31,8 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 ANSWER_WITHIN = 5.0
 LEAVE_WITHIN = 5.0
 MOST_WORKERS = 4
-OWNER_ONLY = 0o600
-LOCAL = re.compile(r"tcp://127\.0\.0\.1:\d{1,5}")
+LOCAL = re.compile(r"tls://127\.0\.0\.1:\d{1,5}")
 """The only addresses that are believed from a file; any other is given in DASK_ADDRESS."""
 
 
@@ -43,6 +44,7 @@ class Cluster:
         self.root = Path(root).absolute()
         self.given_address = address or os.environ.get("DASK_ADDRESS") or None
         self._file = self.root / ".cluster.json"
+        self._key = self.root / ".cluster.pem"
         self._guard = threading.RLock()
         self._starting = threading.Lock()
         self._starter: threading.Thread | None = None
@@ -150,7 +152,7 @@ class Cluster:
             found = read_json_object(self._file)
             if not LOCAL.fullmatch(str(found["address"])):
                 return None
-            client = Client(str(found["address"]), timeout=ANSWER_WITHIN, set_as_default=False)
+            client = self._client_of(str(found["address"]), ANSWER_WITHIN)
         except (OSError, ValueError, KeyError):
             return None
         if client.scheduler_info().get("id") == found.get("id"):
@@ -160,25 +162,34 @@ class Cluster:
 
     def _start(self) -> Client:
         os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "error")
+        security = security_of(self._key)
         cluster = SubprocessCluster(
             host="127.0.0.1",
+            security=Security(**security),
             n_workers=max(1, min(MOST_WORKERS, (os.cpu_count() or 2) - 1)),
             threads_per_worker=1,
-            dashboard_address="127.0.0.1:0",
+            dashboard_address="127.0.0.1:0",  # closed at once by the preload
             scheduler_kwargs={
                 "dashboard": False,
+                "protocol": "tls://",
+                "security": security,
                 "preload": [str(Path(__file__).with_name("idle_shutdown.py"))],
             },
             worker_kwargs={
+                "security": security,
                 "env": {"PYTHONPATH": str(ROOT)},
                 "preload": ["explorer.runs.worker_setup"],
             },
         )
-        client = Client(cluster.scheduler_address, timeout=30, set_as_default=False)
+        client = self._client_of(cluster.scheduler_address, timeout=30)
         identity = {"address": cluster.scheduler_address, "id": client.scheduler_info()["id"]}
-        write_json(self._file, identity, OWNER_ONLY)
+        write_json(self._file, identity)
         self._started = cluster
         return client
+
+    def _client_of(self, address: str, timeout: float) -> Client:
+        security = found_security(self._key)
+        return Client(address, timeout=timeout, security=security, set_as_default=False)
 
     def _end_processes(self, client: Client) -> None:
         self._file.unlink(missing_ok=True)

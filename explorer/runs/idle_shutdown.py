@@ -17,6 +17,7 @@ UNUSED_SECONDS = float(os.environ.get("EXPLORER_CLUSTER_LONELY_SECONDS", "600"))
 
 def dask_setup(scheduler: Any) -> None:
     """Called by Dask. Checks now and then whether a server or a run uses this cluster."""
+    scheduler.http_server.stop()  # without a key, it would tell everybody what is trained
     used_at = time.monotonic()
 
     async def check() -> None:

@@ -11,6 +11,7 @@ from explorer.runs import worker as _worker  # noqa: F401
 
 def dask_setup(worker: Any) -> None:
     """Called by Dask. The first optimizer of a process takes as long as importing torch."""
+    worker.http_server.stop()  # it would answer everybody
     torch.set_num_threads(1)
     parameter = torch.nn.Parameter(torch.zeros(1))
     parameter.grad = torch.zeros(1)

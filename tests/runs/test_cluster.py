@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
+import ssl
 import stat
 import subprocess
 import sys
@@ -12,9 +15,11 @@ from pathlib import Path
 
 import psutil
 import pytest
+from distributed import Client, Security
 
 from explorer.runs import cluster as cluster_module
 from explorer.runs.cluster import Cluster
+from explorer.runs.cluster_key import security_of
 from explorer.runs.run import Run, RunError
 from explorer.runs.run_files import read_json_object, write_json
 from tests.runs.making import tiny_run
@@ -23,7 +28,7 @@ from tests.served import ROOT, processes_of, wait_until, worker_of
 pytestmark = pytest.mark.timeout(300)
 
 ENDLESS = 1_000_000
-NOBODY = "tcp://127.0.0.1:9"
+NOBODY = "127.0.0.1:9"
 
 
 def wait_for_step(run: Run, step: int) -> None:
@@ -34,7 +39,47 @@ def listening(process: psutil.Process) -> set[str]:
     """The addresses where others can reach this process."""
     found = process.net_connections("inet")
     local = [each.laddr for each in found if each.status == psutil.CONN_LISTEN]
-    return {f"tcp://{address.ip}:{address.port}" for address in local}
+    return {f"{address.ip}:{address.port}" for address in local}
+
+
+def only_who_owns_the_key_is_heard(root: Path, address: str) -> psutil.Process:
+    """The process that listens at this address, the scheduler's."""
+    file, key = root / ".cluster.json", root / ".cluster.pem"
+    assert {stat.S_IMODE(each.stat().st_mode) for each in (file, key)} == {0o600}
+    processes = processes_of(root)
+    (secret,) = re.findall(r"BEGIN PRIVATE KEY-----\n(.+?)\n-----END", key.read_text(), re.DOTALL)
+    for process in processes:
+        shown = " ".join([*process.cmdline(), *process.environ().values()])
+        assert "PRIVATE" not in shown
+        assert not [line for line in secret.split() if line in shown]
+    reached = {process: listening(process) for process in processes}
+    for at in set().union(*reached.values()):
+        host, port = at.split(":")
+        assert host == "127.0.0.1"
+        with pytest.raises((ssl.SSLError, ConnectionError)) as refusal:
+            says_hello(int(port))
+        assert "WRONG_VERSION" not in str(refusal.value), "it speaks TLS"
+
+    strangers = Security(**security_of(root.with_name("strangers.pem")))
+    at = address.removeprefix("tls://")
+    for refused, security in ((f"tcp://{at}", None), (f"tls://{at}", strangers)):
+        with pytest.raises((OSError, RuntimeError)):
+            Client(refused, security=security, timeout=1, set_as_default=False)
+    (scheduler,) = (process for process, each in reached.items() if at in each)
+    assert listening(scheduler) == {at}, "no dashboard"
+    return scheduler
+
+
+def says_hello(port: int) -> None:
+    """As a stranger, who has no certificate; what every port of the cluster must refuse."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=10) as plain,
+        context.wrap_socket(plain) as stranger,
+    ):
+        stranger.sendall(b"hello")
+        stranger.recv(1)
 
 
 def test_servers_that_start_at_once_share_one_cluster_and_the_last_ends_it(
@@ -43,7 +88,7 @@ def test_servers_that_start_at_once_share_one_cluster_and_the_last_ends_it(
     """What an earlier server left does not answer any more, and keeps nobody waiting."""
     file = root / ".cluster.json"
     root.mkdir()
-    write_json(file, {"address": NOBODY, "id": "Scheduler-x"})
+    write_json(file, {"address": f"tls://{NOBODY}", "id": "Scheduler-x"})
     short, endless, queued = (tiny_run(root, steps=n) for n in (12, ENDLESS, ENDLESS))
     first, second, last = (Cluster(root) for _ in range(3))
     assert first.was_left
@@ -52,12 +97,9 @@ def test_servers_that_start_at_once_share_one_cluster_and_the_last_ends_it(
 
     for thread in [cluster.start() for cluster in (first, second, last)]:
         thread.join()
-    assert first.address == second.address == last.address != NOBODY
+    assert first.address == second.address == last.address != f"tls://{NOBODY}"
     assert read_json_object(file)["address"] == first.address
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    reached = {process: listening(process) for process in processes_of(root)}
-    assert all(at.startswith("tcp://127.0.0.1:") for each in reached.values() for at in each)
-    (scheduler,) = (process for process, each in reached.items() if first.address in each)
+    scheduler = only_who_owns_the_key_is_heard(root, first.address)
 
     first.close()
     second.submit(short)
@@ -195,9 +237,10 @@ def test_an_address_of_elsewhere_is_not_believed_from_a_file(
     root.mkdir()
     for address in (
         "tcp://192.0.2.1:8786",
-        "tls://127.0.0.1:9",
+        "tls://192.0.2.1:8786",
+        "tcp://127.0.0.1:9",
         "inproc://1",
-        "tcp://127.0.0.1:9/x",
+        "tls://127.0.0.1:9/x",
         7,
     ):
         write_json(root / ".cluster.json", {"address": address, "id": "Scheduler-x"})
@@ -208,7 +251,7 @@ def test_an_address_where_nobody_answers_is_one_sentence(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster_module, "ANSWER_WITHIN", 0.5)
-    monkeypatch.setenv("DASK_ADDRESS", NOBODY)
+    monkeypatch.setenv("DASK_ADDRESS", f"tcp://{NOBODY}")
     run = tiny_run(root)
     cluster = Cluster(root)
     cluster.start().join()
