@@ -32,7 +32,7 @@ CORE_KNOWS = {"torch", "safetensors", "jaxtyping", "gguf"}
 ABOUT_THE_SCREEN = {"app", "components", "views"}
 TOP = {
     *(".ci", ".gitattributes", ".gitignore", ".streamlit", "LICENSE", "README.md", "app.py"),
-    *("docs", "explorer", "models", "pages", "pyproject.toml", "requirements-dev.txt"),
+    *("deploy", "docs", "explorer", "models", "pages", "pyproject.toml", "requirements-dev.txt"),
     *("requirements.txt", "tests"),
 }
 MARKUP, CODE = "text from outside would become markup", "text from outside would become code"

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser
 
 from explorer.text import character_tokenizer
 from explorer.text.special import DECODER
-from tests import zoo
+from tests import proxy, zoo
 from tests.browser.visiting import Visitor
 from tests.served import Server
 from tests.shelf import put
@@ -45,6 +45,7 @@ def server(
         env={
             "EXPLORER_MODELS": os.pathsep.join(map(str, (published, long_gpt2.parent))),
             "HF_HUB_OFFLINE": "1",
+            **proxy.SHARED,
         },
     ) as server:
         yield server

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explorer.app import reader
 from explorer.app.session import KEY
 from explorer.runs.cluster import Cluster
 from explorer.runs.metrics import cut_after
@@ -46,8 +47,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(at_the_machine: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
+def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    monkeypatch.setattr(reader, "is_local", lambda: True)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "none"))
     desk = Desk()
     monkeypatch.setattr("explorer.runs.cluster._cluster_of", lambda root: desk)

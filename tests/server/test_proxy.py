@@ -1,0 +1,149 @@
+"""nginx with the settings of `deploy` before played replicas: who is asked, and who next."""
+
+from __future__ import annotations
+
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from explorer.app.reader import COOKIE
+from tests import proxy
+from tests.proxy import Proxy
+from tests.served import free_port, wait_until
+
+TEXT = "what+a+reader+typed"
+KEYS = tuple(f"{number:032x}" for number in range(48))
+
+
+class Played(ThreadingHTTPServer):
+    """A replica that says its name, or nothing but this status."""
+
+    status = 200
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", free_port()), Answer)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def name(self) -> str:
+        return str(self.server_port)
+
+    def end(self) -> None:
+        """Nobody listens there any more."""
+        self.shutdown()
+        self.server_close()
+
+
+class Answer(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        assert isinstance(self.server, Played)
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = self.server.name.encode()
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_PUT = do_GET
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def played() -> Iterator[list[Played]]:
+    both = [Played(), Played()]
+    yield both
+    for each in both:
+        each.end()
+
+
+@pytest.fixture
+def front(tmp_path: Path, played: list[Played]) -> Iterator[Proxy]:
+    try:
+        proxy.ensure()
+    except proxy.NoNginx as error:
+        pytest.skip(str(error))
+    ports = [each.server_port for each in played]
+    with proxy.proxy(tmp_path / "proxy", free_port(), ports) as front:
+        yield front
+
+
+def ask(front: Proxy, address: str = "/", key: str = "", put: bytes | None = None) -> str:
+    """What the proxy answers to a reader with this key."""
+    request = urllib.request.Request(front.url + address, put, method="PUT" if put else "GET")
+    if key:
+        request.add_header("Cookie", f"other=1; {COOKIE}={key}")
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return str(answer.read().decode())
+    except urllib.error.HTTPError as error:
+        return f"{error.code} {error.read().decode()}"
+
+
+def places(front: Proxy) -> dict[str, str]:
+    """At which replica each reader is."""
+    return {key: ask(front, key=key) for key in KEYS}
+
+
+def test_a_reader_stays_at_one_replica_and_both_are_used(
+    front: Proxy, played: list[Played]
+) -> None:
+    at = places(front)
+    assert set(at.values()) == {each.name for each in played}
+    assert places(front) == at
+    assert len({ask(front) for _ in range(5)}) == 1, "without a cookie, by the address"
+
+
+def test_of_a_replica_that_ends_or_is_full_the_readers_go_on_at_the_other(
+    front: Proxy, played: list[Played]
+) -> None:
+    first, second = played
+    at = places(front)
+    first.status = 503
+    assert set(places(front).values()) == {second.name}
+    second.status = 503
+    assert ask(front, key=KEYS[0]).startswith("503 "), "its own sentence, where all are full"
+    first.status = second.status = 200
+    assert places(front) == at, "nobody is forgotten"
+    first.end()
+    assert set(places(front).values()) == {second.name}
+    second.end()
+    assert ask(front).startswith("503 The app is being started; open it again in a minute.")
+
+
+@pytest.mark.parametrize("address", ["/media/1.csv", "/_stcore/upload_file/session/1"])
+def test_a_file_of_a_session_is_looked_for_where_the_session_is(
+    front: Proxy, played: list[Played], address: str
+) -> None:
+    first, second = played
+    at_first = next(key for key, name in places(front).items() if name == first.name)
+    first.status = 404  # it was away meanwhile, and knows the session no more
+    assert ask(front, address, at_first, put=b"x" * 100_000) == second.name
+    assert ask(front, "/elsewhere", at_first) == f"404 {first.name}"
+
+
+def test_what_the_proxy_notes_holds_no_text_and_no_session(
+    front: Proxy, played: list[Played]
+) -> None:
+    ask(front, f"/attention?text={TEXT}", KEYS[0])
+    for each in played:
+        each.end()
+    ask(front, f"/attention?text={TEXT}", KEYS[0])
+    wait_until(lambda: front.log.count("\n") >= 2, "two lines")
+    lines = [json.loads(line) for line in front.log.splitlines()]
+    assert {line["event"] for line in lines} == {"request"}
+    assert [line["status"] for line in lines] == ["200", "503"]
+    assert TEXT not in front.log
+    assert "attention" not in front.log
+    assert KEYS[0] not in front.log
+
+
+def test_figures_are_not_for_readers(front: Proxy) -> None:
+    assert ask(front, "/_stcore/metrics").startswith("404 ")
