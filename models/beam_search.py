@@ -14,6 +14,7 @@ from torch import Tensor
 
 from models.config import TransformerConfig
 from models.generation import DecodingState
+from models.tap import NO_TAP, Tap
 from models.transformer import Transformer
 
 
@@ -85,19 +86,20 @@ def beam_steps(
     beams: int = 4,
     max_length: int = 50,
     alpha: float = 0.6,
+    tap: Tap = NO_TAP,
 ) -> Iterator[Beams]:
     """The search after each of its steps; stop by stopping.
 
     Each step continues the `beams` likeliest unended nodes and considers `considered` next
     tokens. The search ends when no unended node can still beat the worst of `beams` ended
     ones, after `max_length` tokens, or where the positions end. Cost of a step: the forward
-    pass of one token per beam. ValueError for invalid arguments.
+    pass of one token per beam, which the tap is shown. ValueError for invalid arguments.
     """
     if beams < 1 or max_length < 1:
         raise ValueError(f"beams and max_length must be at least 1, not {beams}, {max_length}.")
     if len(prompt) != 1:
         raise ValueError(f"Beam search continues one prompt, not {len(prompt)}: call it for each.")
-    return _steps(DecodingState(model, prompt), model.config, beams, max_length, alpha)
+    return _steps(DecodingState(model, prompt, tap=tap), model.config, beams, max_length, alpha)
 
 
 def _steps(

@@ -12,6 +12,7 @@ from models.cache import KeyValueCache
 from models.config import TransformerConfig
 from models.masking import keep_of
 from models.sampling import Sampling, allowed, choose_from, sample
+from models.tap import NO_TAP, Tap
 from models.transformer import Transformer, evaluating
 
 UNNAMED = 0
@@ -42,6 +43,7 @@ def generate(
     greedy: bool = False,
     seed: int = 0,
     use_cache: bool = True,
+    tap: Tap = NO_TAP,
 ) -> Iterator[GenerationStep]:
     """Steps until every sequence has ended or `max_length` tokens were generated.
 
@@ -51,14 +53,15 @@ def generate(
     also stops where the model's positions end. `greedy`, or a temperature of 0, takes the
     likeliest token; otherwise tokens are sampled with `seed`, on the CPU: where probabilities
     are the same, so are the tokens, on every device. With the cache a step costs the forward
-    pass of one token, without it that of all tokens so far. ValueError for invalid arguments.
+    pass of one token, without it that of all tokens so far. All of them are shown to the tap.
+    ValueError for invalid arguments.
     """
     sampling = Sampling(0.0 if greedy else temperature, top_k, top_p)
     if fault := sampling.fault():
         raise ValueError(fault)
     if max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}.")
-    state = DecodingState(model, prompt, keep, use_cache)
+    state = DecodingState(model, prompt, keep, use_cache, tap)
     generator = torch.Generator().manual_seed(seed)
     return _steps(state, model.config, max_length, sampling, generator)
 
@@ -161,15 +164,17 @@ class DecodingState:
         prompt: Int[Tensor, "b t"],
         keep: Bool[Tensor, "b t"] | None = None,
         use_cache: bool = True,
+        tap: Tap = NO_TAP,
     ) -> None:
         check_prompt(model, prompt, keep)
         self._model = model
+        self._tap = tap
         self._keep = keep_of(prompt, model.config.pad_id) if keep is None else keep
         self._memory = self._memory_keep = None
         if model.config.kind == "encoder-decoder":
             self._keep, self._memory_keep = None, self._keep
             with evaluating(model):
-                self._memory = model.encode(prompt, self._memory_keep)
+                self._memory = model.encode(prompt, self._memory_keep, tap)
         self._cache = KeyValueCache.empty(model.config.n_layers) if use_cache else None
         self._ids = start_ids(model, prompt)
         self._n_start = self._ids.shape[1]
@@ -212,4 +217,4 @@ class DecodingState:
         )
         last = slice(-n_read, None)
         with evaluating(self._model):
-            return self._model.decode(ids, memory, memory_keep, keep, self._cache, last)
+            return self._model.decode(ids, memory, memory_keep, keep, self._cache, last, self._tap)

@@ -46,7 +46,7 @@ class RecordingTap(Tap):
         self._edited = _pattern(tuple(edit.site for edit in edits))
 
     def at(self, scope: str) -> "RecordingTap":
-        inner = RecordingTap.__new__(RecordingTap)
+        inner = type(self).__new__(type(self))
         inner.__dict__.update(self.__dict__)  # the same store, a longer prefix
         inner._prefix = f"{self._prefix}{scope}."
         return inner
@@ -183,14 +183,16 @@ def trace(
     read_at: slice = EVERYWHERE,
     sites: Sequence[str] = EVERYTHING,
     edits: Sequence[Edit] = (),
+    recorder: type[RecordingTap] = RecordingTap,
 ) -> Trace:
     """Run the model once, without dropout or gradients, and keep the values named by `sites`.
 
     `inputs` are the IDs, or source and target; the rest is as the model takes it. Recording
     everything holds all attention weights (layers × heads × tokens²); `CHEAP_SITES` does
-    not. EditError when an edit does not fit or meets no site of this pass.
+    not. A `recorder` of one's own sees every value pass. EditError when an edit does not fit
+    or meets no site of this pass.
     """
-    tap = RecordingTap(sites, edits)
+    tap = recorder(sites, edits)
     with evaluating(model):
         output = model(
             *inputs,

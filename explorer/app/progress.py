@@ -9,6 +9,8 @@ from typing import TypeVar
 
 import streamlit as st
 
+from explorer.catalog import waiting
+
 Step = TypeVar("Step")
 
 SILENT = 0.1
@@ -23,6 +25,7 @@ def bar(doing: str) -> Iterator[Callable[[float], None]]:
 
     def report(done: float) -> None:
         nonlocal shown
+        waiting.step()
         now = time.monotonic()
         if now - shown > SILENT and 0 < done < 1:
             shown, left = now, (now - begun) * (1 - done) / done

@@ -1,5 +1,10 @@
 """A few runs of pages at a time: many at once only take the interpreter from each other.
 
+Work that takes long comes here between its pieces (`waiting.step`). Who has computed for a
+moment then hands the turn to the next who waits. Those who begin and those who go on are served
+alternately, each in the order in which they came: a short answer waits for at most one piece of
+the work of others, however many they are.
+
 A fragment that is drawn alone is not within the run of its page, so it takes a turn of its own
 (`@turn()` under `@st.fragment`). Only the curves of a training take none: again and again they
 read a few lines of a file, and they would stand still behind the passes of others.
@@ -7,33 +12,153 @@ read a few lines of a file, and they would stand still behind the passes of othe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import BoundedSemaphore, local
+from threading import Event, Lock, local
 
-AT_ONCE = 2
-LONGEST_WAIT = 1.0
-"""Seconds after which a run goes on in any case: long work of others does not hold it up."""
+from explorer.app import limits, streamlit_patches
+from explorer.app.messages import say
+from explorer.catalog import waiting
+from explorer.inference.truncation import ForwardPassError
 
-_turns = BoundedSemaphore(AT_ONCE)
+QUANTUM = 0.05
+"""Seconds of computing before a turn is handed on: those of short answers are not cut up."""
+MOMENT = 0.005
+"""Seconds of computing between two looks whether to go on."""
+LONGEST_PIECE = 1.0
+"""Seconds after which work that takes no step no longer counts: others begin beside it."""
+
+
+class OverTime(BaseException):
+    """A run has computed for too long, in one sentence; like Streamlit's own, nobody catches it."""
+
+
+class Turns:
+    """Who computes now, and who waits for that."""
+
+    def __init__(self, most: Callable[[], int]) -> None:
+        self._most = most
+        self._lock = Lock()
+        self._at_work: dict[Event, float] = {}
+        """Who has a turn, and when its last piece of work began."""
+        self._beginning = deque[Event]()
+        self._going_on = deque[Event]()
+        self._last_began = False
+
+    def ask(self, *, begins: bool) -> Event:
+        """A place in the line, which is set when its turn has come."""
+        place = Event()
+        with self._lock:
+            (self._beginning if begins else self._going_on).append(place)
+            self._hand_out()
+        return place
+
+    def look(self) -> None:
+        """Whether others may begin beside work that has taken no step for long."""
+        with self._lock:
+            self._hand_out()
+
+    def step(self, place: Event) -> bool:
+        """Whether somebody waits for the turn that is here."""
+        if place in self._at_work:
+            self._at_work[place] = time.monotonic()
+        return bool(self._beginning or self._going_on)
+
+    def give_back(self, place: Event) -> None:
+        """The turn that was had, or the place in the line."""
+        with self._lock:
+            for line in (self._beginning, self._going_on):
+                if place in line:
+                    line.remove(place)
+            self._at_work.pop(place, None)
+            self._hand_out()
+
+    def _hand_out(self) -> None:
+        now = time.monotonic()
+        while self._beginning or self._going_on:
+            late = now - LONGEST_PIECE
+            if sum(since > late for since in self._at_work.values()) >= self._most():
+                return
+            begins = bool(self._beginning) and not (self._last_began and self._going_on)
+            self._last_began = begins
+            place = (self._beginning if begins else self._going_on).popleft()
+            self._at_work[place] = now
+            place.set()
+
+
+TURNS = Turns(lambda: max(1, limits.PAGES_AT_ONCE.most))
 _here = local()
 """Whether this thread is in a turn already."""
+
+
+class PageRun:
+    """The run of a page or of a fragment, to the work that is done for it."""
+
+    def __init__(self) -> None:
+        self._begun = self._looked = self._turn_begun = time.thread_time()
+        self._place: Event | None = None
+
+    def begin(self) -> None:
+        """Wait for the first turn."""
+        self._wait(begins=True)
+
+    def step(self) -> None:
+        """End where the reader has gone or this takes too long; let another in between."""
+        now = time.thread_time()
+        if self._place is not None and now - self._looked < MOMENT:
+            return
+        self._looked = now
+        streamlit_patches.end_if_unwanted()
+        if not limits.WORK_SECONDS.allows(now - self._begun):
+            raise OverTime(limits.WORK_SECONDS.refusal())
+        if self._place is None:
+            self._wait(begins=False)
+        elif TURNS.step(self._place) and now - self._turn_begun >= QUANTUM:
+            self.rest()
+            self._wait(begins=False)
+
+    def rest(self) -> None:
+        """Without a turn until it goes on."""
+        if self._place is not None:
+            TURNS.give_back(self._place)
+            self._place = None
+
+    def resume(self) -> None:
+        """With a turn again."""
+        if self._place is None:
+            self._wait(begins=False)
+
+    def _wait(self, *, begins: bool) -> None:
+        place = TURNS.ask(begins=begins)
+        try:
+            while not place.wait(waiting.LOOKS_UP):
+                streamlit_patches.end_if_unwanted()
+                TURNS.look()
+        except BaseException:
+            TURNS.give_back(place)
+            raise
+        self._place, self._turn_begun = place, time.thread_time()
 
 
 @contextmanager
 def turn() -> Iterator[None]:
     """Wait for one of the turns: one after another, fifty answers are all given sooner.
 
-    Within a turn no other is waited for.
+    Within a turn no other is waited for. What ends the work in it ends in a sentence.
     """
     if getattr(_here, "is_in", False):
         yield
         return
-    has_one = _turns.acquire(timeout=LONGEST_WAIT)
+    run = PageRun()
+    run.begin()
     _here.is_in = True
     try:
-        yield
+        with waiting.working_for(run):
+            yield
+    except (OverTime, ForwardPassError) as error:
+        say(str(error))
     finally:
         _here.is_in = False
-        if has_one:
-            _turns.release()
+        run.rest()

@@ -1,17 +1,67 @@
-"""Waiting for what another thread makes: who waits looks up now and then, and may leave.
+"""What long work owes to readers: who waits may leave, who works lets others in between.
 
 `cachetools.cached(cache, condition=PatientCondition())` makes a thing once however many threads
 ask for it at once. If its maker fails, the next one tries.
+
+`step()` stands between two pieces of whatever may take long: two layers of a pass, two heads of
+a metric. In the run of a page it ends the run whose reader has gone or who has had enough, and
+hands the turn to the next (`explorer.app.throttle`); anywhere else nothing happens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from threading import Condition
+from threading import Condition, local
+from typing import Protocol, TypeVar
 
 LOOKS_UP = 0.1
 """Seconds of waiting after which it is asked again whether there is still a reader."""
+Part = TypeVar("Part")
+
+
+class Run(Protocol):
+    """A reader's run, as the work in its thread sees it."""
+
+    def step(self) -> None:
+        """Between two pieces of work: raises where the run must not go on."""
+
+    def rest(self) -> None:
+        """It waits for others now and needs no turn."""
+
+    def resume(self) -> None:
+        """It goes on, when its turn comes."""
+
+
+_here = local()
+"""The run that this thread works for, if any."""
+
+
+def _run() -> Run | None:
+    return getattr(_here, "run", None)
+
+
+@contextmanager
+def working_for(run: Run) -> Iterator[None]:
+    """What this thread does meanwhile is work for that run."""
+    _here.run = run
+    try:
+        yield
+    finally:
+        del _here.run
+
+
+def step() -> None:
+    """Called between two pieces of long work: the others' turn, or the end of an unwanted run."""
+    if (run := _run()) is not None:
+        run.step()
+
+
+def stepping(parts: Iterable[Part]) -> Iterator[Part]:
+    """The same parts, with a step before each."""
+    for part in parts:
+        step()
+        yield part
 
 
 def _go_on() -> None:
@@ -31,17 +81,22 @@ def end_runs_by(end_if_unwanted: Callable[[], None]) -> None:
 
 
 class PatientCondition(Condition):
-    """One whose waiting ends with the run of the reader who waits."""
+    """One whose waiting ends with the run of the reader who waits, and takes nobody's turn."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """For a while that is never longer than LOOKS_UP, so wait in a loop."""
+        run = _run()
+        if run is not None:
+            run.rest()
         is_notified = super().wait(LOOKS_UP if timeout is None else min(timeout, LOOKS_UP))
-        if not is_notified:
-            self.release()
-            try:
+        self.release()  # whoever has a turn may need this very lock to give it back
+        try:
+            if not is_notified:
                 _end_if_unwanted()
-            finally:
-                self.acquire()
+            elif run is not None:
+                run.resume()
+        finally:
+            self.acquire()
         return is_notified
 
 
@@ -59,13 +114,21 @@ class Budget:
         self._left = 0
 
     @contextmanager
-    def spend(self, size: int) -> Iterator[None]:
-        """Wait until so many are left, or until nobody takes any: then it may be too much."""
+    def spend(
+        self, size: int, kept: int | None = None, refuse: Callable[[], Exception] | None = None
+    ) -> Iterator[None]:
+        """Wait until so many are left, or until nobody takes any: then it may be too much.
+
+        Afterwards `kept` of them (None: all) stay taken. Raises what `refuse` gives where they
+        are too many even then.
+        """
         with self._changed:
             while self._spending and size > self._left:
                 self._changed.wait()
             if not self._spending:
                 self._left = self._free()
+                if refuse is not None and size > self._left:
+                    raise refuse()
             self._spending += 1
             self._left -= size
         try:
@@ -73,4 +136,5 @@ class Budget:
         finally:
             with self._changed:
                 self._spending -= 1
+                self._left += 0 if kept is None else size - kept
                 self._changed.notify_all()

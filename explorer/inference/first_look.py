@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from explorer.catalog.attention_parts import Part, parts, site
+from explorer.catalog.attention_parts import Part, parts
 from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import kept, size_of
@@ -76,19 +76,26 @@ def _pattern_scores(
     written = forward.target if forward.source else ()
     if part is None or int(layer) >= part.layers:
         return None
-    heads = forward.trace.weights(site(part.name, int(layer)))[forward.row]
-    pattern = pattern_of(opened.task, forward.tokens, written, heads.shape[1:])
+    shape = torch.Size((len(forward.rows(part.name)), len(forward.columns(part.name))))
+    pattern = pattern_of(opened.task, forward.tokens, written, shape)
     if pattern is None:
         return None
-    scores = [pattern_score(weights, pattern) for weights in heads]
+    scores = [
+        pattern_score(weights, pattern)
+        for heads in forward.some_heads(part.name, int(layer))
+        for weights in heads
+    ]
     return (part.name, int(layer), scores), int((pattern.sum(-1) > 0).sum())
 
 
 def _most_decided(forward: ForwardPass, part: Part) -> tuple[str, int, int]:
-    weights = forward.all_weights(part.name)
     content = torch.tensor([not token.special for token in forward.columns(part.name)])
     if content[1:].any():
         content[0] = False  # many heads rest on the first token when they find nothing
-    marks = weights[..., content].amax(dim=-1).mean(dim=-1)
-    best = int(marks.flatten().argmax())
+    marks = [
+        weights[..., content].amax(dim=-1).mean(dim=-1)
+        for layer in range(part.layers)
+        for weights in forward.some_heads(part.name, layer)
+    ]
+    best = int(torch.cat(marks).argmax())
     return part.name, best // part.heads, best % part.heads

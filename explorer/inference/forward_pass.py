@@ -13,29 +13,25 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from explorer.app.limits import PASS_TOKENS
 from explorer.catalog.attention_parts import Part, parts, site
 from explorer.catalog.opened_model import Opened
+from explorer.catalog.waiting import step, stepping
 from explorer.inference.answers import Answer, answer_of, longest_answer, written_answer
 from explorer.inference.model_inputs import ids_of, one_stack, positions_shown
+from explorer.inference.pass_budget import TAP, TooLargeError, passing, recorded_pass
+from explorer.inference.pass_size import PassShape
 from explorer.inference.results_cache import kept
-from explorer.inference.truncation import Cut, truncate
+from explorer.inference.truncation import ForwardPassError, truncate
 from explorer.text import AnyTokenizer, PublishedTokenizer, TextError, Token
 from explorer.text.labels import readable
-from models import TransformerConfig, trace
+from models import TransformerConfig
 from models.generation import generate, start_ids
 from models.interventions import Edit
-from models.trace import CHEAP_SITES, Trace
+from models.trace import Trace
 
 WEIGHTS_HELD = 1 << 22
 """The most attention weights in memory at once, where a view goes through all heads."""
-
-
-class ForwardPassError(ValueError):
-    """A text has no forward pass; the message says what to do, `cut` how much of it would fit."""
-
-    def __init__(self, sentence: str, cut: Cut | None = None) -> None:
-        super().__init__(sentence)
-        self.cut = cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,16 +123,17 @@ class ForwardPass:
         All at once where they fit, else one by one: memory does not grow with the heads.
         """
         heads = self.part(part).heads
+        step()
         if heads * len(self.rows(part)) * len(self.columns(part)) <= WEIGHTS_HELD:
             yield self.trace.weights(site(part, layer))[self.row]
             return
-        for head in range(heads):
+        for head in stepping(range(heads)):
             yield self.weights(part, layer, head)[None]
 
     def all_weights(self, part: str) -> Tensor:
-        """Weights of every head of every layer, (layers, heads, rows, columns)."""
+        """Weights of every head of every layer, (layers, heads, rows, columns), of a small pass."""
         layers = range(self.part(part).layers)
-        return torch.stack([self.trace.weights(site(part, layer))[self.row] for layer in layers])
+        return torch.stack([torch.cat([*self.some_heads(part, layer)]) for layer in layers])
 
 
 def run_text(opened: Opened, text: str, pair: str = "") -> ForwardPass:
@@ -168,6 +165,11 @@ def run_batch_uncached(
         return _batch(opened, texts, pair)
     except TextError as error:  # a stranger's tokenizer may fail at any word
         raise ForwardPassError(str(error)) from error
+    except TooLargeError as error:
+        if len(texts) > 1 or not error.tokens:
+            raise
+        cut = truncate(opened.tokenizer.encode, texts[0], pair, error.tokens)
+        raise ForwardPassError(str(error), cut) from error
 
 
 def _reads_prompts(opened: Opened) -> bool:
@@ -204,7 +206,7 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPa
         )
     answers = _written(opened, ids)
     full = _padded(opened, answers)
-    passed = trace(opened.model, ids, ids_of(full)[:, :-1], sites=CHEAP_SITES)
+    passed = recorded_pass(opened.model, ids, ids_of(full)[:, :-1])
     overflow = not_finite(passed)
     return tuple(
         ForwardPass(
@@ -230,7 +232,9 @@ def rerun(
     target: tuple[Token, ...],
     edits: Sequence[Edit],
 ) -> ForwardPass:
-    """One more forward pass of a text, with these tokens and edits; not kept. Raises EditError.
+    """One more forward pass of a text, with these tokens and edits; not kept.
+
+    Raises EditError, and TooLargeError where there is no room for it.
 
     The decoder of an encoder-decoder reads the answer it gave before, so that every step
     can be compared with what it was.
@@ -238,7 +242,7 @@ def rerun(
     tokens = source or target
     if opened.config.kind == "encoder-decoder":
         given = ids_of([source]), ids_of([target])
-        passed = trace(opened.model, *given, sites=CHEAP_SITES, edits=edits)
+        passed = recorded_pass(opened.model, *given, edits=edits)
         steps = [opened.tokenizer.token(i) for i in passed.output[0].argmax(-1).tolist()]
         answer = written_answer(opened, [target[0], *steps])
     else:
@@ -268,6 +272,9 @@ def encode_text(
     if all(token.special and token.start == token.end for token in tokens):
         raise ForwardPassError("There is nothing to read in this text: type a sentence with words.")
     fit = config.max_len
+    if not PASS_TOKENS.allows(min(len(tokens), fit + 1)):
+        short = truncate(tokenizer.encode, text, pair, min(fit, PASS_TOKENS.most))
+        raise ForwardPassError(PASS_TOKENS.refusal(len(tokens)), short)
     if len(tokens) > fit:
         short = truncate(tokenizer.encode, text, pair, fit)
         way = f"shorten it to {short.said}." if short else "choose another model."
@@ -328,8 +335,10 @@ def _padded(opened: Opened, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Tok
 def _written(opened: Opened, source: Tensor) -> list[tuple[Token, ...]]:
     """What the decoder generates for each source, from its first token to its last."""
     longest = max(2, longest_answer(opened))
-    steps = generate(opened.model, source, max_length=longest, greedy=True)
-    columns = [step.ids for step in steps]
+    texts, tokens = source.shape
+    with passing(opened.config, PassShape(tokens, longest, texts, read=longest)):
+        steps = generate(opened.model, source, max_length=longest, greedy=True, tap=TAP)
+        columns = [each.ids for each in steps]
     start = int(start_ids(opened.model, source)[0, 0])
     ends = opened.config.generation.eos_ids
     answers = []

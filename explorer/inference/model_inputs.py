@@ -9,10 +9,10 @@ from torch import Tensor
 
 from explorer.catalog.opened_model import Opened
 from explorer.inference.answers import masks_in
+from explorer.inference.pass_budget import recorded_pass
 from explorer.text import Token
-from models import trace
 from models.interventions import Edit
-from models.trace import CHEAP_SITES, Trace
+from models.trace import Trace
 
 
 def ids_of(rows: Sequence[Sequence[Token]]) -> Tensor:
@@ -44,12 +44,14 @@ def positions_shown(opened: Opened, encoded: Sequence[Sequence[Token]]) -> slice
 def one_stack(
     opened: Opened, rows: Sequence[tuple[Token, ...]], read_at: slice, edits: Sequence[Edit] = ()
 ) -> Trace:
-    """One recorded pass of a model of one stack, with all values that the pages derive from."""
-    return trace(
+    """One recorded pass of a model of one stack, with all values that the pages derive from.
+
+    TooLargeError where there is no room for it.
+    """
+    return recorded_pass(
         opened.model,
         ids_of(rows),
         segments=segments_of(opened, rows),
         read_at=read_at,
-        sites=CHEAP_SITES,
         edits=edits,
     )

@@ -1,4 +1,4 @@
-"""How much of a text a model has room for, when all of it is too long."""
+"""Why a text has no forward pass, and how much of it would have one."""
 
 from __future__ import annotations
 
@@ -26,6 +26,14 @@ class Cut:
         if self.kept_pair:
             return f"all of it and the first {len(self.kept_pair):,} characters of the second"
         return f"{first}, without the second"
+
+
+class ForwardPassError(ValueError):
+    """A text has no forward pass; the message says what to do, `cut` how much of it would fit."""
+
+    def __init__(self, sentence: str, cut: Cut | None = None) -> None:
+        super().__init__(sentence)
+        self.cut = cut
 
 
 def truncate(

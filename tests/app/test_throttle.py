@@ -1,81 +1,247 @@
-"""Turns: few at once, none for ever, and given back; a bar is shown where work takes long."""
+"""Turns: few at once, fair, given back and handed on; a bar is shown where work takes long."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from types import SimpleNamespace
+from threading import Event
 from unittest.mock import Mock
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from explorer.app import progress, throttle
 from explorer.app.progress import with_bar
-from explorer.app.throttle import AT_ONCE, LONGEST_WAIT, turn
+from explorer.app.throttle import OverTime, PageRun, Turns, turn
+from explorer.catalog import waiting
+from explorer.catalog.waiting import PatientCondition
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    thread_time = monotonic
 
 
 @pytest.fixture
-def waited(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For every turn that is asked for, whether none came in time; nobody really waits."""
-    real, found = threading.BoundedSemaphore(AT_ONCE), list[bool]()
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(throttle, "time", made)
+    return made
 
-    def acquire(timeout: float) -> bool:
-        assert timeout == LONGEST_WAIT
-        has_one = real.acquire(blocking=False)
-        found.append(not has_one)
-        return has_one
 
-    monkeypatch.setattr(throttle, "_turns", SimpleNamespace(acquire=acquire, release=real.release))
-    return found
+@pytest.fixture
+def turns(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Turns:
+    """One turn at a time, handed on at every step."""
+    made = Turns(lambda: 1)
+    monkeypatch.setattr(throttle, "TURNS", made)
+    monkeypatch.setattr(throttle, "QUANTUM", 0.0)
+    monkeypatch.setattr(throttle, "MOMENT", 0.0)
+    return made
 
 
 @contextmanager
-def others(count: int) -> Iterator[None]:
-    """So many runs of other threads that are in their turns."""
-    at_work, go_on = threading.Barrier(count + 1), threading.Event()
-
-    def run() -> None:
-        with turn():
-            at_work.wait()
-            go_on.wait()
-
-    threads = [threading.Thread(target=run) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    at_work.wait()
-    try:
-        yield
-    finally:
-        go_on.set()
-        for thread in threads:
-            thread.join()
+def thread() -> Iterator[Callable[[Callable[[], None]], Future[None]]]:
+    with ThreadPoolExecutor(8) as pool:
+        yield pool.submit
 
 
-def test_within_a_turn_no_other_is_taken(waited: list[bool]) -> None:
+def test_within_a_turn_no_other_is_taken(turns: Turns) -> None:
     """A fragment within the run of its page has that run's turn; drawn alone, one of its own."""
+    taken: list[bool] = []
+    ask = turns.ask
+
+    def counted(*, begins: bool) -> Event:
+        taken.append(begins)
+        return ask(begins=begins)
+
+    turns.ask = counted  # type: ignore[method-assign]
     draw = turn()(lambda: None)
     with turn():
         draw()
-    assert waited == [False], "the page and its fragment are one turn"
+    assert taken == [True], "the page and its fragment are one turn"
     draw()
-    assert waited == [False, False]
+    assert taken == [True, True]
 
 
-def test_a_turn_is_given_back_after_a_mishap(waited: list[bool]) -> None:
-    for _ in range(AT_ONCE + 1):
+def test_a_turn_is_given_back_after_a_mishap(turns: Turns) -> None:
+    for _ in range(3):
         with pytest.raises(ZeroDivisionError), turn():
             raise ZeroDivisionError
-    assert not any(waited)
+    assert turns.ask(begins=True).is_set()
 
 
-def test_who_has_waited_long_goes_on_and_gives_nothing_back(waited: list[bool]) -> None:
+def end_a_piece(turns: Turns) -> None:
+    """Whoever has computed longest hands the turn on and wants to go on."""
+    turns.give_back(next(iter(turns._at_work)))
+    turns.ask(begins=False)
+
+
+def test_a_short_answer_waits_for_at_most_two_pieces_of_the_work_of_others(clock: Clock) -> None:
+    """However many they are: those who begin and those who go on are served alternately."""
+    turns = Turns(lambda: 2)
+    for _ in range(20):
+        turns.ask(begins=True)
+    for _ in range(60):
+        end_a_piece(turns)
+    assert len(turns._at_work) == 2
+    assert not turns._beginning
+    for _ in range(5):
+        light, pieces = turns.ask(begins=True), 0
+        while not light.is_set():
+            end_a_piece(turns)
+            pieces += 1
+        assert pieces <= 2
+        turns.give_back(light)
+
+
+def test_those_who_go_on_are_not_forgotten_where_others_begin_all_the_time(clock: Clock) -> None:
+    turns = Turns(lambda: 1)
+    turns.ask(begins=True)
+    heavy = turns.ask(begins=False)
     for _ in range(2):
-        with others(AT_ONCE):
-            for _ in range(2):
-                with turn():
-                    pass
-    assert waited == [*[False] * AT_ONCE, True, True] * 2
+        turns.ask(begins=True)
+        turns.ask(begins=True)
+        turns.give_back(next(iter(turns._at_work)))
+    assert heavy.is_set()
+
+
+def test_long_work_hands_its_turn_on_between_two_pieces(turns: Turns) -> None:
+    """The light reader is answered after one step of the heavy one, which then goes on."""
+    said: list[str] = []
+    begun = Event()
+
+    def heavy() -> None:
+        with turn():
+            for piece in range(3):
+                said.append(f"piece {piece}")
+                begun.set()
+                if piece == 0:
+                    light_waits.wait()
+                waiting.step()
+
+    def light() -> None:
+        with turn():
+            said.append("light")
+
+    light_waits = Event()
+    with thread() as run:
+        one = run(heavy)
+        begun.wait()
+        ask = turns.ask
+
+        def seen(*, begins: bool) -> Event:
+            place = ask(begins=begins)
+            light_waits.set()
+            return place
+
+        turns.ask = seen  # type: ignore[method-assign]
+        two = run(light)
+        one.result()
+        two.result()
+    assert said == ["piece 0", "light", "piece 1", "piece 2"]
+
+
+def test_a_short_piece_is_not_cut_up(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns(lambda: 1)
+    monkeypatch.setattr(throttle, "TURNS", turns)
+    run = PageRun()
+    run.begin()
+    other = turns.ask(begins=True)
+    clock.now += throttle.QUANTUM / 2
+    run.step()
+    assert not other.is_set()
+    turns.give_back(other)
+
+
+def test_work_that_takes_no_step_does_not_count_for_ever(turns: Turns, clock: Clock) -> None:
+    stuck = turns.ask(begins=True)
+    assert stuck.is_set()
+    other = turns.ask(begins=True)
+    turns.look()
+    assert not other.is_set()
+    clock.now += throttle.LONGEST_PIECE
+    turns.look()
+    assert other.is_set()
+    third = turns.ask(begins=True)
+    assert not third.is_set(), "one after another, also beside it"
+    turns.give_back(other)
+    assert third.is_set()
+
+
+def test_who_waits_for_another_needs_no_turn_meanwhile(turns: Turns) -> None:
+    """Otherwise all would wait: one for the turn, the other for what that one makes."""
+    lock, made, waits = PatientCondition(), list[int](), Event()
+
+    def asks() -> None:
+        with turn(), lock:
+            while not made:
+                waits.set()
+                lock.wait()
+
+    def makes() -> None:
+        with turn(), lock:
+            made.append(1)
+            lock.notify_all()
+
+    with thread() as run:
+        one = run(asks)
+        waits.wait()
+        run(makes).result()
+        one.result()
+    assert turns.ask(begins=True).is_set(), "every turn was given back"
+
+
+def test_a_run_that_computes_for_too_long_ends_in_a_sentence(
+    turns: Turns, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_WORK_SECONDS", "7")
+    said: list[str] = []
+    monkeypatch.setattr(throttle, "say", said.append)
+    done = 0
+    with turn():
+        for _ in range(20):
+            waiting.step()
+            clock.now += 1
+            done += 1
+    assert done == 8
+    assert "This took more than 7 seconds" in said[0]
+    with pytest.raises(OverTime):
+        PageRun.step(Mock(_begun=0.0, _looked=0.0, _place=None))
+
+
+def run_that_steps() -> None:
+    import streamlit as st
+    from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+    from explorer.app import throttle
+    from explorer.catalog import waiting
+
+    throttle.MOMENT = 0.0
+    st.text("before")
+    with throttle.turn():
+        waiting.step()
+        st.text("goes on")
+        get_script_run_ctx().script_requests.request_stop()  # type: ignore[union-attr]
+        waiting.step()
+    raise AssertionError("it goes on")
+
+
+def test_a_run_ends_at_the_next_step_when_its_reader_has_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(throttle, "MOMENT", throttle.MOMENT)
+    at = AppTest.from_function(run_that_steps).run()
+    assert not at.exception
+    assert [each.value for each in at.text] == ["before", "goes on"]
+    waiting.step()  # in a thread that nobody reads
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,104 @@
+"""How many bytes a forward pass takes, by its config and the numbers of texts and tokens alone.
+
+What is recorded stays; on top of it comes, at the peak, what one layer or the head computes at
+once. An upper bound: `tests/inference/test_pass_size.py` holds it against measured peaks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from models import TransformerConfig
+
+NUMBER = 4
+"""Bytes: everything is read as float32."""
+WATCHED_SQUARES = 5
+"""Numbers per head and pair of tokens where the weights are made: scores, masked, softmax, …"""
+
+
+@dataclass(frozen=True)
+class PassSize:
+    """Bytes: what is recorded, and the most that is held at any moment, that included."""
+
+    recorded: int
+    peak: int
+
+
+@dataclass(frozen=True)
+class PassShape:
+    """What a pass reads: so many `texts` of `tokens` each, and answers of `target` tokens.
+
+    Logits are made at `read` positions. Of `watched` layers all weights are made, and kept.
+    """
+
+    tokens: int
+    target: int = 0
+    texts: int = 1
+    read: int = 1
+    watched: int = 0
+
+
+def pass_size(config: TransformerConfig, shape: PassShape) -> PassSize:
+    """Of one recorded pass (`CHEAP_SITES`), with the logits of the positions that are read."""
+    recorded, temporary = 0, 0
+    for stack in config.stacks:
+        is_answer = stack == "decoder" and config.kind == "encoder-decoder"
+        tokens = shape.target if is_answer else shape.tokens
+        layers = config.encoder_layers if stack == "encoder" else config.n_layers
+        memory = shape.tokens if is_answer else 0
+        recorded += _recorded(config, layers, tokens, memory)
+        temporary = max(temporary, _temporary(config, stack, tokens, memory))
+    pairs = max(shape.tokens, shape.target) ** 2
+    recorded += shape.watched * 2 * config.n_heads * pairs
+    if shape.watched:
+        temporary = max(temporary, WATCHED_SQUARES * config.n_heads * pairs)
+    logits = _outputs(config, shape)
+    peak = recorded + max(temporary, 3 * logits) + logits
+    each = NUMBER * shape.texts
+    return PassSize((recorded + logits) * each, peak * each)
+
+
+def _recorded(config: TransformerConfig, layers: int, tokens: int, memory: int) -> int:
+    """Numbers that one text leaves behind in one stack: queries, keys, values, streams, masks."""
+    width, grouped = _widths(config)
+    layer = tokens * (width + 2 * grouped + config.d_model)
+    if memory:
+        layer += tokens * width + 2 * memory * grouped
+    masks = (len(set(config.windows)) + 2) * tokens * tokens // NUMBER
+    return layers * layer + 2 * tokens * config.d_model + masks
+
+
+def _temporary(config: TransformerConfig, stack: str, tokens: int, memory: int) -> int:
+    """Numbers that one text needs at once in one block of a stack, besides what stays."""
+    width, grouped = _widths(config)
+    keys = max(tokens, memory)
+    pairs = tokens * keys
+    has_bias = config.positions in ("relative", "alibi")
+    if config.attention_cap is not None:
+        squares = (WATCHED_SQUARES + has_bias) * config.n_heads * pairs
+    elif has_bias:
+        # The bias itself, once more with the mask, and the distances that it is made of.
+        squares = (2 * config.n_heads + 3) * pairs + pairs
+    else:
+        squares = 2 * pairs
+    attention = tokens * (3 * config.d_model + 4 * width) + keys * 4 * grouped + squares
+    d_ff = config.of_encoder.d_ff if stack == "encoder" else config.d_ff
+    bias = config.n_heads * pairs if has_bias else 0
+    mlp = tokens * (4 * config.d_model + (4 if config.gated else 2) * d_ff) + bias
+    embedding = 4 * tokens * config.d_model
+    return max(attention, mlp, embedding)
+
+
+def _outputs(config: TransformerConfig, shape: PassShape) -> int:
+    """Numbers of the output of one text."""
+    last = shape.tokens if config.kind != "encoder-decoder" else shape.target
+    if config.head == "none":
+        return last * config.d_model
+    if config.head == "classifier":
+        return config.n_classes + (config.d_classifier or config.d_model)
+    return min(shape.read, last) * config.vocab_size
+
+
+def _widths(config: TransformerConfig) -> tuple[int, int]:
+    """The width of all heads' queries, and that of all keys."""
+    return config.n_heads * config.head_width, config.kv_heads * config.head_width
