@@ -9,9 +9,8 @@ from threading import Event
 from unittest.mock import Mock
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from explorer.app import progress, throttle
+from explorer.app import progress, streamlit_patches, throttle
 from explorer.app.progress import with_bar
 from explorer.app.throttle import OverTime, PageRun, Turns, turn
 from explorer.catalog import waiting
@@ -217,30 +216,25 @@ def test_a_run_that_computes_for_too_long_ends_in_a_sentence(
         PageRun.step(Mock(_begun=0.0, _looked=0.0, _place=None))
 
 
-def run_that_steps() -> None:
-    import streamlit as st
-    from streamlit.runtime.scriptrunner import get_script_run_ctx
-
-    from explorer.app import throttle
-    from explorer.catalog import waiting
-
-    throttle.MOMENT = 0.0
-    st.text("before")
-    with throttle.turn():
-        waiting.step()
-        st.text("goes on")
-        get_script_run_ctx().script_requests.request_stop()  # type: ignore[union-attr]
-        waiting.step()
-    raise AssertionError("it goes on")
+class Left(BaseException):
+    """What ends a run, as Streamlit's own do."""
 
 
 def test_a_run_ends_at_the_next_step_when_its_reader_has_gone(
-    monkeypatch: pytest.MonkeyPatch,
+    turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(throttle, "MOMENT", throttle.MOMENT)
-    at = AppTest.from_function(run_that_steps).run()
-    assert not at.exception
-    assert [each.value for each in at.text] == ["before", "goes on"]
+    done: list[int] = []
+
+    def work() -> None:
+        for piece in waiting.stepping(range(5)):
+            done.append(piece)
+            if piece == 2:
+                monkeypatch.setattr(streamlit_patches, "end_if_unwanted", Mock(side_effect=Left))
+
+    with pytest.raises(Left), turn():
+        work()
+    assert done == [0, 1, 2]
+    assert turns.ask(begins=True).is_set(), "its turn is given back"
     waiting.step()  # in a thread that nobody reads
 
 

@@ -1,0 +1,105 @@
+"""A pass that is too large is refused before it runs; one that does not fit now waits."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+
+import pytest
+import torch
+
+from explorer.app.limits import PASS_TOKENS
+from explorer.catalog import opened_model, waiting
+from explorer.catalog.opened_model import Opened
+from explorer.catalog.waiting import Budget
+from explorer.inference import pass_budget
+from explorer.inference.forward_pass import ForwardPassError, run_text
+from explorer.inference.pass_budget import TooLargeError, passing, recorded_pass
+from explorer.inference.pass_size import PassShape, pass_size
+from models import Transformer, trace
+from models.trace import CHEAP_SITES
+from tests.inference.hungry import million_positions
+from tests.models.building import ids_of
+from tests.models.grid import ODDITIES
+
+
+@pytest.fixture
+def opened(small_models: Path) -> Opened:
+    return opened_model.opened_from(small_models / "letters", "letters")
+
+
+def test_row_1_a_text_of_too_many_tokens_is_refused_before_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """13 KB and 300 letters were 27,000 tokens, 8 GB, and the end of the server."""
+    opened = million_positions(tmp_path / "model")
+    assert sum(file.stat().st_size for file in (tmp_path / "model").iterdir()) < 30_000
+    monkeypatch.setattr(pass_budget, "trace", None)  # no pass is made
+    with pytest.raises(ForwardPassError, match="is 27,000 tokens long and at most 8,192") as long:
+        run_text(opened, "a" * 300)
+    assert long.value.cut is not None
+    assert long.value.cut.kept_text == "a" * (PASS_TOKENS.most // 90)
+    monkeypatch.setenv("EXPLORER_LIMIT_PASS_BYTES", "3_000_000")
+    with pytest.raises(ForwardPassError, match=r"would need .* MB of memory") as large:
+        run_text(opened, "a" * 80)
+    assert large.value.cut is not None
+    monkeypatch.undo()
+    monkeypatch.setenv("EXPLORER_LIMIT_PASS_BYTES", "3_000_000")
+    assert run_text(opened, large.value.cut.kept_text).tokens, "what is left of it is read"
+
+
+@pytest.mark.parametrize("free", [0, 5_000])
+def test_a_pass_that_does_not_fit_what_is_free_is_refused(
+    free: int, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pass_budget, "LITTLE", 0)
+    monkeypatch.setattr(pass_budget, "available_memory", lambda: free)
+    with pytest.raises(TooLargeError, match="more memory than is free"):
+        recorded_pass(opened.model, ids_of(1, 20))
+
+
+def test_a_pass_that_does_not_fit_beside_others_waits(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two that fit alone the second begins when the first has ended."""
+    shape = PassShape(tokens=20)
+    need = pass_size(opened.config, shape).peak
+    order: list[str] = []
+    waits = Event()
+    monkeypatch.setattr(pass_budget, "LITTLE", 0)
+    monkeypatch.setattr(pass_budget, "_memory", Budget(lambda: need * 3 // 2))
+    monkeypatch.setattr(waiting, "_end_if_unwanted", waits.set)
+
+    def second() -> None:
+        with passing(opened.config, shape):
+            order.append("second")
+
+    with ThreadPoolExecutor(1) as pool:
+        with passing(opened.config, shape):
+            later = pool.submit(second)
+            waits.wait()
+            order.append("first")
+        later.result()
+    assert order == ["first", "second"]
+
+
+def test_a_pass_takes_a_step_at_every_layer(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[None] = []
+    monkeypatch.setattr(waiting, "step", lambda: steps.append(None))
+    recorded_pass(opened.model, ids_of(1, 5))
+    assert len(steps) > 2 * opened.config.n_layers
+
+
+@pytest.mark.parametrize("name", ODDITIES)
+def test_a_pass_with_steps_is_the_pass(name: str) -> None:
+    """Bit for bit, in every value that is kept."""
+    config = ODDITIES[name]
+    model = Transformer(config).eval()
+    given = (ids_of(2, 6), ids_of(2, 4))[: 1 + (config.kind == "encoder-decoder")]
+    plain, stepped = trace(model, *given, sites=CHEAP_SITES), recorded_pass(model, *given)
+    assert stepped.sites == plain.sites
+    assert torch.equal(stepped.output, plain.output)
+    assert all(torch.equal(stepped[site], plain[site]) for site in plain.sites)

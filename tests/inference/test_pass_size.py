@@ -1,0 +1,82 @@
+"""What a pass is said to take is never less than it takes, and not much more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
+
+from explorer.inference.pass_budget import shape_of
+from explorer.inference.pass_size import pass_size
+from models import Transformer, TransformerConfig, trace
+from models.config import KINDS, POSITIONS
+from models.interventions import Edit, SetCell
+from models.trace import CHEAP_SITES
+from tests.grids import grid
+
+SMALL = TransformerConfig(
+    vocab_size=500, d_model=64, n_layers=3, n_heads=8, d_ff=256, max_len=300, pad_id=0
+)
+ODDITIES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "grouped": {"n_kv_heads": 2},
+    "gated": {"gated": True, "d_ff": 1_024},
+    "capped": {"attention_cap": 5.0},
+    "post": {"norm_position": "post"},
+    "parallel": {"parallel": True},
+    "large vocabulary": {"n_layers": 1, "vocab_size": 20_000},
+    "attention only, wide heads": {"d_ff": 0, "d_head": 40},
+}
+LAST, ALL = slice(-1, None), slice(None)
+WITHIN = 2.5
+"""So many times what it takes, at most: a bound that refuses what would fit is none."""
+
+
+def peak(model: Transformer, inputs: Sequence[Tensor], **how: Any) -> int:
+    """The most bytes that the tensors of a recorded pass have held at once."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
+        trace(model, *inputs, sites=CHEAP_SITES, **how)
+    assert watched.profiler is not None
+    events = [e for e in watched.profiler.kineto_results.events() if e.name() == "[memory]"]
+    now = most = 0
+    for event in sorted(events, key=lambda event: event.start_ns()):
+        now += event.nbytes()
+        most = max(most, now)
+    return most
+
+
+def inputs(config: TransformerConfig, texts: int, tokens: int) -> tuple[Tensor, ...]:
+    """Texts of which all but the first are padded."""
+    ids = torch.arange(1, tokens + 1).expand(texts, -1).clone()
+    ids[1:, tokens // 2 :] = 0
+    return (ids, ids[:, :20]) if config.kind == "encoder-decoder" else (ids,)
+
+
+@grid(
+    "kind, positions, oddity, tokens, texts, read_at",
+    *(KINDS, POSITIONS, ODDITIES, (24, 150), (1, 3), (LAST, ALL)),
+)
+def test_a_pass_takes_what_is_said(
+    kind: str, positions: str, oddity: str, tokens: int, texts: int, read_at: slice
+) -> None:
+    config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
+    given = inputs(config, texts, tokens)
+    most = peak(Transformer(config).eval(), given, read_at=read_at)
+    said = pass_size(config, shape_of(given, read_at, ()))
+    assert most <= said.peak <= WITHIN * most
+    assert said.recorded <= said.peak
+
+
+@pytest.mark.parametrize("positions", ["rotary", "alibi"])
+def test_weights_that_are_edited_are_counted(positions: str) -> None:
+    """They are made and kept, where a pass else leaves only what they follow from."""
+    config = SMALL.replace(positions=positions)
+    edits: list[Edit] = [SetCell(f"decoder.{layer}.self_attn.weights", 1, 0) for layer in range(3)]
+    given = inputs(config, 1, 150)
+    most = peak(Transformer(config).eval(), given, read_at=LAST, edits=edits)
+    said = pass_size(config, shape_of(given, LAST, edits))
+    assert most <= said.peak <= WITHIN * most
