@@ -14,10 +14,19 @@ from contextlib import asynccontextmanager
 import streamlit as st
 from starlette.middleware import Middleware
 
-from explorer.app import streamlit_patches
+from explorer.app import limits, streamlit_patches
 from explorer.catalog import waiting
+from explorer.server import json_logs, measures
+from explorer.server.draining import Drain, Draining
+from explorer.server.measures import Measured
 from explorer.server.security_headers import SecurityHeaders
 from explorer.server.warm_up import WarmUp
+
+if fault := limits.fault() or json_logs.fault() or measures.fault():
+    sys.exit(fault)
+
+if json_logs.are_wanted():
+    json_logs.install()
 
 # Many readers' scripts want the interpreter at once, and the loop that talks to the browsers
 # stands in the same queue: at 5 ms a turn it fell a second behind now and then.
@@ -32,13 +41,21 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 
+drain = Drain()
+
+
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[None]:
+    drain.wait_for_sigterm()
+    end_measures = measures.serve(
+        readers=lambda: len(drain.lines), draining=lambda: drain.has_begun
+    )
     waiting.end_runs_by(streamlit_patches.end_if_unwanted)
     warm_up = WarmUp()
     warm_up.thread.start()
     yield
     await asyncio.to_thread(warm_up.end)
+    end_measures()
 
 
 app = st.App(
@@ -46,5 +63,7 @@ app = st.App(
     lifespan=lifespan,
     middleware=[  # the first is the outermost
         Middleware(SecurityHeaders),
+        Middleware(Measured),
+        Middleware(Draining, drain=drain),
     ],
 )

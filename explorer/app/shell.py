@@ -17,6 +17,7 @@ from explorer.app.bar import draw_bar  # noqa: E402
 from explorer.app.choosing import asked_at_first, follow_door, settle_model, take_what_was_chosen  # noqa: E402
 from explorer.app.context import FRAME, make_context  # noqa: E402
 from explorer.app.local_reader import is_local  # noqa: E402
+from explorer.app.page_seconds import measured  # noqa: E402
 from explorer.app.session import Session, session  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
@@ -125,5 +126,5 @@ def make_page(section: str, name: str) -> st.Page:
     return st.Page(path, title=PAGES[section][name].title, url_path=address, default=is_first)
 
 
-with turn():
+with measured(), turn():
     main()

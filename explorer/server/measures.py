@@ -1,0 +1,79 @@
+"""Figures for Prometheus, on a port of their own: EXPLORER_METRICS=9464, or 10.0.0.5:9464.
+
+Only a number means this machine alone. There are counts and seconds, and the names of pages; no
+address, no text, nobody.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+
+from prometheus_client import Counter, Gauge, start_http_server
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+SETTING = "EXPLORER_METRICS"
+WHERE = re.compile(r"(?:(?P<host>\[[0-9a-f:.]+\]|[A-Za-z0-9_.-]+):)?(?P<port>[0-9]{1,5})")
+HERE = "127.0.0.1"
+HIGHEST_PORT = 65_535
+
+REQUESTS = Counter("explorer_requests", "Answers of the server, by their status.", ["status"])
+CONNECTIONS = Counter("explorer_connections", "Connections that pages have opened.")
+READERS = Gauge("explorer_readers", "Pages that are connected now.")
+DRAINING = Gauge("explorer_draining", "1 while the server takes nobody any more.")
+GAUGES: Mapping[str, Gauge] = {"readers": READERS, "draining": DRAINING}
+
+
+def asked() -> tuple[str, int] | None:
+    """Host and port of the setting; None where there is none, ValueError where it is wrong."""
+    said = os.environ.get(SETTING, "")
+    if not said:
+        return None
+    found = WHERE.fullmatch(said)
+    if found is None or not 0 < int(found["port"]) <= HIGHEST_PORT:
+        raise ValueError(f"{SETTING} must be a port or host:port, not {said[:60]!r}.")
+    return (found["host"] or HERE).strip("[]"), int(found["port"])
+
+
+def fault() -> str | None:
+    """One sentence saying what is wrong with the setting, for whoever starts the server."""
+    try:
+        asked()
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def serve(**gauges: Callable[[], float]) -> Callable[[], None]:
+    """Answer on the port, if one is set, until what this returns is called."""
+    for name, value in gauges.items():
+        GAUGES[name].set_function(value)
+    where = asked()
+    if where is None:
+        return lambda: None
+    server, thread = start_http_server(where[1], where[0])
+
+    def end() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    return end
+
+
+class Measured:
+    """Counts what is asked and answered; plain ASGI, so that nothing is buffered."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_counted(message: Message) -> None:
+            if message["type"] == "websocket.accept":
+                CONNECTIONS.inc()
+            elif message["type"] in {"http.response.start", "websocket.http.response.start"}:
+                REQUESTS.labels(message["status"]).inc()
+            await send(message)
+
+        await self.app(scope, receive, send_counted)

@@ -1,0 +1,101 @@
+"""A browser's request, or its WebSocket, to a part of the door, as plain ASGI: no server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+HERE = ("127.0.0.1", 8501)
+
+
+@dataclass
+class Answer:
+    """What came back; status 101 for a WebSocket that was opened."""
+
+    status: int = 0
+    headers: Headers = field(default_factory=Headers)
+    text: str = ""
+    sent: list[dict[str, Any]] = field(default_factory=list)
+    """The messages of an open WebSocket."""
+
+
+class Inside:
+    """What lies behind the door: answers everything, and keeps what a WebSocket says to it."""
+
+    def __init__(self, kind: str = "text/html", status: int = 200) -> None:
+        self.kind, self.status = kind, status
+        self.heard: list[bytes] = []
+        self.let_go = asyncio.Event()
+        self.let_go.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            head = [(b"content-type", self.kind.encode()), (b"cache-control", b"no-cache")]
+            await send({"type": "http.response.start", "status": self.status, "headers": head})
+            await send({"type": "http.response.body", "body": b"inside"})
+            return
+        await send({"type": "websocket.accept"})
+        await receive()
+        while (message := await receive())["type"] == "websocket.receive":
+            self.heard.append(message["bytes"])
+        await self.let_go.wait()
+
+
+def scope_of(
+    path: str = "/",
+    headers: Mapping[str, str] | None = None,
+    *,
+    method: str = "GET",
+    kind: str = "http",
+    client: str = "127.0.0.1",
+    server: str = "127.0.0.1",
+    scheme: str = "http",
+) -> dict[str, Any]:
+    """One request; a header with an empty value is left out."""
+    named = {"host": "localhost:8501", "accept": "text/html"} | dict(headers or {})
+    raw = [(name.encode(), value.encode("latin-1")) for name, value in named.items() if value]
+    about = {"path": path, "headers": raw, "client": (client, 50_000), "server": (server, 8501)}
+    if kind == "websocket":
+        return {"type": kind, "extensions": {"websocket.http.response": {}}, **about}
+    return {"type": kind, "method": method, "scheme": scheme, **about}
+
+
+async def asked(app: ASGIApp, scope: dict[str, Any], messages: Iterable[Any] = ()) -> Answer:
+    """Ask inside a running loop; a WebSocket says these messages and leaves."""
+    answer = Answer()
+    said = [message if isinstance(message, dict) else _frame(message) for message in messages]
+    events = [{"type": "websocket.connect"}, *said, {"type": "websocket.disconnect", "code": 1001}]
+    coming = iter(events)
+
+    async def receive() -> dict[str, Any]:
+        return next(coming) if scope["type"] == "websocket" else {"type": "http.request"}
+
+    async def send(message: Any) -> None:
+        kind = message["type"]
+        if kind.endswith("response.start"):
+            answer.status, answer.headers = message["status"], Headers(raw=message["headers"])
+        elif kind.endswith("response.body"):
+            answer.text += message["body"].decode()
+        elif kind == "websocket.accept":
+            answer.status = 101
+        else:
+            answer.sent.append(message)
+
+    await app(scope, receive, send)
+    return answer
+
+
+def ask(app: ASGIApp, scope: dict[str, Any], messages: Iterable[Any] = ()) -> Answer:
+    """Ask in a loop of its own."""
+    with ThreadPoolExecutor(1) as thread:  # a browser of other tests runs a loop in this one
+        return thread.submit(asyncio.run, asked(app, scope, messages)).result()
+
+
+def _frame(data: bytes) -> dict[str, Any]:
+    return {"type": "websocket.receive", "bytes": data}
