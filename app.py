@@ -20,6 +20,7 @@ from explorer.server import json_logs, measures
 from explorer.server.draining import Drain, Draining
 from explorer.server.measures import Measured
 from explorer.server.security_headers import SecurityHeaders
+from explorer.server.upload_gate import UploadGate
 from explorer.server.warm_up import WarmUp
 
 if fault := limits.fault() or json_logs.fault() or measures.fault():
@@ -65,5 +66,6 @@ app = st.App(
         Middleware(SecurityHeaders),
         Middleware(Measured),
         Middleware(Draining, drain=drain),
+        Middleware(UploadGate),
     ],
 )

@@ -47,10 +47,14 @@ class Limit:
         """Whether this is within the bound."""
         return found <= self.most
 
-    def refusal(self, found: float | None = None) -> str:
-        """The sentence for the person who meets it with so many."""
+    def refusal(self, found: float | None = None, most: float | None = None) -> str:
+        """The sentence for the person who meets it with so many.
+
+        `most` is the bound for this person where it is another than usual.
+        """
         shown = "" if found is None else self.in_words(found)
-        return self.sentence.format(most=self.in_words(self.most), found=shown)
+        bound = self.in_words(self.most if most is None else most)
+        return self.sentence.format(most=bound, found=shown)
 
     def in_words(self, number: float) -> str:
         """The number with its unit, as a sentence says it."""
@@ -117,6 +121,14 @@ UPLOAD_BYTES = Limit(
     "One upload; on a machine of one's own as much as its memory allows, up to 2 GB",
     "An upload has at most {most}; this one has {found}.",
 )
+UPLOAD_SECONDS = Limit(
+    "upload_seconds",
+    7_200,
+    1_800,
+    "seconds",
+    "The time one upload may take to arrive",
+    "The upload took more than {most} and was ended: upload a smaller file, or from a faster line.",
+)
 UPLOADS_RECEIVING = Limit(
     "uploads_receiving",
     4 * GB,
@@ -127,11 +139,12 @@ UPLOADS_RECEIVING = Limit(
 )
 UPLOADS_RECEIVING_OF_READER = Limit(
     "uploads_receiving_of_reader",
-    2 * GB,
+    3 * GB,
     250 * MB,
     "bytes",
     "Uploaded files in memory that nobody has opened yet, of one reader",
-    "You have {most} of uploads waiting to be opened: open them or take them out of the form.",
+    "Your uploads that wait to be opened have at most {most}: open them, or take some out of the "
+    "form.",
 )
 UPLOADS_KEPT = Limit(
     "uploads_kept",
@@ -146,6 +159,23 @@ UPLOADS_KEPT_OF_READER = Limit(
     400 * MB,
     "bytes",
     "Uploaded models on disk, of one reader; the oldest leave first",
+)
+DISK_LEFT = Limit(
+    "disk_left",
+    50 * MB,
+    1 * GB,
+    "bytes",
+    "Free disk space that uploads and downloads leave",
+    "There is not enough disk space for this, which takes {found}: free some, or ask whoever runs "
+    "the app to.",
+)
+DOWNLOAD_BYTES = Limit(
+    "download_bytes",
+    16 * GB,
+    16 * GB,
+    "bytes",
+    "One model that is downloaded from the hub",
+    "This model has {found}, more than the {most} that can be downloaded here.",
 )
 
 RUN_PARAMETERS = Limit(

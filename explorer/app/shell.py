@@ -16,12 +16,14 @@ from explorer.app import shelves, streamlit_patches, url  # noqa: E402
 from explorer.app.bar import draw_bar  # noqa: E402
 from explorer.app.choosing import asked_at_first, follow_door, settle_model, take_what_was_chosen  # noqa: E402
 from explorer.app.context import FRAME, make_context  # noqa: E402
+from explorer.app.limits import MB  # noqa: E402
 from explorer.app.local_reader import is_local  # noqa: E402
 from explorer.app.page_seconds import measured  # noqa: E402
+from explorer.app.received_uploads import RECEIVED  # noqa: E402
 from explorer.app.session import Session, session  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
-from explorer.catalog.uploads import MEGABYTE, largest_upload  # noqa: E402
+from explorer.catalog.uploads import largest_upload  # noqa: E402
 
 SENTENCE, HEAD = ("text", "pair"), ("part", "layer", "head")
 
@@ -72,7 +74,7 @@ def main() -> None:
     reader = session()
     if not reader.navigation:
         make_pages(reader)
-        most = largest_upload(is_local()) // MEGABYTE
+        most = largest_upload(is_local()) // MB
         reader.upload_megabytes = streamlit_patches.allow_uploads(most)
     # Before the navigation: the browser draws the sidebar with the width that it knows then.
     st.set_page_config(layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
@@ -83,12 +85,21 @@ def main() -> None:
         st.switch_page(now, query_params=url.as_meant(chosen.url_path))
     reader.page = chosen.url_path or FIRST_PAGE
     reader.bar = ROWS[reader.page].bar
+    settle_uploads(reader)
     draw_frame(reader)
     follow_door()
     try:
         chosen.run()
     finally:
         reader.context = None  # the next run makes its own
+
+
+def settle_uploads(reader: Session) -> None:
+    """How large those of this reader may be, and why the last was not received."""
+    here = streamlit_patches.session_id()
+    RECEIVED.allow(here, reader.upload_megabytes * MB)
+    if why := RECEIVED.take_note(here):
+        st.toast(why, duration="infinite")
 
 
 def draw_frame(reader: Session) -> None:

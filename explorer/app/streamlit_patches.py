@@ -6,18 +6,20 @@ needs it; then it goes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import streamlit as st
-from streamlit import config
+from streamlit import config, runtime
 from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.bidi_component import main as bidi_components
 from streamlit.config_option import ConfigOption
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state import get_session_state
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 # What a component has reported, as a plain dictionary. Streamlit (since its pull request 12685;
 # no issue is open) makes a class, so that a page may write to a component's state, each time the
@@ -139,6 +141,51 @@ def allow_uploads(megabytes: int) -> int:
         return here
     config.set_option(UPLOAD_LIMIT, max(here, megabytes), by_default)
     return megabytes
+
+
+# What is uploaded lies in the memory of the runtime, by session, until the session is thrown away:
+# two minutes or more after its reader left, and also when a page has read it (no issue is open).
+# Only a run of a page can ask for its own files, and nobody can free one.
+
+
+Upload = UploadedFile
+
+
+def session_id() -> str:
+    """The name of the session whose run this is; none elsewhere."""
+    run = get_script_run_ctx(suppress_warning=True)
+    return run.session_id if run else ""
+
+
+def is_connected(session: str) -> bool:
+    """Whether a browser is connected to this session now."""
+    return runtime.exists() and runtime.get_instance().is_active_session(session)
+
+
+def cookies_of(session: str) -> Mapping[str, str]:
+    """The cookies that the browser of a session sent when it connected."""
+    client = runtime.get_instance().get_client(session) if runtime.exists() else None
+    context = client.client_context if client else None
+    return context.cookies if context else {}
+
+
+def forget_file(session: str, file: str) -> None:
+    """Free an uploaded file; its widget then says that there is none."""
+    files = runtime.get_instance().uploaded_file_mgr if runtime.exists() else None
+    if isinstance(files, MemoryUploadedFileManager):
+        files.remove_file(session, file)
+
+
+# A browser shows of a refused upload only its HTTP status. The page can say why, when it is run.
+
+
+def run_again(session: str) -> None:
+    """Run the page of a session as its reader sees it now; for the server's loop."""
+    if not runtime.exists():
+        return
+    found = runtime.get_instance()._session_mgr.get_active_session_info(session)
+    if found is not None:
+        found.session.request_rerun(found.session._client_state)
 
 
 # Every runtime, and so every AppTest, looks for components in all installed packages, which stay

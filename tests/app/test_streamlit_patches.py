@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.metadata
+import inspect
 import itertools
 import re
 from collections.abc import Iterable, Iterator
@@ -20,12 +21,17 @@ from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.bidi_component import main as streamlit_components
 from streamlit.config_option import ConfigOption
+from streamlit.elements.widgets import file_uploader
 from streamlit.errors import StreamlitAPIException
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_cache import create_reference_msg
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.runtime.state import query_params as streamlit_query_params
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 from streamlit.testing.v1 import AppTest
 
 import app
@@ -91,6 +97,7 @@ def private(module: str) -> bool:
 def test_private_parts_are_touched_in_one_file_and_its_test() -> None:
     touching = {path for path in python_files() for module in imports(path) if private(module)}
     here = {"explorer/app/streamlit_patches.py", "tests/app/test_streamlit_patches.py"}
+    here |= {"tests/server/uploading.py"}  # stands before Streamlit's own door
     assert {path.as_posix() for path in touching} == here
     app = python_files("app.py", "pages", "explorer")
     attributes = re.compile(r"_new_widget_state|cached_message_hashes|_script_run|\bst\._[a-z]")
@@ -188,6 +195,61 @@ def test_only_a_reader_at_this_machine_may_upload_more_than_200_megabytes(
             assert form.proto.max_upload_size_mb == reader
             assert config.get_option(streamlit_patches.UPLOAD_LIMIT) == server
             at.run()
+
+
+def connected(session: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[Any]]:
+    """A runtime to which only this session is connected, and what its page was run again for."""
+    runs: list[Any] = []
+    client = SimpleNamespace(client_context=SimpleNamespace(cookies={"explorer_reader": "key"}))
+    found = SimpleNamespace(request_rerun=runs.append, _client_state="as it is")
+    info = SimpleNamespace(session=found)
+    running = SimpleNamespace(
+        uploaded_file_mgr=MemoryUploadedFileManager(""),
+        is_active_session=lambda name: name == session,
+        get_client=lambda name: client if name == session else None,
+        _session_mgr=SimpleNamespace(
+            get_active_session_info=lambda name: info if name == session else None
+        ),
+    )
+    monkeypatch.setattr(streamlit_patches.runtime, "exists", lambda: True)
+    monkeypatch.setattr(streamlit_patches.runtime, "get_instance", lambda: running)
+    return running, runs
+
+
+def test_the_files_of_a_session_are_freed_and_its_page_is_run_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert not streamlit_patches.is_connected("a"), "where nothing is served"
+    assert not streamlit_patches.cookies_of("a")
+    assert streamlit_patches.session_id() == ""
+    for nothing in (streamlit_patches.run_again, lambda a: streamlit_patches.forget_file(a, "f")):
+        nothing("a")
+    running, runs = connected("a", monkeypatch)
+    files = running.uploaded_file_mgr
+    for name in "fg":
+        files.add_file("a", UploadedFileRec(name, name, "", b"12345678"))
+    streamlit_patches.forget_file("a", "f")
+    assert list(files.file_storage["a"]) == ["g"]
+    for name in "ab":
+        streamlit_patches.run_again(name)
+        assert streamlit_patches.is_connected(name) is (name == "a")
+    assert runs == ["as it is"]
+    assert streamlit_patches.cookies_of("a") == {"explorer_reader": "key"}
+    assert streamlit_patches.cookies_of("b") == {}
+
+
+def test_streamlit_keeps_the_files_of_who_left() -> None:
+    """Where it does not, forget_file and what counts uploads may go."""
+    shut_down = inspect.getsource(AppSession.shutdown)
+    left = inspect.getsource(WebsocketSessionManager.disconnect_session)
+    read = inspect.getsource(file_uploader)
+    assert "remove_session_files" in shut_down
+    assert "remove_session_files" not in left
+    assert "remove_file" not in read
+    assert [*inspect.signature(MemoryUploadedFileManager.remove_file).parameters][1:] == [
+        "session_id",
+        "file_id",
+    ]
 
 
 def page_without_its_list() -> None:

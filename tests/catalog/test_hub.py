@@ -122,8 +122,10 @@ def test_what_is_too_large_is_not_fetched(
 ) -> None:
     made = (published / "gpt2").iterdir()
     site.put_model(ID, {each.name: each.read_bytes() for each in made})
-    monkeypatch.setattr(hub, "LARGEST_DOWNLOAD", 1000)
-    with pytest.raises(ModelError, match=rf"^{ID} is .* GB, more than the 0 GB that .*\.$"):
+    monkeypatch.setenv("EXPLORER_LIMIT_DOWNLOAD_BYTES", "1000")
+    with pytest.raises(
+        ModelError, match=r"^This model has .* MB, more than the 0.001 MB that .*\.$"
+    ):
         hub.fetch_from_hub(ID)
     assert not any("/resolve/" in path for path, _ in site.asked)
 

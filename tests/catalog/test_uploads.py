@@ -7,10 +7,12 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from explorer.catalog import ModelError, folders, hub, uploads
+from explorer.app import limits
+from explorer.catalog import ModelError, disk_space, folders, hub, uploads
 
 WEIGHTS = {"config.json": b"{}", "model.safetensors": b"12345678"}
 
@@ -27,15 +29,24 @@ def folder_of(path: Path) -> Path:
 
 
 def upload(
-    root: Path, files: Mapping[str, bytes] = WEIGHTS, largest: int = uploads.USUAL_UPLOAD
+    root: Path,
+    files: Mapping[str, bytes] = WEIGHTS,
+    owner: str = "me",
+    fault: str | None = None,
+    largest: int | None = None,
 ) -> uploads.KeptUpload:
     streams = {name: io.BytesIO(data) for name, data in files.items()}
     sizes = {name: len(data) for name, data in files.items()}
-    return uploads.keep_upload(streams, sizes, root, largest)
+    return uploads.keep_upload(streams, sizes, root, owner, lambda _: fault, largest)
 
 
-def keep(root: Path, files: Mapping[str, bytes] = WEIGHTS) -> Path:
-    return upload(root, files).folder
+def keep(root: Path, files: Mapping[str, bytes] = WEIGHTS, owner: str = "me") -> Path:
+    return upload(root, files, owner).folder
+
+
+def kept_in(root: Path) -> list[Path]:
+    """What an address may lead to."""
+    return sorted(root.glob(f"{folders.UPLOAD}*"))
 
 
 def inside(folder: str) -> dict[str, bytes]:
@@ -60,6 +71,10 @@ def test_paths_are_open_to_this_machine_and_to_others_only_if_the_start_says_so(
         assert folders.find_model(str(here), is_local=True) == here
         with pytest.raises(ModelError, match="EXPLORER_FREE_PATH=1 to allow them"):
             folders.find_model(str(here))
+    monkeypatch.setenv(limits.PUBLIC, "1")
+    for said in ["", "1"]:
+        monkeypatch.setenv(folders.ALLOW_PATHS, said)
+        assert not folders.paths_allowed(is_local=True), "nobody on a public server"
 
 
 def test_a_place_is_a_model_or_holds_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,24 +286,136 @@ def test_an_upload_may_be_larger_at_a_machine_that_has_the_memory(
         monkeypatch.setattr(uploads, "available_memory", lambda free=free: free)
         assert uploads.largest_upload(is_local=True) == megabytes * 1_000_000
         assert uploads.largest_upload(is_local=False) == 200_000_000
+    monkeypatch.setenv("EXPLORER_LIMIT_UPLOAD_BYTES", "5000000")
+    assert uploads.largest_upload(is_local=False) == 5_000_000
 
 
-def test_the_oldest_upload_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def put(letter: bytes, times: int = 9) -> Path:
-        return upload(
-            tmp_path, {"config.json": b"", "model.safetensors": letter * times}, 10
-        ).folder
+MEGABYTES = 1_000_000
 
-    monkeypatch.setattr(uploads, "KEPT", 2)
-    first, second = put(b"1"), put(b"2")
-    os.utime(first.parent, (1, 1))
-    os.utime(second.parent, (2, 2))
-    assert put(b"1") == first  # asked for again, it is new again
-    third = put(b"3")
-    assert sorted(tmp_path.iterdir()) == sorted([first.parent, third.parent])
-    monkeypatch.setattr(uploads, "KEPT", 0)
-    large = put(b"4")
-    assert list(tmp_path.iterdir()) == [large.parent], "the newest stays even alone"
+
+def allow(monkeypatch: pytest.MonkeyPatch, of_reader: int, of_all: int) -> None:
+    """Room on disk, in uploads of the size that each counts at least."""
+    for name, most in {"UPLOADS_KEPT_OF_READER": of_reader, "UPLOADS_KEPT": of_all}.items():
+        monkeypatch.setenv(f"EXPLORER_LIMIT_{name}", str(most * uploads.LEAST))
+
+
+def put(root: Path, letter: str, owner: str = "me", times: int = 9) -> Path:
+    """An upload that is used longer ago the earlier its letter is."""
+    files = {"config.json": b"", "model.safetensors": letter.encode() * times}
+    made = keep(root, files, owner).parent
+    os.utime(made, (ord(letter), ord(letter)))
+    return made
+
+
+def test_the_oldest_upload_of_a_reader_makes_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allow(monkeypatch, of_reader=2, of_all=9)
+    first, second = put(tmp_path, "a"), put(tmp_path, "b")
+    theirs = put(tmp_path, "A", "somebody")
+    assert put(tmp_path, "a") == first
+    os.utime(first)  # asked for again, it is new again
+    third = put(tmp_path, "c")
+    assert kept_in(tmp_path) == sorted([first, third, theirs])
+    assert not second.exists()
+    large = put(tmp_path, "d", times=2 * uploads.LEAST - 10_000)
+    assert kept_in(tmp_path) == sorted([large, theirs]), "the newest stays even alone"
+    with pytest.raises(ModelError, match=r"^An upload has at most 8 MB; this one has 9 MB\.$"):
+        put(tmp_path, "e", times=9 * MEGABYTES)
+    assert kept_in(tmp_path) == sorted([large, theirs])
+
+
+def test_where_all_are_too_many_the_reader_with_the_most_loses_the_oldest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allow(monkeypatch, of_reader=4, of_all=4)
+    oldest = put(tmp_path, "a", "few")
+    greedy = [put(tmp_path, letter, "many") for letter in "bcd"]
+    new = put(tmp_path, "e", "new")
+    assert kept_in(tmp_path) == sorted([oldest, *greedy[1:], new])
+    for letter in "fghijk":  # who comes again and again only loses their own
+        put(tmp_path, letter, "new")
+    assert oldest in kept_in(tmp_path)
+    before = tmp_path / f"{folders.UPLOAD}{'1' * 24}"
+    before.mkdir()
+    os.utime(before, (1, 1))
+    for letter in "lmn":
+        put(tmp_path, letter, "new")
+    assert len(kept_in(tmp_path)) == 4, "what is nobody's counts too"
+
+
+def test_who_uses_an_upload_keeps_it_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allow(monkeypatch, of_reader=2, of_all=9)
+    first, second = put(tmp_path, "a"), put(tmp_path, "b")
+    name = folders.model_name(first / "model")
+    assert uploads.uploaded(name, tmp_path) == first / "model"
+    put(tmp_path, "c")
+    assert first.exists()
+    assert not second.exists()
+
+
+def test_what_two_have_uploaded_each_has_alone(tmp_path: Path) -> None:
+    """Who has the same files can neither make another's key nor learn that it is there."""
+    mine, theirs = keep(tmp_path), keep(tmp_path, owner="somebody")
+    assert mine.parent != theirs.parent
+    assert (mine.parent / uploads.OWNER).read_text() == "me"
+    key = mine.parent.name
+    assert uploads.uploaded(f"{uploads.OWNER}-{key}", tmp_path) is None
+
+
+def test_what_does_not_open_is_gone_at_once_and_pushes_nothing_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allow(monkeypatch, of_reader=1, of_all=1)
+    good = put(tmp_path, "a", "honest")
+    junk = {"config.json": b"{", "model.safetensors": b"junk" * 1_000}
+    for reader in ("honest", "stranger"):
+        for _ in range(3):
+            with pytest.raises(ModelError, match=r"^This model cannot be opened: It is torn\.$"):
+                upload(tmp_path, junk, reader, fault="It is torn.")
+    assert [each.name for each in tmp_path.iterdir() if each.is_dir()] == [good.name]
+
+
+def test_only_the_servers_user_reads_an_upload(tmp_path: Path) -> None:
+    root = tmp_path / "uploads"
+    before = os.umask(0)
+    try:
+        kept = keep(root)
+    finally:
+        os.umask(before)
+    modes = {path: path.stat().st_mode & 0o777 for path in (root, *root.rglob("*"))}
+    assert modes == {path: 0o700 if path.is_dir() else 0o600 for path in modes}
+    assert kept.is_dir()
+
+
+def test_who_uploads_the_same_twice_at_once_has_it_once(tmp_path: Path) -> None:
+    """The other is there when this one is whole."""
+    first = True
+
+    def meanwhile(folder: Path) -> None:
+        nonlocal first
+        if first:
+            first = False
+            keep(tmp_path)
+
+    streams = {name: io.BytesIO(data) for name, data in WEIGHTS.items()}
+    sizes = {name: len(data) for name, data in WEIGHTS.items()}
+    kept = uploads.keep_upload(streams, sizes, tmp_path, "me", meanwhile)
+    assert kept_in(tmp_path) == [kept.folder.parent]
+
+
+def test_nothing_is_written_where_the_disk_has_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = SimpleNamespace(free=limits.DISK_LEFT.most + 9)
+    monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda _: free)
+    with pytest.raises(ModelError, match=r"^There is not enough disk space for this, which takes"):
+        keep(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    free.free += 1
+    assert keep(tmp_path).is_dir()
 
 
 def test_a_typed_path_is_a_folder_or_that_of_a_file(

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import streamlit as st
 
-from explorer.app import shelves
+from explorer.app import limits, shelves, streamlit_patches
 from explorer.app.context import PageContext
 from explorer.app.local_reader import is_local
 from explorer.app.messages import say
+from explorer.app.reader import owner
+from explorer.app.received_uploads import RECEIVED
 from explorer.app.session import session
+from explorer.app.streamlit_patches import Upload
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.folders import ALLOW_PATHS, find_model, paths_allowed, uploads_root
-from explorer.catalog.uploads import MEGABYTE, KeptUpload, keep_upload, skipped_files
+from explorer.catalog.uploads import KeptUpload, keep_upload, skipped_files
 
 HELP = (
     "config.json, the weights as safetensors, the tokenizer's files, and the run.json of a model "
@@ -23,6 +27,9 @@ HELP = (
 )
 GGUF_HELP = "One file with config, weights and tokenizer, as llama.cpp reads it."
 NO_ROOM = "There is not enough disk space for this upload; free some and try again."
+CLOSED_TO_ALL = (
+    "Models of this server are added by whoever runs it; paths and hub IDs are disabled."
+)
 CLOSED = (
     "Paths and hub IDs are disabled, as they are wherever other machines can reach the app. To "
     f"allow them to every visitor, start it with {ALLOW_PATHS}=1."
@@ -50,12 +57,8 @@ def draw_own_model(context: PageContext) -> None:
                 max_upload_size=max(megabytes, 1),
             )
             if st.form_submit_button("Open the upload"):
-                chosen = [*files, *([file] if file else [])]
-                streams = {each.name: each for each in chosen}
-                sizes = {name: stream.size for name, stream in streams.items()}
-                most = megabytes * MEGABYTE
                 with st.spinner("Checking the upload"):
-                    _open_folder(lambda: keep_upload(streams, sizes, uploads_root(), most))
+                    _open_upload([*files, *([file] if file else [])])
         local = is_local()
         if paths_allowed(local):
             with st.form("typed", border=False):
@@ -68,10 +71,26 @@ def draw_own_model(context: PageContext) -> None:
                     with st.spinner("Finding the model; one from the hub is downloaded first"):
                         _open_folder(lambda: KeptUpload(find_model(place, local)))
         else:
-            st.caption(CLOSED)
+            st.caption(CLOSED_TO_ALL if limits.is_public() else CLOSED)
     folder, skipped = session().upload_note or (None, "")
     if skipped and context.shelf and folder == context.folder:
         st.text(skipped)
+
+
+def _open_upload(chosen: Sequence[Upload]) -> None:
+    """Keep and open it; in either case nothing of it stays in memory."""
+    streams = {each.name: each for each in chosen}
+    sizes = {name: stream.size for name, stream in streams.items()}
+    most = session().upload_megabytes * limits.MB
+    try:
+        _open_folder(lambda: keep_upload(streams, sizes, uploads_root(), owner(), _fault_of, most))
+    finally:
+        for each in chosen:
+            RECEIVED.forget(streamlit_patches.session_id(), each.file_id)
+
+
+def _fault_of(folder: Path) -> str | None:
+    return brought_model(folder).fault
 
 
 def _open_folder(find: Callable[[], KeptUpload]) -> None:

@@ -1,0 +1,162 @@
+"""What readers have uploaded and not opened yet: Streamlit keeps it in memory, here it is counted.
+
+Each upload counts from its first byte, with all that it says it has. Where there is no room, the
+reader who holds the most loses the oldest. What is refused, opened or taken out of the form is
+freed at once, and what a reader leaves behind soon after.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+
+from explorer.app import limits, streamlit_patches
+
+LEAST = 100_000
+"""Bytes that a file counts at least, so that there are never many."""
+TWICE = "This file is being received already: wait until it is there."
+TAKEN_OUT = "The upload was taken out of the form."
+Place = tuple[str, str]
+"""A session and a file of it."""
+
+
+class UploadRefusedError(Exception):
+    """Why an upload is not received, in a sentence; `status` is that of HTTP."""
+
+    def __init__(self, sentence: str, status: int) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+@dataclass(eq=False)
+class Received:
+    """One file of a session: it is on its way, or waits in memory until it is opened."""
+
+    place: Place
+    reader: str
+    bytes: int
+    stop: Callable[[], None] | None
+    """Ends it while it is on its way; None once it is there."""
+    refusal: str = ""
+    """Why it was ended on its way."""
+
+
+class ReceivedUploads:
+    """All of one server. Any thread may free one; only the server's loop begins and ends them."""
+
+    def __init__(self) -> None:
+        self._files: dict[Place, Received] = {}
+        """The oldest first."""
+        self._largest: dict[str, int] = {}
+        self._notes: dict[str, str] = {}
+        self._lock = Lock()
+
+    @property
+    def bytes(self) -> int:
+        """All that waits or is on its way."""
+        with self._lock:
+            return sum(each.bytes for each in self._files.values())
+
+    def allow(self, session: str, largest: int) -> None:
+        """How large one upload of this session may be, where it is not as usual."""
+        self._largest[session] = largest
+
+    def largest(self, session: str) -> int:
+        """Bytes that one upload of this session may have."""
+        return self._largest.get(session, limits.UPLOAD_BYTES.most)
+
+    def begin(self, place: Place, reader: str, size: int, stop: Callable[[], None]) -> Received:
+        """Make room for a file that is on its way. UploadRefusedError where there is none."""
+        new = Received(place, reader, max(size, LEAST), stop)
+        with self._lock:
+            if (before := self._files.get(place)) and before.stop:
+                raise UploadRefusedError(TWICE, 409)
+            losing = self._room_for(new)
+            self._files.pop(place, None)
+            self._files[place] = new
+        if before:
+            streamlit_patches.forget_file(*place)
+        for each in losing:
+            self._end(each, limits.UPLOADS_RECEIVING.refusal())
+            self.note(each.place[0], each.refusal)
+        return new
+
+    def _room_for(self, new: Received) -> list[Received]:
+        """What has to go: the oldest of who holds the most, unless that would be this reader."""
+        theirs = defaultdict[str, deque[Received]](deque)
+        held = Counter({new.reader: new.bytes})
+        for each in self._files.values():
+            theirs[each.reader].append(each)
+            held[each.reader] += each.bytes
+        if not limits.UPLOADS_RECEIVING_OF_READER.allows(held[new.reader]):
+            raise UploadRefusedError(limits.UPLOADS_RECEIVING_OF_READER.refusal(), 413)
+        losing = []
+        total = held.total()
+        while not limits.UPLOADS_RECEIVING.allows(total):
+            most = max(held, key=held.__getitem__)
+            if held[most] == held[new.reader]:
+                raise UploadRefusedError(limits.UPLOADS_RECEIVING.refusal(), 503)
+            losing.append(theirs[most].popleft())
+            held[most] -= losing[-1].bytes
+            total -= losing[-1].bytes
+        return losing
+
+    def arrived(self, received: Received) -> None:
+        """It is in memory as a whole."""
+        received.stop = None
+
+    def give_up(self, received: Received) -> None:
+        """It did not arrive, or was ended on its way."""
+        with self._lock:
+            if self._files.get(received.place) is received:
+                del self._files[received.place]
+        streamlit_patches.forget_file(*received.place)
+
+    def forget(self, session: str, file: str) -> None:
+        """Free what a page has opened or refused; what is on its way again stays."""
+        with self._lock:
+            found = self._files.get((session, file))
+        if found and not found.stop:
+            self.give_up(found)
+
+    def take_out(self, place: Place) -> None:
+        """It was taken out of the form, also while it is on its way."""
+        with self._lock:
+            found = self._files.get(place)
+        if found:
+            self._end(found)
+
+    def free_left(self) -> None:
+        """Free what belongs to sessions whose readers have left."""
+        with self._lock:
+            files = list(self._files.values())
+        known = {*self._largest, *self._notes, *(each.place[0] for each in files)}
+        left = {session for session in known if not streamlit_patches.is_connected(session)}
+        for each in files:
+            if each.place[0] in left:
+                self._end(each)
+        for session in left:
+            self._largest.pop(session, None)
+            self._notes.pop(session, None)
+
+    def _end(self, received: Received, why: str = TAKEN_OUT) -> None:
+        received.refusal = why
+        self.give_up(received)
+        if received.stop:
+            received.stop()
+
+    def note(self, session: str, sentence: str) -> None:
+        """Have the page of this session say why: browsers show no more than an HTTP status."""
+        if self._notes.get(session) != sentence:
+            self._notes[session] = sentence
+            streamlit_patches.run_again(session)
+
+    def take_note(self, session: str) -> str:
+        """What the page of this session has to say, once."""
+        return self._notes.pop(session, "")
+
+
+RECEIVED = ReceivedUploads()
+"""Those of this server."""

@@ -1,0 +1,145 @@
+"""Streamlit's own routes and memory of uploads behind the gate, without a server.
+
+A body comes piece by piece, as a server hands it on, so that a test sees what was asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.routing import Router
+from starlette.types import Message, Receive, Scope
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.web.server.starlette import starlette_routes
+
+from explorer.app import limits, reader, streamlit_patches
+from explorer.app.received_uploads import ReceivedUploads
+from explorer.server import upload_gate
+from explorer.server.upload_gate import UploadGate
+
+MB = limits.MB
+HEAD = (
+    b'--boundary\r\nContent-Disposition: form-data; name="f"; filename="config.json"\r\n'
+    b"Content-Type: application/json\r\n\r\n"
+)
+TAIL = b"\r\n--boundary--\r\n"
+AROUND = len(HEAD) + len(TAIL)
+BLOCK = bytes(1 << 16)
+numbers = count(1)
+
+
+@dataclass
+class Answer:
+    status: int = 0
+    text: str = ""
+    read: int = 0
+    """Bytes of the body that were asked for."""
+
+
+@dataclass
+class World:
+    """What the gate stands before, and the sessions that are connected."""
+
+    files: MemoryUploadedFileManager
+    received: ReceivedUploads = field(default_factory=ReceivedUploads)
+    connected: dict[str, str] = field(default_factory=dict)
+    """The key of each session that is connected."""
+    run: list[str] = field(default_factory=list)
+    """Sessions whose page was run again."""
+
+    def __post_init__(self) -> None:
+        runtime: Any = SimpleNamespace(is_active_session=self.connected.__contains__)
+        routes = starlette_routes.create_upload_routes(runtime, self.files, None)
+        self.app = UploadGate(ExceptionMiddleware(Router(routes)), self.received)
+
+    @property
+    def held(self) -> int:
+        """Bytes that Streamlit keeps."""
+        stored = self.files.file_storage.values()
+        return sum(len(each.data) for files in stored for each in files.values())
+
+    async def put(
+        self,
+        session: str,
+        size: int = 0,
+        *,
+        file: str = "",
+        body: Iterator[bytes] | None = None,
+        headers: dict[str, str] | None = None,
+        at: Callable[[], Any] = lambda: None,
+    ) -> Answer:
+        """Send a file of so many bytes; `at` is called before each piece of it is sent."""
+        place = f"{session}/{file or UUID(int=next(numbers))}"
+        pieces = body if body is not None else form(size)
+        sent = {"content-length": str(size + AROUND)} if headers is None else headers
+        answer = Answer()
+
+        async def receive() -> Message:
+            await asyncio.sleep(0)
+            if (waits := at()) is not None:
+                await waits
+            piece = next(pieces, b"")
+            answer.read += len(piece)
+            return {"type": "http.request", "body": piece, "more_body": bool(piece)}
+
+        return await self.ask("PUT", place, sent, receive, answer)
+
+    async def ask(
+        self, method: str, place: str, headers: dict[str, str], receive: Receive, answer: Answer
+    ) -> Answer:
+        kind = {"content-type": "multipart/form-data; boundary=boundary"}
+        kind["cookie"] = f"{reader.COOKIE}={self.connected.get(place.partition('/')[0], '')}"
+        scope: Scope = {
+            "type": "http",
+            "app": self.app,
+            "method": method,
+            "path": f"{upload_gate.UPLOADS}{place}",
+            "query_string": b"",
+            "headers": [
+                (name.encode(), value.encode()) for name, value in (kind | headers).items()
+            ],
+        }
+
+        async def send(message: Message) -> None:
+            answer.status = message.get("status", answer.status)
+            answer.text += message.get("body", b"").decode()
+
+        await self.app(scope, receive, send)
+        return answer
+
+
+def form(size: int) -> Iterator[bytes]:
+    yield HEAD
+    for _ in range(size // len(BLOCK)):
+        yield BLOCK
+    yield BLOCK[: size % len(BLOCK)] + TAIL
+
+
+def open_world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """Of a public server; nobody is connected yet."""
+    monkeypatch.setenv(limits.PUBLIC, "1")
+    world = World(MemoryUploadedFileManager("/_stcore/upload_file"))
+    monkeypatch.setattr(streamlit_patches, "is_connected", world.connected.__contains__)
+    monkeypatch.setattr(
+        streamlit_patches,
+        "cookies_of",
+        lambda session: {reader.COOKIE: world.connected.get(session, "")},
+    )
+    monkeypatch.setattr(streamlit_patches, "forget_file", world.files.remove_file)
+    monkeypatch.setattr(streamlit_patches, "run_again", world.run.append)
+    monkeypatch.setattr(starlette_routes, "is_xsrf_enabled", lambda: False)
+    return world
+
+
+def bound(monkeypatch: pytest.MonkeyPatch, **most: int) -> None:
+    """Set limits by their names."""
+    for name, value in most.items():
+        monkeypatch.setenv(f"EXPLORER_LIMIT_{name.upper()}", str(value))
