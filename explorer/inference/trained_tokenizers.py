@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from itertools import islice
 from operator import itemgetter
 
 from cachetools import LRUCache, cached
 
+from explorer.app import limits
 from explorer.catalog.folders import ROOT
 from explorer.catalog.waiting import PatientCondition
 from explorer.inference.results_cache import size_of
 from explorer.tasks.translation import translation_sentences
 from explorer.text.bpe_training import BPE, STATE_EVERY, MergeTraining, train_merges
-from explorer.text.checked_text import TextError, checked
+from explorer.text.checked_text import checked
 from explorer.text.plain_tokenizer import PlainTokenizer, tokenizer_after, unigram_tokenizer
 from explorer.text.unigram import MAX_UNIGRAM_TEXT, UNIGRAM, UnigramPieces, train_unigram
 
@@ -24,12 +24,6 @@ README = "The README of this app"
 TEXTS = (TRANSLATION, PAPER, README)
 COUNTS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 """The example of Sennrich et al. 2016."""
-
-MAX_TRAINING_TEXT = 1_000_000
-"""Longest text of a reader: every step of it is drawn at once."""
-
-LONGEST_WORD = 10_000
-"""The library's time grows with the square of it: minutes for a megabyte in one word."""
 
 SIZES = (5, 10, 20, 50, 100, 200, 500, 1_000)
 """Pieces of a Unigram besides the characters of its text."""
@@ -59,8 +53,7 @@ def trained_merges(text: str, most: int, algorithm: str = BPE) -> MergeTraining:
 @cached(LRUCache(BYTES_KEPT, getsizeof=itemgetter(1)), condition=PatientCondition())
 def _trained_merges(text: str, most: int, algorithm: str) -> tuple[MergeTraining, int]:
     """With their size in bytes."""
-    _refuse_giants(checked(text, MAX_TRAINING_TEXT), algorithm)
-    made = train_merges(text, most, algorithm)
+    made = train_merges(checked(text, limits.TOKENIZER_CHARACTERS), most, algorithm)
     return made, size_of_training(text, made)
 
 
@@ -68,22 +61,6 @@ def size_of_training(text: str, made: MergeTraining) -> int:
     """Bytes at most: the text, and every state of its words that will be kept."""
     states = made.states[0].nbytes * (1 + len(made.merges) // STATE_EVERY)
     return size_of((text, made.tokens, made.merges)) + made.counts.nbytes + states
-
-
-def _refuse_giants(text: str, algorithm: str) -> None:
-    """TextError for a word that is too long; in byte-level BPE white space is a word too."""
-    words = max(map(len, text.split()), default=0)
-    spaces = max(map(len, re.findall(r"\s+", text)), default=0) if algorithm == BPE else 0
-    if max(words, spaces) <= LONGEST_WORD:
-        return
-    found, way_out = (
-        (f"{words:,} characters without a space", "put spaces or lines between its words")
-        if words > LONGEST_WORD
-        else (f"{spaces:,} spaces without a word", "take some of them out")
-    )
-    raise TextError(
-        f"The text has {found} between them; at most {LONGEST_WORD:,} fit, so {way_out}."
-    )
 
 
 def unigram_sizes(text: str, most: int) -> list[int]:
@@ -94,7 +71,7 @@ def unigram_sizes(text: str, most: int) -> list[int]:
 
 def unigram_pieces(text: str, size: int) -> UnigramPieces:
     """The pieces trained on the first MAX_UNIGRAM_TEXT characters."""
-    return _unigram_pieces(checked(text, MAX_TRAINING_TEXT)[:MAX_UNIGRAM_TEXT], size)
+    return _unigram_pieces(checked(text, limits.TOKENIZER_CHARACTERS)[:MAX_UNIGRAM_TEXT], size)
 
 
 @cached(LRUCache(KEPT), condition=PatientCondition())

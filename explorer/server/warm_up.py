@@ -27,8 +27,10 @@ class WarmUp:
             import torch
 
             torch.set_num_threads(1)
-            from explorer.app import bar
+            from explorer.app import bar, streamlit_patches
+            from explorer.text import library_training
 
+            library_training.end_trainings_by(streamlit_patches.end_if_unwanted)
             bar.warm_up()
             from explorer.runs.cluster import cluster
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from explorer.app import limits
 from explorer.tasks.language import LanguageTask, split_text, training_and_held_out_ids
 from explorer.text import TextError, character_tokenizer
-from explorer.text.checked_text import MAX_CORPUS_CHARACTERS, checked
+from explorer.text.checked_text import checked
 from models.config import TransformerConfig
 from models.training import TrainConfig
 
@@ -29,7 +30,7 @@ MAX_ALPHABET = 400
 
 def characters_from_text(text: str) -> LanguageTask:
     """The task of this text. TextError, in one sentence, where it is too short."""
-    text = checked(text, MAX_CORPUS_CHARACTERS)
+    text = checked(text, limits.CORPUS_CHARACTERS)
     if len(text) < MIN_CHARACTERS:
         raise TextError(
             f"The text has {len(text):,} characters; give at least {MIN_CHARACTERS} to learn from."

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import torch
 
+from explorer.app import limits
 from explorer.tasks.batches import Rows, sample_rows, sentence_rows, trimmed
 from explorer.tasks.task import Measurement, Task, generator
 from explorer.tasks.task_metrics import accuracy
 from explorer.text import CLASSIFIER, TextError, Tokenizer, word_tokenizer, words_of
-from explorer.text.checked_text import MAX_CORPUS_CHARACTERS, checked
+from explorer.text.checked_text import checked
 from explorer.text.special import PAD
 from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
@@ -80,7 +81,7 @@ def from_csv(table: str) -> ReviewTask:
 
 def read_table(table: str) -> tuple[Labelled, tuple[str, ...]]:
     """The distinct sentences with the index of their class, and the names of the classes."""
-    reader = csv.DictReader(io.StringIO(checked(table, MAX_CORPUS_CHARACTERS), newline=""))
+    reader = csv.DictReader(io.StringIO(checked(table, limits.CORPUS_CHARACTERS), newline=""))
     if not {"text", "label"} <= set(reader.fieldnames or ()):
         raise TextError("The table needs a first line that names the columns text and label.")
     try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from explorer.app import limits
 from explorer.tasks.language import LanguageTask, split_text, training_and_held_out_ids
 from explorer.text import TextError, byte_tokenizer
-from explorer.text.checked_text import MAX_CORPUS_CHARACTERS, checked
+from explorer.text.checked_text import checked
 from models.config import TransformerConfig
 from models.training import TrainConfig
 
@@ -32,7 +33,7 @@ MIN_CHARACTERS = 20_000
 
 def shakespeare_from_text(text: str) -> LanguageTask:
     """The task of this text. The tokenizer is trained on its training part only."""
-    text = checked(text, MAX_CORPUS_CHARACTERS)
+    text = checked(text, limits.CORPUS_CHARACTERS)
     if len(text) < MIN_CHARACTERS:
         raise TextError(
             f"The text has {len(text):,} characters; a language model of words needs at least "

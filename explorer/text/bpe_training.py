@@ -10,7 +10,6 @@ library's trainer of WordPiece is that of byte-pair encoding with ## before what
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,12 +17,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer as Library
-from tokenizers import models, normalizers, pre_tokenizers
-from tokenizers.trainers import BpeTrainer
+from tokenizers import normalizers
 
-from explorer.text.checked_text import MAX_CORPUS_CHARACTERS, TextError, checked
+from explorer.app import limits
+from explorer.text.checked_text import TextError, checked
 from explorer.text.labels import byte_alphabet
+from explorer.text.library_training import (
+    BPE,
+    WORD_SPLITTERS,
+    WORDPIECE,
+    learned_merges,
+    look_up,
+)
 
 SAFE = re.compile(r"(?<=\S)(?= \S)|(?<=\S\n)(?=\S)")
 """Places that are inside no word, neither by GPT-2's pattern nor by BERT's."""
@@ -94,7 +99,6 @@ def _every_other(at: NDArray[np.intp], after: NDArray[np.intp]) -> NDArray[np.in
     return at[(order - begun) % 2 == 0]
 
 
-BPE, WORDPIECE = "Byte-level BPE", "WordPiece"
 BYTES = 256
 MAX_MERGES = 5_000
 SHOWN = 12
@@ -179,6 +183,7 @@ class MergeTraining:
         state, size = self.states[begun], len(self.tokens) + 1
         first = begun // STATE_EVERY * STATE_EVERY + STATE_EVERY
         for until in [*range(first, step, STATE_EVERY), step]:
+            look_up()
             state = apply_merges(state, self.merges[begun:until], size)
             begun = until
             if until % STATE_EVERY == 0:
@@ -210,11 +215,9 @@ class MergeTraining:
 
 def train_merges(text: str, merges: int, algorithm: str = BPE) -> MergeTraining:
     """At most so many merges, by the library. Cost grows with the text, counted once."""
-    text = checked(text, MAX_CORPUS_CHARACTERS)
+    text = checked(text, limits.CORPUS_CHARACTERS)
     merges = min(merges, MAX_MERGES)
-    library = Library(models.BPE())
-    library.pre_tokenizer = _splitter(algorithm)
-    options: dict[str, Any] = {"show_progress": False}
+    options: dict[str, Any] = {}
     if algorithm == BPE:
         alphabet = options["initial_alphabet"] = sorted(byte_alphabet())
     else:
@@ -222,17 +225,16 @@ def train_merges(text: str, merges: int, algorithm: str = BPE) -> MergeTraining:
         # Named first, they get their IDs in this order; else in the order of the text.
         alphabet = options["special_tokens"] = _word_piece_alphabet(text)
         options["continuing_subword_prefix"] = GOES_ON
-    trainer = BpeTrainer(vocab_size=len(alphabet) + merges, **options)
-    library.train_from_iterator(in_parts(text), trainer)
-    words = counted_words(trainer)
+    options["vocab_size"] = len(alphabet) + merges
+    learned = learned_merges(in_parts(text), algorithm, options)
+    words: dict[str, int] = learned["words"]
     if not words:
         raise TextError(NOTHING)
-    stored = json.loads(library.to_str())["model"]
-    numbers: dict[str, int] = stored["vocab"]
+    numbers: dict[str, int] = learned["vocab"]
     prefix = GOES_ON if algorithm == WORDPIECE else ""
     joined = (
         (numbers[left], numbers[right], numbers[left + right.removeprefix(prefix)])
-        for left, right in stored["merges"]
+        for left, right in learned["merges"]
     )
     return MergeTraining(
         algorithm,
@@ -244,26 +246,14 @@ def train_merges(text: str, merges: int, algorithm: str = BPE) -> MergeTraining:
     )
 
 
-def counted_words(trainer: BpeTrainer) -> dict[str, int]:
-    """How often each word occurs in the text that the library was trained on."""
-    found: dict[str, int] = json.loads(trainer.__getstate__())["BpeTrainer"]["words"]
-    return found
-
-
 def _word_piece_alphabet(text: str) -> list[str]:
     letters = sorted({*text} - {" "})  # the normalizer leaves no other space
     return [UNKNOWN, *letters, *(GOES_ON + letter for letter in letters)]
 
 
-def _splitter(algorithm: str) -> pre_tokenizers.PreTokenizer:
-    if algorithm == BPE:
-        return pre_tokenizers.ByteLevel(add_prefix_space=False)
-    return pre_tokenizers.BertPreTokenizer()
-
-
 def _words_in_order(text: str, algorithm: str) -> list[str]:
     text = text if algorithm == BPE else NORMALIZER.normalize_str(text)
-    return [word for word, _ in _splitter(algorithm).pre_tokenize_str(text)]
+    return [word for word, _ in WORD_SPLITTERS[algorithm].pre_tokenize_str(text)]
 
 
 def _units(words: Iterable[str], algorithm: str, numbers: Mapping[str, int]) -> Units:

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Library
 from tokenizers.processors import TemplateProcessing
-from tokenizers.trainers import BpeTrainer
 
-from explorer.text.checked_text import MAX_CORPUS_CHARACTERS, TextError, checked
+from explorer.app import limits
+from explorer.text.checked_text import TextError, checked
+from explorer.text.library_training import BPE, learned_merges
 from explorer.text.special import DECODER, SPECIALS, UNKNOWN, Reads
 from explorer.text.tokenizer import Tokenizer
 
@@ -40,7 +41,7 @@ def word_tokenizer(
 
 def words_of(text: str) -> list[str]:
     """The words and runs of punctuation that a word tokenizer would find, in their order."""
-    parts = pre_tokenizers.Whitespace().pre_tokenize_str(checked(text, MAX_CORPUS_CHARACTERS))
+    parts = pre_tokenizers.Whitespace().pre_tokenize_str(checked(text, limits.CORPUS_CHARACTERS))
     return [word for word, _ in parts]
 
 
@@ -57,17 +58,17 @@ def byte_tokenizer(
             f"A byte-level vocabulary has {BYTES + len(specials)} to {LARGEST_VOCABULARY:,} "
             f"tokens, not {vocab_size:,}."
         )
-    library = Library(models.BPE())
+    options = {
+        "vocab_size": vocab_size,
+        "special_tokens": list(specials),
+        "initial_alphabet": sorted(pre_tokenizers.ByteLevel.alphabet()),
+    }
+    learned = learned_merges([checked(text, limits.CORPUS_CHARACTERS)], BPE, options, lowercase)
+    merges = [(left, right) for left, right in learned["merges"]]
+    library = Library(models.BPE(learned["vocab"], merges))
     library.normalizer = normalizers.Lowercase() if lowercase else None
     library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, trim_offsets=False)
     library.decoder = decoders.ByteLevel()
-    trainer = BpeTrainer(
-        vocab_size=vocab_size,
-        special_tokens=list(specials),
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-        show_progress=False,
-    )
-    library.train_from_iterator([checked(text, MAX_CORPUS_CHARACTERS)], trainer)
     return Tokenizer(_finished(library, reads))
 
 

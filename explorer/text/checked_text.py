@@ -4,11 +4,10 @@ Text is never changed on the way in: what cannot be read is refused, so that
 every span points into exactly what was typed.
 """
 
+from explorer.app.limits import Limit
+
 MAX_CHARACTERS = 20_000
 """Longest text that is tokenized for a page."""
-
-MAX_CORPUS_CHARACTERS = 5_000_000
-"""Longest text that a model is trained on."""
 
 LARGEST_TEMPLATE = 200_000
 """Characters of a chat template that is shown or rendered."""
@@ -18,9 +17,12 @@ class TextError(ValueError):
     """A text or a tokenizer that cannot be used; the message is one sentence for the reader."""
 
 
-def checked(text: str, most: int = MAX_CHARACTERS) -> str:
+def checked(text: str, most: int | Limit = MAX_CHARACTERS) -> str:
     """The same text, once it is known to be short enough and to be valid Unicode."""
-    if len(text) > most:
+    if isinstance(most, Limit):
+        if not most.allows(len(text)):
+            raise TextError(most.refusal(len(text)))
+    elif len(text) > most:
         raise TextError(
             f"The text has {len(text):,} characters; at most {most:,} fit, so shorten it."
         )

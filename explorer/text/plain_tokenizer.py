@@ -9,11 +9,19 @@ import tokenizers
 from tokenizers import Tokenizer as Library
 from tokenizers import decoders, models, pre_tokenizers
 
-from explorer.text.bpe_training import BPE, GOES_ON, NORMALIZER, UNKNOWN, MergeTraining
+from explorer.text.bpe_training import (
+    BPE,
+    GOES_ON,
+    NORMALIZER,
+    UNKNOWN,
+    WORDPIECE,
+    MergeTraining,
+)
 from explorer.text.checked_text import checked
 from explorer.text.labels import bytes_of, readable, readable_bytes
+from explorer.text.library_training import SPLITTERS, UNIGRAM_SPLITTER
 from explorer.text.token import Token
-from explorer.text.unigram import SPLITTER, UNIGRAM, UnigramPieces
+from explorer.text.unigram import UNIGRAM, UnigramPieces
 
 MAX_WORD = 100
 """Characters; WordPiece makes a longer word one unknown token."""
@@ -73,7 +81,7 @@ def tokenizer_after(training: MergeTraining, step: int) -> PlainTokenizer:
             max_input_chars_per_word=MAX_WORD,
         )
     )
-    library.normalizer, library.pre_tokenizer = NORMALIZER, pre_tokenizers.BertPreTokenizer()
+    library.normalizer, library.pre_tokenizer = NORMALIZER, SPLITTERS[WORDPIECE]
     library.decoder = decoders.WordPiece(GOES_ON, cleanup=False)
     return PlainTokenizer(training.algorithm, library)
 
@@ -81,5 +89,5 @@ def tokenizer_after(training: MergeTraining, step: int) -> PlainTokenizer:
 def unigram_tokenizer(unigram: UnigramPieces) -> PlainTokenizer:
     """The tokenizer of these pieces and their probabilities."""
     library = Library(models.Unigram(list(unigram.pieces), unk_id=0, byte_fallback=False))
-    library.pre_tokenizer, library.decoder = SPLITTER, decoders.Metaspace()
+    library.pre_tokenizer, library.decoder = UNIGRAM_SPLITTER, decoders.Metaspace()
     return PlainTokenizer(UNIGRAM, library)

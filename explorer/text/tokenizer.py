@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import tokenizers
 
-from explorer.text.checked_text import MAX_CORPUS_CHARACTERS, TextError, checked
+from explorer.app import limits
+from explorer.text.checked_text import TextError, checked
 from explorer.text.labels import bytes_of, readable, readable_bytes
 from explorer.text.special import BOS, CLS, EOS, PAD, UNKNOWN
 from explorer.text.stored import check_stored
@@ -67,7 +68,7 @@ class Tokenizer:
 
     def corpus_ids(self, text: str) -> list[int]:
         """A long text to train on, without special tokens."""
-        corpus = checked(text, MAX_CORPUS_CHARACTERS)
+        corpus = checked(text, limits.CORPUS_CHARACTERS)
         return self.library.encode(corpus, add_special_tokens=False).ids
 
     def decode(self, ids: list[int]) -> str:

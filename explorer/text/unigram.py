@@ -7,16 +7,12 @@ Source: Subword Regularization (Kudo 2018), section 3.2.
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 
-from tokenizers import Tokenizer as Library
-from tokenizers import models, pre_tokenizers
-from tokenizers.trainers import UnigramTrainer
-
 from explorer.text.bpe_training import NOTHING
 from explorer.text.checked_text import TextError, checked
+from explorer.text.library_training import learned_pieces
 
 UNIGRAM = "Unigram"
 MAX_UNIGRAM_TEXT = 100_000
@@ -24,7 +20,6 @@ MAX_UNIGRAM_TEXT = 100_000
 
 LONGEST_PIECE = 16
 UNKNOWN = "<unk>"
-SPLITTER = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
 
 
 @dataclass(frozen=True)
@@ -55,18 +50,13 @@ def train_unigram(text: str, size: int) -> UnigramPieces:
     text = checked(text, MAX_UNIGRAM_TEXT)
     if not text.strip():
         raise TextError(NOTHING)
-    library = Library(models.Unigram())
-    library.pre_tokenizer = SPLITTER
-    trainer = UnigramTrainer(
-        vocab_size=size,
-        special_tokens=[UNKNOWN],
-        unk_token=UNKNOWN,
-        max_piece_length=LONGEST_PIECE,
-        show_progress=False,
-    )
-    library.train_from_iterator([text], trainer)
-    stored = json.loads(library.to_str())["model"]["vocab"]
-    return UnigramPieces(tuple((piece, score) for piece, score in stored))
+    options = {
+        "vocab_size": size,
+        "special_tokens": [UNKNOWN],
+        "unk_token": UNKNOWN,
+        "max_piece_length": LONGEST_PIECE,
+    }
+    return UnigramPieces(tuple(learned_pieces(text, options)))
 
 
 def segmentations(word: str, scores: dict[str, float], most: int = 3) -> list[Segmentation]:

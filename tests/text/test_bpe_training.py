@@ -29,7 +29,6 @@ from explorer.text.bpe_training import (
     in_parts,
     train_merges,
 )
-from explorer.text.checked_text import MAX_CORPUS_CHARACTERS
 
 TEXT = (
     "the cat sat on the mat, the bat sat on the cat; a caterpillar and a category of "
@@ -212,7 +211,7 @@ def test_where_nothing_can_be_merged_there_are_few_rules_or_none(way: str) -> No
 
 def test_too_much_text_and_half_of_a_character_are_refused() -> None:
     for text, sentence in [
-        ("a" * (MAX_CORPUS_CHARACTERS + 1), "5,000,001 characters; at most 5,000,000 fit"),
+        ("a" * 5_000_001, "5,000,001 characters; at most 5,000,000 characters fit"),
         ("a\ud800", "unpaired surrogate"),
     ]:
         with pytest.raises(TextError, match=sentence):

@@ -62,20 +62,6 @@ def test_wordpiece_says_which_piece_it_takes_and_why_it_takes_none() -> None:
     assert too_long.endswith(" has more than 100 characters, so it becomes [UNK].")
 
 
-def test_a_text_without_a_space_is_refused_at_once() -> None:
-    for way in [BPE, WORDPIECE]:
-        with pytest.raises(TextError, match="1,000,000 characters without a space"):
-            trained_tokenizers.trained_merges("abcdefghij" * 100_000, 20, way)
-
-
-def test_white_space_without_a_word_is_refused_at_once_where_it_is_one() -> None:
-    """To byte-level BPE it is one word; WordPiece throws it away."""
-    text = f"a{' ' * 999_000}b"
-    with pytest.raises(TextError, match="999,000 spaces without a word"):
-        trained_tokenizers.trained_merges(text, 20, BPE)
-    assert trained_tokenizers.trained_merges(text, 20, WORDPIECE).merges == ()
-
-
 def test_rules_are_kept_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: LRUCache[Any, Any] = LRUCache(200_000, getsizeof=itemgetter(1))
     monkeypatch.setattr(
@@ -160,7 +146,7 @@ def test_odd_texts_are_learnt() -> None:
 def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
     with pytest.raises(TextError, match="no text to train on"):
         trained_tokenizers.trained_tokenizer("", way, 20)
-    with pytest.raises(TextError, match="5,000,000 characters; at most 1,000,000 fit"):
+    with pytest.raises(TextError, match="5,000,000 characters; at most 1,000,000 characters fit"):
         trained_tokenizers.trained_tokenizer("ab cd" * 1_000_000, way, 20)
     with pytest.raises(TextError, match="at most 100,000 fit"):
         train_unigram("a " * MAX_UNIGRAM_TEXT, 20)

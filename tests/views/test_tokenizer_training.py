@@ -161,7 +161,9 @@ def test_a_file_is_kept_from_page_to_page_until_it_is_refused_or_removed() -> No
     at.switch_page("../../pages/input/tokens.py").run()
     at.switch_page("../../pages/input/tokenizer_training.py").run()
     assert "tokens long" in said(at)
-    assert "1,200,000 characters; at most 1,000,000 fit" in said(brought(at, b"a " * 600_000))
+    assert "1,200,000 characters; at most 1,000,000 characters fit" in said(
+        brought(at, b"a " * 600_000)
+    )
     assert at.session_state[KEY].tokenizer_file is None
     assert "is not text in UTF-8" in said(brought(at, b"\xff\xfe"))
     assert "tokens long" in said(brought(at, b"a b aa"))

@@ -7,12 +7,12 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import url
+from explorer.app import limits, url
 from explorer.app.controls import one_of
 from explorer.app.session import session
 from explorer.app.url import TEXT_LIMIT
 from explorer.inference import trained_tokenizers
-from explorer.inference.trained_tokenizers import MAX_TRAINING_TEXT, TEXTS
+from explorer.inference.trained_tokenizers import TEXTS
 from explorer.text import TextError
 from explorer.text.bpe_training import BPE, WORDPIECE
 from explorer.text.checked_text import checked
@@ -24,8 +24,8 @@ OWN, FILE = "Your own text", "A text file"
 SIZES = ("20", "50", "100", "200", "500", "1000")
 FIRST_SIZE = "100"
 CHOICES = {"learn_from": TEXTS[0], "learn_rules": FIRST_SIZE, "learn_own": ""}
-MOST_BYTES = 4 * MAX_TRAINING_TEXT
-"""A longer file of UTF-8 cannot fit; it is refused unread."""
+BYTES_OF_CHARACTER = 4
+"""At most, in UTF-8: a file that cannot fit is refused unread."""
 MOST_TOLD = 400
 """Characters of a training text that go with every exported file."""
 
@@ -115,13 +115,13 @@ def _checked_own(text: str) -> str:
 def _choose_file() -> str:
     """The text of a file; it is too long for the address, so a link does not hold it."""
     st.caption(
-        f"Plain text of at most {MAX_TRAINING_TEXT:,} characters. A link does not contain it: "
-        "whoever opens the link uploads the file again."
+        f"Plain text of at most {limits.TOKENIZER_CHARACTERS.most:,} characters. A link does not "
+        "contain it: whoever opens the link uploads the file again."
     )
     upload = st.file_uploader(
         "Text file",
         key="learn_file",
-        max_upload_size=MOST_BYTES // 1_000_000,
+        max_upload_size=_most_bytes() // 1_000_000 or 1,
         on_change=_forget_upload,
     )
     if upload is None:  # removed, or uploaded before the reader went to another page
@@ -129,18 +129,23 @@ def _choose_file() -> str:
     kept = session().tokenizer_file
     if kept is None or kept.upload != upload.file_id:
         _forget_upload()  # what is refused is not kept
-        if upload.size > MOST_BYTES:
+        if upload.size > _most_bytes():
+            most = limits.TOKENIZER_CHARACTERS.most
             raise TextError(
-                f"The file has {upload.size:,} bytes; at most {MAX_TRAINING_TEXT:,} characters "
+                f"The file has {upload.size:,} bytes; at most {most:,} characters "
                 "fit, so upload a part of it."
             )
         session().tokenizer_file = UploadedText(upload.file_id, _decoded(upload.getvalue()))
     return _uploaded_text()
 
 
+def _most_bytes() -> int:
+    return BYTES_OF_CHARACTER * limits.TOKENIZER_CHARACTERS.most
+
+
 def _decoded(content: bytes) -> str:
     try:
-        return checked(content.decode("utf-8-sig"), MAX_TRAINING_TEXT)
+        return checked(content.decode("utf-8-sig"), limits.TOKENIZER_CHARACTERS)
     except UnicodeDecodeError:
         raise TextError(
             "The file is not text in UTF-8; save it as plain text in UTF-8 and upload it again."

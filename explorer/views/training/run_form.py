@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app import limits
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.reader_runs import whose
@@ -26,14 +27,13 @@ from explorer.runs.settings import (
 from explorer.runs.spec import RunSpec
 from explorer.tasks import GIVEN, TASKS, Given, Task, task_of
 from explorer.text import TextError
-from explorer.text.checked_text import MAX_CORPUS_CHARACTERS
 from explorer.views.training.run_list import choose_run_next
 from models.families.styles import LIKE, kind_of
 from models.presets import PRESETS
 
 TASK_SHAPE = "task default"
-LARGEST_FILE = 4 * MAX_CORPUS_CHARACTERS
-"""Bytes: UTF-8 has at most four for a character."""
+BYTES_OF_CHARACTER = 4
+"""At most, in UTF-8: a file that cannot fit is refused unread."""
 MOST_PASTED = 200_000
 """A pasted text is sent with every click on the page; a file is sent once."""
 
@@ -110,19 +110,20 @@ def _draw_text(given: Given) -> str | None:
         persist_state="session",
     )
     st.button("Use this text" if kind == "txt" else "Use this table", key=f"use_{given.name}")
+    largest = BYTES_OF_CHARACTER * limits.CORPUS_CHARACTERS.most
     file = st.file_uploader(
         f"Or a .{kind} file",
         type=[kind],
         key=f"file_{given.name}",
-        max_upload_size=LARGEST_FILE // 1_000_000,
+        max_upload_size=largest // 1_000_000 or 1,
     )
     if file is None and len(pasted) > MOST_PASTED:
         say(f"Pasted text can have at most {MOST_PASTED:,} characters: upload a file instead.")
         return None
     if file is None:
         return pasted or None
-    if file.size > LARGEST_FILE:
-        say(f"The file is too long; {MAX_CORPUS_CHARACTERS:,} characters at most.")
+    if file.size > largest:
+        say(f"The file is too long; {limits.CORPUS_CHARACTERS.most:,} characters at most.")
         return None
     try:
         return file.getvalue().decode("utf-8-sig")

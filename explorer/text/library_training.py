@@ -1,0 +1,221 @@
+"""The library's trainings of a tokenizer: plain data in, plain data out.
+
+The library cannot be stopped. So a training that takes longer than a moment is done by a child
+process, and whoever waits for it looks up now and then: when the reader has gone, the child ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Semaphore
+from typing import Any
+
+from tokenizers import Regex, models, normalizers, pre_tokenizers
+from tokenizers import Tokenizer as Library
+from tokenizers.trainers import BpeTrainer, UnigramTrainer
+
+from explorer.app import limits
+from explorer.text.checked_text import TextError
+
+BPE, WORDPIECE = "Byte-level BPE", "WordPiece"
+LONGEST_WORD = 1_000
+"""Bytes or letters. The library's time grows with the square of it, so what is longer (a genome
+without a space) is learned from in pieces."""
+_PIECES = pre_tokenizers.Split(Regex(rf"[\s\S]{{{LONGEST_WORD}}}"), "isolated")
+SPLITTERS: dict[str, pre_tokenizers.PreTokenizer] = {
+    BPE: pre_tokenizers.ByteLevel(add_prefix_space=False),
+    WORDPIECE: pre_tokenizers.BertPreTokenizer(),
+}
+WORD_SPLITTERS = {
+    name: pre_tokenizers.Sequence([splitter, _PIECES]) for name, splitter in SPLITTERS.items()
+}
+"""What cuts a text into the words whose pairs are counted."""
+UNIGRAM_SPLITTER = pre_tokenizers.Sequence(
+    [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
+)
+
+LONG_TEXT, LONG_WORDS = 500_000, 30_000
+"""Characters of a text, and of its different words: above them a training takes a moment."""
+AT_ONCE = 2
+LOOKS_UP = 0.1
+"""Seconds of waiting after which it is asked again whether there is still a reader."""
+ROOM = 2_000_000_000
+"""Bytes of memory that a child may take."""
+ROOT = Path(__file__).resolve().parents[2]
+
+_turns = Semaphore(AT_ONCE)
+
+
+def _go_on() -> None:
+    """Outside of the app nobody leaves."""
+
+
+_end_if_unwanted: Callable[[], None] = _go_on
+
+
+def end_trainings_by(end_if_unwanted: Callable[[], None]) -> None:
+    """How, from now on, the run ends of a reader who has gone; it raises in the waiting thread."""
+    global _end_if_unwanted
+    _end_if_unwanted = end_if_unwanted
+
+
+def look_up() -> None:
+    """Between two pieces of long work: ends the run of a reader who has gone."""
+    _end_if_unwanted()
+
+
+def learned_merges(
+    parts: Sequence[str], algorithm: str, options: dict[str, Any], lowercase: bool = False
+) -> dict[str, Any]:
+    """The `vocab` and the `merges` that the library learns, and how often each of the `words` is.
+
+    `options` are those of its trainer.
+    """
+    return _done("merges", parts, [[*parts], algorithm, options, lowercase])
+
+
+def learned_pieces(text: str, options: dict[str, Any]) -> list[tuple[str, float]]:
+    """The pieces of a Unigram and their scores."""
+    return [(piece, score) for piece, score in _done("pieces", [text], [text, options])]
+
+
+def _merges(
+    parts: list[str], algorithm: str, options: dict[str, Any], lowercase: bool
+) -> dict[str, Any]:
+    library = Library(models.BPE())
+    library.normalizer = normalizers.Lowercase() if lowercase else None
+    library.pre_tokenizer = WORD_SPLITTERS[algorithm]
+    trainer = BpeTrainer(show_progress=False, **options)
+    library.train_from_iterator(parts, trainer)
+    stored = json.loads(library.to_str())["model"]
+    words = json.loads(trainer.__getstate__())["BpeTrainer"]["words"]
+    return {"vocab": stored["vocab"], "merges": stored["merges"], "words": words}
+
+
+def _pieces(text: str, options: dict[str, Any]) -> list[tuple[str, float]]:
+    library = Library(models.Unigram())
+    library.pre_tokenizer = UNIGRAM_SPLITTER
+    library.train_from_iterator([text], UnigramTrainer(show_progress=False, **options))
+    found: list[tuple[str, float]] = json.loads(library.to_str())["model"]["vocab"]
+    return found
+
+
+TRAININGS: dict[str, Callable[..., Any]] = {"merges": _merges, "pieces": _pieces}
+
+
+def _done(name: str, parts: Sequence[str], given: list[Any]) -> Any:
+    return _in_a_child(name, given) if _takes_long(parts) else TRAININGS[name](*given)
+
+
+def _takes_long(parts: Sequence[str]) -> bool:
+    if sum(map(len, parts)) > LONG_TEXT:
+        return True
+    different = {word for part in parts for word in part.split()}
+    return sum(map(len, different)) > LONG_WORDS
+
+
+def _in_a_child(name: str, given: list[Any]) -> Any:
+    """What the child answers; a few train at once, and the others wait."""
+    while not _turns.acquire(timeout=LOOKS_UP):
+        look_up()
+    try:
+        return _answer(json.dumps([name, limits.WORK_SECONDS.most, ROOM, *given]).encode())
+    finally:
+        _turns.release()
+
+
+def _answer(request: bytes) -> Any:
+    try:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "explorer.text.library_training"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            cwd=ROOT,
+            env=os.environ | {"TOKENIZERS_PARALLELISM": "false"},
+            start_new_session=True,
+        )
+    except OSError:
+        raise TextError("This machine starts no process just now; try again in a minute.") from None
+    with child:
+        try:
+            answer = _exchanged(child, request)
+        except BaseException:  # such as a reader who has gone
+            child.kill()
+            raise
+        code = child.wait()
+    if code == 0:
+        return json.loads(answer)
+    if -code in (signal.SIGXCPU, signal.SIGKILL):
+        raise TextError(limits.WORK_SECONDS.refusal())
+    raise TextError("The training needs more memory than it is given: shorten the text.")
+
+
+def _exchanged(child: subprocess.Popen[bytes], request: bytes) -> bytes:
+    """What the child says until it ends."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    out, answer, left = child.stdout.fileno(), bytearray(), memoryview(request)
+    os.set_blocking(child.stdin.fileno(), False)
+    with selectors.DefaultSelector() as ready:
+        ready.register(out, selectors.EVENT_READ)
+        ready.register(child.stdin, selectors.EVENT_WRITE)
+        while True:
+            found = ready.select(LOOKS_UP)
+            if not found:
+                look_up()
+            for key, _ in found:
+                if key.fd != out:
+                    left = left[_written(child, left) :]
+                    if not left:
+                        ready.unregister(child.stdin)
+                        child.stdin.close()
+                elif part := os.read(out, 1 << 18):
+                    answer += part
+                else:
+                    return bytes(answer)
+
+
+def _written(child: subprocess.Popen[bytes], left: memoryview) -> int:
+    """How much of it the child took; one that has ended takes it all, and says nothing."""
+    assert child.stdin is not None
+    try:
+        return os.write(child.stdin.fileno(), left)
+    except BlockingIOError:
+        return 0
+    except OSError:
+        return len(left)
+
+
+def _limit(seconds: int, room: int) -> None:
+    """What this process may take: time, memory, no file, and less than the server at once."""
+    os.nice(5)
+    for what, most in (
+        (resource.RLIMIT_CPU, max(1, seconds)),
+        (resource.RLIMIT_AS, room),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+    ):
+        hard = resource.getrlimit(what)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (most, hard))
+
+
+def main() -> None:
+    """The child: one training by its name."""
+    name, seconds, room, *given = json.loads(sys.stdin.buffer.read())
+    _limit(seconds, room)
+    sys.stdout.write(json.dumps(TRAININGS[name](*given)))
+
+
+if __name__ == "__main__":
+    main()

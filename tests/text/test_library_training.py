@@ -1,0 +1,115 @@
+"""Long trainings: linear in the text, done elsewhere, and ended with the reader who waits."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from typing import Any
+
+import numpy as np
+import pytest
+
+from explorer.tasks import task_of
+from explorer.text import TextError, library_training
+from explorer.text.bpe_training import BPE, WORDPIECE, train_merges
+from explorer.text.library_training import LONGEST_WORD
+from explorer.text.unigram import train_unigram
+from tests.source import ROOT
+
+README = (ROOT / "README.md").read_text("utf-8")[:20_000]
+GENOME = "".join(random.Random(0).choices("ACGT", k=30_000))
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """The processes that are started; every training takes one."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Watched(subprocess.Popen[bytes]):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            super().__init__(*given, **more)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Watched)
+    monkeypatch.setattr(library_training, "LONG_WORDS", 0)
+    return started
+
+
+@pytest.mark.parametrize("way", [BPE, WORDPIECE])
+def test_a_genome_without_a_space_is_learned_from_in_pieces(way: str) -> None:
+    """The library's time grows with the square of a word's length, and here no word is long."""
+    learned = train_merges(GENOME, 40, way)
+    assert len(learned.merges) == 40
+    ends = np.flatnonzero(learned.states[0] == 0)
+    assert np.diff(ends, prepend=-1).max() == LONGEST_WORD + 1
+    assert learned.counts_after(0).tokens == len(GENOME)
+    for step in (0, 20, 39):
+        first = learned.counts_after(step).pairs[0]
+        assert (first.left, first.right) == learned.merges[step][:2]
+
+
+def test_spaces_without_a_word_are_no_long_word_either() -> None:
+    spaces = f"a{' ' * 50_000}b"
+    assert np.diff(np.flatnonzero(train_merges(spaces, 5).states[0] == 0)).max() == 1 + LONGEST_WORD
+    assert train_merges(spaces, 5, WORDPIECE).merges == ()
+
+
+def test_a_model_is_trained_on_a_genome() -> None:
+    task = task_of("shakespeare", GENOME)
+    assert task.tokenizer.vocab_size == 1024
+    assert task.tokenizer.decode(task.tokenizer.corpus_ids(GENOME[:3_000])) == GENOME[:3_000]
+
+
+def test_a_child_learns_the_same(children: list[subprocess.Popen[bytes]]) -> None:
+    there = train_merges(README, 50), train_unigram(README, 300)
+    assert [child.returncode for child in children] == [0, 0]
+    library_training.LONG_WORDS = 10**9
+    here = train_merges(README, 50), train_unigram(README, 300)
+    assert len(children) == 2, "a short one is done at once"
+    assert there[0].tokens == here[0].tokens
+    assert there[0].merges == here[0].merges
+    assert np.array_equal(there[0].counts[there[0].counts.argsort()], np.sort(here[0].counts))
+    assert dict(there[1].pieces) == pytest.approx(dict(here[1].pieces), rel=1e-3)
+
+
+class Gone(BaseException):
+    """How Streamlit ends the run of a reader who has left."""
+
+
+def test_a_training_ends_with_its_reader(
+    children: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end() -> None:
+        raise Gone
+
+    monkeypatch.setattr(library_training, "_end_if_unwanted", end)
+    with pytest.raises(Gone):
+        train_unigram(GENOME * 3, 1_000)
+    (child,) = children
+    assert child.returncode == -9
+    assert library_training._turns.acquire(blocking=False), "its turn is another's"
+    library_training._turns.release()
+
+
+def test_a_reader_who_waits_for_a_turn_may_leave_too(
+    children: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end() -> None:
+        raise Gone
+
+    monkeypatch.setattr(library_training, "_end_if_unwanted", end)
+    with library_training._turns, library_training._turns, pytest.raises(Gone):
+        train_unigram(README, 300)
+    assert children == []
+
+
+def test_a_training_that_takes_too_long_is_ended_and_said(
+    children: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_WORK_SECONDS", "1")
+    with pytest.raises(TextError, match="took more than 1 second and was stopped"):
+        train_unigram(GENOME * 3, 1_000)
+    monkeypatch.setattr(library_training, "ROOM", 1)
+    with pytest.raises(TextError, match="needs more memory than it is given"):
+        train_merges(README, 50)
+    assert len(children) == 2
