@@ -113,6 +113,12 @@ def small_models(_small_models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path:
     return _small_models
 
 
+@pytest.fixture
+def at_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader runs the server, and is shown the runs with plain names."""
+    monkeypatch.setattr("explorer.app.reader.is_local", lambda: True)
+
+
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small models as the reference library saves them; nobody may change them."""

@@ -64,6 +64,20 @@ def stepping(parts: Iterable[Part]) -> Iterator[Part]:
         yield part
 
 
+@contextmanager
+def aside() -> Iterator[Callable[[], None]]:
+    """Another process works for this run meanwhile, which needs no turn.
+
+    It gives what is called now and then, and ends the run of a reader who has gone.
+    """
+    run = _run()
+    if run is not None:
+        run.rest()
+    yield lambda: _end_if_unwanted()
+    if run is not None:
+        run.resume()
+
+
 def _go_on() -> None:
     """Outside of the app nobody leaves."""
 

@@ -27,10 +27,11 @@ class WarmUp:
             import torch
 
             torch.set_num_threads(1)
-            from explorer.app import bar, streamlit_patches
+            from explorer.app import bar
+            from explorer.catalog import waiting
             from explorer.text import library_training
 
-            library_training.end_trainings_by(streamlit_patches.end_if_unwanted)
+            library_training.wait_by(waiting.step, waiting.aside)
             bar.warm_up()
             from explorer.runs.cluster import cluster
 

@@ -27,7 +27,7 @@ from explorer.text.library_training import (
     WORD_SPLITTERS,
     WORDPIECE,
     learned_merges,
-    look_up,
+    take_step,
 )
 
 SAFE = re.compile(r"(?<=\S)(?= \S)|(?<=\S\n)(?=\S)")
@@ -183,7 +183,7 @@ class MergeTraining:
         state, size = self.states[begun], len(self.tokens) + 1
         first = begun // STATE_EVERY * STATE_EVERY + STATE_EVERY
         for until in [*range(first, step, STATE_EVERY), step]:
-            look_up()
+            take_step()
             state = apply_merges(state, self.merges[begun:until], size)
             begun = until
             if until % STATE_EVERY == 0:

@@ -13,7 +13,8 @@ import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
@@ -54,22 +55,32 @@ ROOT = Path(__file__).resolve().parents[2]
 _turns = Semaphore(AT_ONCE)
 
 
+LookUp = Callable[[], None]
+"""Raises, in the thread that waits, where its reader has gone."""
+
+
 def _go_on() -> None:
     """Outside of the app nobody leaves."""
 
 
-_end_if_unwanted: Callable[[], None] = _go_on
+@contextmanager
+def _nothing_else() -> Iterator[LookUp]:
+    yield _go_on
 
 
-def end_trainings_by(end_if_unwanted: Callable[[], None]) -> None:
-    """How, from now on, the run ends of a reader who has gone; it raises in the waiting thread."""
-    global _end_if_unwanted
-    _end_if_unwanted = end_if_unwanted
+_step: LookUp = _go_on
+_aside: Callable[[], AbstractContextManager[LookUp]] = _nothing_else
 
 
-def look_up() -> None:
-    """Between two pieces of long work: ends the run of a reader who has gone."""
-    _end_if_unwanted()
+def wait_by(step: LookUp, aside: Callable[[], AbstractContextManager[LookUp]]) -> None:
+    """What is called, from now on, between two pieces of work, and around the work of a child."""
+    global _step, _aside
+    _step, _aside = step, aside
+
+
+def take_step() -> None:
+    """Between two pieces of long work: ends that of a reader who has gone."""
+    _step()
 
 
 def learned_merges(
@@ -124,15 +135,17 @@ def _takes_long(parts: Sequence[str]) -> bool:
 
 def _in_a_child(name: str, given: list[Any]) -> Any:
     """What the child answers; a few train at once, and the others wait."""
-    while not _turns.acquire(timeout=LOOKS_UP):
-        look_up()
-    try:
-        return _answer(json.dumps([name, limits.WORK_SECONDS.most, ROOM, *given]).encode())
-    finally:
-        _turns.release()
+    with _aside() as look_up:
+        while not _turns.acquire(timeout=LOOKS_UP):
+            look_up()
+        try:
+            request = json.dumps([name, limits.WORK_SECONDS.most, ROOM, *given])
+            return _answer(request.encode(), look_up)
+        finally:
+            _turns.release()
 
 
-def _answer(request: bytes) -> Any:
+def _answer(request: bytes, look_up: LookUp) -> Any:
     try:
         child = subprocess.Popen(
             [sys.executable, "-m", "explorer.text.library_training"],
@@ -148,7 +161,7 @@ def _answer(request: bytes) -> Any:
         raise TextError("This machine starts no process just now; try again in a minute.") from None
     with child:
         try:
-            answer = _exchanged(child, request)
+            answer = _exchanged(child, request, look_up)
         except BaseException:  # such as a reader who has gone
             child.kill()
             raise
@@ -160,7 +173,7 @@ def _answer(request: bytes) -> Any:
     raise TextError("The training needs more memory than it is given: shorten the text.")
 
 
-def _exchanged(child: subprocess.Popen[bytes], request: bytes) -> bytes:
+def _exchanged(child: subprocess.Popen[bytes], request: bytes, look_up: LookUp) -> bytes:
     """What the child says until it ends."""
     assert child.stdin is not None
     assert child.stdout is not None

@@ -69,7 +69,7 @@ class GgufWeights(Weights):
 
     def _content(self, file: int, placed: Placed) -> Tensor:
         """The bytes of a tensor, of a file that is still the one whose header was read."""
-        content = torch.empty(placed.bytes, dtype=torch.uint8)
+        content = torch.empty(placed.bytes, dtype=torch.uint8, device="cpu")
         is_whole = read_into(file, content, placed.start)
         if not is_whole or stamp_of(os.fstat(file)) != self.header.stamp:
             raise CheckpointError(
@@ -99,7 +99,7 @@ def numbers(content: Tensor, placed: Placed) -> Tensor:
     kind = GGMLQuantizationType[placed.dtype]
     per_block, block_bytes = GGML_QUANT_SIZES[kind]
     blocks = content.view(-1, block_bytes)
-    made = torch.empty(len(blocks), per_block)
+    made = torch.empty(len(blocks), per_block, device="cpu")
     for some, into in zip(blocks.split(BLOCKS_AT_ONCE), made.split(BLOCKS_AT_ONCE), strict=True):
         # One row alone: the library goes through many of them 16 at a time. And numpy copies
         # it: torch would wake its threads for so little.

@@ -159,7 +159,7 @@ class Weights:
 
     def _stored(self, file: int, stored: Stored) -> Tensor:
         """The numbers of a tensor, of a file that is still the one whose header was read."""
-        tensor = torch.empty(stored.shape, dtype=READABLE[stored.dtype])
+        tensor = torch.empty(stored.shape, dtype=READABLE[stored.dtype], device="cpu")
         is_whole = read_into(file, tensor, stored.start)
         if not is_whole or stamp_of(os.fstat(file)) != self.stamps[stored.file]:
             raise CheckpointError(

@@ -198,6 +198,16 @@ def test_who_waits_for_another_needs_no_turn_meanwhile(turns: Turns) -> None:
     assert turns.ask(begins=True).is_set(), "every turn was given back"
 
 
+def test_while_another_process_works_for_a_run_others_have_its_turn(turns: Turns) -> None:
+    with turn():
+        with waiting.aside() as look_up:
+            place = turns.ask(begins=True)
+            assert place.is_set()
+            look_up()
+            turns.give_back(place)
+        assert not turns.ask(begins=True).is_set(), "it goes on"
+
+
 def test_a_run_that_computes_for_too_long_ends_in_a_sentence(
     turns: Turns, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 import subprocess
 import sys
@@ -190,3 +191,16 @@ def test_what_cannot_be_begun_says_why(tmp_path: Path) -> None:
         with pytest.raises(RunError, match=sentence):
             train_to_end(run.folder)
         assert run.status().state == "failed"
+
+
+def test_what_a_run_writes_is_read_by_its_account_alone(tmp_path: Path) -> None:
+    usual = os.umask(0)
+    try:
+        run = create(tmp_path / "runs", tiny_spec(steps=2), "a text", "a" * 32)
+        train_to_end(run.folder)
+    finally:
+        os.umask(usual)
+    files = [tmp_path / "runs", run.folder, *run.folder.rglob("*")]
+    assert len(files) > 20
+    modes = {path: path.stat().st_mode & 0o777 for path in files}
+    assert {path: mode for path, mode in modes.items() if mode & 0o077} == {}

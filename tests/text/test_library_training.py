@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -76,28 +78,30 @@ class Gone(BaseException):
     """How Streamlit ends the run of a reader who has left."""
 
 
-def test_a_training_ends_with_its_reader(
-    children: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@contextmanager
+def nobody_waits() -> Iterator[Callable[[], None]]:
     def end() -> None:
         raise Gone
 
-    monkeypatch.setattr(library_training, "_end_if_unwanted", end)
+    yield end
+
+
+def test_a_training_ends_with_its_reader(
+    children: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library_training, "_aside", nobody_waits)
     with pytest.raises(Gone):
         train_unigram(GENOME * 3, 1_000)
     (child,) = children
     assert child.returncode == -9
-    assert library_training._turns.acquire(blocking=False), "its turn is another's"
-    library_training._turns.release()
+    with library_training._turns, library_training._turns:
+        """Its turn is another's."""
 
 
 def test_a_reader_who_waits_for_a_turn_may_leave_too(
     children: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def end() -> None:
-        raise Gone
-
-    monkeypatch.setattr(library_training, "_end_if_unwanted", end)
+    monkeypatch.setattr(library_training, "_aside", nobody_waits)
     with library_training._turns, library_training._turns, pytest.raises(Gone):
         train_unigram(README, 300)
     assert children == []

@@ -180,6 +180,7 @@ def test_a_difference_over_groups_is_exported_with_their_labels(
         assert np.array_equal(found["values"], figure.values.numpy())
 
 
+@pytest.mark.usefixtures("at_the_machine")
 def test_steps_are_offered_where_they_lie_beside_the_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

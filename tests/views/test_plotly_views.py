@@ -61,6 +61,7 @@ def test_runs_are_compared_by_the_settings_that_differ(tmp_path: Path) -> None:
     assert comparison_columns([found[0], other])["weights_seed"] == [5, 6]
 
 
+@pytest.mark.usefixtures("at_the_machine")
 def test_one_run_has_nothing_to_be_compared_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

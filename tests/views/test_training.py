@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.app import reader
 from explorer.app.session import KEY
 from explorer.runs.cluster import Cluster
 from explorer.runs.metrics import cut_after
-from explorer.runs.run import Run, all_runs
+from explorer.runs.run import all_runs
 from explorer.runs.spec import STATES, Status
 from explorer.runs.worker import train_to_end
 from explorer.tasks import TASKS
@@ -22,37 +21,14 @@ from explorer.views.training import live_run, run_words
 from tests.apps import said
 from tests.runs.making import tiny_run, tiny_spec
 from tests.source import ROOT
+from tests.views.desk import Desk
 from tests.views.drawing import press
 
 PAGE = str(ROOT / "pages" / "training" / "training.py")
 
 
-class Desk:
-    """Stands in for the cluster: takes what it is sent and trains nothing."""
-
-    is_up = True
-
-    def __init__(self) -> None:
-        self.sent: list[str] = []
-        self.starts = 0
-
-    def start(self) -> None:
-        self.starts += 1
-
-    def submit(self, run: Run) -> None:
-        self.sent.append(run.name)
-
-    def has(self, run: Run) -> bool:
-        return run.name in self.sent
-
-
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    monkeypatch.setattr(reader, "is_local", lambda: True)
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "none"))
-    desk = Desk()
-    monkeypatch.setattr("explorer.runs.cluster._cluster_of", lambda root: desk)
+def desk(at_the_machine: None, desk: Desk) -> Desk:
     return desk
 
 

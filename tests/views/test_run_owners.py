@@ -1,0 +1,122 @@
+"""Runs of several readers: each sees their own, and what a link names; it is theirs to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.app.reader_runs import SOMEBODY_ELSES
+from explorer.app.session import KEY, Session
+from explorer.catalog.available_models import ListedRun, list_models
+from explorer.runs.run import Run, all_runs, create
+from explorer.runs.settings import spec_of
+from explorer.runs.worker import train_to_end
+from explorer.tasks import task_of
+from tests.apps import said
+from tests.runs.making import tiny_run, tiny_spec
+from tests.source import ROOT
+from tests.views.desk import Desk
+from tests.views.drawing import press
+
+ANN, BOB = "a" * 32, "b" * 32
+DIARY = "dear diary today i met a wolf. " * 60
+COMMANDS = {"pause", "resume", "step", "stop", "delete_run"}
+
+pytestmark = pytest.mark.usefixtures("desk")
+
+
+def page(owner: str, **address: str) -> AppTest:
+    """The Training page, as this reader has it."""
+    at = AppTest.from_file(str(ROOT / "pages" / "training" / "training.py"), default_timeout=60)
+    at.session_state[KEY] = Session(owner=owner)
+    for key, value in address.items():
+        at.query_params[key] = value
+    at.run()
+    assert not at.exception
+    return at
+
+
+def commands(at: AppTest) -> set[str]:
+    return {button.key for button in at.button if button.key} & COMMANDS
+
+
+def everything(at: AppTest) -> str:
+    """All that is said, offered or filled in."""
+    values: Iterator[Any] = (each.value for each in (*at.text_input, *at.text_area))
+    options = (option for each in at.selectbox for option in each.options)
+    return "\n".join(map(str, (said(at), *values, *options, *(f.value for f in at.dataframe))))
+
+
+def diary_of_ann(root: Path) -> Run:
+    """A finished run that learned from her text."""
+    spec = spec_of(task_of("characters", DIARY), {"steps": 2, "d_model": 16})
+    made = create(root, replace(spec, training=spec.training.replace(steps=2)), DIARY, ANN)
+    train_to_end(made.folder)
+    return made
+
+
+def test_a_reader_is_shown_their_own_runs_and_those_of_nobody_else(tmp_path: Path) -> None:
+    press(page(ANN), "start_training")
+    (run,) = all_runs(tmp_path)
+    assert (run.owner, run.title) == (ANN, "reverse-1")
+    assert run.name != run.title, "its name has a key"
+    hers = page(ANN)
+    assert "reverse-1** · waiting" in said(hers)
+    assert run.name not in everything(hers), "the key is in the address alone"
+    his = page(BOB)
+    assert "reverse-1" not in everything(his)
+    assert not commands(his)
+
+
+def test_the_run_of_who_runs_the_server_is_found_by_no_guess(tmp_path: Path) -> None:
+    tiny_run(tmp_path)
+    at = page(BOB, run="reverse-1")
+    assert "There is no run called 'reverse-1'" in said(at)
+    assert not commands(at)
+
+
+def test_who_has_the_link_may_look_and_reads_no_word_of_the_text(tmp_path: Path) -> None:
+    run = diary_of_ann(tmp_path)
+    hers, his = page(ANN, run=run.name), page(BOB, run=run.name)
+    assert "diary" in everything(hers)
+    for at in (hers, his):
+        assert "characters-1** · done" in said(at)
+    assert SOMEBODY_ELSES in said(his)
+    assert not commands(his)
+    assert not {word for word in ("diary", "wolf", "today") if word in everything(his)}
+    for is_own in (True, False):
+        listed = list_models(runs=[ListedRun(str(tmp_path), run.name, is_own)])
+        (model,) = (each for each in listed if each.origin == "run")
+        assert any("diary" in example for example in model.examples) == is_own
+
+
+def test_a_message_that_no_button_sends_changes_nothing_of_anothers_run(
+    desk: Desk, tmp_path: Path
+) -> None:
+    """The page was drawn for its owner, and what is clicked there comes from somebody else."""
+    run = create(tmp_path, tiny_spec(), owner=ANN)
+    desk.submit(run)
+    at = page(ANN, run=run.name)
+    assert commands(at) == COMMANDS - {"resume"} | {"pause"}
+    for key in ("pause", "stop", "delete_run"):
+        at = page(ANN, run=run.name)
+        at.session_state[KEY].owner = BOB
+        press(at, key)
+        assert run.commanded() == "train"
+        assert len(all_runs(tmp_path)) == 1
+    assert desk.sent == [run.name]
+
+
+def test_a_run_is_deleted_after_a_second_click(desk: Desk, tmp_path: Path) -> None:
+    kept, gone = (create(tmp_path, tiny_spec(), owner=ANN) for _ in range(2))
+    at = page(ANN, run=gone.name)
+    assert f"**{gone.title}** is deleted for good" in said(at), "in what the first click opens"
+    press(at, "delete_run")
+    assert [run.name for run in all_runs(tmp_path)] == [kept.name]
+    assert not gone.folder.exists()
+    assert "reverse-2" not in everything(at)
