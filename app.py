@@ -42,6 +42,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 
+streamlit_patches.draw_whole_page_first()
 drain = Drain()
 
 

@@ -72,7 +72,9 @@ SIDEBAR_WIDTH = 256
 
 def main() -> None:
     reader = session()
+    actions = []
     if not reader.navigation:
+        actions = streamlit_patches.hold_actions()
         make_pages(reader)
         most = largest_upload(is_local()) // MB
         reader.upload_megabytes = streamlit_patches.allow_uploads(most)
@@ -92,6 +94,7 @@ def main() -> None:
         chosen.run()
     finally:
         reader.context = None  # the next run makes its own
+    streamlit_patches.run_again_with(actions)
 
 
 def settle_uploads(reader: Session) -> None:

@@ -16,8 +16,11 @@ from streamlit import config, runtime
 from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.bidi_component import main as bidi_components
 from streamlit.config_option import ConfigOption
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.runtime.state import get_session_state
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
@@ -195,3 +198,55 @@ def run_again(session: str) -> None:
 def scan_packages_once() -> None:
     """For the tests: the installed packages are looked through once in a process."""
     manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+
+
+# A browser whose session is gone (its server ended, and another one answers now) tells the new one
+# only what its reader does next, and that has never drawn the page: it knows no callback of what
+# was clicked, and of a fragment it has not heard. The click was lost.
+
+STREAMLITS_REQUEST = AppSession.request_rerun
+ACTIONS = {"trigger_value", "string_trigger_value", "json_trigger_value", "chat_input_value"}
+
+
+def draw_whole_page_first() -> None:
+    """From now on the first run of a session is never that of a fragment, which is not there."""
+
+    def request_rerun(session: AppSession, asked: ClientState | None) -> None:
+        if asked and asked.fragment_id and not session._client_state.page_script_hash:
+            whole = ClientState()
+            whole.CopyFrom(asked)
+            whole.ClearField("fragment_id")
+            whole.ClearField("is_auto_rerun")
+            asked = whole
+        STREAMLITS_REQUEST(session, asked)
+
+    AppSession.request_rerun = request_rerun  # type: ignore[method-assign, assignment]
+
+
+def hold_actions() -> list[WidgetState]:
+    """What was clicked before this session has drawn anything; this run does not see it."""
+    states = get_session_state()._state._new_widget_state.states
+    sent = {key: getattr(state, "value", None) for key, state in states.items()}
+    held = {
+        key: value
+        for key, value in sent.items()
+        if isinstance(value, WidgetState) and value.WhichOneof("value") in ACTIONS
+    }
+    for key in held:
+        del states[key]
+    return list(held.values())
+
+
+def run_again_with(actions: list[WidgetState]) -> None:
+    """At the end of a run: what was clicked is done now, in another one."""
+    run = get_script_run_ctx()
+    if actions and run is not None and run.script_requests is not None:
+        run.script_requests.request_rerun(
+            RerunData(
+                query_string=run.query_string,
+                page_script_hash=run.page_script_hash,
+                widget_states=WidgetStates(widgets=actions),
+                cached_message_hashes=run.cached_message_hashes,
+                context_info=run.context_info,
+            )
+        )

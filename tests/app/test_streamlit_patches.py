@@ -23,7 +23,9 @@ from streamlit.components.v2.bidi_component import main as streamlit_components
 from streamlit.config_option import ConfigOption
 from streamlit.elements.widgets import file_uploader
 from streamlit.errors import StreamlitAPIException
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_cache import create_reference_msg
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
@@ -360,3 +362,57 @@ def test_from_the_start_of_the_server_on_a_reader_who_waits_may_leave(
     budget = waiting.Budget(lambda: 1)
     with budget.spend(1), pytest.raises(Left), budget.spend(1):
         raise AssertionError("it was not spent")
+
+
+def first_runs(request: Any, drawn: str = "") -> list[Any]:
+    """What is run when a fragment asks that this session has never heard of."""
+    runs = list[Any]()
+    new = SimpleNamespace(
+        _state=None,
+        _scriptrunner=None,
+        _client_state=ClientState(page_script_hash=drawn),
+        _create_scriptrunner=runs.append,
+        has_fragment=lambda _: False,
+    )
+    asked = ClientState(fragment_id="elsewhere", page_script_hash="a", is_auto_rerun=True)
+    asked.widget_states.widgets.add(id="slider", int_value=3)
+    request(new, asked)
+    return runs
+
+
+def test_a_fragment_of_a_lost_session_has_the_whole_page_drawn() -> None:
+    streamlit_patches.draw_whole_page_first()
+    (run,) = first_runs(AppSession.request_rerun)
+    assert (run.fragment_id, run.is_auto_rerun, run.page_script_hash) == (None, False, "a")
+    assert [state.int_value for state in run.widget_states.widgets] == [3]
+    assert first_runs(AppSession.request_rerun, drawn="a") == [], "one that is gone from the page"
+    left = "Streamlit draws the page: draw_whole_page_first may go"
+    assert first_runs(streamlit_patches.STREAMLITS_REQUEST) == [], left
+
+
+CLICKED = """
+import streamlit as st
+from streamlit.runtime.state import get_session_state
+from explorer.app import streamlit_patches
+
+def clicked():
+    st.session_state["told"] = True
+
+for state in st.session_state.pop("sent", []):  # what the browser sent with the first run
+    get_session_state()._state._new_widget_state.set_widget_from_proto(state)
+held = streamlit_patches.hold_actions() if "drawn" not in st.session_state else []
+st.session_state["drawn"] = st.session_state.get("drawn", 0) + 1
+if st.button("Click", key="button", on_click=clicked):
+    st.text(f"clicked in run {st.session_state['drawn']}")
+streamlit_patches.run_again_with(held)
+"""
+
+
+def test_what_was_clicked_before_a_session_drew_anything_is_done_after() -> None:
+    probe = AppTest.from_string(CLICKED).run()
+    sent = WidgetState(id=probe.button[0].proto.id, trigger_value=True)
+    new = AppTest.from_string(CLICKED)
+    new.session_state["sent"] = [sent]
+    new.run()
+    assert [each.value for each in new.text] == ["clicked in run 2"]
+    assert new.session_state["told"]
