@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from explorer.app import limits
 from explorer.catalog import ModelError, disk_space, hub, uploads
+from tests.apart import run_apart
 from tests.server.uploading import Answer, bound, open_world
 
 
@@ -25,7 +25,7 @@ def put_twice(monkeypatch: pytest.MonkeyPatch, *, size: int = 0, **most: int) ->
         await world.put("a", size)
         return await world.put("a", size)
 
-    answer = asyncio.run(put())
+    answer = run_apart(put())
     assert world.received.take_note("a") == answer.text
     return answer
 

@@ -14,6 +14,7 @@ from explorer.app import limits, reader
 from explorer.app.received_uploads import LEAST, TAKEN_OUT
 from explorer.server import upload_gate
 from explorer.server.upload_gate import UploadGate
+from tests.apart import run_apart
 from tests.server.uploading import (
     AROUND,
     BLOCK,
@@ -50,7 +51,7 @@ def all_of(*sent: Coroutine[Any, Any, Answer]) -> list[Answer]:
     async def send() -> list[Answer]:
         return [await each for each in sent]
 
-    return asyncio.run(send())
+    return run_apart(send())
 
 
 @pytest.mark.usefixtures("small")
@@ -100,7 +101,7 @@ def test_what_may_not_come_in_is_refused_before_it_is_read(world: World) -> None
         ),
     ]:
         session, _, name = place.partition("/")
-        answer = asyncio.run(world.put(session, 9, file=name, headers=headers))
+        answer = run_apart(world.put(session, 9, file=name, headers=headers))
         assert (answer.status, answer.text, answer.read) == (status, sentence, 0), place
     assert world.received.bytes == 0
 
@@ -133,7 +134,7 @@ def test_what_goes_wrong_on_its_way_is_freed(world: World) -> None:
         yield b"no form at all"
 
     for body, status in ((longer(), 400), (twice(), 400), (broken(), 400)):
-        answer = asyncio.run(world.put("a", 1_000, body=body))
+        answer = run_apart(world.put("a", 1_000, body=body))
         assert (answer.status, world.received.bytes, world.held) == (status, 0, 0)
         assert answer.read < 2 * len(BLOCK)
     assert world.received.take_note("a") == upload_gate.LONGER
@@ -147,7 +148,7 @@ def test_who_stops_an_upload_frees_it(world: World) -> None:
 
     place = f"a/{UUID(int=0)}"
     sent = world.ask("PUT", place, {"content-length": "900"}, left, Answer())
-    assert (asyncio.run(sent).status, world.received.bytes) == (0, 0)
+    assert (run_apart(sent).status, world.received.bytes) == (0, 0)
 
 
 def test_an_upload_that_stands_still_or_takes_too_long_is_ended(
@@ -160,11 +161,11 @@ def test_an_upload_that_stands_still_or_takes_too_long_is_ended(
         return await world.put("a", at=lambda: never if stands_still else None)
 
     bound(monkeypatch, upload_seconds=0)
-    slow = asyncio.run(put(stands_still=False))
+    slow = run_apart(put(stands_still=False))
     assert (slow.status, slow.text) == (408, limits.UPLOAD_SECONDS.refusal())
     monkeypatch.setattr(upload_gate, "STALLED_AFTER", 0)
     bound(monkeypatch, upload_seconds=600)
-    still = asyncio.run(put(stands_still=True))
+    still = run_apart(put(stands_still=True))
     assert (still.status, still.text) == (408, upload_gate.STALLED)
     assert (world.received.bytes, world.held) == (0, 0)
 
@@ -190,7 +191,7 @@ def test_where_there_is_no_room_the_reader_with_the_most_loses_the_oldest(
         await (greedy if has_arrived else begun.wait())
         return await world.put("small", MB), await greedy
 
-    modest, greedy = asyncio.run(run())
+    modest, greedy = run_apart(run())
     assert modest.status == 204
     assert world.held == MB
     assert world.received.bytes == MB + AROUND
@@ -218,7 +219,7 @@ def test_the_same_file_is_received_once_at_a_time(world: World) -> None:
         end.set()
         return [await first, second, await world.put("a", 9, file=file)]
 
-    assert [each.status for each in asyncio.run(run())] == [204, 409, 204]
+    assert [each.status for each in run_apart(run())] == [204, 409, 204]
     assert (world.held, world.received.bytes) == (9, LEAST)
 
 
@@ -230,13 +231,13 @@ def test_nobody_touches_the_uploads_of_another(world: World) -> None:
     """Who has learnt a session and a file of it still has not its reader's key."""
     world.connected |= {"a": "1" * 32, "b": "2" * 32, "c": ""}
     file = str(UUID(int=0))
-    assert asyncio.run(world.put("a", 9, file=file)).status == 204
+    assert run_apart(world.put("a", 9, file=file)).status == 204
     for key in ("2" * 32, "", "junk"):
         other = {"cookie": f"{reader.COOKIE}={key}", "content-length": "900"}
         for method in ("PUT", "DELETE"):
-            answer = asyncio.run(world.ask(method, f"a/{file}", other, nothing, Answer()))
+            answer = run_apart(world.ask(method, f"a/{file}", other, nothing, Answer()))
             assert (answer.status, answer.text) == (400, upload_gate.GONE)
-    answer = asyncio.run(world.ask("DELETE", "a/junk", {}, nothing, Answer()))
+    answer = run_apart(world.ask("DELETE", "a/junk", {}, nothing, Answer()))
     assert (answer.status, answer.text) == (400, upload_gate.NO_UPLOAD)
     assert (world.held, world.received.bytes, world.run) == (9, LEAST, [])
 
@@ -260,7 +261,7 @@ def test_an_upload_that_is_taken_out_on_its_way_is_ended(world: World) -> None:
         await world.put("a", 5, file=file)
         return await first, world.held
 
-    answer, held = asyncio.run(run())
+    answer, held = run_apart(run())
     assert (answer.status, answer.text) == (408, TAKEN_OUT)
     assert (held, world.received.bytes) == (5, LEAST), "what came after it"
 
@@ -272,10 +273,10 @@ def test_of_a_form_with_many_parts_nothing_is_kept(world: World) -> None:
         yield from (HEAD.replace(b'"f"', b'"%d"' % part) + b"\r\n" for part in range(3_000))
         yield TAIL
 
-    answer = asyncio.run(world.put("a", 10 * MB, body=bomb()))
+    answer = run_apart(world.put("a", 10 * MB, body=bomb()))
     assert (answer.status, world.held, world.received.bytes) == (400, 0, 0)
     long_name = HEAD.replace(b"config.json", b"x" * MB) + TAIL
-    answer = asyncio.run(world.put("a", 2 * MB, body=iter([long_name])))
+    answer = run_apart(world.put("a", 2 * MB, body=iter([long_name])))
     assert (answer.status, world.held, world.received.bytes) == (400, 0, 0)
 
 
@@ -287,7 +288,7 @@ def test_what_is_taken_out_of_the_form_or_left_behind_is_freed(
     all_of(*(world.put("a", 9, file=file) for file in files), world.put("b", 9))
 
     for place in (f"a/{files[0]}", f"a/{UUID(int=9)}", f"b/{files[1]}"):
-        assert asyncio.run(world.ask("DELETE", place, {}, nothing, Answer())).status == 204
+        assert run_apart(world.ask("DELETE", place, {}, nothing, Answer())).status == 204
     assert (world.held, world.received.bytes) == (27, 3 * LEAST)
     later: list[Callable[[], None]] = []
 
@@ -301,7 +302,7 @@ def test_what_is_taken_out_of_the_form_or_left_behind_is_freed(
         await UploadGate(connection, world.received)(scope, nothing, nothing)  # type: ignore[arg-type]
 
     for comes_back in (True, False):
-        asyncio.run(connect())
+        run_apart(connect())
         if comes_back:
             world.connected["a"] = ""
         later.pop()()
@@ -321,7 +322,7 @@ def test_what_arrives_after_its_reader_left_is_freed(
             await asyncio.sleep(0)
         return world.held
 
-    assert asyncio.run(run()) == 0
+    assert run_apart(run()) == 0
 
 
 def test_other_addresses_are_passed_on(world: World) -> None:
@@ -334,5 +335,5 @@ def test_other_addresses_are_passed_on(world: World) -> None:
         for kind, path in (("http", "/"), ("lifespan", ""), ("http", "/_stcore/health")):
             await UploadGate(behind)({"type": kind, "path": path}, None, None)  # type: ignore[arg-type]
 
-    asyncio.run(ask())
+    run_apart(ask())
     assert asked == ["/", "", "/_stcore/health"]
