@@ -5,6 +5,8 @@ Each rule is one test, and its failure names every file that breaks it.
 
 from __future__ import annotations
 
+import ast
+import builtins
 import re
 import sys
 from collections import Counter
@@ -43,6 +45,12 @@ NEVER_IN_PYTHON = {
     r"\bst\.html\(": MARKUP,
     r"(?<![.\w])(eval|exec)\(": CODE,
 }
+OS_ERRORS = {
+    name
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and (issubclass(kind, OSError) or issubclass(OSError, kind))
+}
+"""What catches an error that names a path."""
 NEVER_IN_A_BROWSER = {
     r"\b(inner|outer)HTML\b": MARKUP,
     r"\binsertAdjacentHTML\b": MARKUP,
@@ -149,6 +157,33 @@ def test_nothing_dangerous_is_written() -> None:
     assert app
     assert browser
     assert written(app, NEVER_IN_PYTHON) + written(browser, NEVER_IN_A_BROWSER) == []
+
+
+def quoted_os_errors(path: Path) -> Iterator[int]:
+    """The lines that put an OSError as it is into words: it names paths of this machine.
+
+    Where a handler asks what it caught, it says so of the others.
+    """
+    for handler in ast.walk(ast.parse((ROOT / path).read_text("utf-8"))):
+        if not isinstance(handler, ast.ExceptHandler) or handler.type is None:
+            continue
+        caught = {getattr(node, "id", "") for node in ast.walk(handler.type)}
+        asks = "isinstance" in {getattr(node, "id", "") for node in ast.walk(handler)}
+        if asks or not caught & OS_ERRORS:
+            continue
+        for node in ast.walk(handler):
+            is_text = isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("str", "repr")
+            inside = node.args if isinstance(node, ast.Call) and is_text else []
+            inside = [node.value] if isinstance(node, ast.FormattedValue) else inside
+            if any(getattr(each, "id", None) == handler.name for each in inside):
+                yield node.lineno
+
+
+def test_no_sentence_says_where_on_this_machine_something_lies() -> None:
+    """`in_a_sentence` says what an OSError says, without the path."""
+    app = python_files("pages", "explorer", "models")
+    found = {path: [*quoted_os_errors(path)] for path in app if path.name != "__main__.py"}
+    assert {path: lines for path, lines in found.items() if lines} == {}
 
 
 def test_shipped_models_are_small() -> None:

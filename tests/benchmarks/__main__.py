@@ -34,6 +34,7 @@ from tests.benchmarks import (
     published,
     readers,
     running,
+    shelves,
     whole_pass,
 )
 from tests.benchmarks.measuring import Benchmark, measure
@@ -74,6 +75,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "map-head": whole_pass.another_head,
     "map-memory": whole_pass.memory,
     "answer": readers.one_answer,
+    "many-runs": shelves.many_runs,
     "fifty-readers": readers.fifty,
     "memory-readers": readers.memory,
     "train-watched": running.training_with_the_page_open,
