@@ -160,7 +160,7 @@ def test_nothing_dangerous_is_written() -> None:
 
 
 def quoted_os_errors(path: Path) -> Iterator[int]:
-    """The lines that put an OSError as it is into words: it names paths of this machine.
+    """The handlers that put an OSError as it is into words: it names paths of this machine.
 
     Where a handler asks what it caught, it says so of the others.
     """
@@ -176,7 +176,7 @@ def quoted_os_errors(path: Path) -> Iterator[int]:
             inside = node.args if isinstance(node, ast.Call) and is_text else []
             inside = [node.value] if isinstance(node, ast.FormattedValue) else inside
             if any(getattr(each, "id", None) == handler.name for each in inside):
-                yield node.lineno
+                yield handler.lineno
 
 
 def test_no_sentence_says_where_on_this_machine_something_lies() -> None:
