@@ -9,18 +9,19 @@ declared size is not read.
 from __future__ import annotations
 
 import asyncio
+import errno
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, HTTPConnection
-from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from explorer.app import limits, streamlit_patches
 from explorer.app.reader import COOKIE, KEY, owner_of
 from explorer.app.received_uploads import RECEIVED, Place, ReceivedUploads, UploadRefusedError
+from explorer.server.refusals import refuse
 
 UPLOADS = "/_stcore/upload_file/"
 NAMES = re.compile(r"([0-9A-Za-z-]{1,64})/([0-9a-f-]{36})")
@@ -30,6 +31,7 @@ STALLED_AFTER = 30.0
 """Seconds without a byte after which nothing more is expected."""
 LEFT_AFTER = 10.0
 """Seconds that a session is given to connect again before its files are freed."""
+FULL = {errno.ENOSPC, errno.EDQUOT}
 GONE = "This page is no longer connected: load it again, then upload the file again."
 NO_UPLOAD = "This is no upload of this app: load its page again, then upload the file again."
 UNSIZED = "An upload has to say how large it is, as browsers do."
@@ -67,8 +69,7 @@ class UploadGate:
                     self.received.take_out((session, file))
         except UploadRefusedError as error:
             if answer.status is None:
-                response = PlainTextResponse(str(error), error.status)
-                await response(scope, receive, answer)
+                await refuse(scope, receive, answer, error.status, str(error))
             if session:
                 self.received.note(session, str(error))
         except ClientDisconnect:  # the reader stopped it, or left
@@ -112,6 +113,10 @@ class UploadGate:
         except TimeoutError:
             slow = limits.UPLOAD_SECONDS.refusal() if now() >= last else STALLED
             raise UploadRefusedError(upload.refusal or slow, 408) from None
+        except OSError as error:  # large ones wait on disk until they are whole
+            if error.errno not in FULL:
+                raise
+            raise UploadRefusedError(limits.DISK_LEFT.refusal(upload.bytes), 503) from None
         finally:
             if upload.stop:
                 self.received.give_up(upload)

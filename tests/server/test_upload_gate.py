@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 from uuid import UUID
@@ -133,11 +134,17 @@ def test_what_goes_wrong_on_its_way_is_freed(world: World) -> None:
     def broken() -> Iterator[bytes]:
         yield b"no form at all"
 
-    for body, status in ((longer(), 400), (twice(), 400), (broken(), 400)):
+    def full() -> Iterator[bytes]:
+        yield HEAD
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    said = []
+    for body, status in ((longer(), 400), (twice(), 400), (broken(), 400), (full(), 503)):
         answer = run_apart(world.put("a", 1_000, body=body))
         assert (answer.status, world.received.bytes, world.held) == (status, 0, 0)
         assert answer.read < 2 * len(BLOCK)
-    assert world.received.take_note("a") == upload_gate.LONGER
+        said.append(world.received.take_note("a"))
+    assert said == [upload_gate.LONGER, "", "", limits.DISK_LEFT.refusal(LEAST)]
 
 
 def test_who_stops_an_upload_frees_it(world: World) -> None:

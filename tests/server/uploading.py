@@ -113,6 +113,7 @@ class World:
             answer.text += message.get("body", b"").decode()
 
         await self.app(scope, receive, send)
+        answer.text = answer.text.strip()
         return answer
 
 
