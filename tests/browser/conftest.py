@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from explorer.app.limits import MB
 from explorer.text import character_tokenizer
 from explorer.text.special import DECODER
 from tests import proxy, zoo
@@ -45,6 +46,7 @@ def server(
         env={
             "EXPLORER_MODELS": os.pathsep.join(map(str, (published, long_gpt2.parent))),
             "HF_HUB_OFFLINE": "1",
+            "EXPLORER_LIMIT_UPLOADS_RECEIVING_OF_READER": f"{20 * MB}",
             **proxy.SHARED,
         },
     ) as server:

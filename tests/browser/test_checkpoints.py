@@ -10,6 +10,7 @@ from pathlib import Path
 from playwright.sync_api import expect
 from tokenizers import pre_tokenizers
 
+from explorer.app.limits import MB, UPLOADS_RECEIVING_OF_READER
 from tests import zoo
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
@@ -46,6 +47,20 @@ def test_a_gguf_file_opens_in_the_form_and_a_damaged_one_is_one_sentence(
     opens(visitor, uploaded(visitor, "tiny.Q8_0"))
     visitor.follow("Attention maps")
     visitor.says(re.compile("^tiny.Q8_0 · Decoder self-attention"))
+
+
+def test_an_upload_that_is_too_much_is_refused_in_a_sentence(
+    visitor: Visitor, tmp_path: Path
+) -> None:
+    (large := tmp_path / "large.gguf").write_bytes(bytes(20 * MB))
+    visitor.open("/checkpoints")
+    visitor.page.get_by_text("Open a model of your own", exact=True).click()
+    visitor.widget("uploaded_file").locator("input[type=file]").set_input_files(large)
+    why = UPLOADS_RECEIVING_OF_READER.refusal(most=20 * MB)
+    expect(visitor.page.get_by_role("alertdialog").get_by_text(why)).to_be_visible()
+    refused = [each for each in visitor.notes.errors if "File uploader error" in each]
+    assert refused == visitor.notes.errors != []
+    visitor.notes.errors.clear()
 
 
 def opens(visitor: Visitor, name: str) -> None:
