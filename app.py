@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 import streamlit as st
 from starlette.middleware import Middleware
 
-from explorer.app import limits, streamlit_patches
+from explorer.app import admin_token, limits, streamlit_patches
 from explorer.catalog import waiting
 from explorer.server import json_logs, measures
 from explorer.server.draining import Drain, Draining
@@ -23,7 +23,7 @@ from explorer.server.security_headers import SecurityHeaders
 from explorer.server.upload_gate import UploadGate
 from explorer.server.warm_up import WarmUp
 
-if fault := limits.fault() or json_logs.fault() or measures.fault():
+if fault := limits.fault() or admin_token.fault() or json_logs.fault() or measures.fault():
     sys.exit(fault)
 
 if json_logs.are_wanted():

@@ -24,6 +24,10 @@ class Session:
     owner: str = ""
     """Whose what is made here is: see `explorer.app.reader`."""
 
+    is_admin: bool = False
+    """This reader has typed the token of the server: see `explorer.app.admin_token`."""
+    admin_fault: str = ""
+
     # The frame
     context: PageContext | None = None
     pages: dict[str, Any] = field(default_factory=dict)

@@ -65,7 +65,9 @@ PAGES = {
     "Models": {"checkpoints": PageRow("Checkpoints")},
 }
 """By section: the name of each page's file, which is its address, and what it is."""
-ROWS = {name: row for section in PAGES.values() for name, row in section.items()}
+HIDDEN = {"Server": {"administration": PageRow("Administration", ())}}
+"""Those that are in no navigation: one has to know their address."""
+ROWS = {name: row for section in (PAGES | HIDDEN).values() for name, row in section.items()}
 FIRST_PAGE = "overview"
 SIDEBAR_WIDTH = 256
 
@@ -123,7 +125,10 @@ def make_pages(reader: Session) -> None:
 
     They are one reader's: Streamlit notes on a page that it may be run.
     """
-    reader.pages = {name: make_page(section, name) for section in PAGES for name in PAGES[section]}
+    sections = PAGES | HIDDEN
+    reader.pages = {
+        name: make_page(section, name) for section in sections for name in sections[section]
+    }
     former = [
         st.Page(lambda: None, title=old, url_path=old, visibility="hidden")
         for old in url.FORMER_PAGES
@@ -137,7 +142,7 @@ def make_page(section: str, name: str) -> st.Page:
     is_first = name == FIRST_PAGE
     # Streamlit keeps a name even for what it shows at the root, where /overview leads as well.
     address = "root" if is_first else name
-    return st.Page(path, title=PAGES[section][name].title, url_path=address, default=is_first)
+    return st.Page(path, title=ROWS[name].title, url_path=address, default=is_first)
 
 
 with measured(), turn():

@@ -22,7 +22,8 @@ from tests.browser.truth.views import CHOICES
 from tests.shelf import WORDS, put
 from tests.source import ROOT
 
-PAGES = sorted(ROOT.glob("pages/*/*.py"))
+PAGES = sorted(path for path in ROOT.glob("pages/*/*.py") if path.parent.name != "server")
+"""Those for readers."""
 NOT_OFFERED = ("experiments/compare", "A training step")
 """Only where snapshots of a training lie beside the model."""
 

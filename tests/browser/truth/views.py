@@ -48,7 +48,8 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
 
 
 def pages() -> list[str]:
-    return [path.stem for path in ROOT.glob("pages/*/*.py")]
+    """Those for readers."""
+    return [path.stem for path in ROOT.glob("pages/*/*.py") if path.parent.name != "server"]
 
 
 def every() -> dict[View, str]:

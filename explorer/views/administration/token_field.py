@@ -1,0 +1,44 @@
+"""The field that lets in whoever knows the token of the server."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.app import admin_token
+from explorer.app.session import session
+
+CLOSED = (
+    f"This page is closed: whoever runs the server opens it by a token in {admin_token.SETTING}."
+)
+ASKED = "This page is for whoever runs the server: type the token that it was started with."
+WRONG = "This is not the token of this server."
+
+
+def let_in_or_stop() -> None:
+    """Ask for the token and end the page, unless this reader has typed it before."""
+    reader = session()
+    if reader.is_admin:
+        return
+    if not admin_token.is_set():
+        st.text(CLOSED)
+        st.stop()
+    st.text(ASKED)
+    st.text_input(
+        "Token",
+        type="password",
+        key="admin_token",
+        autocomplete="off",
+        width=400,
+        on_change=_take,
+    )
+    if reader.admin_fault:
+        st.text(reader.admin_fault)
+        reader.admin_fault = ""
+    st.stop()
+
+
+def _take() -> None:
+    reader, said = session(), str(st.session_state["admin_token"])
+    st.session_state["admin_token"] = ""
+    reader.is_admin = admin_token.is_right(said)
+    reader.admin_fault = "" if reader.is_admin else WRONG

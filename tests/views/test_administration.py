@@ -1,0 +1,112 @@
+"""The Administration page: who is let in, what it says of readers, and what can be done there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.app import admin_token
+from explorer.app.session import Session
+from explorer.runs.run import Run, create
+from explorer.views.administration import everybodys_runs, token_field
+from tests import apps
+from tests.apps import said
+from tests.runs.making import tiny_spec
+from tests.views.drawing import press
+
+TOKEN = "correct horse battery"
+SECRET = "a diary that somebody pasted"
+ONE, OTHER = "1" * 32, "2" * 32
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_models: Path) -> dict[str, Run]:
+    """One of whoever runs the server, and one each of two readers."""
+    root = tmp_path / "runs"
+    monkeypatch.setenv("EXPLORER_RUNS", str(root))
+    monkeypatch.setenv("EXPLORER_ADMIN_TOKEN", TOKEN)
+    owners = {"one": ONE, "other": OTHER, "host": ""}
+    return {name: create(root, tiny_spec(), SECRET, owner) for name, owner in owners.items()}
+
+
+def opened(token: str = TOKEN) -> AppTest:
+    """The page, after this token was typed."""
+    at = apps.page("server/administration")
+    at.text_input(key="admin_token").set_value(token).run()
+    assert not at.exception
+    return at
+
+
+def test_without_a_token_nobody_is_let_in(
+    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("EXPLORER_ADMIN_TOKEN")
+    at = apps.page("server/administration")
+    assert token_field.CLOSED in said(at)
+    assert not at.text_input
+    assert not at.dataframe
+    assert not admin_token.is_right("")
+
+
+def test_who_types_another_reads_a_sentence(runs: dict[str, Run]) -> None:
+    for wrong in (TOKEN[:-1], TOKEN.upper(), "é" * 16):
+        at = opened(wrong)
+        assert token_field.WRONG in said(at)
+        assert not at.dataframe
+        assert at.text_input(key="admin_token").value == ""
+
+
+def test_a_token_that_can_be_guessed_is_refused_at_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("EXPLORER_ADMIN_TOKEN", "password")
+    assert "must have at least 16 characters" in str(admin_token.fault())
+    monkeypatch.setenv("EXPLORER_ADMIN_TOKEN", TOKEN)
+    assert admin_token.fault() is None
+
+
+def test_readers_are_numbers_and_nothing_of_theirs_is_shown(runs: dict[str, Run]) -> None:
+    at = opened()
+    assert "3 of 3 readers · 3 training or waiting" in said(at)
+    rows = at.dataframe[0].value.to_dict("records")
+    assert {row["whose"] for row in rows} == {"reader 1", "reader 2", "whoever runs the server"}
+    assert {row["run"] for row in rows} == {"reverse-1"}
+    everything = f"{rows} {said(at)}"
+    assert not any(word in everything for word in (SECRET, ONE, OTHER, runs["one"].name))
+    assert "Memory" in {metric.label for metric in at.metric}
+
+
+def chosen(at: AppTest, whose: str) -> AppTest:
+    """After the box of this one's run was clicked."""
+    table = at.dataframe[0]
+    row = [each["whose"] for each in table.value.to_dict("records")].index(whose)
+    at.session_state[str(table.key)] = {"selection": {"rows": [row], "columns": [], "cells": []}}
+    return at.run()
+
+
+def test_the_chosen_runs_are_stopped_and_deleted(runs: dict[str, Run]) -> None:
+    at = chosen(opened(), "reader 2")
+    press(at, "admin_stop")
+    assert [run.commanded() for run in runs.values()] == ["train", "stop", "train"]
+    press(chosen(at, "reader 2"), "admin_delete_runs")
+    assert [run.folder.exists() for run in runs.values()] == [True, False, True]
+    assert at.button(key="admin_stop").disabled, "another table, in which nothing is chosen"
+
+
+def test_only_who_was_let_in_commands_runs(
+    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(everybodys_runs, "session", Session)
+    names = [run.name for run in runs.values()]
+    everybodys_runs.stop_runs(names)
+    everybodys_runs.delete_runs(names)
+    assert all(run.commanded() == "train" and run.folder.exists() for run in runs.values())
+
+
+def test_it_is_in_no_navigation(runs: dict[str, Run]) -> None:
+    at = opened()
+    links = {link.proto.page for link in at.get("page_link")}
+    assert links
+    assert not any("administration" in link for link in links)
