@@ -206,9 +206,9 @@ RUN_SECONDS = Limit(
 STEP_SECONDS = Limit(
     "step_seconds",
     600,
-    5,
+    10,
     "seconds",
-    "The time one training step may take",
+    "The time one training step may take, with what is measured and saved after it",
     "The run was stopped, since one step took more than {most}: make the model or the batch "
     "smaller.",
 )
@@ -224,17 +224,26 @@ RUN_MEMORY = Limit(
 RUN_BYTES = Limit(
     "run_bytes",
     10 * GB,
-    100 * MB,
+    250 * MB,
     "bytes",
     "What one training run may write to disk",
-    "The run was stopped, since it wrote more than {most}; what it wrote is kept.",
+    "The run was stopped before it wrote more than {most}, the most that one may write here; "
+    "its state is kept.",
+)
+RUNS_BYTES_OF_READER = Limit(
+    "runs_bytes_of_reader",
+    100 * GB,
+    1 * GB,
+    "bytes",
+    "Training runs on disk, of one reader; none is started beyond it",
+    "Your runs fill {found} and at most {most} are kept: delete one to start another.",
 )
 RUNS_BYTES = Limit(
     "runs_bytes",
     100 * GB,
-    5 * GB,
+    10 * GB,
     "bytes",
-    "All training runs on disk",
+    "Training runs on disk, of all readers; none is started beyond it",
     "The runs of this server fill {most}, all there is for them: delete one of yours, or try "
     "again later.",
 )
@@ -253,6 +262,13 @@ RUNS_KEPT = Limit(
     "runs",
     "Training runs that are kept, of all readers",
     "This server keeps {most}, the most there is room for: try again later.",
+)
+RUNS_DAYS = Limit(
+    "runs_days",
+    36_500,
+    7,
+    "days",
+    "How long the runs are kept of readers other than who runs the server",
 )
 QUEUE_OF_READER = Limit(
     "queue_of_reader",

@@ -17,6 +17,7 @@ import re
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -25,16 +26,25 @@ from typing import Any
 from distributed import Client, Future, Security, SubprocessCluster, fire_and_forget
 
 from explorer.catalog.folders import runs_root
+from explorer.catalog.run_index import index_of
 from explorer.runs.cluster_key import found_security, security_of
-from explorer.runs.run import Run, RunError, run_named
+from explorer.runs.quotas import queue_fault
+from explorer.runs.run import Run, RunError, create, run_named
 from explorer.runs.run_files import Lock, read_json_object, write_json
+from explorer.runs.spec import RunSpec
+from explorer.runs.watchdog import settings
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ANSWER_WITHIN = 5.0
 LEAVE_WITHIN = 5.0
 MOST_WORKERS = 4
+OTHERS_START = (
+    "Another server has been starting the training cluster for a minute; try again later."
+)
 LOCAL = re.compile(r"tls://127\.0\.0\.1:\d{1,5}")
 """The only addresses that are believed from a file; any other is given in DASK_ADDRESS."""
+KEY = re.compile(r"train/[^/]+/[0-9a-f]{32}")
+"""A task that trains the run of this name."""
 
 
 class Cluster:
@@ -74,13 +84,25 @@ class Cluster:
                 self._client = self._attach_to_given() or self._attach_or_start()
             return self._client
 
-    def submit(self, run: Run) -> None:
-        """Queue the run for the next free worker, whether or not anybody watches it."""
+    def train_new(self, spec: RunSpec, text: str | None, owner: str) -> Run:
+        """Make a run and queue it. RunError, and no run, where the queue has no place for it."""
         client = self.connect()
-        key = f"train/{run.name}/{uuid.uuid4().hex}"
-        future = client.submit(_entry(str(ROOT)), str(run.folder), key=key, pure=False)
-        fire_and_forget(future)
-        self._sent[run.name] = future
+        with self._queue(client) as queued:
+            place = self._place(queued, owner)
+            run = create(self.root, spec, text, owner)
+            self._send(client, run, place)
+        return run
+
+    def submit(self, run: Run) -> None:
+        """Queue the run for the next free worker, whether or not anybody watches it.
+
+        RunError where the queue has no place for it.
+        """
+        client = self.connect()
+        with self._queue(client) as queued:
+            again = queued.pop(run.name, 0)
+            if again <= 1:  # one may be about to end, and another that waits for it goes on
+                self._send(client, run, self._place(queued, run.owner))
 
     @property
     def was_left(self) -> bool:
@@ -96,13 +118,11 @@ class Cluster:
         """Whether a worker trains the run or will. A cluster that is not up has none."""
         if run.has_worker():
             return True
-        sent = self._sent.get(run.name)
-        if sent is not None and not sent.done():
-            return True  # perhaps on its way to the scheduler
-        self._sent.pop(run.name, None)
+        if run.name in map(_name_of, self._on_their_way()):
+            return True
         client = self._living_client()
         try:
-            return client is not None and run.name in _names(client)
+            return client is not None and run.name in map(_name_of, _keys(client))
         except OSError:
             return False
 
@@ -127,6 +147,32 @@ class Cluster:
                 self._started.shutdown_on_close = False
                 self._started = None
 
+    @contextlib.contextmanager
+    def _queue(self, client: Client) -> Iterator[Counter[str]]:
+        """How often each run is in the queue, which no other server changes in here."""
+        with _locked(self.root / ".queue.lock", "Others are starting runs; try again."):
+            yield Counter(map(_name_of, {*_keys(client), *self._on_their_way()}))
+
+    def _on_their_way(self) -> list[str]:
+        """The keys of what was sent from here and has not ended, perhaps not even arrived."""
+        self._sent = {key: sent for key, sent in list(self._sent.items()) if not sent.done()}
+        return list(self._sent)
+
+    def _place(self, queued: Counter[str], owner: str | None) -> int:
+        """The number of runs before, by which everybody's first run comes before any second."""
+        known = index_of(self.root).now().by_name
+        mine = sum(1 for name in queued if name in known and known[name].owner == owner)
+        if fault := queue_fault(mine, len(queued)):
+            raise RunError(fault)
+        return mine
+
+    def _send(self, client: Client, run: Run, place: int) -> None:
+        key = f"train/{run.name}/{uuid.uuid4().hex}"
+        entry = _entry(str(ROOT), settings())
+        future = client.submit(entry, str(run.folder), key=key, pure=False, priority=-place)
+        fire_and_forget(future)
+        self._sent[key] = future
+
     def _try_to_connect(self) -> None:
         with contextlib.suppress(OSError, RunError):
             self.connect()
@@ -143,8 +189,7 @@ class Cluster:
             ) from error
 
     def _attach_or_start(self) -> Client:
-        self.root.mkdir(parents=True, exist_ok=True)
-        with _locked(self.root / ".cluster.lock"):
+        with _locked(self.root / ".cluster.lock", OTHERS_START):
             return self._attach_to_found() or self._start()
 
     def _attach_to_found(self) -> Client | None:
@@ -173,7 +218,7 @@ class Cluster:
                 "dashboard": False,
                 "protocol": "tls://",
                 "security": security,
-                "preload": [str(Path(__file__).with_name("idle_shutdown.py"))],
+                "preload": [str(Path(__file__).with_name("scheduler_setup.py"))],
             },
             worker_kwargs={
                 "security": security,
@@ -202,11 +247,11 @@ class Cluster:
 
     def _ask_runs_to_leave(self, client: Client) -> None:
         """Give the workers a moment to save the state of their runs."""
-        for name in _names(client):
+        for name in map(_name_of, _keys(client)):
             with contextlib.suppress(RunError, OSError):
                 run_named(self.root, name).command("leave")
         end = time.monotonic() + LEAVE_WITHIN
-        while _names(client) and time.monotonic() < end:
+        while _keys(client) and time.monotonic() < end:
             time.sleep(0.02)
 
     def _living_client(self) -> Client | None:
@@ -231,13 +276,12 @@ def _cluster_of(root: Path) -> Cluster:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """A lock: one server at a time finds the cluster, or starts it."""
+def _locked(path: Path, sentence: str) -> Iterator[None]:
+    """A lock between servers, and what is said to whom it does not become free for a minute."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = Lock(path)
     if not lock.acquire(patience=60):
-        raise RunError(
-            "Another server has been starting the training cluster for a minute; try again later."
-        )
+        raise RunError(sentence)
     with lock:
         yield
 
@@ -247,20 +291,25 @@ def _ask(client: Client, question: Callable[[Any], Any]) -> Any:
     return client.sync(client._run_on_scheduler, question, callback_timeout=ANSWER_WITHIN)
 
 
-def _names(client: Client) -> set[str]:
-    """The names of the runs that the cluster trains or will train."""
-    keys = (key.split("/") for key in _ask(client, _list_keys()))
-    return {parts[1] for parts in keys if len(parts) == 3 and parts[0] == "train"}
+def _keys(client: Client) -> list[str]:
+    """The keys of what the cluster trains or will train."""
+    return [key for key in _ask(client, _list_keys()) if KEY.fullmatch(key)]
+
+
+def _name_of(key: str) -> str:
+    return key.split("/")[1]
 
 
 # What is sent to other processes are closures: Dask copies those whole, so a
 # worker needs no path to this project before it runs one.
 
 
-def _entry(root: str) -> Callable[[str], str]:
+def _entry(root: str, environment: dict[str, str]) -> Callable[[str], str]:
     def train(folder: str) -> str:
+        import os
         import sys
 
+        os.environ.update(environment)
         if root not in sys.path:
             sys.path.insert(0, root)
         from explorer.runs.worker import train_to_end

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from explorer.runs.run_files import OWNER_ONLY, write_text
+from explorer.runs.spec import is_float32, is_step
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _rows(lines: bytes) -> Iterator[MetricsRow]:
             values = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if isinstance(values, dict) and isinstance(values.get("step"), int):
+        if isinstance(values, dict) and is_step(values.get("step")):
             yield MetricsRow(
                 values["step"],
                 *(_number(values.get(name)) for name in ("loss", "lr", "grad_norm", "value")),
@@ -108,6 +108,5 @@ def _rows(lines: bytes) -> Iterator[MetricsRow]:
 
 
 def _number(value: Any) -> float | None:
-    """A finite number, or None: a chart has no place for anything else."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and math.isfinite(value) else None
+    """A number that a tensor can have had, or None: a chart has no place for anything else."""
+    return float(value) if is_float32(value) else None

@@ -112,6 +112,17 @@ class RunRecorder:
         self.metrics.close()
         return self.status
 
+    @property
+    def seconds(self) -> float:
+        """How long the run has been trained, with earlier times."""
+        return self.earlier_seconds + time.monotonic() - self.began
+
+    @property
+    def reserve(self) -> int:
+        """The bytes that the end of the run may write: its weights, and thrice that its state."""
+        weights = sum(each.numel() * each.element_size() for each in self.model.parameters())
+        return 6 * weights
+
     def keep(self) -> None:
         """Save the state for a resume; the one before stays until this one is complete."""
         folder = step_folder(self.run.folder / "state", self.state.step)
@@ -156,7 +167,7 @@ class RunRecorder:
         self.status = self.status.replace(
             state=state,
             message=message,
-            seconds=self.earlier_seconds + time.monotonic() - self.began,
+            seconds=self.seconds,
             steps_per_second=self.speed.update(self.state.step) if state == TRAINING else 0.0,
         )
         write_json(self.run.folder / "status.json", self.status.to_dict())

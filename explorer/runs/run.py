@@ -24,9 +24,9 @@ import shutil
 import time
 import uuid
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
-from explorer.app import limits
 from explorer.catalog import in_a_sentence
 from explorer.catalog.folders import RUN_KEY, own_name
 from explorer.catalog.run_index import (
@@ -40,15 +40,19 @@ from explorer.catalog.run_index import (
     owner_in,
 )
 from explorer.runs.metrics import Metrics
+from explorer.runs.quotas import keeping_fault, outdated
 from explorer.runs.run_files import Lock, is_held, read_json_object, write_json, write_text
-from explorer.runs.spec import INTERRUPTED, TRAINING, RunSpec, Status
+from explorer.runs.spec import INTERRUPTED, STOPPED, TRAINING, RunSpec, Status
 
 STEP_NAME = re.compile(r"step-(\d{6,12})")
 COMMANDS = ("train", "pause", "resume", "step", "stop", "leave")
+LONGEST_SENTENCE = 300
 LONGEST_MAKING = 3600
 """Seconds after which no process can still be making a run."""
 LONGEST_TASK, LONGEST_WITH_KEY = 50, 24
 """Letters of a task in the name of a run, which has 64 at most."""
+MOST_SWEPT = 20
+"""Old runs that one new run removes: somebody waits for it."""
 STOPS_WITHIN = 5.0
 """Seconds that a worker is given to stop before its run is deleted."""
 
@@ -163,6 +167,27 @@ class Run:
             return "train"
         return str(word) if word in COMMANDS else "train"
 
+    def stop_for(self, why: str) -> None:
+        """Stop it for good by a limit, whose sentence this is: until somebody tells it to resume.
+
+        The command has the sentence too, for the next process that would go on with the run.
+        """
+        write_json(self.folder / "control.json", {"command": "stop", "why": why})
+        self.end_as(STOPPED, why)
+
+    def stopped_for(self) -> str:
+        """The sentence of the limit that has stopped it; empty where none has."""
+        try:
+            why = read_json_object(self.folder / "control.json").get("why")
+        except (OSError, ValueError):
+            return ""
+        return why[:LONGEST_SENTENCE] if isinstance(why, str) else ""
+
+    def end_as(self, state: str, message: str) -> None:
+        """Write how its training ended; for the process that has trained it."""
+        ended = self.status_or_new().replace(state=state, message=message, steps_per_second=0.0)
+        write_json(self.folder / "status.json", ended.to_dict())
+
     def mark(self, state: str) -> None:
         """Set the state between two workers; the status of a living one is not touched."""
         with Lock(self.folder / "lock") as lock:
@@ -195,17 +220,13 @@ def create(root: Path, spec: RunSpec, text: str | None = None, owner: str = HOST
     if not NAME.fullmatch(spec.task):
         raise RunError(f"There is no task called {spec.task[:60]!r}.")
     root = Path(root).absolute()
+    _sweep(root)
+    if fault := keeping_fault(root, owner):
+        raise RunError(fault)
     there = index_of(root).now()
-    for limit, count in (
-        (limits.RUNS_OF_READER, len(there.newest(owner))),
-        (limits.RUNS_KEPT, len(there.everybodys)),
-    ):
-        if not limit.allows(count + 1):
-            raise RunError(limit.refusal(count))
     beside = root / f"{BEING_MADE}{uuid.uuid4().hex}"
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _sweep(root, there)
         beside.mkdir(mode=0o700)
         write_json(beside / "spec.json", spec.to_dict())
         write_json(beside / "status.json", Status(steps=spec.training.steps).to_dict())
@@ -298,8 +319,16 @@ def _put_in_place(beside: Path, root: Path, task: str, there: RunListing, owner:
             number += 1
 
 
-def _sweep(root: Path, there: RunListing) -> None:
-    """Remove what is left of runs that were deleted, or never were made: a process was killed."""
+def _sweep(root: Path) -> None:
+    """Remove the runs that are kept no longer.
+
+    And what is left of those that were deleted, or never were made: a process was killed.
+    """
+    there = index_of(root).now()
+    for old in islice(outdated(root, there), MOST_SWEPT):
+        if not (run := Run(root / old.name)).has_worker():
+            with suppress(RunError):
+                delete(run)
     for name in there.left_over:
         with suppress(OSError):
             age = time.time() - (root / name).stat().st_mtime

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from explorer.app import limits
 from explorer.catalog.parameters import count_parameters
 from explorer.runs.run import RunError
 from explorer.runs.spec import RunSpec
@@ -14,9 +15,6 @@ from models import TransformerConfig
 from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
 from models.families.styles import like
 from models.training import OPTIMIZERS, SCHEDULES
-
-MOST_PARAMETERS = 20_000_000
-"""A larger model would take this machine's memory and hours to show what a small one shows."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +106,9 @@ def _changes(settings: Mapping[str, Any], table: tuple[Setting, ...]) -> dict[st
 
 
 def _size_fault(spec: RunSpec) -> str | None:
-    """A sentence where the model is too large, known before it is built."""
-    count = count_parameters(spec.model)
-    if count > MOST_PARAMETERS:
-        return (
-            f"This model has {count:,} parameters; at most {MOST_PARAMETERS:,} are trained "
-            "here, so make it narrower or give it fewer layers."
-        )
-    return None
+    """A sentence where it is too much to train here, known before the model is built."""
+    asked = {
+        limits.RUN_PARAMETERS: count_parameters(spec.model),
+        limits.RUN_STEPS: spec.training.steps,
+    }
+    return next((each.refusal(n) for each, n in asked.items() if not each.allows(n)), None)

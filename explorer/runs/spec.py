@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,8 @@ ACTIVE = (WAITING, TRAINING)
 RESUMABLE = (PAUSED, STOPPED, FAILED, INTERRUPTED)
 
 LARGEST_SEED = 2**31 - 1
+LARGEST_FLOAT32 = (2 - 2**-23) * 2.0**127
+MOST_STEPS = 10_000_000
 
 MEASURE = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,39}|")
 """The name of a metric, which is drawn as Markdown."""
@@ -46,7 +47,7 @@ class RunSpec:
             return "A run needs the name of a task."
         if not isinstance(self.weights_seed, int) or not 0 <= self.weights_seed <= LARGEST_SEED:
             return f"The seed of the weights must be between 0 and {LARGEST_SEED}."
-        if self.stop_at is not None and not _is_number(self.stop_at):
+        if self.stop_at is not None and not is_float32(self.stop_at):
             return "The value to stop at must be a number."
         return self.model.fault() or self.training.fault()
 
@@ -120,10 +121,11 @@ class Status:
         status = cls(**{name: value for name, value in values.items() if name in known})
         if status.state not in STATES:
             raise ValueError("The status has an unknown state.")
-        numbers = (status.step, status.steps, status.steps_per_second, status.seconds)
         optional = (status.loss, status.value, status.measured_at)
-        known_numbers = [*numbers, *(number for number in optional if number is not None)]
-        if not all(_is_number(number) for number in known_numbers):
+        found = [each for each in optional if each is not None]
+        counts = (status.step, status.steps, status.measured_at or 0)
+        numbers = (status.steps_per_second, status.seconds, *found)
+        if not all(map(is_step, counts)) or not all(map(is_float32, numbers)):
             raise ValueError("The status has a value that is not a number where one is needed.")
         if not isinstance(status.message, str) or not isinstance(status.measure, str):
             raise ValueError("The status has a value that is not text where text is needed.")
@@ -132,5 +134,13 @@ class Status:
         return status
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def is_step(value: object) -> bool:
+    """Whether a run can have this step, or as many."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_STEPS
+
+
+def is_float32(value: object) -> bool:
+    """Whether a tensor can have had this value, other than infinity and NaN."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return abs(value) <= LARGEST_FLOAT32

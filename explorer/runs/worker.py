@@ -11,15 +11,18 @@ import contextlib
 import math
 import os
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
 
+from explorer.app import limits
 from explorer.catalog import in_a_sentence
 from explorer.runs.recorder import Progress, RunRecorder
 from explorer.runs.run import Run, RunError, step_folders
-from explorer.runs.run_files import Lock, write_json
+from explorer.runs.run_files import Lock
 from explorer.runs.spec import DONE, FAILED, INTERRUPTED, PAUSED, STOPPED, RunSpec
+from explorer.runs.watchdog import Watchdog, bounded_memory, is_of_memory
 from explorer.tasks import Task, task_of
 from models import Transformer, load_checkpoint
 from models.loading.checkpoint import load_state
@@ -33,20 +36,23 @@ ENDINGS = {"pause": PAUSED, "step": PAUSED, "stop": STOPPED, "leave": INTERRUPTE
 
 
 def train_to_end(folder: Path | str) -> str:
-    """Train the run in `folder` without a report; the state in which it ended."""
+    """Train the run in `folder` within the limits of a run; the state in which it ended."""
     lower_priority()
     run = Run(folder)
-    for _ in advance(run.folder):
+    for _ in advance(run.folder, is_bounded=True):
         pass
     return run.status().state
 
 
-def advance(folder: Path | str, leave: Callable[[], bool] = lambda: False) -> Iterator[Progress]:
+def advance(
+    folder: Path | str, leave: Callable[[], bool] = lambda: False, *, is_bounded: bool = False
+) -> Iterator[Progress]:
     """Train the run in `folder` from its saved state, with a report after each update.
 
     Ends when the run is done, at the commands pause and stop, and when `leave()` is true. A
     run that another living worker trains is left alone. An error is written in the run's
-    status and raised as RunError.
+    status and raised as RunError. `is_bounded` says that the limits of a run hold: where it
+    meets one it is stopped, and its status has the sentence.
     """
     run = Run(folder)
     spec = run.spec
@@ -54,14 +60,22 @@ def advance(folder: Path | str, leave: Callable[[], bool] = lambda: False) -> It
     if not lock.acquire(PATIENCE):
         return
     with lock:
+        if why := run.stopped_for():
+            run.end_as(STOPPED, why)
+            return
         try:
-            yield from _train(run, spec, leave)
-        except (ArithmeticError, OSError, RuntimeError, ValueError) as error:
+            with (
+                Watchdog(run) if is_bounded else nullcontext() as watchdog,
+                bounded_memory() if is_bounded else nullcontext(),
+            ):
+                yield from _train(run, spec, leave, watchdog)
+        except (ArithmeticError, MemoryError, OSError, RuntimeError, ValueError) as error:
+            if is_bounded and is_of_memory(error):
+                run.end_as(STOPPED, limits.RUN_MEMORY.refusal())
+                return
             message = f"The training ended with an error: {_first_line(error)}"
-            failed = {"state": FAILED, "message": message, "steps_per_second": 0.0}
-            status = run.status_or_new().replace(**failed)
             with contextlib.suppress(OSError):
-                write_json(run.folder / "status.json", status.to_dict())
+                run.end_as(FAILED, message)
             raise RunError(message) from error
 
 
@@ -72,7 +86,9 @@ def lower_priority() -> None:
         os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
 
 
-def _train(run: Run, spec: RunSpec, leave: Callable[[], bool]) -> Iterator[Progress]:
+def _train(
+    run: Run, spec: RunSpec, leave: Callable[[], bool], watchdog: Watchdog | None
+) -> Iterator[Progress]:
     task = task_of(spec.task, run.text())
     model, state = _saved_or_untrained(run, spec, task)
     recorder = RunRecorder(run, spec, task, model, state)
@@ -80,6 +96,15 @@ def _train(run: Run, spec: RunSpec, leave: Callable[[], bool]) -> Iterator[Progr
     try:
         recorder.begin()
         ending = ENDINGS.get(command.word) if command.word != "step" else None
+        why = ""
+
+        def is_at_a_limit() -> bool:
+            nonlocal why
+            why = watchdog.after_step(recorder.seconds, recorder.reserve) if watchdog else ""
+            return bool(why)
+
+        if ending is None and is_at_a_limit():
+            ending = STOPPED
         updates = train(model, lambda step: task.batch(step, spec.training), spec.training, state)
         while ending is None:
             report = next(updates, None)
@@ -96,13 +121,15 @@ def _train(run: Run, spec: RunSpec, leave: Callable[[], bool]) -> Iterator[Progr
                 ending = DONE
             else:
                 ending = INTERRUPTED if leave() else ENDINGS.get(command.newest())
+                if ending is None and is_at_a_limit():
+                    ending = STOPPED
     except GeneratorExit:
         recorder.end(INTERRUPTED)
         raise
     except BaseException:
         recorder.abandon()
         raise
-    recorder.end(ending, _words_for_target(recorder) if ending == DONE else "")
+    recorder.end(ending, _words_for_target(recorder) if ending == DONE else why)
 
 
 def _saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer, TrainState]:

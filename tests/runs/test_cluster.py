@@ -145,7 +145,7 @@ def test_a_killed_server_or_worker_takes_no_run_with_it(root: Path) -> None:
     """And when nobody needs the cluster any more, it ends itself."""
 
     def at_once() -> None:  # in the scheduler's process, which waits ten minutes
-        sys.modules["idle_shutdown"].UNUSED_SECONDS = 0.0  # type: ignore[attr-defined]
+        sys.modules["scheduler_setup"].UNUSED_SECONDS = 0.0  # type: ignore[attr-defined]
 
     run = tiny_run(root, steps=ENDLESS)
     server = subprocess.Popen(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from explorer.runs.run import Run
+from explorer.catalog.folders import runs_root
+from explorer.runs.run import Run, create
+from explorer.runs.spec import RunSpec
 
 
 class Desk:
@@ -16,6 +18,11 @@ class Desk:
 
     def start(self) -> None:
         self.starts += 1
+
+    def train_new(self, spec: RunSpec, text: str | None, owner: str) -> Run:
+        run = create(runs_root(), spec, text, owner)
+        self.submit(run)
+        return run
 
     def submit(self, run: Run) -> None:
         self.sent.append(run.name)

@@ -13,9 +13,8 @@ from explorer.app.messages import say
 from explorer.app.reader_runs import whose
 from explorer.app.session import session
 from explorer.catalog import in_a_sentence
-from explorer.catalog.folders import runs_root
 from explorer.runs.cluster import cluster
-from explorer.runs.run import Run, RunError, create
+from explorer.runs.run import Run, RunError
 from explorer.runs.settings import (
     MODEL_SETTINGS,
     TRAINING_SETTINGS,
@@ -93,9 +92,7 @@ def _draw_start_button(place: Any, is_possible: bool) -> bool:
 
 def _start(spec: RunSpec, text: str | None) -> None:
     try:
-        run = create(runs_root(), spec, text, whose())
-        choose_run_next(run)
-        cluster().submit(run)
+        choose_run_next(cluster().train_new(spec, text, whose()))
     except (RunError, OSError) as error:
         say(in_a_sentence(error))
 

@@ -1,0 +1,145 @@
+"""The limits of training: what is counted, whose turn it is, and what a long step ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from distributed import Client, LocalCluster
+
+from explorer.runs import cluster as cluster_module
+from explorer.runs.cluster import Cluster
+from explorer.runs.quotas import bytes_of, keeping_fault
+from explorer.runs.run import RunError, all_runs, create
+from explorer.runs.scheduler_setup import queue_by_priority
+from explorer.runs.watchdog import Watchdog
+from explorer.runs.worker import train_to_end
+from tests.runs.making import tiny_run, tiny_spec
+from tests.served import ROOT, wait_until
+
+MANY, OTHER = "a" * 32, "b" * 32
+
+BEGUN: list[str] = []
+MAY_END = threading.Event()
+
+
+def train(folder: str) -> None:
+    """Stands in for the training; a task of Dask is found by its name, so by that of a module."""
+    BEGUN.append(Path(folder).name)
+    MAY_END.wait()
+
+
+def waiting(queue: Cluster) -> int:
+    """The tasks that have no worker."""
+    return int(queue.connect().run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.queued)))
+
+
+@pytest.fixture
+def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """A cluster of one worker, in this process, which trains what it gets until `MAY_END`."""
+    BEGUN.clear()
+    MAY_END.clear()
+    monkeypatch.setattr(cluster_module, "_entry", lambda *_: train)
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=None,
+            protocol="inproc://",
+        ) as dask,
+        Client(dask, set_as_default=False) as client,
+    ):
+        queue_by_priority(dask.scheduler)
+        monkeypatch.setattr(Cluster, "connect", lambda _: client)
+        yield Cluster(tmp_path / "runs")
+        MAY_END.set()
+
+
+def test_a_readers_ten_runs_keep_no_other_readers_first_waiting(queue: Cluster) -> None:
+    for _ in range(10):
+        queue.train_new(tiny_spec(), None, MANY)
+    late = queue.train_new(tiny_spec(), None, OTHER)
+    wait_until(lambda: waiting(queue) == 10, "all but one in the queue")
+    MAY_END.set()
+    wait_until(lambda: len(BEGUN) == 11, "the end of all runs")
+    assert BEGUN.index(late.name) == 1, "after the one that was training, and before nine"
+
+
+def test_a_full_queue_takes_no_run_and_lets_one_go_on_that_is_in_it(
+    queue: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_QUEUE_OF_READER", "2")
+    monkeypatch.setenv("EXPLORER_LIMIT_QUEUE", "3")
+    first, second = (queue.train_new(tiny_spec(), None, MANY) for _ in range(2))
+    with pytest.raises(RunError, match=r"^2 runs of yours train or wait already"):
+        queue.train_new(tiny_spec(), None, MANY)
+    third = queue.train_new(tiny_spec(), None, OTHER)
+    with pytest.raises(RunError, match=r"^3 runs train or wait already"):
+        queue.train_new(tiny_spec(), None, "c" * 32)
+    assert len(all_runs(queue.root)) == 3
+    for _ in range(5):
+        queue.submit(first)  # as where it was paused and goes on before its process has left
+    MAY_END.set()
+    wait_until(lambda: not any(map(queue.has, (first, second, third))), "the end of all runs")
+    assert sorted(BEGUN) == sorted([first.name, first.name, second.name, third.name])
+
+
+def test_the_bytes_of_runs_are_counted_anew_once_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = create(tmp_path, tiny_spec(), owner=MANY)
+    monkeypatch.setenv("EXPLORER_LIMIT_RUNS_BYTES_OF_READER", "5000")
+    assert keeping_fault(tmp_path, MANY) is None
+    train_to_end(run.folder)
+    assert bytes_of(run.folder) > 5000
+    assert "delete one to start another" in str(keeping_fault(tmp_path, MANY))
+    assert keeping_fault(tmp_path, OTHER) is None
+
+
+def test_old_runs_of_strangers_leave_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_RUNS_DAYS", "7")
+    last_week = time.time() - 8 * 24 * 3600
+    made, root = tmp_path / "made", tmp_path / "runs"
+    old, resumed = (create(made, tiny_spec(), owner=MANY) for _ in range(2))
+    hosts = tiny_run(made)
+    for run in (old, resumed, hosts):
+        os.utime(run.folder / "spec.json", (last_week, last_week))
+    for run in (old, hosts):
+        os.utime(run.folder / "status.json", (last_week, last_week))
+    made.rename(root)
+    new = create(root, tiny_spec(), owner=OTHER)
+    assert {run.name for run in all_runs(root)} == {resumed.name, hosts.name, new.name}
+
+
+def test_a_step_that_takes_too_long_ends_its_process(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path, steps=100_000)
+    code = "import sys; from explorer.runs.worker import train_to_end; train_to_end(sys.argv[1])"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(run.folder)],
+        cwd=ROOT,
+        env={**os.environ, "EXPLORER_LIMIT_STEP_SECONDS": "0"},
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert not run.has_worker()
+    assert run.status().state == "stopped"
+    assert run.status().message.startswith("The run was stopped, since one step took more than")
+
+
+def test_each_step_has_its_time_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_STEP_SECONDS", "10")
+    now = 0.0
+    watchdog = Watchdog(tiny_run(tmp_path), clock=lambda: now)
+    now = 9.0
+    assert watchdog.seconds_left() == 1.0
+    assert watchdog.after_step(seconds=9.0, reserve=0) == ""
+    assert watchdog.seconds_left() == 10.0
