@@ -16,14 +16,19 @@ from starlette.middleware import Middleware
 
 from explorer.app import admin_token, limits, streamlit_patches
 from explorer.catalog import waiting
-from explorer.server import json_logs, measures
+from explorer.server import connections, door, json_logs, measures, open_files
+from explorer.server.crowd import Crowd
 from explorer.server.draining import Drain, Draining
+from explorer.server.incoming_messages import Messages
 from explorer.server.measures import Measured
+from explorer.server.reader_cookie import ReaderCookie
 from explorer.server.security_headers import SecurityHeaders
 from explorer.server.upload_gate import UploadGate
 from explorer.server.warm_up import WarmUp
 
-if fault := limits.fault() or admin_token.fault() or json_logs.fault() or measures.fault():
+SETTINGS = (limits, door, admin_token, json_logs, measures)
+
+if fault := next(filter(None, (setting.fault() for setting in SETTINGS)), None):
     sys.exit(fault)
 
 if json_logs.are_wanted():
@@ -41,6 +46,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # has them, and a published model writes some percent faster.
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
+OWN_NAMES = ("server.address", "browser.serverAddress")
+"""Settings that say what the server is called; EXPLORER_HOSTS adds others."""
+
+ANYWHERE = {None, "", "0.0.0.0", "::"}  # noqa: S104
+
+SWEEP_SECONDS = 30
+"""How often sessions are looked for whose readers left."""
+
 
 streamlit_patches.draw_whole_page_first()
 drain = Drain()
@@ -48,6 +61,7 @@ drain = Drain()
 
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[None]:
+    open_files.raise_soft_limit()
     drain.wait_for_sigterm()
     end_measures = measures.serve(
         readers=lambda: len(drain.lines), draining=lambda: drain.has_begun
@@ -55,11 +69,32 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
     waiting.end_runs_by(streamlit_patches.end_if_unwanted)
     warm_up = WarmUp()
     warm_up.thread.start()
+    sweeping = asyncio.create_task(sweep())
+    say_where()
     yield
+    sweeping.cancel()
     await asyncio.to_thread(warm_up.end)
     end_measures()
 
 
+async def sweep() -> None:
+    while True:
+        await asyncio.sleep(SWEEP_SECONDS)
+        streamlit_patches.forget_who_left()
+
+
+def say_where() -> None:
+    """The address to open, which Streamlit would ask an outside host for."""
+    address = st.get_option("server.address")
+    named = "localhost" if address in ANYWHERE else address
+    where = f"[{named}]" if ":" in named else named
+    scheme = "https" if st.get_option("server.sslCertFile") else "http"
+    sys.stdout.write(f"\n  The app is at {scheme}://{where}:{st.get_option('server.port')}\n\n")
+    sys.stdout.flush()
+
+
+streamlit_patches.ask_nobody_for_addresses()
+connections.bound()
 app = st.App(
     "explorer/app/shell.py",
     lifespan=lifespan,
@@ -67,6 +102,10 @@ app = st.App(
         Middleware(SecurityHeaders),
         Middleware(Measured),
         Middleware(Draining, drain=drain),
+        Middleware(door.Door, hosts=map(st.get_option, OWN_NAMES)),
+        Middleware(Crowd),
+        Middleware(ReaderCookie),
+        Middleware(Messages, is_for_readers=streamlit_patches.is_for_readers),
         Middleware(UploadGate),
     ],
 )

@@ -319,6 +319,28 @@ SESSIONS = Limit(
     "Open connections to this server",
     "This server has {most}, all it has room for: try again in a few minutes.",
 )
+SESSIONS_OF_ADDRESS = Limit(
+    "sessions_of_address",
+    1_000,
+    100,
+    "readers",
+    "Open connections from one network address; behind a proxy, FORWARDED_ALLOW_IPS names it",
+    "{most} are connected from your network, the most from one: close a tab that you do not need.",
+)
+MESSAGE_BYTES = Limit(
+    "message_bytes",
+    25 * MB,
+    4 * MB,
+    "bytes",
+    "One message of a browser, with everything that its widgets hold; a longer one is cut off",
+)
+MESSAGE_RATE = Limit(
+    "message_rate",
+    100,
+    20,
+    "messages",
+    "Messages of one connection in a second; what comes faster waits",
+)
 DRAIN_SECONDS = Limit(
     "drain_seconds",
     5,

@@ -12,10 +12,11 @@ from functools import cache
 from typing import Any
 
 import streamlit as st
-from streamlit import config, runtime
+from streamlit import config, net_util, runtime
 from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.bidi_component import main as bidi_components
 from streamlit.config_option import ConfigOption
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime.app_session import AppSession
@@ -250,3 +251,49 @@ def run_again_with(actions: list[WidgetState]) -> None:
                 context_info=run.context_info,
             )
         )
+
+
+# Where a page of another site opens a WebSocket, and at the start without an address, Streamlit
+# asks an outside host for this machine's own address, and every reader waits. Foreign pages are
+# refused before (`explorer/server/door.py`), so nothing needs the answer.
+
+
+def ask_nobody_for_addresses() -> None:
+    """From now on this machine is asked for its addresses, and no other."""
+    net_util.get_external_ip = lambda: None
+
+
+# A message may clear the caches of all readers, have git describe the folder of the server, or
+# ask for the addresses of a million uploads; one that cannot be read is logged with its stack.
+
+FOR_READERS = {"rerun_script", "app_heartbeat", "stop_script", "backend_operation_request"}
+UPLOADS_AT_ONCE = 100
+
+
+def is_for_readers(data: bytes) -> bool:
+    """Whether a browser's message is one that a reader of the app sends; ValueError if it is none.
+
+    Streamlit's page itself sends some of the others, and needs no answer.
+    """
+    message = BackMsg()
+    try:
+        message.ParseFromString(data)
+    except Exception as error:
+        raise ValueError("This is no message of Streamlit's page.") from error
+    kind = message.WhichOneof("type")
+    if kind == "file_urls_request":
+        return len(message.file_urls_request.file_names) <= UPLOADS_AT_ONCE
+    return kind in FOR_READERS
+
+
+# A session that was left is kept for two minutes, for its reader to come back. Then it is
+# forgotten when the next one leaves, and until then its memory and its three open files are kept.
+
+
+def forget_who_left() -> int:
+    """End the sessions whose readers left long ago; how many those were."""
+    manager: Any = runtime.get_instance()._session_mgr
+    gone = manager._session_storage._cache.expire()
+    for _, left in gone:
+        left.session.shutdown()
+    return len(gone)

@@ -1,0 +1,79 @@
+"""Bounds on connections below the application: how many, how long silent, how long a message.
+
+Uvicorn gives a connection that never asks for anything all the time in the world, and takes
+messages as long as the server may send. Its settings are not ours: `streamlit run` has made them
+before it loads the app. So the bounds are set where a connection begins.
+"""
+
+from __future__ import annotations
+
+import resource
+from asyncio import Transport
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from explorer.app.limits import MESSAGE_BYTES, SESSIONS, SESSIONS_OF_ADDRESS, Limit
+
+SILENT_SECONDS = 30
+"""A connection on which nothing happened from one look to the next is closed."""
+
+OF_ONE_READER = 3
+"""Connections of a browser that loads a page, in the mean: there are up to six for a moment."""
+
+FULL = (
+    "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 60\r\n"
+    "content-type: text/plain; charset=utf-8\r\n\r\n{sentence}\n"
+)
+
+_made_by_uvicorn = H11Protocol.connection_made
+
+
+def bound() -> None:
+    """From now on connections of this process are bound."""
+    H11Protocol.connection_made = begin  # type: ignore[method-assign, assignment]
+
+
+def begin(connection: H11Protocol, transport: Transport) -> None:
+    """A connection was made: one too many is told so and closed."""
+    connection.config.ws_max_size = MESSAGE_BYTES.most
+    _made_by_uvicorn(connection, transport)
+    if limit := too_many(connection):
+        transport.write(FULL.format(sentence=limit.refusal()).encode())
+        transport.close()
+    else:
+        connection.loop.call_later(SILENT_SECONDS, look, connection)
+
+
+def too_many(connection: H11Protocol) -> Limit | None:
+    """The limit that this connection breaks, if any; a trusted proxy's are many readers'.
+
+    Half of the files are for connections, since each reader's session has others open.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if len(connection.connections) > soft // 2:
+        return SESSIONS
+    peer = _peer(connection)
+    proxies = getattr(connection.config.loaded_app, "trusted_hosts", ())
+    if peer in proxies:
+        return None
+    theirs = sum(_peer(each) == peer for each in connection.connections)
+    return SESSIONS_OF_ADDRESS if theirs > OF_ONE_READER * SESSIONS_OF_ADDRESS.most else None
+
+
+def look(connection: H11Protocol, seen: Any = None) -> None:
+    """Close it if since the last look nothing was asked, and nothing of an answer was taken."""
+    transport = connection.transport
+    if transport.is_closing() or transport.get_protocol() is not connection:
+        return  # it has ended, or is a WebSocket, which is pinged
+    cycle, waiting = connection.cycle, transport.get_write_buffer_size()
+    is_answering = cycle is not None and not cycle.response_complete
+    now = (cycle, waiting)
+    if now == seen and (waiting or not is_answering):
+        transport.abort()
+    else:
+        connection.loop.call_later(SILENT_SECONDS, look, connection, now)
+
+
+def _peer(connection: Any) -> str:
+    return connection.client[0] if connection.client else ""

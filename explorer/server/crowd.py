@@ -1,0 +1,87 @@
+"""How many readers are connected, in all and from one address; the next one is told so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from ipaddress import ip_address
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from explorer.app.limits import SESSIONS, SESSIONS_OF_ADDRESS
+from explorer.app.reader import COOKIE
+from explorer.server import open_files
+from explorer.server.refusals import refuse
+
+AGAIN = "60"
+"""Seconds after which a program may ask again."""
+
+
+class Crowd:
+    """Refuses a WebSocket, and the page to someone new, when there is no room for one more."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self.connected = 0
+        self.by_address: Counter[str] = Counter()
+        self.by_reader: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        wants_in = scope["type"] == "websocket" or _is_page(scope)
+        if not wants_in:
+            await self.app(scope, receive, send)
+        elif sentence := self.no_room_for(scope):
+            await refuse(scope, receive, send, 503, sentence, retry_after=AGAIN)
+        elif scope["type"] == "websocket":
+            await self._count(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def no_room_for(self, scope: Scope) -> str:
+        """The sentence for whoever comes; empty where there is room, or the page is one's own.
+
+        Who loads the page again leaves with the old connection first.
+        """
+        if scope["type"] == "http" and self.by_reader[_reader(scope)]:
+            return ""
+        if self.connected >= SESSIONS.most or open_files.are_scarce():
+            return SESSIONS.refusal()
+        if self.by_address[network(scope)] >= SESSIONS_OF_ADDRESS.most:
+            return SESSIONS_OF_ADDRESS.refusal()
+        return ""
+
+    async def _count(self, scope: Scope, receive: Receive, send: Send) -> None:
+        address, reader = network(scope), _reader(scope)
+        self.connected += 1
+        self.by_address[address] += 1
+        self.by_reader[reader] += bool(reader)
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self.connected -= 1
+            for counted, key in ((self.by_address, address), (self.by_reader, reader)):
+                counted[key] -= bool(key)
+                if counted[key] <= 0:
+                    del counted[key]
+
+
+def network(scope: Scope) -> str:
+    """Whose connection it is: an address, or the 64 bits of one that a household has."""
+    host, _ = scope.get("client") or ("", 0)
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return str(host)
+    short = getattr(found, "ipv4_mapped", None) or found
+    return str(short) if short.version == 4 else str(int(short) >> 64)
+
+
+def _reader(scope: Scope) -> str:
+    return HTTPConnection(scope).cookies.get(COOKIE, "")
+
+
+def _is_page(scope: Scope) -> bool:
+    """Whether it asks for a page; what a page is made of is for those who have it."""
+    is_read = scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}
+    return is_read and "text/html" in Headers(scope=scope).get("accept", "")

@@ -1,0 +1,58 @@
+"""Sets the key by which a reader is known, with the first page that a browser is given."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from explorer.app.reader import COOKIE, KEY, new_key
+
+SECONDS = 365 * 24 * 3600
+
+
+class ReaderCookie:
+    """Adds the cookie to a page for whom it does not know; see `explorer.app.reader`.
+
+    Lax, since a strict one is not sent by who follows a link from elsewhere: the page would give
+    that reader a new key, and what was made with the old one would be lost.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or is_known(scope):
+            await self.app(scope, receive, send)
+            return
+
+        async def send_with_key(message: Message) -> None:
+            if message["type"] == "http.response.start" and _is_page(scope, message):
+                headers = MutableHeaders(scope=message)
+                headers.append("set-cookie", cookie(scope))
+                headers["cache-control"] = "private, no-cache"  # a key is for one reader
+            await send(message)
+
+        await self.app(scope, receive, send_with_key)
+
+
+def is_known(scope: Scope) -> bool:
+    """Whether it came with a key."""
+    return bool(KEY.fullmatch(HTTPConnection(scope).cookies.get(COOKIE, "")))
+
+
+def cookie(scope: Scope) -> str:
+    """A new key as a header says it: no script reads it, and only TLS carries what came by it."""
+    said = f"{COOKIE}={new_key()}; Path=/; Max-Age={SECONDS}; HttpOnly; SameSite=Lax"
+    by_proxy = Headers(scope=scope).get("x-forwarded-proto", "")
+    return f"{said}; Secure" if "https" in {scope.get("scheme"), by_proxy} else said
+
+
+def _is_page(scope: Scope, answer: Message) -> bool:
+    """Whether it is one, or says that the one the browser has is still right."""
+    if answer["status"] == HTTPStatus.NOT_MODIFIED:
+        return "text/html" in Headers(scope=scope).get("accept", "")
+    is_html = Headers(raw=answer["headers"]).get("content-type", "").startswith("text/html")
+    return bool(answer["status"] == HTTPStatus.OK) and is_html

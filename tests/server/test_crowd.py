@@ -1,0 +1,122 @@
+"""Row 11: who comes when the server is full reads a sentence, and who leaves makes room."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from explorer.app.limits import SESSIONS, SESSIONS_OF_ADDRESS
+from explorer.app.reader import COOKIE
+from explorer.server import open_files
+from explorer.server.crowd import Crowd, network
+from tests.server.asking import Inside, ask, asked, scope_of
+
+
+def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    with ThreadPoolExecutor(1) as thread:  # a browser of other tests runs a loop in this one
+        thread.submit(asyncio.run, test()).result()
+
+
+def socket(client: str = "127.0.0.1", key: str = "") -> dict[str, Any]:
+    cookie = {"cookie": f"{COOKIE}={key}"} if key else {}
+    return scope_of("/_stcore/stream", cookie, kind="websocket", client=client)
+
+
+async def held(crowd: Crowd, *scopes: dict[str, Any]) -> list[asyncio.Task[Any]]:
+    """Connections that stay open until what is inside lets them go."""
+    tasks = [asyncio.create_task(asked(crowd, each)) for each in scopes]
+    await asyncio.sleep(0)
+    return tasks
+
+
+def test_who_comes_when_it_is_full_reads_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_SESSIONS", "2")
+
+    async def test() -> None:
+        inside = Inside()
+        inside.let_go.clear()
+        crowd = Crowd(inside)
+        there = await held(crowd, socket(key="a" * 32), socket())
+        for scope in (socket(), scope_of("/attention")):
+            answer = await asked(crowd, scope)
+            assert (answer.status, answer.text.strip()) == (503, SESSIONS.refusal())
+            assert answer.headers["retry-after"] == "60"
+        own = scope_of("/attention", {"cookie": f"{COOKIE}={'a' * 32}"})
+        assert (await asked(crowd, own)).status == 200, "who loads the page again"
+        assert (await asked(crowd, scope_of("/static/a.js", {"accept": "*/*"}))).status == 200
+        assert (await asked(crowd, scope_of("/_stcore/health", {"accept": ""}))).status == 200
+        inside.let_go.set()
+        await asyncio.gather(*there)
+        assert (await asked(crowd, socket())).status == 101, "who left made room"
+        assert (crowd.connected, crowd.by_address, crowd.by_reader) == (0, {}, {})
+
+    run(test)
+
+
+def test_one_network_has_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_SESSIONS_OF_ADDRESS", "1")
+
+    async def test() -> None:
+        inside = Inside()
+        inside.let_go.clear()
+        crowd = Crowd(inside)
+        there = await held(crowd, socket("192.0.2.1"), socket("2001:db8::1"))
+        for client in ("192.0.2.1", "::ffff:192.0.2.1", "2001:db8::ffff"):
+            answer = await asked(crowd, socket(client))
+            assert (answer.status, answer.text.strip()) == (503, SESSIONS_OF_ADDRESS.refusal())
+        inside.let_go.set()
+        for client in ("192.0.2.2", "2001:db8:0:1::1"):
+            assert (await asked(crowd, socket(client))).status == 101, client
+        await asyncio.gather(*there)
+
+    run(test)
+
+
+def test_a_connection_that_breaks_is_counted_out() -> None:
+    async def broken(scope: object, receive: object, send: object) -> None:
+        raise OSError
+
+    crowd = Crowd(broken)
+    with pytest.raises(OSError):
+        ask(crowd, socket())
+    assert (crowd.connected, crowd.by_address, crowd.by_reader) == (0, {}, {})
+
+
+def test_a_client_without_an_address_has_one_share() -> None:
+    assert network({"client": None}) == ""
+    assert network({"client": ("a socket", 0)}) == "a socket"
+
+
+def test_it_is_full_when_files_are_scarce(monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd = Crowd(Inside())
+    assert ask(crowd, socket()).status == 101
+    monkeypatch.setattr(open_files, "are_scarce", lambda: True)
+    assert ask(crowd, socket()).text.strip() == SESSIONS.refusal()
+
+
+def test_the_soft_limit_of_open_files_becomes_the_hard_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = {"limits": (1_024, 4_096)}
+    monkeypatch.setattr(resource, "getrlimit", lambda which: now["limits"])
+    monkeypatch.setattr(resource, "setrlimit", lambda which, pair: now.update(limits=pair))
+    for before, after in [
+        ((1_024, 4_096), (4_096, 4_096)),
+        ((1_024, resource.RLIM_INFINITY), (open_files.MOST, resource.RLIM_INFINITY)),
+        ((1_024, 10**9), (open_files.MOST, 10**9)),
+        ((10**6, 10**6), (10**6, 10**6)),
+        ((resource.RLIM_INFINITY, resource.RLIM_INFINITY),) * 2,
+    ]:
+        now["limits"] = before
+        open_files.raise_soft_limit()
+        assert now["limits"] == after, before
+
+
+def test_files_are_scarce_when_nearly_all_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    for soft, used, scarce in [(1_024, 768, False), (1_024, 769, True), (100, 76, True)]:
+        monkeypatch.setattr(resource, "getrlimit", lambda which, soft=soft: (soft, soft))
+        monkeypatch.setattr(open_files.os, "listdir", lambda path, used=used: ["0"] * used)
+        assert open_files.are_scarce() == scarce, (soft, used)

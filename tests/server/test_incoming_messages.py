@@ -1,0 +1,79 @@
+"""What one connection may say: what is no message closes it, what no reader sends is dropped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+
+from explorer.app.streamlit_patches import UPLOADS_AT_ONCE, is_for_readers
+from explorer.server import incoming_messages
+from explorer.server.incoming_messages import AT_ONCE, Messages, Pace
+from tests.server.asking import Answer, Inside, ask, scope_of
+
+
+def say(*said: Any) -> tuple[Inside, Answer]:
+    inside = Inside()
+    socket = scope_of("/_stcore/stream", kind="websocket")
+    return inside, ask(Messages(inside, is_for_readers), socket, said)
+
+
+def message(**fields: Any) -> bytes:
+    return BackMsg(**fields).SerializeToString()
+
+
+RERUN = message(rerun_script={"query_string": "head=1"})
+
+
+def test_what_a_reader_sends_passes_and_what_no_reader_needs_is_dropped() -> None:
+    """One of them would clear the caches of everybody, another have git look through the folder."""
+    uploads = message(file_urls_request={"file_names": ["a"]})
+    many = message(file_urls_request={"file_names": ["a"] * (UPLOADS_AT_ONCE + 1)})
+    dropped = [message(clear_cache=True), message(load_git_info=True), many, b""]
+    dropped += [message(set_run_on_save=True), message(debug_shutdown_runtime=True)]
+    passing = [RERUN, uploads, message(app_heartbeat=True), message(stop_script=True)]
+    inside, answer = say(*dropped, *passing, *dropped)
+    assert inside.heard == passing
+    assert answer.sent == []
+
+
+@pytest.mark.parametrize("junk", [b"\xff\xff", RERUN[:-1], {"text": "hello"}])
+def test_what_is_no_message_closes_the_connection_without_a_stack(
+    junk: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "explorer")
+    frame = {"type": "websocket.receive", **junk} if isinstance(junk, dict) else junk
+    inside, answer = say(RERUN, frame, RERUN)
+    assert inside.heard == [RERUN]
+    assert answer.sent == [{"type": "websocket.close", "code": 1002}]
+    assert all(record.exc_info is None for record in caplog.records)
+
+
+def test_who_says_too_much_waits_and_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    async def note(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    monkeypatch.setenv("EXPLORER_LIMIT_MESSAGE_RATE", "10")
+    inside, _ = say(*[RERUN] * 200)
+    assert len(inside.heard) == 200
+    assert waited[0] == 0
+    assert waited[-1] > 10, "200 of them take 15 seconds and some"
+
+
+def test_a_moment_of_many_is_free_and_then_they_come_in_step() -> None:
+    pace = Pace(10)
+    begun = [pace.wait(100.0) for _ in range(AT_ONCE * 10)]
+    assert set(begun) == {0.0}
+    assert [round(pace.wait(100.0), 6) for _ in range(3)] == [0.1, 0.2, 0.3]
+    assert round(pace.wait(100.4), 6) == 0.0
+    assert pace.wait(1_000.0) == 0.0
+
+
+def test_what_is_no_websocket_passes() -> None:
+    assert ask(incoming_messages.Messages(Inside(), is_for_readers), scope_of()).status == 200

@@ -1,0 +1,57 @@
+"""The key of a reader: given with the first page, kept by the browser, read by no script."""
+
+from __future__ import annotations
+
+import pytest
+
+from explorer.app.reader import COOKIE, KEY
+from explorer.server.reader_cookie import ReaderCookie
+from tests.server.asking import Answer, Inside, ask, scope_of
+
+
+def given(answer: Answer) -> tuple[str, set[str]]:
+    """The key, and what is said of it; empty where none is given."""
+    said = answer.headers.get("set-cookie", "")
+    value, *about = said.split("; ")
+    return value.removeprefix(f"{COOKIE}="), set(about)
+
+
+def test_the_first_page_brings_a_key_that_no_script_and_no_other_site_reads() -> None:
+    door = ReaderCookie(Inside())
+    answers = [ask(door, scope_of("/attention")) for _ in range(2)]
+    (first, about), (second, _) = map(given, answers)
+    assert KEY.fullmatch(first)
+    assert first != second
+    assert about == {"Path=/", "Max-Age=31536000", "HttpOnly", "SameSite=Lax"}
+    assert answers[0].headers.getlist("cache-control") == ["private, no-cache"]
+
+
+def test_who_has_a_key_keeps_it() -> None:
+    known = scope_of(headers={"cookie": f"a=b; {COOKIE}={'0' * 32}"})
+    answer = ask(ReaderCookie(Inside()), known)
+    assert "set-cookie" not in answer.headers
+    assert answer.headers["cache-control"] == "no-cache"
+
+
+@pytest.mark.parametrize("value", ["", "0" * 31, "G" * 32, "0" * 33, "../../etc/passwd"])
+def test_what_is_no_key_is_replaced(value: str) -> None:
+    asked = scope_of(headers={"cookie": f"{COOKIE}={value}"})
+    key, _ = given(ask(ReaderCookie(Inside()), asked))
+    assert KEY.fullmatch(key)
+
+
+def test_what_came_by_tls_goes_only_by_tls() -> None:
+    door = ReaderCookie(Inside())
+    by_proxy = scope_of(headers={"x-forwarded-proto": "https"})
+    for scope in (scope_of(scheme="https"), by_proxy):
+        assert "Secure" in given(ask(door, scope))[1]
+
+
+def test_only_a_page_brings_one() -> None:
+    script = Inside("text/javascript")
+    assert given(ask(ReaderCookie(script), scope_of("/static/a.js")))[0] == ""
+    assert given(ask(ReaderCookie(Inside(status=404)), scope_of()))[0] == ""
+    assert ask(ReaderCookie(Inside()), scope_of(kind="websocket")).status == 101
+    unchanged = Inside("", status=304)
+    assert KEY.fullmatch(given(ask(ReaderCookie(unchanged), scope_of()))[0])
+    assert given(ask(ReaderCookie(unchanged), scope_of(headers={"accept": "*/*"})))[0] == ""
