@@ -52,8 +52,14 @@ TOKENS = ("pad_id", "bos_id")
 """Fields that hold a token ID."""
 LARGEST_SIZE = 1_000_000
 """No single size of a model may be larger: a config is read before it is trusted."""
+LARGEST_VOCABULARY = 300_000
+"""The largest in common use has 262,144 tokens (Gemma). Much that is shown goes through all."""
+LARGEST_EMBEDDING = 4_000_000_000
+"""Numbers of vocab_size × d_model; the most published are 3.1 billion (Command R+)."""
 MOST_LAYERS = 200
 """The deepest models published have 126. Building costs time before a file vouches for it."""
+MOST_HEADS, MOST_HEADS_IN_ALL = 512, 20_000
+"""In a layer and in a stack of them: the most published are 128 and 16,128 (Llama 3.1 405B)."""
 LARGEST_POSITION_TABLE = 6_000_000
 """Numbers in the table of sinusoids, which no file vouches for."""
 
@@ -88,13 +94,13 @@ class TransformerConfig(PlainData):
     kind: str = choice_field("decoder", KINDS)
     head: str = choice_field("language-model", HEADS)
 
-    vocab_size: int = number_field(256, 1, LARGEST_SIZE)
-    src_vocab_size: int | None = number_field(None, 1, LARGEST_SIZE)
+    vocab_size: int = number_field(256, 1, LARGEST_VOCABULARY)
+    src_vocab_size: int | None = number_field(None, 1, LARGEST_VOCABULARY)
     d_model: int = number_field(64, 1, LARGEST_SIZE)
     n_layers: int = number_field(2, 1, MOST_LAYERS)
     n_encoder_layers: int | None = number_field(None, 1, MOST_LAYERS)
-    n_heads: int = number_field(4, 1, LARGEST_SIZE)
-    n_kv_heads: int | None = number_field(None, 1, LARGEST_SIZE)
+    n_heads: int = number_field(4, 1, MOST_HEADS)
+    n_kv_heads: int | None = number_field(None, 1, MOST_HEADS)
     d_head: int | None = number_field(None, 1, LARGEST_SIZE)
     d_ff: int = number_field(256, 0, LARGEST_SIZE)
     d_ff_encoder: int | None = number_field(None, 1, LARGEST_SIZE)  # where the encoder's differs
@@ -259,6 +265,14 @@ def _size_fault(config: TransformerConfig) -> str | None:
         return f"d_model {config.d_model} is not divisible by n_heads {config.n_heads}."
     if config.n_heads % config.kv_heads:
         return f"n_heads {config.n_heads} is not divisible by n_kv_heads {config.kv_heads}."
+    layers = max(config.n_layers, config.encoder_layers)
+    if layers * config.n_heads > MOST_HEADS_IN_ALL:
+        heads = f"{layers} layers of {config.n_heads} heads"
+        return f"{heads} are too many: a model has at most {MOST_HEADS_IN_ALL:,} heads."
+    vocabulary = max(config.vocab_size, config.src_vocab_size or 0)
+    if vocabulary * config.d_model > LARGEST_EMBEDDING:
+        table = f"An embedding of {vocabulary:,} tokens × {config.d_model:,} numbers"
+        return f"{table} is too large: at most {LARGEST_EMBEDDING:,} numbers are read."
     if config.windows and len(config.windows) != config.n_layers:
         return f"windows must name one per layer, {config.n_layers}, not {len(config.windows)}."
     if any(not 0 <= window <= LARGEST_MAX_LEN for window in config.windows):

@@ -56,10 +56,9 @@ def exportable(config: TransformerConfig) -> Export:
             continue
         try:
             values = {"model_type": name} | family.published(config)
-            read = family.config(Published(values))
+            found = effective_fields(family.config(Published(values)))
         except (ValueError, ArithmeticError):
             continue
-        found = effective_fields(read)
         other = [key for key in wanted | found if wanted.get(key) != found.get(key)]
         if not other:
             return Export(name, values)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from explorer.catalog import available_models, opened_model
 from explorer.catalog.opened_model import Opened
-from models import Transformer, TransformerConfig
+from models import Transformer, TransformerConfig, save_checkpoint
 from models.loading.export import export_checkpoint
 from tests.text.published import bombs
 
@@ -35,3 +36,11 @@ def million_positions(folder: Path) -> Opened:
     """A model that reads whatever is typed, each letter as ninety tokens."""
     export_checkpoint(folder, Transformer(LLAMA), NINETY)
     return opened_model.open_entry(available_models.brought_model(folder))
+
+
+def too_many(folder: Path, **sizes: int) -> Path:
+    """A folder of ours whose config asks for these sizes; the weights are those of a tiny model."""
+    save_checkpoint(folder, Transformer(TransformerConfig(d_model=4, n_heads=1, d_ff=0)))
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    (folder / "config.json").write_text(json.dumps(config | sizes), "utf-8")
+    return folder

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from explorer.app.limits import PASS_TOKENS
-from explorer.catalog import opened_model, waiting
+from explorer.catalog import ModelError, opened_model, waiting
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.waiting import Budget
 from explorer.inference import pass_budget
@@ -19,7 +19,7 @@ from explorer.inference.pass_budget import TooLargeError, passing, recorded_pass
 from explorer.inference.pass_size import PassShape, pass_size
 from models import Transformer, trace
 from models.trace import CHEAP_SITES
-from tests.inference.hungry import million_positions
+from tests.inference.hungry import million_positions, too_many
 from tests.models.building import ids_of
 from tests.models.grid import ODDITIES
 
@@ -47,6 +47,26 @@ def test_row_1_a_text_of_too_many_tokens_is_refused_before_it_runs(
     monkeypatch.undo()
     monkeypatch.setenv("EXPLORER_LIMIT_PASS_BYTES", "3_000_000")
     assert run_text(opened, large.value.cut.kept_text).tokens, "what is left of it is read"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ({"n_heads": 1_000_000, "d_head": 1}, "n_heads must be between 1 and 512"),
+        ({"n_heads": 500, "d_head": 1, "n_layers": 200}, "200 layers of 500 heads are too many"),
+        ({"vocab_size": 1_000_000}, "vocab_size must be between 1 and 300,000"),
+        ({"vocab_size": 300_000, "d_model": 100_000}, "An embedding of 300,000 tokens × 100,000"),
+    ],
+)
+def test_row_4_a_model_of_endless_heads_or_words_is_refused_by_its_config(
+    sizes: dict[str, int], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is built for it: it took 70 seconds of every page, and nine minutes of two cores."""
+    folder = too_many(tmp_path / "model", **sizes)
+    monkeypatch.setattr(Transformer, "__init__", None)
+    with pytest.raises(ModelError, match=said) as refused:
+        opened_model.opened_from(folder, "hungry")
+    assert str(refused.value).count(". ") == 0
 
 
 @pytest.mark.parametrize("free", [0, 5_000])

@@ -40,6 +40,13 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     (generating((), -1), "generation.forced_first_id must be between 0 and 255, not -1."),
     ({"n_heads": 3}, "d_model 64 is not divisible by n_heads 3."),
     ({"n_kv_heads": 3}, "n_heads 4 is not divisible by n_kv_heads 3."),
+    *(
+        ({name: 10**6}, f"{name} must be between 1 and ")
+        for name in ("n_heads", "n_kv_heads", "vocab_size", "src_vocab_size")
+    ),
+    ({"n_layers": 100, "n_heads": 256, "d_model": 256}, "100 layers of 256 heads are too many"),
+    (BOTH | {"n_encoder_layers": 200, "n_heads": 128, "d_model": 128}, "200 layers of 128 heads"),
+    ({"vocab_size": 300_000, "d_model": 20_000}, "An embedding of 300,000 tokens × 20,000 numbers"),
     ({"max_len": 10**6, "d_model": 1000}, "A table of max_len × d_model = 1,000,000,000 sinusoids"),
     (BOTH | {"head": "classifier"}, "A classifier head needs kind encoder or decoder."),
     (BOTH | {"windows": (4, 4)}, "windows are for models of one stack."),

@@ -191,6 +191,7 @@ NO_SHAPE = [
     (BERT.replace(count_padding=False), "count_padding"),
     (BERT.replace(norm_position="pre"), "norm_position"),
     (SIZES.replace(kind="encoder-decoder"), "kind"),
+    (SIZES.replace(n_heads=200, n_kv_heads=None, d_head=1, d_model=1), "positions"),
 ]
 
 
