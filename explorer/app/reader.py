@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from ipaddress import ip_address
 
 import streamlit as st
 
@@ -38,6 +39,21 @@ def owner() -> str:
         key = str(st.context.cookies.get(COOKIE, ""))
         found.owner = owner_of(key if KEY.fullmatch(key) else new_key())
     return found.owner
+
+
+def network_of(host: str) -> str:
+    """An address, or the 64 bits of one that a household has."""
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return host
+    short = getattr(found, "ipv4_mapped", None) or found
+    return str(short) if short.version == 4 else str(int(short) >> 64)
+
+
+def network() -> str:
+    """A digest of where this reader comes from; all at the server's own machine share one."""
+    return owner_of(network_of(str(st.context.ip_address or "")))
 
 
 def sees_everything() -> bool:

@@ -1,8 +1,9 @@
 """What readers have uploaded and not opened yet: Streamlit keeps it in memory, here it is counted.
 
 Each upload counts from its first byte, with all that it says it has. Where there is no room, the
-reader who holds the most loses the oldest. What is refused, opened or taken out of the form is
-freed at once, and what a reader leaves behind soon after.
+network that holds the most loses the oldest of its reader who does: a stranger may be as many
+readers as they like, and comes from one network. What is refused, opened or taken out of the form
+is freed at once, and what a reader leaves behind soon after.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ TWICE = "This file is being received already: wait until it is there."
 TAKEN_OUT = "The upload was taken out of the form."
 Place = tuple[str, str]
 """A session and a file of it."""
+Source = tuple[str, str]
+"""The network that it comes from, and the reader there."""
 
 
 class UploadRefusedError(Exception):
@@ -35,7 +38,7 @@ class Received:
     """One file of a session: it is on its way, or waits in memory until it is opened."""
 
     place: Place
-    reader: str
+    source: Source
     bytes: int
     stop: Callable[[], None] | None
     """Ends it while it is on its way; None once it is there."""
@@ -67,9 +70,9 @@ class ReceivedUploads:
         """Bytes that one upload of this session may have."""
         return self._largest.get(session, limits.UPLOAD_BYTES.most)
 
-    def begin(self, place: Place, reader: str, size: int, stop: Callable[[], None]) -> Received:
+    def begin(self, place: Place, source: Source, size: int, stop: Callable[[], None]) -> Received:
         """Make room for a file that is on its way. UploadRefusedError where there is none."""
-        new = Received(place, reader, max(size, LEAST), stop)
+        new = Received(place, source, max(size, LEAST), stop)
         with self._lock:
             if (before := self._files.get(place)) and before.stop:
                 raise UploadRefusedError(TWICE, 409)
@@ -84,23 +87,28 @@ class ReceivedUploads:
         return new
 
     def _room_for(self, new: Received) -> list[Received]:
-        """What has to go: the oldest of who holds the most, unless that would be this reader."""
-        theirs = defaultdict[str, deque[Received]](deque)
-        held = Counter({new.reader: new.bytes})
-        for each in self._files.values():
-            theirs[each.reader].append(each)
-            held[each.reader] += each.bytes
-        if not limits.UPLOADS_RECEIVING_OF_READER.allows(held[new.reader]):
+        """What has to go for it: the oldest of those who hold the most, unless it is theirs."""
+        theirs = defaultdict[Source, deque[Received]](deque)
+        held, of_network = Counter[Source](), Counter[str]()
+        for each in (*self._files.values(), new):
+            theirs[each.source].append(each)
+            held[each.source] += each.bytes
+            of_network[each.source[0]] += each.bytes
+        of_reader = sum(held[each] for each in held if each[1] == new.source[1])
+        if not limits.UPLOADS_RECEIVING_OF_READER.allows(of_reader):
             raise UploadRefusedError(limits.UPLOADS_RECEIVING_OF_READER.refusal(), 413)
+
+        def share(source: Source) -> tuple[int, int]:
+            return of_network[source[0]], held[source]
+
         losing = []
-        total = held.total()
-        while not limits.UPLOADS_RECEIVING.allows(total):
-            most = max(held, key=held.__getitem__)
-            if held[most] == held[new.reader]:
+        while not limits.UPLOADS_RECEIVING.allows(of_network.total()):
+            most = max(held, key=share)
+            if share(most) == share(new.source):
                 raise UploadRefusedError(limits.UPLOADS_RECEIVING.refusal(), 503)
             losing.append(theirs[most].popleft())
             held[most] -= losing[-1].bytes
-            total -= losing[-1].bytes
+            of_network[most[0]] -= losing[-1].bytes
         return losing
 
     def arrived(self, received: Received) -> None:

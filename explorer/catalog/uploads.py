@@ -3,8 +3,8 @@
 Of what is uploaded, only the files that open a model are kept, under the name of their folder, and
 only if they do open one. An upload belongs to whoever uploaded it, and its key cannot be made by
 another who has the same files. Each reader has a share of the disk; where all together are too
-much, the reader with the most loses what was used longest ago. One that is open then stays in
-memory, and the page says that its folder is gone where that is asked for next.
+much, the network with the most loses what its reader with the most used longest ago. One that is
+open then stays in memory, and the page says that its folder is gone where that is asked for next.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -55,6 +55,16 @@ MOST_FILES = 40
 LONGEST_NAME, LONGEST_TITLE = 120, 60
 
 
+class Uploader(NamedTuple):
+    """Whose an upload is, and where they came from: both as digests."""
+
+    network: str
+    owner: str
+
+
+NOBODY = Uploader("", "")
+
+
 class KeptUpload(NamedTuple):
     """The folder of an uploaded model, and what else was uploaded, as it lay beside it."""
 
@@ -76,11 +86,11 @@ def keep_upload(
     files: Mapping[str, BinaryIO],
     sizes: Mapping[str, int],
     root: Path,
-    owner: str,
+    whose: Uploader,
     fault_of: Callable[[Path], str | None],
     largest: int | None = None,
 ) -> KeptUpload:
-    """The files of one model, kept for their owner in a folder that has the name of theirs.
+    """The files of one model, kept for who uploaded them in a folder that has the name of theirs.
 
     It lies in one that is named by all that is in it. ModelError when there is no model among
     the files or more than one, when they are too many or larger than `largest` bytes, or when
@@ -108,7 +118,7 @@ def keep_upload(
     beside = Path(tempfile.mkdtemp(prefix=RECEIVING, dir=root))
     try:
         title = _title(home, [paths[name].name for name in taken])
-        digest = hashlib.sha256(f"{owner} {title}".encode())
+        digest = hashlib.sha256(f"{whose.owner} {title}".encode())
         (beside / title).mkdir(0o700)
         for name in taken:
             digest.update(_copied(files[name], beside / title / paths[name].name))
@@ -117,10 +127,10 @@ def keep_upload(
         folder = root / f"{UPLOAD}{digest.hexdigest()[:24]}"
         with _one_at_a_time(root):
             if not folder.is_dir():
-                _write_owner(beside, owner)
+                _write_owner(beside, whose)
                 beside.rename(folder)
             os.utime(folder)
-            _make_room(root, folder, owner)
+            _make_room(root, folder, whose.owner)
         others = {paths[name] for name in files} - needed
         return KeptUpload(folder / title, tuple(_beside(home, others)))
     finally:
@@ -245,17 +255,17 @@ def _one_at_a_time(root: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _write_owner(folder: Path, owner: str) -> None:
+def _write_owner(folder: Path, whose: Uploader) -> None:
     handle = os.open(folder / OWNER, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "w") as file:
-        file.write(owner)
+        file.write(" ".join(whose))
 
 
 class _Kept(NamedTuple):
     """An upload on disk; one of before is nobody's."""
 
     folder: Path
-    owner: str
+    whose: Uploader
     bytes: int
     used: int
 
@@ -263,34 +273,40 @@ class _Kept(NamedTuple):
 def _make_room(root: Path, newest: Path, owner: str) -> None:
     """Remove the oldest uploads of those who have too many until all fit; the newest stays."""
     kept = sorted(map(_seen, root.glob(f"{UPLOAD}*")), key=lambda each: each.used)
-    held = Counter[str]()
-    theirs = defaultdict[str, deque[_Kept]](deque)
+    of_owner, of_network = Counter[str](), Counter[str]()
     for each in kept:
-        held[each.owner] += each.bytes
-        if each.folder != newest:
-            theirs[each.owner].append(each)
+        of_owner[each.whose.owner] += each.bytes
+        of_network[each.whose.network] += each.bytes
 
-    def remove_oldest_of(reader: str) -> None:
-        oldest = theirs[reader].popleft()
-        held[reader] -= oldest.bytes
-        shutil.rmtree(oldest.folder, ignore_errors=True)
+    def remove(each: _Kept) -> None:
+        kept.remove(each)
+        of_owner[each.whose.owner] -= each.bytes
+        of_network[each.whose.network] -= each.bytes
+        shutil.rmtree(each.folder, ignore_errors=True)
 
-    while theirs[owner] and not limits.UPLOADS_KEPT_OF_READER.allows(held[owner]):
-        remove_oldest_of(owner)
-    while not limits.UPLOADS_KEPT.allows(held.total()) and any(theirs.values()):
-        remove_oldest_of(max(filter(theirs.__getitem__, theirs), key=held.__getitem__))
+    def share(each: _Kept) -> tuple[int, int]:
+        return of_network[each.whose.network], of_owner[each.whose.owner]
+
+    for each in [each for each in kept if each.whose.owner == owner and each.folder != newest]:
+        if not limits.UPLOADS_KEPT_OF_READER.allows(of_owner[owner]):
+            remove(each)
+    while not limits.UPLOADS_KEPT.allows(of_network.total()):
+        others = [each for each in kept if each.folder != newest]
+        if not others:
+            break
+        remove(max(others, key=share))
 
 
 def _seen(folder: Path) -> _Kept:
-    owner, size, used = "", 0, 0
-    with suppress(OSError):
-        owner = (folder / OWNER).read_text("utf-8")
+    whose, size, used = NOBODY, 0, 0
+    with suppress(OSError, TypeError):  # TypeError: not two words
+        whose = Uploader(*(folder / OWNER).read_text("utf-8").split(" "))
     for each in folder.rglob("*"):
         with suppress(OSError):
             size += each.stat().st_size
     with suppress(OSError):
         used = folder.stat().st_mtime_ns
-    return _Kept(folder, owner, max(size, LEAST), used)
+    return _Kept(folder, whose, max(size, LEAST), used)
 
 
 def uploaded(name: str, *roots: Path) -> Path | None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from ipaddress import ip_address
 
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from explorer.app.limits import SESSIONS, SESSIONS_OF_ADDRESS
-from explorer.app.reader import COOKIE
+from explorer.app.reader import COOKIE, network_of
 from explorer.server import open_files
 from explorer.server.refusals import refuse
 
@@ -67,14 +66,9 @@ class Crowd:
 
 
 def network(scope: Scope) -> str:
-    """Whose connection it is: an address, or the 64 bits of one that a household has."""
+    """Whose connection it is."""
     host, _ = scope.get("client") or ("", 0)
-    try:
-        found = ip_address(host)
-    except ValueError:
-        return str(host)
-    short = getattr(found, "ipv4_mapped", None) or found
-    return str(short) if short.version == 4 else str(int(short) >> 64)
+    return network_of(str(host))
 
 
 def _reader(scope: Scope) -> str:

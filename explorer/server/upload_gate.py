@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from explorer.app import limits, streamlit_patches
 from explorer.app.reader import COOKIE, KEY, owner_of
 from explorer.app.received_uploads import RECEIVED, Place, ReceivedUploads, UploadRefusedError
+from explorer.server.crowd import network
 from explorer.server.refusals import refuse
 
 UPLOADS = "/_stcore/upload_file/"
@@ -104,7 +105,7 @@ class UploadGate:
                 patience.reschedule(now())
 
         reader = _reader(HTTPConnection(scope).cookies) or place[0]
-        upload = self.received.begin(place, reader, size, stop)
+        upload = self.received.begin(place, (network(scope), reader), size, stop)
         try:
             async with patience:
                 await self.app(scope, counted, answer)

@@ -229,7 +229,7 @@ def test_what_another_reader_uploaded_is_on_no_shelf(folder: Path) -> None:
     streams = {file.name: file.open("rb") for file in files}
     sizes = {file.name: file.stat().st_size for file in files}
     root = folders.uploads_root()
-    kept = uploads.keep_upload(streams, sizes, root, "somebody", lambda _: None).folder
+    kept = uploads.keep_upload(streams, sizes, root, uploads.NOBODY, lambda _: None).folder
     for stream in streams.values():
         stream.close()
     name = folders.model_name(kept)

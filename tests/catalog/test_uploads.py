@@ -32,16 +32,20 @@ def upload(
     root: Path,
     files: Mapping[str, bytes] = WEIGHTS,
     owner: str = "me",
+    network: str = "",
     fault: str | None = None,
     largest: int | None = None,
 ) -> uploads.KeptUpload:
     streams = {name: io.BytesIO(data) for name, data in files.items()}
     sizes = {name: len(data) for name, data in files.items()}
-    return uploads.keep_upload(streams, sizes, root, owner, lambda _: fault, largest)
+    whose = uploads.Uploader(network or owner, owner)
+    return uploads.keep_upload(streams, sizes, root, whose, lambda _: fault, largest)
 
 
-def keep(root: Path, files: Mapping[str, bytes] = WEIGHTS, owner: str = "me") -> Path:
-    return upload(root, files, owner).folder
+def keep(
+    root: Path, files: Mapping[str, bytes] = WEIGHTS, owner: str = "me", network: str = ""
+) -> Path:
+    return upload(root, files, owner, network).folder
 
 
 def kept_in(root: Path) -> list[Path]:
@@ -299,10 +303,10 @@ def allow(monkeypatch: pytest.MonkeyPatch, of_reader: int, of_all: int) -> None:
         monkeypatch.setenv(f"EXPLORER_LIMIT_{name}", str(most * uploads.LEAST))
 
 
-def put(root: Path, letter: str, owner: str = "me", times: int = 9) -> Path:
+def put(root: Path, letter: str, owner: str = "me", times: int = 9, network: str = "") -> Path:
     """An upload that is used longer ago the earlier its letter is."""
     files = {"config.json": b"", "model.safetensors": letter.encode() * times}
-    made = keep(root, files, owner).parent
+    made = keep(root, files, owner, network).parent
     os.utime(made, (ord(letter), ord(letter)))
     return made
 
@@ -344,6 +348,18 @@ def test_where_all_are_too_many_the_reader_with_the_most_loses_the_oldest(
     assert len(kept_in(tmp_path)) == 4, "what is nobody's counts too"
 
 
+def test_a_stranger_with_many_keys_pushes_out_only_what_came_from_their_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allow(monkeypatch, of_reader=4, of_all=4)
+    mine = put(tmp_path, "a", "me", 2 * uploads.LEAST - 10_000)
+    for letter in "bcdefgh":
+        put(tmp_path, letter, f"key of {letter}", network="theirs")
+        put(tmp_path, letter.upper(), f"key of {letter}", network="theirs")
+    assert len(kept_in(tmp_path)) == 3
+    assert mine in kept_in(tmp_path)
+
+
 def test_who_uses_an_upload_keeps_it_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -360,7 +376,7 @@ def test_what_two_have_uploaded_each_has_alone(tmp_path: Path) -> None:
     """Who has the same files can neither make another's key nor learn that it is there."""
     mine, theirs = keep(tmp_path), keep(tmp_path, owner="somebody")
     assert mine.parent != theirs.parent
-    assert (mine.parent / uploads.OWNER).read_text() == "me"
+    assert (mine.parent / uploads.OWNER).read_text() == "me me"
     key = mine.parent.name
     assert uploads.uploaded(f"{uploads.OWNER}-{key}", tmp_path) is None
 
@@ -402,7 +418,7 @@ def test_who_uploads_the_same_twice_at_once_has_it_once(tmp_path: Path) -> None:
 
     streams = {name: io.BytesIO(data) for name, data in WEIGHTS.items()}
     sizes = {name: len(data) for name, data in WEIGHTS.items()}
-    kept = uploads.keep_upload(streams, sizes, tmp_path, "me", meanwhile)
+    kept = uploads.keep_upload(streams, sizes, tmp_path, uploads.Uploader("me", "me"), meanwhile)
     assert kept_in(tmp_path) == [kept.folder.parent]
 
 

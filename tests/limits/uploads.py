@@ -59,7 +59,7 @@ def a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     streams = {name: io.BytesIO(data) for name, data in files.items()}
     sizes = {name: len(data) for name, data in files.items()}
     with pytest.raises(ModelError) as refused:
-        uploads.keep_upload(streams, sizes, tmp_path, "me", lambda _: None)
+        uploads.keep_upload(streams, sizes, tmp_path, uploads.NOBODY, lambda _: None)
     assert list(tmp_path.iterdir()) == []
     return str(refused.value)
 

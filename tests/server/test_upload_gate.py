@@ -209,6 +209,22 @@ def test_where_there_is_no_room_the_reader_with_the_most_loses_the_oldest(
     assert world.run == ["greedy"], "its page says so"
 
 
+@pytest.mark.usefixtures("small")
+def test_many_readers_from_one_network_share_what_one_would_have(world: World) -> None:
+    """A stranger with twelve keys fills the room; who comes from elsewhere still gets in."""
+    world.connected |= {f"key{number}": f"{number:032x}" for number in range(12)}
+    world.connected |= {"a": "a" * 32, "b": "b" * 32}
+    world.networks |= {"a": "198.51.100.7", "b": "198.51.100.8"}
+    size = MB // 2 - AROUND
+    assert {
+        answer.status for answer in all_of(*(world.put(f"key{n}", size) for n in range(12)))
+    } == {204}
+    answers = all_of(world.put("key0", size), world.put("a", 2 * MB - AROUND), world.put("b", size))
+    assert [answer.status for answer in answers] == [503, 204, 204]
+    kept = {session: len(files) for session, files in world.files.file_storage.items() if files}
+    assert kept == {**{f"key{number}": 1 for number in range(5, 12)}, "a": 1, "b": 1}
+
+
 def test_the_same_file_is_received_once_at_a_time(world: World) -> None:
     world.connected["a"] = ""
     file = str(UUID(int=0))

@@ -52,6 +52,8 @@ class World:
     received: ReceivedUploads = field(default_factory=ReceivedUploads)
     connected: dict[str, str] = field(default_factory=dict)
     """The key of each session that is connected."""
+    networks: dict[str, str] = field(default_factory=dict)
+    """The address that a session comes from, where it is another."""
     run: list[str] = field(default_factory=list)
     """Sessions whose page was run again."""
 
@@ -103,6 +105,7 @@ class World:
             "method": method,
             "path": f"{upload_gate.UPLOADS}{place}",
             "query_string": b"",
+            "client": (self.networks.get(place.partition("/")[0], "192.0.2.1"), 50_000),
             "headers": [
                 (name.encode(), value.encode()) for name, value in (kind | headers).items()
             ],

@@ -11,14 +11,14 @@ from explorer.app import limits, shelves, streamlit_patches
 from explorer.app.context import PageContext
 from explorer.app.local_reader import is_local
 from explorer.app.messages import say
-from explorer.app.reader import owner
+from explorer.app.reader import network, owner
 from explorer.app.received_uploads import RECEIVED
 from explorer.app.session import session
 from explorer.app.streamlit_patches import Upload
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.folders import ALLOW_PATHS, find_model, paths_allowed, uploads_root
-from explorer.catalog.uploads import KeptUpload, keep_upload, skipped_files
+from explorer.catalog.uploads import KeptUpload, Uploader, keep_upload, skipped_files
 
 HELP = (
     "config.json, the weights as safetensors, the tokenizer's files, and the run.json of a model "
@@ -82,8 +82,9 @@ def _open_upload(chosen: Sequence[Upload]) -> None:
     streams = {each.name: each for each in chosen}
     sizes = {name: stream.size for name, stream in streams.items()}
     most = session().upload_megabytes * limits.MB
+    whose = Uploader(network(), owner())
     try:
-        _open_folder(lambda: keep_upload(streams, sizes, uploads_root(), owner(), _fault_of, most))
+        _open_folder(lambda: keep_upload(streams, sizes, uploads_root(), whose, _fault_of, most))
     finally:
         for each in chosen:
             RECEIVED.forget(streamlit_patches.session_id(), each.file_id)
