@@ -85,11 +85,14 @@ async def sweep() -> None:
 
 def say_where() -> None:
     """The address to open, which Streamlit would ask an outside host for."""
-    address = st.get_option("server.address")
+    address, port = st.get_option("server.address"), st.get_option("server.port")
+    if json_logs.are_wanted():
+        json_logs.log.info("Listening.", extra={"port": port})
+        return
     named = "localhost" if address in ANYWHERE else address
     where = f"[{named}]" if ":" in named else named
     scheme = "https" if st.get_option("server.sslCertFile") else "http"
-    sys.stdout.write(f"\n  The app is at {scheme}://{where}:{st.get_option('server.port')}\n\n")
+    sys.stdout.write(f"\n  The app is at {scheme}://{where}:{port}\n\n")
     sys.stdout.flush()
 
 

@@ -1,0 +1,137 @@
+"""The recipes for containers and the page on public servers say what is there."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from importlib.util import find_spec
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from explorer.app.limits import DRAIN_SECONDS
+from tests.source import ROOT, python_files
+
+DEPLOY = ROOT / "deploy"
+DOCKERFILE = DEPLOY / "Dockerfile"
+PAGE = ROOT / "docs" / "public_server.md"
+COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+REPLICAS = [name for name in SERVICES if name.startswith("replica-")]
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The lines of the Dockerfile, with those that go on in the next joined."""
+    text = DOCKERFILE.read_text("utf-8").replace("\\\n", " ")
+    lines = [line.split(maxsplit=1) for line in text.splitlines() if line and line[0] != "#"]
+    return [(word, rest) for word, rest in lines]
+
+
+def has_program(name: str) -> bool:
+    """Whether the packages that the app requires bring it."""
+    return bool(shutil.which(name, path=str(Path(sys.executable).parent)))
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_container_has_rights_or_writes_into_its_root(name: str) -> None:
+    service = SERVICES[name]
+    user = str(service["user"])
+    assert not {"0", "root"} & {*user.split(":")}
+    assert service["read_only"]
+    assert service["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in service["security_opt"]
+    assert not {"privileged", "cap_add", "network_mode", "pid"} & service.keys()
+
+
+def test_only_the_proxy_is_reached_from_outside() -> None:
+    assert [name for name, service in SERVICES.items() if "ports" in service] == ["proxy"]
+    assert COMPOSE["networks"]["training"]["internal"]
+    assert "training" not in SERVICES["proxy"]["networks"]
+    for name in ("scheduler", "trainer"):
+        assert SERVICES[name]["networks"] == ["training"]
+
+
+def test_the_proxy_leads_to_the_replicas_and_they_believe_it_alone() -> None:
+    named = re.findall(r"^server (\S+):8501 ", (DEPLOY / "replicas.conf").read_text(), re.M)
+    assert named == REPLICAS
+    assert len(named) >= 2
+    (subnet,) = COMPOSE["networks"]["readers"]["ipam"]["config"]
+    front = SERVICES["proxy"]["networks"]["readers"]["ipv4_address"]
+    addresses = [SERVICES[name]["networks"]["readers"]["ipv4_address"] for name in REPLICAS]
+    assert len({front, *addresses}) == 1 + len(REPLICAS)
+    for address in (front, *addresses):
+        assert ip_address(address) in ip_network(subnet["subnet"])
+    assert {SERVICES[name]["environment"]["FORWARDED_ALLOW_IPS"] for name in REPLICAS} == {front}
+    (port,) = SERVICES["proxy"]["ports"]
+    assert f"listen {port.partition(':')[2]};" in (DEPLOY / "listen.conf").read_text()
+
+
+def test_replicas_share_their_folders_and_secrets_and_have_time_to_drain() -> None:
+    first, *others = (SERVICES[name] for name in REPLICAS)
+    for other in others:
+        assert {**other, "networks": 0} == {**first, "networks": 0}
+    assert first["volumes"] == SERVICES["trainer"]["volumes"]
+    assert int(first["stop_grace_period"].removesuffix("s")) > DRAIN_SECONDS.public
+    for name in ("EXPLORER_ADMIN_TOKEN", "STREAMLIT_SERVER_COOKIE_SECRET", "EXPLORER_HOSTS"):
+        assert first["environment"][name] == f"${{{name}:?}}", "nobody starts without it"
+
+
+def test_what_the_proxy_mounts_is_there() -> None:
+    config, *_ = [word for word in SERVICES["proxy"]["command"] if word.endswith(".conf")]
+    inside = [volume.split(":")[1] for volume in SERVICES["proxy"]["volumes"]]
+    assert config in inside
+    for volume in SERVICES["proxy"]["volumes"]:
+        assert (DEPLOY / volume.split(":")[0]).is_file()
+
+
+def test_the_image_runs_as_nobody_and_holds_the_app() -> None:
+    found = instructions()
+    (user,) = (rest for word, rest in found if word == "USER")
+    assert user == SERVICES[REPLICAS[0]]["user"]
+    assert {word for word, _ in found[[word for word, _ in found].index("USER") :]} <= {
+        *("USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "CMD")
+    }, "what root does comes before"
+    copied = {rest.split()[0] for word, rest in found if word == "COPY"}
+    assert all((ROOT / each).exists() for each in copied)
+    kept = (DEPLOY / "Dockerfile.dockerignore").read_text().split()
+    assert copied == {each.removeprefix("!") for each in kept if each.startswith("!")}
+    assert {"explorer", "models", "pages", "app.py", ".streamlit"} <= copied
+    (base,) = (rest for word, rest in found if word == "FROM")
+    version = re.search(r"3\.(\d+)", base)
+    assert version is not None
+    assert int(version[1]) >= 11
+
+
+def test_the_commands_are_there() -> None:
+    words = dict(instructions())
+    commands = [json.loads(words["CMD"]), json.loads(words["HEALTHCHECK"].partition("CMD ")[2])]
+    commands += [SERVICES[name]["command"] for name in ("scheduler", "trainer")]
+    assert [command[0] for command in commands if not has_program(command[0])] == []
+    for command in commands:
+        if "--preload" in command:
+            assert find_spec(command[command.index("--preload") + 1]) is not None
+    assert "/healthz" in commands[1][-1]
+
+
+def test_every_setting_that_is_named_is_read_by_the_app() -> None:
+    app = python_files("app.py", "explorer")
+    source = "\n".join((ROOT / path).read_text("utf-8") for path in app)
+    told = PAGE.read_text("utf-8") + (DEPLOY / "compose.yaml").read_text("utf-8")
+    told += DOCKERFILE.read_text("utf-8")
+    named = {*re.findall(r"\bEXPLORER_[A-Z]+(?:_[A-Z]+)*", told)} - {"EXPLORER_LIMIT"}
+    assert {"EXPLORER_PUBLIC", "EXPLORER_HOSTS", "EXPLORER_ADMIN_TOKEN"} <= named
+    assert [name for name in sorted(named) if f'"{name}"' not in source] == []
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    told = PAGE.read_text("utf-8")
+    for path in re.findall(r"`(deploy/[a-z./]+)`", told):
+        assert (ROOT / path).is_file(), path
+    for link in re.findall(r"\]\(([a-z_./]+)\)", told):
+        assert (PAGE.parent / link).is_file(), link
+    assert "docs/public_server.md" in (ROOT / "README.md").read_text("utf-8")
