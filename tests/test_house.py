@@ -37,10 +37,12 @@ TOP = {
     *("deploy", "docs", "explorer", "models", "pages", "pyproject.toml", "requirements-dev.txt"),
     *("requirements.txt", "tests"),
 }
+MAPPED = "who cuts a mapped file short kills the process"
 MARKUP, CODE = "text from outside would become markup", "text from outside would become code"
 NEVER_IN_PYTHON = {
     r"\btorch\.load\b": "pickled weights run code",
     r"^\s*(import|from) pickle\b": "pickles run code",
+    r"\bsafe_open\b|\bmemmap\b|^\s*import mmap\b|\bsafetensors.*load_file\b": MAPPED,
     r"unsafe_allow": MARKUP,
     r"\bst\.html\(": MARKUP,
     r"(?<![.\w])(eval|exec)\(": CODE,
