@@ -17,13 +17,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import normalizers
 
 from explorer.app import limits
 from explorer.text.checked_text import TextError, checked
 from explorer.text.labels import byte_alphabet
 from explorer.text.library_training import (
     BPE,
+    GOES_ON,
+    NORMALIZER,
+    NOTHING,
+    UNKNOWN,
     WORD_SPLITTERS,
     WORDPIECE,
     learned_merges,
@@ -104,12 +107,6 @@ MAX_MERGES = 5_000
 SHOWN = 12
 STATE_EVERY = 100
 """Merges between two states that are kept."""
-
-NOTHING = "There is no text to train on yet: type one or choose another."
-GOES_ON, UNKNOWN = "##", "[UNK]"
-
-NORMALIZER = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
-"""BERT's, but it keeps capitals and accents."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 The library cannot be stopped. So a training that takes longer than a moment is done by a child
 process, and whoever waits for it looks up now and then: when the reader has gone, the child ends.
+Nothing here needs numpy: the children that open strangers' tokenizers load this module too, and
+would take three times as long to start.
 """
 
 from __future__ import annotations
@@ -27,6 +29,10 @@ from explorer.app import limits
 from explorer.text.checked_text import TextError
 
 BPE, WORDPIECE = "Byte-level BPE", "WordPiece"
+GOES_ON, UNKNOWN = "##", "[UNK]"
+NOTHING = "There is no text to train on yet: type one or choose another."
+NORMALIZER = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
+"""That of WordPiece: BERT's, but it keeps capitals and accents."""
 LONGEST_WORD = 1_000
 """Bytes or letters. The library's time grows with the square of it, so what is longer (a genome
 without a space) is learned from in pieces."""

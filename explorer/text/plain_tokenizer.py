@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import tokenizers
 from tokenizers import Tokenizer as Library
 from tokenizers import decoders, models, pre_tokenizers
 
-from explorer.text.bpe_training import (
+from explorer.text.checked_text import checked
+from explorer.text.labels import bytes_of, readable, readable_bytes
+from explorer.text.library_training import (
     BPE,
     GOES_ON,
     NORMALIZER,
+    SPLITTERS,
+    UNIGRAM_SPLITTER,
     UNKNOWN,
     WORDPIECE,
-    MergeTraining,
 )
-from explorer.text.checked_text import checked
-from explorer.text.labels import bytes_of, readable, readable_bytes
-from explorer.text.library_training import SPLITTERS, UNIGRAM_SPLITTER
 from explorer.text.token import Token
 from explorer.text.unigram import UNIGRAM, UnigramPieces
+
+if TYPE_CHECKING:
+    from explorer.text.bpe_training import MergeTraining
 
 MAX_WORD = 100
 """Characters; WordPiece makes a longer word one unknown token."""

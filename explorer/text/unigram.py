@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from explorer.text.bpe_training import NOTHING
 from explorer.text.checked_text import TextError, checked
-from explorer.text.library_training import learned_pieces
+from explorer.text.library_training import NOTHING, learned_pieces
 
 UNIGRAM = "Unigram"
 MAX_UNIGRAM_TEXT = 100_000

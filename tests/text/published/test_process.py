@@ -198,3 +198,10 @@ def test_the_cache_of_a_hub_links_to_its_own_blobs(tmp_path: Path) -> None:
     (folder / "vocab.txt").symlink_to("../../blobs/123")
     with open_files(find_tokenizer(folder, "bert")) as files:
         assert set(files) == {"vocab.txt"}
+
+
+def test_a_child_starts_without_what_it_never_needs() -> None:
+    """Numpy alone takes twice the time of all the rest."""
+    loaded = "import sys, explorer.text.published.child; print(*sys.modules)"
+    said = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, check=True)
+    assert not {"numpy", "torch", "streamlit"} & set(said.stdout.decode().split())
