@@ -134,7 +134,7 @@ UPLOADS_RECEIVING = Limit(
     4 * GB,
     600 * MB,
     "bytes",
-    "Uploaded files in memory that nobody has opened yet, of all readers",
+    "Uploaded files in memory, not opened yet, of all readers; each counts 0.5 MB at least",
     "The server is receiving as many uploads as it has room for; try again in a minute.",
 )
 UPLOADS_RECEIVING_OF_READER = Limit(
@@ -142,7 +142,7 @@ UPLOADS_RECEIVING_OF_READER = Limit(
     3 * GB,
     250 * MB,
     "bytes",
-    "Uploaded files in memory that nobody has opened yet, of one reader",
+    "Uploaded files in memory, not opened yet, of one reader",
     "Your uploads that wait to be opened have at most {most}: open them, or take some out of the "
     "form.",
 )

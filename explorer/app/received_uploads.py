@@ -15,7 +15,7 @@ from threading import Lock
 
 from explorer.app import limits, streamlit_patches
 
-LEAST = 100_000
+LEAST = 500_000
 """Bytes that a file counts at least, so that there are never many."""
 TWICE = "This file is being received already: wait until it is there."
 TAKEN_OUT = "The upload was taken out of the form."

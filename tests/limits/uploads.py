@@ -41,13 +41,13 @@ def a_slow_upload(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def all_uploads(monkeypatch: pytest.MonkeyPatch) -> str:
-    answer = put_twice(monkeypatch, uploads_receiving=150_000)
+    answer = put_twice(monkeypatch, uploads_receiving=700_000)
     assert answer.status == 503
     return answer.text
 
 
 def uploads_of_a_reader(monkeypatch: pytest.MonkeyPatch) -> str:
-    answer = put_twice(monkeypatch, uploads_receiving_of_reader=150_000)
+    answer = put_twice(monkeypatch, uploads_receiving_of_reader=700_000)
     assert answer.status == 413
     return answer.text
 
