@@ -276,7 +276,7 @@ QUEUE_OF_READER = Limit(
     2,
     "runs",
     "Runs of one reader that train or wait",
-    "{found} of yours train or wait already, the most at once: wait for one to end, or stop one.",
+    "You have {found} in training or waiting, the most at once: wait for one to end, or stop one.",
 )
 QUEUE = Limit(
     "queue",
@@ -284,7 +284,7 @@ QUEUE = Limit(
     20,
     "runs",
     "Runs that train or wait, of all readers",
-    "{found} train or wait already, the most at once: try again later.",
+    "This server has {found} in training or waiting, the most at once: try again later.",
 )
 CORPUS_CHARACTERS = Limit(
     "corpus_characters",

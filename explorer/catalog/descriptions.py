@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -106,7 +107,7 @@ def held_out_score(run: Mapping[str, Any]) -> str:
         return "not measured"
     name, value = found[0]
     baseline = run.get("baseline")
-    if isinstance(baseline, Mapping) and isinstance(baseline.get("value"), (int, float)):
+    if isinstance(baseline, Mapping) and _is_float(baseline.get("value")):
         return f"{name} {value:.3g} ({baseline.get('name')}: {baseline['value']:.3g})"
     return f"{name} {value:.3g}"
 
@@ -121,4 +122,9 @@ def _numbers(values: Any) -> list[tuple[str, float]]:
     """The named numbers of a record that somebody else may have written."""
     if not isinstance(values, Mapping):
         return []
-    return [(str(k), float(v)) for k, v in values.items() if isinstance(v, (int, float))]
+    return [(str(name), float(value)) for name, value in values.items() if _is_float(value)]
+
+
+def _is_float(value: Any) -> bool:
+    """Whether it is a number that a float can hold, unlike a whole one of 400 digits."""
+    return isinstance(value, (int, float)) and abs(value) <= sys.float_info.max

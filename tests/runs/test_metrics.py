@@ -42,7 +42,9 @@ def test_following_reads_only_whole_lines_that_were_added(tmp_path: Path) -> Non
 
 def test_damaged_lines_and_numbers_are_passed_over(tmp_path: Path) -> None:
     damaged = b'nonsense\n[1]\n{"step": "x"}\n{{{{{{{{{\n\xff\xfe\n'
-    (tmp_path / "m").write_bytes(damaged + b'{"step": 3, "loss": NaN, "value": "high"}\n')
+    absurd = f'{{"step": 1{"0" * 300}}}\n{{"step": -1}}\n{{"step": true}}\n'.encode()
+    numbers = f'{{"step": 3, "loss": NaN, "value": "high", "lr": 1{"0" * 400}}}\n'.encode()
+    (tmp_path / "m").write_bytes(damaged + absurd + numbers)
     assert Metrics(tmp_path / "m").update().rows == [MetricsRow(3)]
 
 

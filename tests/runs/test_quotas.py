@@ -78,10 +78,10 @@ def test_a_full_queue_takes_no_run_and_lets_one_go_on_that_is_in_it(
     monkeypatch.setenv("EXPLORER_LIMIT_QUEUE_OF_READER", "2")
     monkeypatch.setenv("EXPLORER_LIMIT_QUEUE", "3")
     first, second = (queue.train_new(tiny_spec(), None, MANY) for _ in range(2))
-    with pytest.raises(RunError, match=r"^2 runs of yours train or wait already"):
+    with pytest.raises(RunError, match="You have 2 runs in training or waiting"):
         queue.train_new(tiny_spec(), None, MANY)
     third = queue.train_new(tiny_spec(), None, OTHER)
-    with pytest.raises(RunError, match=r"^3 runs train or wait already"):
+    with pytest.raises(RunError, match="This server has 3 runs in training or waiting"):
         queue.train_new(tiny_spec(), None, "c" * 32)
     assert len(all_runs(queue.root)) == 3
     for _ in range(5):

@@ -205,6 +205,21 @@ def test_a_damaged_run_is_one_sentence_and_the_rest_goes_on(desk: Desk, tmp_path
         assert "done" in said(page(run=whole.name))
 
 
+def test_absurd_numbers_in_the_files_of_a_run_are_passed_over(desk: Desk, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    train_to_end(run.folder)
+    checkpoint = run.checkpoint()
+    assert checkpoint is not None
+    huge = f"1{'0' * 400}"
+    with (run.folder / "metrics.jsonl").open("a") as file:
+        file.write(f'{{"step": {huge[:300]}, "loss": 1.0}}\n{{"step": 13, "value": {huge}}}\n')
+    made = f'{{"steps": {huge}, "metrics": {{"exact match": {huge}}}}}'
+    (checkpoint / "run.json").write_text(made)
+    text = said(page(run=run.name))
+    assert "reverse-1** · done" in text
+    assert "000,000" not in text
+
+
 def test_weights_that_are_damaged_hide_the_picture_only(desk: Desk, tmp_path: Path) -> None:
     run, other = tiny_run(tmp_path), tiny_run(tmp_path)
     for each in (run, other):

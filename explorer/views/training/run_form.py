@@ -61,8 +61,9 @@ def draw_form() -> Task | None:
     try:
         spec = spec_of(task, settings)
     except RunError as error:
-        say(str(error))
         _draw_start_button(start, is_possible=False)
+        with start:
+            say(str(error))
         return task
     session().run_requested = spec
     if _draw_start_button(start, is_possible=True):

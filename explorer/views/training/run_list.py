@@ -7,12 +7,14 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import shelves, streamlit_patches, url
+from explorer.app import limits, shelves, streamlit_patches, url
 from explorer.app.choosing import choose_model, switch_page
 from explorer.app.messages import say
+from explorer.app.reader import sees_everything
 from explorer.app.reader_runs import found_run, is_own, listed_runs, may_change, own_runs
 from explorer.app.session import session
 from explorer.runs.run import Run, RunError, delete
+from explorer.runs.spec import is_step
 from explorer.views.training.run_comparison import draw_run_comparison
 from explorer.views.training.run_words import run_row, status_of
 from models.loading.checkpoint import CheckpointError, peek
@@ -79,7 +81,7 @@ def draw_run_list() -> None:
             choose_run_next(runs[rows[0]])
 
     whose = _whose(runs)
-    st.markdown("**Earlier runs** · click the box of a run to show it")
+    st.markdown("**Earlier runs** · click the box of a run to show it" + _how_long())
     st.dataframe(
         [run_row(run) | whose.get(run.name, {}) for run in runs],
         key="earlier_runs",
@@ -94,6 +96,12 @@ def draw_run_list() -> None:
         },
     )
     draw_run_comparison(runs)
+
+
+def _how_long() -> str:
+    """What is said of the runs that are deleted some day, which are those of strangers."""
+    days = limits.RUNS_DAYS
+    return "" if sees_everything() else f" · each is kept for {days.in_words(days.most)}"
 
 
 def choose_run_next(run: Run) -> None:
@@ -169,7 +177,7 @@ def _open_model(name: str) -> None:
 def _weights_name(run: Run, made: Mapping[str, Any]) -> str:
     """The run, and the step of its weights where it is not finished."""
     step = made.get("steps")
-    is_finished = made.get("is_finished") is True or not isinstance(step, int)
+    is_finished = made.get("is_finished") is True or not is_step(step)
     return run.title if is_finished else f"step {step:,} of {run.title}"
 
 
