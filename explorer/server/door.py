@@ -32,6 +32,9 @@ CLOSED = re.compile(
 """What Streamlit serves besides and the app does not use: its counts, of which every reader's
 caches are some, its interface for programs, and signing in."""
 
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+"""No address of the app has one; Starlette finds what is closed also with a line end after it."""
+
 WRONG_HOST = f"This server does not answer to that name; whoever runs it names others in {HOSTS}."
 WRONG_ORIGIN = "This request came from a page of another site; open the page of this server itself."
 NOTHING_HERE = "There is nothing here."
@@ -70,7 +73,7 @@ class Door:
             await refuse(scope, receive, send, 421, WRONG_HOST)
         elif not is_from_here(scope):
             await refuse(scope, receive, send, 403, WRONG_ORIGIN)
-        elif CLOSED.fullmatch(scope["path"]):
+        elif CLOSED.fullmatch(scope["path"]) or CONTROL.search(scope["path"]):
             await refuse(scope, receive, send, 404, NOTHING_HERE)
         else:
             await self.app(scope, receive, send)

@@ -1,4 +1,9 @@
-"""Sets the key by which a reader is known, with the first page that a browser is given."""
+"""Sets the key by which a reader is known, with the first page that a browser is given.
+
+A WebSocket says whose it is in a header, which Streamlit compares before it goes on with a session
+(`server.trustedUserHeaders` in `.streamlit/config.toml`). Without it whoever knows the name of
+a session has it, with what its reader typed and owns.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +13,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from explorer.app.reader import COOKIE, KEY, new_key
+from explorer.app.reader import COOKIE, KEY, new_key, owner_of
 
 SECONDS = 365 * 24 * 3600
+OWNER = "x-explorer-owner"
 
 
 class ReaderCookie:
@@ -24,6 +30,9 @@ class ReaderCookie:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self.app(with_owner(scope), receive, send)
+            return
         if scope["type"] != "http" or is_known(scope):
             await self.app(scope, receive, send)
             return
@@ -38,9 +47,21 @@ class ReaderCookie:
         await self.app(scope, receive, send_with_key)
 
 
+def with_owner(scope: Scope) -> Scope:
+    """The same with its reader's owner in the header, and nothing that a stranger put there."""
+    others = [pair for pair in scope["headers"] if pair[0].lower() != OWNER.encode()]
+    key = _key(scope)
+    ours = [(OWNER.encode(), owner_of(key).encode())] if KEY.fullmatch(key) else []
+    return {**scope, "headers": [*others, *ours]}
+
+
 def is_known(scope: Scope) -> bool:
     """Whether it came with a key."""
-    return bool(KEY.fullmatch(HTTPConnection(scope).cookies.get(COOKIE, "")))
+    return bool(KEY.fullmatch(_key(scope)))
+
+
+def _key(scope: Scope) -> str:
+    return HTTPConnection(scope).cookies.get(COOKIE, "")
 
 
 def cookie(scope: Scope) -> str:

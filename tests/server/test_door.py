@@ -110,6 +110,7 @@ def test_what_the_app_does_not_use_is_not_there() -> None:
     core = ["metrics", "agent/interact", "agent/mcp", "agent/openapi.json", "script-health-check"]
     paths = [*(f"/_stcore/{each}" for each in core), "/auth/login", "/auth/logout"]
     paths += ["/oauth2callback", "/below/_stcore/metrics"]
+    paths += [f"{path}\n" for path in paths] + ["/a\n/_stcore/metrics", "/attention\0"]
     for path in paths:
         answer = come(path=path)
         assert (answer.status, answer.text.strip()) == (404, NOTHING_HERE), path
