@@ -16,14 +16,15 @@ import torch
 from torch import Tensor
 
 from explorer.catalog.attention_parts import site
+from explorer.inference.pass_budget import TAP, SteppingRecorder
 from models import Transformer
 from models.block import Block, StackContext
 from models.cache import BlockCache
 from models.interventions import AblateHeads, Edit, PatchHeads
 from models.masking import keep_of, padding_mask
 from models.output_heads import LanguageModelHead
-from models.tap import NO_TAP, Tap
-from models.trace import RecordingTap, Trace
+from models.tap import Tap
+from models.trace import Trace
 from models.transformer import Stack, evaluating
 
 NUMBERS_HELD = 1 << 25
@@ -162,7 +163,7 @@ def _run_batch(base: RecordedPass, part: str, edit_at: Mapping[int, Edit], rows:
     with evaluating(model):
         x = resumed.run(edit_at, rows, base.position if is_read_at_one else None)
         if two_stacks and name == "encoder":
-            target, tap = base.inputs[1].expand(len(x), -1), RecordingTap((), base.edits)
+            target, tap = base.inputs[1].expand(len(x), -1), SteppingRecorder((), base.edits)
             out = model.decode(target, x, _times(len(x), memory_keep), read_at=read_at, tap=tap)
         else:
             read_at = slice(None) if is_read_at_one else read_at
@@ -199,14 +200,13 @@ class _ResumedStack:
             position = read if layer == last else None
             streams = []
             if len(x) and position is None:
-                streams.append(self.block(layer, x, around, RecordingTap((), edits)))
+                streams.append(self.block(layer, x, around, SteppingRecorder((), edits)))
             elif len(x) and position is not None:
                 streams.append(self.last_block_at(x, position))
             if layer in edit_at:
                 joins = trace[f"{self.name}.{layer}.resid_pre"].expand(rows, -1, -1)
-                joined = self.block(
-                    layer, joins, around, RecordingTap((), [*edits, edit_at[layer]])
-                )
+                tap = SteppingRecorder((), [*edits, edit_at[layer]])
+                joined = self.block(layer, joins, around, tap)
                 streams.append(joined if position is None else joined[:, position : position + 1])
             x = torch.cat(streams) if len(streams) > 1 else streams[0]
         normed: Tensor = self.stack.norm(x)
@@ -230,7 +230,7 @@ class _ResumedStack:
         layer: int,
         x: Tensor,
         around: StackContext,
-        tap: Tap = NO_TAP,
+        tap: Tap = TAP,
         cache: BlockCache | None = None,
     ) -> Tensor:
         if self.memory is not None:

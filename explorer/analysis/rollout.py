@@ -18,6 +18,7 @@ from functools import reduce
 import torch
 from torch import Tensor
 
+from explorer.catalog.waiting import step, stepping
 from explorer.inference.forward_pass import ForwardPass
 
 STEPS_SOLVED = 1_200_000
@@ -111,7 +112,7 @@ def flow_to(layers: Sequence[Tensor], token: int) -> Iterator[float]:
         return
     network = Network(tokens * (top + 1))
     rows = torch.tensor([token])
-    for level in reversed(range(top)):  # nodes of level 0 are the input
+    for level in stepping(reversed(range(top))):  # nodes of level 0 are the input
         whole = (layers[level][rows].double() * UNITS).floor().long()
         for at, lower in whole.nonzero().tolist():
             above, below = (level + 1) * tokens + int(rows[at]), level * tokens + lower
@@ -140,6 +141,7 @@ class Network:
         """The maximum flow; the network itself stays as it is."""
         free, total = list(self.capacity), 0
         while (away := self._away(sink, source, free))[source] >= 0:
+            step()
             next_edge = [0] * len(self.leaving)
             while sent := self._send(source, sink, UNITS, free, away, next_edge):
                 total += sent
@@ -149,14 +151,14 @@ class Network:
         """How many edges with capacity lead from each node to the sink; −1 where no path does."""
         away = [-1] * len(self.leaving)
         away[sink] = 0
-        waiting = deque([sink])
-        while waiting and away[source] < 0:
-            node = waiting.popleft()
+        reached = deque([sink])
+        while reached and away[source] < 0:
+            node = reached.popleft()
             for edge in self.leaving[node]:
                 other = self.ends[edge]
                 if away[other] < 0 and free[edge ^ 1]:
                     away[other] = away[node] + 1
-                    waiting.append(other)
+                    reached.append(other)
         return away
 
     def _send(

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from explorer.catalog.waiting import stepping
+
 SLICE = 1 << 20
 """Weights that are read together."""
 MOST_CELLS = 128
@@ -97,7 +99,7 @@ def summarized(model: nn.Module) -> Iterator[TensorSummary]:
 
 
 def _slices(tensor: Tensor) -> Iterator[Tensor]:
-    for numbers in tensor.detach().reshape(-1).split(SLICE):
+    for numbers in stepping(tensor.detach().reshape(-1).split(SLICE)):
         yield numbers.float() if numbers.dtype in (torch.float16, torch.bfloat16) else numbers
 
 

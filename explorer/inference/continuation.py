@@ -14,14 +14,14 @@ from explorer.catalog.opened_model import Opened
 from explorer.inference.branches import Branches
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text, unknown
 from explorer.inference.model_inputs import ids_of
+from explorer.inference.pass_budget import TAP, recorded_pass
 from explorer.inference.results_cache import is_kept, kept, size_of
 from explorer.inference.sampling_stages import SamplingStages, generator_at
 from explorer.text import TextError, Token
-from models import TransformerConfig, trace
+from models import TransformerConfig
 from models.generation import DecodingState, check_prompt
 from models.masking import keep_of
 from models.sampling import Sampling, allowed_rows, choose_from, sample
-from models.trace import CHEAP_SITES
 
 Report = Callable[[float], None]
 """Called with the share of the work that is done."""
@@ -162,14 +162,14 @@ def _continue_from(opened: Opened, text: str, path: Sequence[int]) -> Continuati
     tokens = tuple(map(opened.tokenizer.token, path))
     full = (*prompt.tokens, *tokens)
     target = ids_of([full])
-    how: dict[str, Any] = {"read_at": slice(len(prompt.tokens) - 1, None), "sites": CHEAP_SITES}
+    how: dict[str, Any] = {"read_at": slice(len(prompt.tokens) - 1, None)}
     keep = _keep_generated(prompt, config, target)
     if prompt.source:
         source = ids_of([prompt.source])
         how |= {"source_keep": keep_of(source, config.pad_id), "target_keep": keep}
-        passed = trace(opened.model, source, target, **how)
+        passed = recorded_pass(opened.model, source, target, **how)
     else:
-        passed = trace(opened.model, target, keep=keep, **how)
+        passed = recorded_pass(opened.model, target, keep=keep, **how)
     logits = allowed_rows(passed.output[0].float(), config, first=len(prompt.tokens) == 1)
     require_probabilities(logits)
     chosen = torch.tensor(list(path), dtype=torch.long)[:, None]
@@ -317,7 +317,7 @@ def _score_nodes(decoder: DecodingState, found: Branches, report: Report) -> tup
 
 def _cached_decoder(opened: Opened, text: str) -> DecodingState:
     prompt = prompt_of(opened, text)
-    return DecodingState(opened.model, ids_of([prompt.source or prompt.tokens]))
+    return DecodingState(opened.model, ids_of([prompt.source or prompt.tokens]), tap=TAP)
 
 
 def _keep_generated(prompt: Prompt, config: TransformerConfig, ids: Tensor) -> Tensor:

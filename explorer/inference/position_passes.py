@@ -17,8 +17,9 @@ from explorer.catalog.attention_parts import site
 from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.model_inputs import ids_of
+from explorer.inference.pass_budget import recorded_pass
 from explorer.text import Token
-from models import Transformer, TransformerConfig, trace
+from models import Transformer, TransformerConfig
 from models.output_heads import LanguageModelHead
 from models.positional import Positions
 from models.trace import CHEAP_SITES, Trace
@@ -225,10 +226,10 @@ def _traced(model: Transformer, forward: ForwardPass, tokens: Sequence[Token]) -
     sites = (*CHEAP_SITES, "*.final")
     ids = ids_of([tokens])
     if forward.source and forward.target:
-        return trace(model, ids, ids_of([forward.target]), sites=sites)
+        return recorded_pass(model, ids, ids_of([forward.target]), sites=sites)
     most = max(model.config.n_segments - 1, 0)
     segments = torch.tensor([[min(token.segment, most) for token in tokens]])
-    return trace(
+    return recorded_pass(
         model,
         ids,
         segments=segments if model.config.n_segments else None,

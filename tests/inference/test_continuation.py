@@ -70,7 +70,7 @@ def test_a_branch_that_is_only_drawn_is_what_the_model_writes(
     path = by_itself(opened, opened.example, sampling, 3, 10)
     assert written(opened, opened.example, sampling, 3, 10) == path
     monkeypatch.setattr(
-        explorer.inference.continuation, "trace", None
+        explorer.inference.continuation, "recorded_pass", None
     )  # writing on records nothing
     for begun in range(0, len(path), 3):
         going = sample_tokens(opened, opened.example, path[:begun], sampling, 3)
@@ -137,8 +137,10 @@ def test_a_link_with_many_leaves_reads_each_token_once_and_records_one_pass(
     forget(opened)
     standing = continue_from(opened, text, ())
     recorded, read = list[object](), list[int]()
-    seen = watched(explorer.inference.continuation.trace, lambda *a, **_: recorded.append(a))
-    monkeypatch.setattr(explorer.inference.continuation, "trace", seen)
+    seen = watched(
+        explorer.inference.continuation.recorded_pass, lambda *a, **_: recorded.append(a)
+    )
+    monkeypatch.setattr(explorer.inference.continuation, "recorded_pass", seen)
     counted = watched(opened.model.decode, lambda ids, *_: read.append(ids.numel()))
     monkeypatch.setattr(opened.model, "decode", counted)
     log_probabilities(opened, text, stem, standing, 0, nothing)

@@ -22,9 +22,9 @@ from explorer.analysis.residual_writes import positions_of
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
-from models import trace
+from explorer.inference.pass_budget import SteppingRecorder, recorded_pass
 from models.block import StackContext
-from models.trace import RecordingTap, Trace
+from models.trace import Trace
 from models.transformer import evaluating
 
 DERIVED = ("scores", "bias", "weights")
@@ -40,7 +40,7 @@ Record = Callable[[tuple[str, ...]], Trace]
 def recorded(forward: ForwardPass, sites: tuple[str, ...]) -> Trace:
     """The same pass once more, with these sites recorded. Cost of a pass."""
     texts = (forward.source, forward.target) if forward.written else (forward.tokens,)
-    return trace(
+    return recorded_pass(
         forward.trace.model,
         *[ids_of([text]) for text in texts],
         segments=segment_row(forward) if forward.config.n_segments else None,
@@ -68,7 +68,7 @@ def recorded_block(forward: ForwardPass, stack: str, layer: int) -> Trace:
         memory=memory,
         memory_mask=memory_mask,
     )
-    tap = RecordingTap(tuple(f"{at}.{tail}" for tail in CHEAP_TAILS))
+    tap = SteppingRecorder(tuple(f"{at}.{tail}" for tail in CHEAP_TAILS))
     with evaluating(passed.model):
         out = block(passed[f"{at}.resid_pre"][row : row + 1], shared, None, tap.at(at))
     return Trace(passed.model, tap.values, out)

@@ -22,6 +22,7 @@ from explorer.inference.continuation import (
     require_probabilities,
 )
 from explorer.inference.model_inputs import ids_of
+from explorer.inference.pass_budget import TAP
 from explorer.inference.results_cache import kept, size_of
 from explorer.snippets import generation_code
 from explorer.text.number_format import three
@@ -83,7 +84,8 @@ def _search(
     ids = ids_of([prompt.source or prompt.tokens])
 
     def search() -> Beams:
-        steps = beam_steps(opened.model, ids, beams=beams, max_length=length, alpha=alpha)
+        how = {"beams": beams, "max_length": length}
+        steps = beam_steps(opened.model, ids, **how, alpha=alpha, tap=TAP)
         return with_bar(steps, length, "Searching")[-1]
 
     return kept(opened, ("beams", text, beams, length, alpha), search, size_of)

@@ -10,6 +10,7 @@ import streamlit as st
 from explorer.app.context import PageContext
 from explorer.app.session import session
 from explorer.catalog.opened_model import Opened
+from explorer.catalog.waiting import stepping
 from explorer.charts.training_curves import HEIGHT, held_out_curves, loss_curves
 from explorer.components.chart import Table, chart
 from explorer.tasks import TASKS
@@ -142,7 +143,7 @@ def _draw_training_buttons(
         return before
     button.button("Stop", key="stop_both")
     points = results[name] = []
-    for point in begin():
+    for point in stepping(begin()):
         points.append(point)
         share = point.step / paired_training.STEPS
         bar.progress(share, f"Step {point.step} of {paired_training.STEPS}")
