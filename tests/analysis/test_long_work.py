@@ -1,0 +1,104 @@
+"""All work that may take long ends where its reader has gone: it takes a step now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from explorer.analysis.ablation import RecordedPass, ablate_every_head
+from explorer.analysis.diagnostics import training_findings
+from explorer.analysis.faithfulness import faithfulness
+from explorer.analysis.forward_pass.pass_values import recorded, recorded_block
+from explorer.analysis.head_metrics import metrics_by_layer
+from explorer.analysis.head_similarity import rows_of_heads
+from explorer.analysis.information_flow import information_flow
+from explorer.analysis.logit_attribution import contributions
+from explorer.analysis.logit_lens import lens_logits
+from explorer.analysis.nearest_tokens import nearest_tokens
+from explorer.analysis.principal_components import principal_axes
+from explorer.analysis.rollout import flow_to, half_residual_layers
+from explorer.analysis.teacher_forcing import teacher_forcing
+from explorer.analysis.token_paths import token_paths
+from explorer.analysis.weight_statistics import summarized
+from explorer.catalog import opened_model, waiting
+from explorer.catalog.opened_model import Opened
+from explorer.inference.continuation import continue_from, sample_tokens
+from explorer.inference.first_look import first_look
+from explorer.inference.forward_pass import ForwardPass, run_batch_uncached, run_text
+from explorer.inference.model_inputs import ids_of
+from explorer.inference.pass_budget import TAP
+from models.beam_search import beam_steps
+from models.generation import generate
+from models.sampling import Sampling
+
+PART = "decoder.self_attn"
+Work = Callable[[Opened, ForwardPass], object]
+
+
+def base(forward: ForwardPass) -> RecordedPass:
+    return RecordedPass(forward.trace, [ids_of([forward.target])], len(forward.target) - 1)
+
+
+def ids(forward: ForwardPass) -> torch.Tensor:
+    return ids_of([forward.target])
+
+
+WORK: dict[str, Work] = {
+    "a pass": lambda opened, _: run_batch_uncached(opened, ("the hat",)),
+    "first look": lambda opened, _: first_look(opened),
+    "ablation": lambda _, forward: [*ablate_every_head(base(forward), PART, 2)],
+    "faithfulness": lambda _, forward: faithfulness(base(forward), PART, 0, 0),
+    "pass values": lambda _, forward: recorded(forward, ("*.out",)),
+    "one block": lambda _, forward: recorded_block(forward, "decoder", 1),
+    "metrics": lambda _, forward: [*metrics_by_layer(forward, PART)],
+    "similarity": lambda _, forward: [*rows_of_heads(forward, PART, (0,))],
+    "flow of information": lambda _, forward: information_flow(forward),
+    "attribution": lambda _, forward: contributions(forward, 1, 5),
+    "logit lens": lambda _, forward: lens_logits(forward.trace, 0),
+    "neighbours": lambda opened, _: nearest_tokens(table(opened), table(opened)[:2], 3),
+    "components": lambda opened, _: principal_axes(table(opened)),
+    "maximum flow": lambda _, forward: [
+        *flow_to([*half_residual_layers(forward, PART, 2)], len(forward.target) - 1)
+    ],
+    "teacher forcing": lambda opened, forward: teacher_forcing(
+        opened.model, None, ids(forward)[0], 1
+    ),
+    "paths": lambda _, forward: token_paths(forward, "decoder", (0, 1)),
+    "weights": lambda opened, _: [*summarized(opened.model)],
+    "diagnostics": lambda opened, _: training_findings(opened.model, [*summarized(opened.model)]),
+    "generation": lambda opened, forward: [*generate(opened.model, ids(forward), tap=TAP)],
+    "sampling": lambda opened, _: next(sample_tokens(opened, "the cat", (5,), Sampling(), 1)),
+    "a branch": lambda opened, _: continue_from(opened, "the cat", (5, 6, 7)),
+    "beam search": lambda opened, forward: [*beam_steps(opened.model, ids(forward), tap=TAP)],
+}
+
+
+def table(opened: Opened) -> torch.Tensor:
+    return opened.model.get_parameter("decoder.embedding.weight")
+
+
+class Left(BaseException):
+    """What ends a run, as Streamlit's own do."""
+
+
+class GoneReader:
+    """A run whose reader has gone."""
+
+    def step(self) -> None:
+        raise Left
+
+    def rest(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_it_ends_when_its_reader_has_gone(name: str, small_models: Path) -> None:
+    opened = opened_model.opened_from(small_models / "letters", "letters")
+    forward = run_text(opened, "the cat and the hat")
+    with pytest.raises(Left), waiting.working_for(GoneReader()):
+        WORK[name](opened, forward)
+    WORK[name](opened, forward)  # the same for whoever stays
