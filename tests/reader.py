@@ -19,6 +19,8 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
+from explorer.app.reader import COOKIE, new_key
+
 
 @dataclass
 class Answer:
@@ -48,6 +50,7 @@ class Reader:
 
     def __init__(self, url: str, *, page: str = "", query: str = "") -> None:
         self.url = url.replace("http", "ws", 1) + "/_stcore/stream"
+        self.key = new_key()
         self.page = page
         self.query = query
         self.widgets: dict[str, Any] = {}
@@ -57,7 +60,10 @@ class Reader:
         self.socket: ClientConnection | None = None
 
     async def open(self) -> None:
-        self.socket = await connect(self.url, subprotocols=[STREAMLIT], max_size=None)
+        cookie = {"Cookie": f"{COOKIE}={self.key}"}
+        self.socket = await connect(
+            self.url, subprotocols=[STREAMLIT], max_size=None, additional_headers=cookie
+        )
 
     async def close(self) -> None:
         if self.socket is not None:
@@ -68,6 +74,16 @@ class Reader:
         state = WidgetState(id=self.widgets["head"].id)
         state.string_value = str(head)
         return await self.act(state)
+
+    async def type(self, text: str) -> Answer:
+        """Put a sentence into the field of the bar."""
+        return await self.act(WidgetState(id=self.widgets["text"].id, string_value=text))
+
+    async def turn_to(self, page: str) -> Answer:
+        """Follow the link of another page; what the widgets of this one hold stays here."""
+        self.page, self.page_hash = page, ""
+        self.widgets, self.states = {}, {}
+        return await self.act()
 
     async def act(self, *changed: WidgetState) -> Answer:
         """Change these widgets, run the script, and take in everything it sends."""

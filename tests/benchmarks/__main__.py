@@ -28,6 +28,7 @@ from docs import readme
 from tests.benchmarks import (
     clicks,
     core,
+    crowds,
     gguf_files,
     learning,
     pictures,
@@ -78,6 +79,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "many-runs": shelves.many_runs,
     "fifty-readers": readers.fifty,
     "memory-readers": readers.memory,
+    "replicas": crowds.replicas,
+    "connected": crowds.connected,
     "train-watched": running.training_with_the_page_open,
     "train-reverse": running.reverse_from_the_click,
 }

@@ -28,9 +28,9 @@ st.title(torch.__version__)
 
 
 @asynccontextmanager
-async def readers_of(server: Server, page: str, count: int) -> AsyncIterator[list[Reader]]:
+async def readers_of(url: str, page: str, count: int) -> AsyncIterator[list[Reader]]:
     """So many, each with a websocket of their own, who have seen the page."""
-    readers = [Reader(server.url, page=page) for _ in range(count)]
+    readers = [Reader(url, page=page) for _ in range(count)]
     try:
         for reader in readers:
             await reader.open()
@@ -57,7 +57,7 @@ def one_answer() -> Iterator[Row]:
 async def core_seconds(server: Server, page: str) -> float:
     """What one answer costs the server on a core, one reader changing heads alone."""
     process = psutil.Process(server.pid)
-    async with readers_of(server, page, 1) as (reader,):
+    async with readers_of(server.url, page, 1) as (reader,):
         before = process.cpu_times()
         for turn in range(ANSWERS):
             await reader.pick_head((turn + 1) % 2)
@@ -77,7 +77,7 @@ def fifty() -> Iterator[Row]:
 
 async def crowds_of(server: Server) -> tuple[list[float], list[float]]:
     """Seconds of every answer: to one reader alone, then to all of them."""
-    async with readers_of(server, "attention", READERS) as readers:
+    async with readers_of(server.url, "attention", READERS) as readers:
         return await crowd_of(readers[:1]), await crowd_of(readers)
 
 
@@ -120,9 +120,9 @@ def memory() -> Iterator[Row]:
 
 async def one_and_further(server: Server, page: str, further: int) -> tuple[float, float]:
     """Megabytes with one reader, and with further ones beside it."""
-    async with readers_of(server, page, 1) as first:
+    async with readers_of(server.url, page, 1) as first:
         one = await looked_around(server, first)
-        async with readers_of(server, page, further) as others:
+        async with readers_of(server.url, page, further) as others:
             return one, await looked_around(server, others)
 
 
