@@ -22,7 +22,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
-from streamlit.runtime.state import get_session_state
+from streamlit.runtime.state import SessionState, get_session_state
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 # What a component has reported, as a plain dictionary. Streamlit (since its pull request 12685;
@@ -174,10 +174,25 @@ def cookies_of(session: str) -> Mapping[str, str]:
 
 
 def forget_file(session: str, file: str) -> None:
-    """Free an uploaded file; its widget then says that there is none."""
-    files = runtime.get_instance().uploaded_file_mgr if runtime.exists() else None
-    if isinstance(files, MemoryUploadedFileManager):
-        files.remove_file(session, file)
+    """Free an uploaded file, also where a widget keeps it; the next run finds none."""
+    if not runtime.exists():
+        return
+    running = runtime.get_instance()
+    if isinstance(running.uploaded_file_mgr, MemoryUploadedFileManager):
+        running.uploaded_file_mgr.remove_file(session, file)
+    found = running._session_mgr.get_session_info(session)
+    for each in _files_in(found.session.session_state) if found else ():
+        if each.file_id == file:
+            each.truncate(0)
+
+
+def _files_in(state: SessionState) -> Iterator[UploadedFile]:
+    """The uploaded files among the values of a session's widgets; its run may go on meanwhile."""
+    values = list(state._old_state.values())
+    values += [each.value for each in list(state._new_widget_state.states.values())]
+    for value in values:
+        several = value if isinstance(value, list) else [value]
+        yield from (each for each in several if isinstance(each, UploadedFile))
 
 
 # A browser shows of a refused upload only its HTTP status. The page can say why, when it is run.

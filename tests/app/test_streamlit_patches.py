@@ -24,6 +24,7 @@ from streamlit.config_option import ConfigOption
 from streamlit.elements.widgets import file_uploader
 from streamlit.errors import StreamlitAPIException
 from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.Common_pb2 import FileURLs
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.app_session import AppSession
@@ -32,7 +33,7 @@ from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.runtime.state import query_params as streamlit_query_params
-from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 from streamlit.testing.v1 import AppTest
 
@@ -203,14 +204,17 @@ def connected(session: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[
     """A runtime to which only this session is connected, and what its page was run again for."""
     runs: list[Any] = []
     client = SimpleNamespace(client_context=SimpleNamespace(cookies={"explorer_reader": "key"}))
-    found = SimpleNamespace(request_rerun=runs.append, _client_state="as it is")
+    found = SimpleNamespace(
+        request_rerun=runs.append, _client_state="as it is", session_state=SessionState()
+    )
     info = SimpleNamespace(session=found)
     running = SimpleNamespace(
         uploaded_file_mgr=MemoryUploadedFileManager(""),
         is_active_session=lambda name: name == session,
         get_client=lambda name: client if name == session else None,
         _session_mgr=SimpleNamespace(
-            get_active_session_info=lambda name: info if name == session else None
+            get_active_session_info=lambda name: info if name == session else None,
+            get_session_info=lambda name: info if name == session else None,
         ),
     )
     monkeypatch.setattr(streamlit_patches.runtime, "exists", lambda: True)
@@ -230,8 +234,15 @@ def test_the_files_of_a_session_are_freed_and_its_page_is_run_again(
     files = running.uploaded_file_mgr
     for name in "fg":
         files.add_file("a", UploadedFileRec(name, name, "", b"12345678"))
+    one, two, other = (
+        UploadedFile(files.file_storage["a"][name], FileURLs()) for name in ("f", "f", "g")
+    )
+    state = running._session_mgr.get_session_info("a").session.session_state
+    state._old_state |= {"one": one, "none": None}
+    state._new_widget_state.set_from_value("folder", [two, other])
     streamlit_patches.forget_file("a", "f")
     assert list(files.file_storage["a"]) == ["g"]
+    assert [each.getvalue() for each in (one, two, other)] == [b"", b"", b"12345678"]
     for name in "ab":
         streamlit_patches.run_again(name)
         assert streamlit_patches.is_connected(name) is (name == "a")
