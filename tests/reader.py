@@ -70,9 +70,13 @@ class Reader:
             await self.socket.close()
 
     async def pick_head(self, head: int) -> Answer:
-        """Choose a head, as the list of the bar does."""
-        state = WidgetState(id=self.widgets["head"].id)
-        state.string_value = str(head)
+        """Choose a head, as the list of the bar does, or the buttons of a bare page."""
+        control = self.widgets["head"]
+        state = WidgetState(id=control.id)
+        if control.DESCRIPTOR.name == "ButtonGroup":
+            state.string_array_value.data.append(str(head))
+        else:
+            state.string_value = str(head)
         return await self.act(state)
 
     async def type(self, text: str) -> Answer:
