@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.visiting import Visitor
 from tests.served import Server
@@ -37,20 +37,40 @@ def _tab(browser: Browser, demos: Server) -> Iterator[Visitor]:
     visitor.close()
 
 
+GO = """address => {
+  history.pushState({}, "", address);
+  window.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
+}"""
+"""As the browser's own back button goes: the app stays loaded, which a page takes a second for."""
+
 OpenDemo = Callable[..., Visitor]
+
+
+def to_no_demo(page: Page) -> None:
+    """To the first page, where nothing that was chosen is left."""
+    page.evaluate(GO, "/")
+    expect(page.locator(".view")).to_have_count(0)
+    expect(page.get_by_text("told None, run 0")).to_be_visible()
 
 
 @pytest.fixture
 def open_demo(browser: Browser, demos: Server, _tab: Visitor) -> Iterator[OpenDemo]:
-    """Opens one demo and waits until its view is painted; nothing may go wrong meanwhile."""
+    """Opens one demo and waits until its view is painted; nothing may go wrong meanwhile.
+
+    What a test opens later is gone to as the browser's back button goes.
+    """
     visitors = [_tab]
     _tab.begin()
 
     def arrive(name: str, show: str = "", **how: object) -> Visitor:
         if how:  # another size, or the dark
             visitors.append(Visitor(browser, demos.url, **how))  # type: ignore[arg-type]
-        page = visitors[-1].page
-        page.goto(f"{demos.url}/demo_{name}?show={show}")
+        page, address = visitors[-1].page, f"/demo_{name}?show={show}"
+        if page.url.startswith(demos.url):
+            to_no_demo(page)
+            page.evaluate(GO, address)
+        else:
+            page.goto(demos.url + address)
         page.locator(".view[data-painted]").first.wait_for(state="attached")
         return visitors[-1]
 

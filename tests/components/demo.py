@@ -405,7 +405,10 @@ def demo_tree(show: str) -> None:
 
 
 def index() -> None:
+    """Between two demos; whoever comes from here has seen and chosen nothing."""
     st.title("Views")
+    state.clear()
+    state.runs = -1
 
 
 def page_of(demo: Callable[[str], None]) -> st.Page:

@@ -130,10 +130,10 @@ class Given:
             yield from self.learnt()
 
     def generated(self) -> Iterator[Tensor]:
-        source, how = self.inputs[0], {"max_length": 4, "seed": 3}
+        source, how = self.inputs[0], {"max_length": 2, "seed": 3}
         for changes in ({}, {"top_k": 4, "top_p": 0.8}, {"greedy": True}, {"use_cache": False}):
             yield from (step.ids for step in generate(self.model, source, **(how | changes)))
-        *_, last = beam_steps(self.model, source[:1], beams=3, max_length=4)
+        *_, last = beam_steps(self.model, source[:1], beams=2, max_length=2)
         yield torch.tensor([last.path(end) for end in last.ends], device=self.device)
         yield torch.tensor([node.score for node in last.nodes], device=self.device)
         state, more = DecodingState(self.model, source), self.inputs[-1]

@@ -17,7 +17,7 @@ from models import Transformer
 from models.losses import IGNORE
 from models.training import Batch
 
-BATCHES = 500
+BATCHES = 120
 
 
 def examples(batches: Iterable[Batch]) -> set[tuple[int, ...]]:
