@@ -67,7 +67,7 @@ class Limit:
 
 PASS_TOKENS = Limit(
     "pass_tokens",
-    8_192,
+    4_096,
     2_048,
     "tokens",
     "One text in a forward pass",
