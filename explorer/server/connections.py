@@ -7,6 +7,7 @@ before it loads the app. So the bounds are set where a connection begins.
 
 from __future__ import annotations
 
+import logging
 import resource
 from asyncio import Transport
 from typing import Any
@@ -26,12 +27,24 @@ FULL = (
     "content-type: text/plain; charset=utf-8\r\n\r\n{sentence}\n"
 )
 
+WHAT_STRANGERS_CAUSE = (
+    "ASGI callable returned without completing handshake.",  # a WebSocket was refused
+    "Invalid HTTP request received.",
+)
+"""Lines of uvicorn's, one for each request: whoever likes could fill the log with them."""
+
 _made_by_uvicorn = H11Protocol.connection_made
 
 
 def bound() -> None:
     """From now on connections of this process are bound."""
     H11Protocol.connection_made = begin  # type: ignore[method-assign, assignment]
+    logging.getLogger("uvicorn.error").addFilter(is_noted)
+
+
+def is_noted(record: logging.LogRecord) -> bool:
+    """Whether a line of uvicorn's says something of this server."""
+    return record.msg not in WHAT_STRANGERS_CAUSE
 
 
 def begin(connection: H11Protocol, transport: Transport) -> None:

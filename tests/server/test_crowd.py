@@ -6,10 +6,15 @@ import asyncio
 import resource
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from streamlit import net_util, runtime
+from streamlit.runtime.memory_session_storage import MemorySessionStorage
 
+from explorer.app import streamlit_patches
 from explorer.app.limits import SESSIONS, SESSIONS_OF_ADDRESS
 from explorer.app.reader import COOKIE
 from explorer.server import open_files
@@ -120,3 +125,25 @@ def test_files_are_scarce_when_nearly_all_are_open(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(resource, "getrlimit", lambda which, soft=soft: (soft, soft))
         monkeypatch.setattr(open_files.os, "listdir", lambda path, used=used: ["0"] * used)
         assert open_files.are_scarce() == scarce, (soft, used)
+
+
+def test_sessions_whose_readers_left_give_theirs_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streamlit ends them when the next reader leaves, which may be never."""
+    kept, long_gone = MemorySessionStorage(), MemorySessionStorage(ttl_seconds=0)
+    left: Any = SimpleNamespace(session=Mock(id="a"))
+    for storage, ended in [(kept, 0), (long_gone, 1)]:
+        storage.save(left)
+        manager = SimpleNamespace(_session_storage=storage)
+        monkeypatch.setattr(runtime, "get_instance", lambda m=manager: Mock(_session_mgr=m))
+        assert left.session.shutdown.call_count == 0
+        assert streamlit_patches.forget_who_left() == ended
+        assert left.session.shutdown.call_count == ended
+        assert streamlit_patches.forget_who_left() == 0
+
+
+def test_no_host_is_asked_for_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Mock()
+    monkeypatch.setattr(net_util, "get_external_ip", asked)
+    streamlit_patches.ask_nobody_for_addresses()
+    assert net_util.get_external_ip() is None
+    assert not asked.called
