@@ -35,7 +35,7 @@ ABOUT_THE_SCREEN = {"app", "components", "views"}
 TOP = {
     *(".ci", ".gitattributes", ".gitignore", ".streamlit", "LICENSE", "README.md", "app.py"),
     *("deploy", "docs", "explorer", "models", "pages", "pyproject.toml", "requirements-dev.txt"),
-    *("requirements.txt", "tests"),
+    *("requirements.txt", "SECURITY.md", "tests"),
 }
 MAPPED = "who cuts a mapped file short kills the process"
 MARKUP, CODE = "text from outside would become markup", "text from outside would become code"

@@ -2,8 +2,8 @@
 
 const asked = new WeakMap();
 
-export default function ({data, parentElement, setTriggerValue}) {
-  if (asked.get(parentElement) === data) return;
-  asked.set(parentElement, data);
-  setTriggerValue("asks", data);
+export default function ({data: [what], parentElement, setTriggerValue}) {
+  if (asked.get(parentElement) === what) return;
+  asked.set(parentElement, what);
+  setTriggerValue("asks", what);
 }

@@ -88,7 +88,7 @@ def _own(name: str) -> str:
 def begin() -> None:
     """A page begins, at its top: nothing is drawn yet."""
     reader = session()
-    _PAGE_TOP(key="page_top", data=reader.page)
+    _PAGE_TOP(key="page_top", data=[reader.page])
     reader.drawn = {}
     reader.has_code = False
 
@@ -199,7 +199,7 @@ def asks_for(name: str, what: str) -> bool:
 
     In a part of the page that is drawn alone, what costs seconds comes behind the page's own run.
     """
-    result = _ASK(key=f"{name}-ask", data=what, on_asks_change=lambda: None)
+    result = _ASK(key=f"{name}-ask", data=[what], on_asks_change=lambda: None)
     return bool(result.get("asks") == what)
 
 

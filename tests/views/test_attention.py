@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as some
+from streamlit.dataframe_util import DataFormat
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.controls import token_names
@@ -240,3 +241,17 @@ def test_a_text_that_does_not_reach_what_is_pinned_unpins_it() -> None:
     assert "“held”" not in said(at)
     at = page(model="reverse", text="7", view="Tokens", held="q0")
     assert persistent(at, "held") == {"held": "q0"}
+
+
+def test_no_view_makes_streamlit_look_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would load pandas, which takes 65 MB of a server whose pages have no table."""
+    looked_at: list[object] = []
+
+    def look(data: object) -> DataFormat:
+        looked_at.append(data)
+        return DataFormat.UNKNOWN
+
+    for module in ("dataframe_util", "components.v2.bidi_component.main"):
+        monkeypatch.setattr(f"streamlit.{module}.determine_data_format", look)
+    page()
+    assert looked_at == []
