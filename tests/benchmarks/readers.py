@@ -16,7 +16,7 @@ from tests.served import Server
 
 READERS, CHANGES, SETTLING = 50, 8, 2
 """Seconds for the first answer of everybody, who all ask for it at once."""
-P95_GOAL = 0.250
+P95_GOAL = 0.150
 ANSWERS, FURTHER = 20, 20
 MEGABYTE = 1e6
 IMPORTS_TORCH = """
@@ -51,7 +51,7 @@ def one_answer() -> Iterator[Row]:
             rounds=5,
         )
     reference = "of a bare Streamlit page of as many elements"
-    yield measuring.compared("server time of one answer, another head", found, reference, 2.5)
+    yield measuring.compared("server time of one answer, another head", found, reference, 2.0)
 
 
 async def core_seconds(server: Server, page: str) -> float:
