@@ -1,8 +1,10 @@
-"""Thumbnails of every head of a forward pass."""
+"""Thumbnails of every head of a forward pass; of a small one every weight, too."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
 from weakref import WeakKeyDictionary
 
 import torch
@@ -13,18 +15,35 @@ from explorer.inference.forward_pass import ForwardPass
 
 SIDE = 32
 """The most cells of a thumbnail along one side."""
+MOST_EXACT = 1 << 19
+"""The most weights of all heads together that are kept as they are: 1 MB at 16 bits each."""
+LARGEST_WEIGHT = 1 + 1e-6
+"""Rounding may leave so much; of what is larger, or negative, no exact weights are kept."""
 
 
 @dataclass(frozen=True, eq=False)
 class Thumbnails:
-    """`cells` (layers, heads, q, k): each the largest weight of `pooled` × `pooled` of them."""
+    """`cells` (layers, heads, q, k): each the largest weight of `pooled` × `pooled` of them.
+
+    `exact` are the weights themselves, where they are few, and `allowed` (layers, q, k) what
+    each layer may attend to.
+    """
 
     cells: Tensor
     pooled: int
+    exact: Tensor | None = None
+    allowed: Tensor | None = None
 
     @property
     def shape(self) -> torch.Size:
         return self.cells.shape
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the exact weights: two passes that share it have the same heads. Empty without."""
+        if self.exact is None:
+            return ""
+        return blake2b(self.exact.cpu().numpy().tobytes(), digest_size=16).hexdigest()
 
 
 _made: WeakKeyDictionary[ForwardPass, dict[str, Thumbnails]] = WeakKeyDictionary()
@@ -42,8 +61,20 @@ def thumbnails_of(forward: ForwardPass, part: str) -> Thumbnails:
             torch.cat([largest_of(heads, n) for heads in forward.some_heads(part, layer)])
             for layer in range(forward.part(part).layers)
         ]
-        made[part] = Thumbnails(torch.stack(layers), n)
+        made[part] = Thumbnails(torch.stack(layers), n, *exact_weights(forward, part))
     return made[part]
+
+
+def exact_weights(forward: ForwardPass, part: str) -> tuple[Tensor, Tensor] | tuple[None, None]:
+    """Every weight in single precision, and the mask of every layer; None where they are many."""
+    of, size = forward.part(part), len(forward.rows(part)) * len(forward.columns(part))
+    if of.layers * of.heads * size > MOST_EXACT:
+        return None, None
+    weights = forward.all_weights(part).detach()
+    known = weights[~weights.isnan()]
+    if weights.dtype != torch.float32 or ((known < 0) | (known > LARGEST_WEIGHT)).any():
+        return None, None
+    return weights, torch.stack([forward.mask(part, layer) for layer in range(of.layers)])
 
 
 def thumbnails_of_weights(weights: Tensor) -> Thumbnails:

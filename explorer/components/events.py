@@ -8,6 +8,7 @@ import streamlit as st
 
 Place = tuple[int, int]
 """A row and a column, or a side (0 for rows, 1 for columns) and a place on it."""
+MOST_PICKS = 1 << 31
 
 
 def event(key: str, name: str) -> Any:
@@ -29,6 +30,17 @@ def cell(value: Any, rows: int, columns: int) -> Place | None:
         return None
     row, column = place(value[0], rows), place(value[1], columns)
     return None if row is None or column is None else (row, column)
+
+
+def picked(key: str, rows: int, columns: int) -> tuple[Place | None, list[int]]:
+    """The cell that was picked last, if there is one, and which pick of this view that was.
+
+    The number goes back with what is chosen, so that the browser knows what is an answer to it.
+    """
+    said = event(key, "picked")
+    if not isinstance(said, list) or len(said) != 3 or place(said[2], MOST_PICKS) is None:
+        return None, []
+    return cell(said[:2], rows, columns), said[2:]
 
 
 def on_a_side(value: Any, rows: int, columns: int) -> Place | None:

@@ -268,10 +268,12 @@ async function mount(component, selector, make, show) {
     state.observer = new ResizeObserver(() => state.data && sizeOf(state) !== state.size && redraw(state, show));
   }
   state.observer.observe(state.stage || root);
-  if (state.chosen) document.addEventListener("explorer-choice", state.chosen);
+  const heard = {"explorer-choice": state.chosen, "explorer-head": state.headed};
+  const ears = Object.entries(heard).filter(([, ear]) => ear);
+  for (const [event, ear] of ears) document.addEventListener(event, ear);
   const away = () => {
     state.observer.disconnect();
-    document.removeEventListener("explorer-choice", state.chosen);
+    for (const [event, ear] of ears) document.removeEventListener(event, ear);
   };
   const turn = ++state.turn, start = performance.now();
   state.component = component;

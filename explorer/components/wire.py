@@ -108,6 +108,18 @@ def plane(codes: Array) -> bytes:
     return halves.reshape(-1, 2).T.tobytes()
 
 
+def every_head(weights: Tensor, allowed: Tensor) -> dict[str, bytes]:
+    """Planes from which the browser makes those of one head's matrix (`headPlanes` in grid).
+
+    Weights (layers, heads, q, k) within [0, 1], as a matrix of this size has them: in single
+    precision where they are `few`, else their codes; and the mask of each layer.
+    """
+    array = as_array(weights)
+    is_few = array[0, 0].size <= FEW
+    heads = {"singles": singles(array)} if is_few else {"codes": plane(encode(array).codes)}
+    return {**heads, "allowed": b"".join(map(bits, allowed))}
+
+
 def singles(array: Array) -> bytes:
     """The values in single precision."""
     return np.ascontiguousarray(array, dtype="<f4").tobytes()

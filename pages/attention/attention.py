@@ -9,6 +9,7 @@ from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
 from explorer.components import grid
+from explorer.components.title import title
 from explorer.views.attention import display_options, large_head
 from explorer.views.shared import export_panel, widgets
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
@@ -44,13 +45,14 @@ with overview:
         key="overview",
         title=every,
         on_pick=display_options.show_single_head,
+        every=large_head.every_head(context),
     )
     widgets.draw_answer(forward)
     widgets.notes(forward.notes)
 with one:
     with st.container(horizontal=True, vertical_alignment="center"):
-        title = display_options.heads_title(context, options)
-        st.markdown(widgets.bold_title(title), width="stretch")
+        text = display_options.heads_title(context, options)
+        title(text, key="head_title", head=large_head.raw_head(context, options))
         view = one_of("View", "view", list(VIEWS), label_visibility="collapsed")
     VIEWS[view](context, options)
 

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 import torch
+from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from explorer.analysis.block_inside import block_inside
 from explorer.analysis.information_flow import route
+from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.components import chips, grid, lines, matrix, mounting
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.cells import cells
+from explorer.components.grid import EveryHead
 from explorer.components.inspect import inspect
 from explorer.components.matrix import Beside
 from explorer.components.miniature import miniature
@@ -37,6 +41,7 @@ from explorer.components.pass_map.block_panel import block_panel, encode_block
 from explorer.components.player import player
 from explorer.components.ranked import Item, ranked
 from explorer.components.stage_list import StageSection, stage_list
+from explorer.components.title import title
 from explorer.components.tree import Node, tree
 from explorer.text.token_labels import Label
 from explorer.views.overview import doors, pass_picture
@@ -136,6 +141,40 @@ def demo_grid(show: str) -> None:
     if show == "unknown":
         weights[1, 2] = torch.nan
     grid(weights, selected=told((0, 0)), key="grid", title="demo", on_pick=choose)
+
+
+def every(show: str) -> tuple[Tensor, Tensor]:
+    """Weights (2, 4, tokens, tokens) with all that is hard to send: nothing, ties, next to nothing.
+
+    As few that a matrix has them in single precision, or more.
+    """
+    tokens = 70 if show == "many" else 12
+    weights = heads(2, 4, tokens, tokens) * causal(tokens)
+    weights[0, 1, :3, 0] = torch.tensor([0.03125, 0.09375, 1e-6])
+    weights[1, 2, 5] = torch.nan
+    weights[1, 3, 0, 0] = 1 + 1e-7
+    return weights, torch.stack([causal(tokens), causal(tokens) & ~causal(tokens).tril(-4)])
+
+
+def demo_every(show: str) -> None:
+    weights, allowed = every(show)
+    labels = numbered(weights.shape[-1])
+    small = replace(thumbnails_of_weights(weights), exact=weights, allowed=allowed)
+    layer, head = told((0, 0))
+    whose = EveryHead("demo", ("demo, layer ", ", head "))
+    grid(small, selected=(layer, head), key="grid", title="demo", on_pick=choose, every=whose)
+    text, of = f"demo, layer {layer}, head {head}", "another" if show == "another" else "demo"
+    title(text, key="title", head=(of, layer, head))
+    matrix(
+        weights[layer, head],
+        labels,
+        labels,
+        key="matrix",
+        allowed=allowed[layer],
+        title=text,
+        top=1.0,
+        head=(of, layer, head),
+    )
 
 
 def demo_inspect(show: str) -> None:
@@ -424,6 +463,7 @@ DEMOS = (
     demo_cells,
     demo_chips,
     demo_grid,
+    demo_every,
     demo_inspect,
     demo_lines,
     demo_matrix,

@@ -5,11 +5,16 @@ Many layers stand in several columns beside each other: in so many that the pict
 Pointing at a picture names it and shows it larger; a click, or the arrow keys and
 Enter, picks it. Sent are 8 bits a cell and at most 32 cells a side: the pictures are
 for finding a head, `matrix` is for reading it.
+
+Of a small pass every weight is sent too. Then a matrix on the page that shows a head of the
+same pass is handed any other by the browser, as soon as it is clicked or walked to with the
+arrow keys; the server hears of it in one message, once the keys rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
 from torch import Tensor
@@ -37,6 +42,17 @@ LOW = 330
 _VIEW = View("grid", HTML)
 
 
+@dataclass(frozen=True)
+class EveryHead:
+    """Whose heads are sent in full: the name of their pass, and the title of one.
+
+    The title has the layer and the head behind its two parts. A matrix of the same `of` follows.
+    """
+
+    of: str
+    title: tuple[str, str]
+
+
 def grid(
     weights: Tensor | Thumbnails,
     *,
@@ -47,10 +63,11 @@ def grid(
     height: int | None = None,
     row_name: str = "layer",
     column_name: str = "head",
+    every: EveryHead | None = None,
 ) -> None:
     """Draw `weights` (layers, heads, queries, keys) small and frame the `selected` head, if one is.
 
-    `title` says whose heads they are.
+    `title` says whose heads they are. With `every`, those that are few are sent in full.
 
     One click is one rerun: `on_pick(layer, head)` is called before the script.
     """
@@ -58,7 +75,7 @@ def grid(
     layers, heads, queries, keys = small.shape
 
     def hand_over() -> None:
-        picked = events.cell(events.event(key, "picked"), layers, heads)
+        picked, _ = events.picked(key, layers, heads)
         if picked and on_pick:
             on_pick(*picked)
 
@@ -75,13 +92,14 @@ def grid(
             )
         ]
 
+    _, answered = events.picked(key, layers, heads)
     _VIEW(
         figures=figures,
         title=title,
         key=key,
-        data=encode(small, row_name, column_name, name=key),
+        data=encode(small, row_name, column_name, name=key, every=every),
         height=height or fitting_height(layers, queries, keys, heads),
-        choice=None if selected is None else list(selected),
+        choice=None if selected is None else [*selected, *answered],
         on_picked_change=hand_over,
     )
 
@@ -103,7 +121,14 @@ def natural_height(layers: int, queries: int, keys: int, heads: int = 1) -> int:
 
 
 @lru_cache(maxsize=16)
-def encode(thumbnails: Thumbnails, row_name: str, column_name: str, *, name: str) -> bytes:
+def encode(
+    thumbnails: Thumbnails,
+    row_name: str,
+    column_name: str,
+    *,
+    name: str,
+    every: EveryHead | None = None,
+) -> bytes:
     """All pictures as one message: a byte a cell, each picture scaled to its own largest."""
     small = thumbnails.cells
     layers, heads, queries, keys = small.shape
@@ -115,4 +140,9 @@ def encode(thumbnails: Thumbnails, row_name: str, column_name: str, *, name: str
         "tops": [tops[layer * heads : (layer + 1) * heads] for layer in range(layers)],
         "words": {"row": row_name, "column": column_name},
     }
+    exact, allowed = thumbnails.exact, thumbnails.allowed
+    if every and exact is not None and allowed is not None:
+        planes |= wire.every_head(exact, allowed)
+        size, steps = list(exact.shape[2:]), wire.UNIT_STEPS
+        header["every"] = {"of": every.of, "title": every.title, "size": size, "steps": steps}
     return wire.pack(header, planes)

@@ -11,6 +11,42 @@ const spoken = (state, cell) =>
 
 const sizes = ({data}) => data.shape.slice(0, 2);
 
+// ---- the large head --------------------------------------------------------------------
+
+// Hand a head to the matrix that shows this pass; whether there is one.
+function shows({data: {every, planes, shape}}, [layer, head]) {
+  if (!every) return false;
+  const title = every.title[0] + layer + every.title[1] + head;
+  const detail = {of: every.of, at: [layer, head], title, planes: headPlanes(every, planes, layer, shape[1], head)};
+  return !document.dispatchEvent(new CustomEvent("explorer-head", {cancelable: true, detail}));
+}
+
+// The planes of one head as the server would send them: see encode in matrix/__init__.py.
+function headPlanes({size: [queries, keys], steps}, {singles, codes, allowed}, layer, heads, head) {
+  const n = queries * keys, from = (layer * heads + head) * n, bytes = Math.ceil(n / 8);
+  const mask = allowed.subarray(layer * bytes, (layer + 1) * bytes);
+  if (!singles) {
+    const half = codes.length / 2, values = new Uint8Array(2 * n);
+    values.set(codes.subarray(from, from + n));
+    values.set(codes.subarray(half + from, half + from + n), n);
+    return {values, allowed: mask};
+  }
+  const exact = singles.slice(4 * from, 4 * (from + n)), values = new Uint8Array(2 * n);
+  new Float32Array(exact.buffer).forEach((value, i) => {
+    const code = codeOf(value, steps);
+    values[i] = code & 255;
+    values[n + i] = code >> 8;
+  });
+  return {values, exact, allowed: mask};
+}
+
+// The code of a weight, a half rounded to even: see encode in wire.py.
+function codeOf(value, steps) {
+  if (Number.isNaN(value)) return ABSENT;
+  const at = value * steps, code = at % 1 === 0.5 ? 2 * Math.round(at / 2) : Math.round(at);
+  return Math.min(steps, value > 0 ? Math.max(1, code) : 0);
+}
+
 // ---- where everything stands --------------------------------------------------------
 
 function layout({data, stage, ink, canvas}) {
@@ -174,4 +210,9 @@ function show(state) {
   choose(state);
 }
 
-export default publish("explorer_grid", component => mount(component, ".grid", make, show));
+function start(state) {
+  make(state);
+  state.shows = cell => shows(state, cell);
+}
+
+export default publish("explorer_grid", component => mount(component, ".grid", start, show));

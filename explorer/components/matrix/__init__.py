@@ -40,6 +40,9 @@ HTML = """
 
 _VIEW = View("matrix", HTML)
 
+Head = tuple[str, int, int]
+"""The name of a pass as a `grid` names it, and the layer and head that are shown of it."""
+
 
 @dataclass(frozen=True)
 class Beside:
@@ -83,6 +86,7 @@ def matrix(
     on_hide: Callable[[int], None] | None = None,
     pinned: Place | None = None,
     on_pin: Callable[[Place | None], None] | None = None,
+    head: Head | None = None,
 ) -> None:
     """Draw `values` (queries, keys) with a label for every row and column.
 
@@ -103,7 +107,8 @@ def matrix(
     pictures `beside` it, each of which names the others too. With
     `on_hide`, a click on a column's label, or H where a cell is pinned, is one rerun that
     calls it with the column. With `on_pin`, `pinned` is the cell that is pinned at first, and
-    pinning another or unpinning is one rerun, once the hand rests, that calls it.
+    pinning another or unpinning is one rerun, once the hand rests, that calls it. The `head`
+    that it shows may be followed by another of its pass, which the browser has from a `grid`.
     """
 
     def hand_over() -> None:
@@ -143,6 +148,7 @@ def matrix(
         beside=beside,
         hides=on_hide is not None,
         name=key if on_pin else None,
+        head=head,
     )
     callbacks = {"on_hidden_change": hand_over} if on_hide else {}
     callbacks |= {"on_chosen_change": pin} if on_pin else {}
@@ -220,6 +226,7 @@ def encode(
     beside: Sequence[Beside] = (),
     hides: bool = False,
     name: str | None = None,
+    head: Head | None = None,
 ) -> bytes:
     """The whole picture as one message; pure, so that it can be measured and tested."""
     for what, value, known in (("scale", scale, SCALES), ("scaling", scaling, SCALINGS)):
@@ -259,6 +266,7 @@ def encode(
         **({"places": [list(each) for each in places]} if places else {}),
         **({"beside": [each.header() for each in beside]} if beside else {}),
         **({"name": name, "tells": True} if name else {}),
+        **({"of": head[0], "at": head[1:]} if head else {}),
     }
     return wire.pack(header, planes)
 

@@ -20,6 +20,22 @@ function make(state) {
   });
   canvas.addEventListener("keydown", event => walk(state, event));
   state.chosen = () => { if (state.data && hear(state)) overlay(state); };
+  state.headed = event => {
+    if (state.data?.of !== event.detail.of) return;
+    event.preventDefault();  // drawn here
+    state.other = event.detail;
+    if (take(state)) redraw(state, show);
+  };
+}
+
+// The head that the overview has handed over, where another is drawn: what the page sends meanwhile
+// is of a head that was picked before.
+function take(state) {
+  const {data, other} = state;
+  if (!other || other.of !== data.of || String(other.at) === String(data.at)) return false;
+  const words = {...data.words, title: other.title};
+  Object.assign(state, {data: {...data, at: other.at, planes: other.planes, words}, fresh: true});
+  return true;
 }
 
 const same = (a, b) => a === b || (a && b && a.row === b.row && a.column === b.column);
@@ -221,8 +237,9 @@ function tell(state) {
 // ---- running ----------------------------------------------------------------------
 
 function show(state) {
-  const {data, canvas} = state;
   if (state.fresh) {
+    take(state);
+    const {data} = state;
     state.codes = joined(data.planes.values);
     state.singles = singlesOf(data);
     state.exact = data.exact ? state.singles : undefined;
@@ -234,6 +251,7 @@ function show(state) {
     if (!inside(state, state.locked)) state.locked = null;
     if (!inside(state, state.hovered)) state.hovered = null;
   }
+  const {data, canvas} = state;
   hear(state);
   if (!state.stage.clientWidth) return;
   canvas.setAttribute("aria-label", `${data.words.title}, ${data.rows.length} by ` +
@@ -245,6 +263,7 @@ function show(state) {
   state.root.style.setProperty("--figure", `${edge}px`);
   lift(state, state.place.band + state.place.height + 8);
   state.root.dataset.cells = [state.place.left, state.place.band, state.place.cell].join(" ");
+  if (data.of) state.root.dataset.head = data.at.join();
   legend(state);
   paint(state);
   overlay(state);

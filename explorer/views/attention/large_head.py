@@ -15,14 +15,16 @@ from explorer.analysis.adjusted_weights import (
     adjust_heads,
 )
 from explorer.analysis.map_summary import summary_of
+from explorer.analysis.thumbnails import thumbnails_of
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
 from explorer.app.progress import bar
-from explorer.catalog.attention_parts import head_title
+from explorer.catalog.attention_parts import head_title, map_title
 from explorer.components import lines, matrix
 from explorer.components.events import Place
+from explorer.components.grid import EveryHead
 from explorer.components.inspect import inspect
-from explorer.components.matrix import window_room
+from explorer.components.matrix import Head, window_room
 from explorer.export.figure_data import FigureData
 from explorer.inference.results_cache import kept
 from explorer.snippets import head_script
@@ -42,6 +44,23 @@ MOST_CELLS_IN_LINES = 1 << 22
 OWN_SCALE = (
     "Each half of a token has its own colour scale here; the chosen one applies to the other views."
 )
+
+
+def every_head(context: PageContext) -> EveryHead | None:
+    """All heads of the chosen attention under one name, where the overview has every weight."""
+    at, small = context.choice, thumbnails_of(context.forward, context.choice.part)
+    if not small.digest:
+        return None
+    of = f"{at.model} {at.part} {small.digest}"
+    return EveryHead(of, (map_title(at.model, at.part, "Layer "), ", head "))
+
+
+def raw_head(context: PageContext, options: DisplayOptions) -> Head | None:
+    """The chosen head of them, where its weights are drawn as they are."""
+    every, at = every_head(context), context.choice
+    if every is None or replace(options, log=False) != DisplayOptions():
+        return None
+    return every.of, at.layer, at.head
 
 
 def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
@@ -70,6 +89,7 @@ def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
         on_hide=hide,
         pinned=pinned.pinned_cell(found, *groups),
         on_pin=lambda cell: pinned.pin_cell(cell, *groups),
+        head=raw_head(context, options),
         **_colours(options),
     )
     _draw_below(found, " ".join(made.notes))
