@@ -6,6 +6,7 @@ Run it with `streamlit run app.py`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -46,6 +47,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # has them, and a published model writes some percent faster.
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
+log = logging.getLogger("explorer")
+
 OWN_NAMES = ("server.address", "browser.serverAddress")
 """Settings that say what the server is called; EXPLORER_HOSTS adds others."""
 
@@ -80,7 +83,10 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
 async def sweep() -> None:
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
-        streamlit_patches.forget_who_left()
+        try:
+            streamlit_patches.forget_who_left()
+        except Exception:
+            log.exception("Sessions that were left could not be ended.")
 
 
 def say_where() -> None:

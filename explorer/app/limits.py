@@ -315,17 +315,17 @@ SESSIONS = Limit(
     "sessions",
     1_000,
     400,
-    "readers",
+    "open connections",
     "Open connections to this server",
-    "This server has {most}, all it has room for: try again in a few minutes.",
+    "This server is full ({most}): try again in a few minutes.",
 )
 SESSIONS_OF_ADDRESS = Limit(
     "sessions_of_address",
     1_000,
     100,
-    "readers",
+    "open connections",
     "Open connections from one network address; behind a proxy, FORWARDED_ALLOW_IPS names it",
-    "{most} are connected from your network, the most from one: close a tab that you do not need.",
+    "Your network has {most} to this server, the most that it may have: close a tab.",
 )
 MESSAGE_BYTES = Limit(
     "message_bytes",
@@ -361,6 +361,11 @@ def is_public() -> bool:
 def fault() -> str | None:
     """One sentence saying what is wrong with the settings, for whoever starts the server."""
     known = {limit.name: limit for limit in TABLE}
+    if os.environ.get(PUBLIC, "") not in {"", "0", "1"}:
+        return f"{PUBLIC} must be 1 for a server that strangers use, or 0."
+    named = {name for name in os.environ if name.startswith(PREFIX)}
+    if stray := sorted(named - {f"{PREFIX}{name.upper()}" for name in known}):
+        return f"{stray[0][:60]} sets no limit; docs/limits.md names them."
     try:
         if stray := sorted(_file_settings().keys() - known.keys()):
             return f"{FILE} sets {stray[0][:60]!r}, which is no limit; docs/limits.md names them."

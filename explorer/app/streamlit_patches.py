@@ -280,9 +280,13 @@ def ask_nobody_for_addresses() -> None:
 
 # A message may clear the caches of all readers, have git describe the folder of the server, or
 # ask for the addresses of a million uploads; one that cannot be read is logged with its stack.
+# Of widgets Streamlit keeps whatever it is told, and walks through all of them at every run.
 
 FOR_READERS = {"rerun_script", "app_heartbeat", "stop_script", "backend_operation_request"}
 UPLOADS_AT_ONCE = 100
+WIDGETS, KNOWN_MESSAGES = 500, 20_000
+"""Of one message; the largest page has about 100, and a browser keeps some thousands."""
+LONGEST_QUERY = 100_000
 
 
 def is_for_readers(data: bytes) -> bool:
@@ -298,6 +302,13 @@ def is_for_readers(data: bytes) -> bool:
     kind = message.WhichOneof("type")
     if kind == "file_urls_request":
         return len(message.file_urls_request.file_names) <= UPLOADS_AT_ONCE
+    if kind == "rerun_script":
+        run = message.rerun_script
+        return (
+            len(run.widget_states.widgets) <= WIDGETS
+            and len(run.cached_message_hashes) <= KNOWN_MESSAGES
+            and len(run.query_string) <= LONGEST_QUERY
+        )
     return kind in FOR_READERS
 
 

@@ -7,7 +7,8 @@ the work of others, however many they are.
 
 A fragment that is drawn alone is not within the run of its page, so it takes a turn of its own
 (`@turn()` under `@st.fragment`). Only the curves of a training take none: again and again they
-read a few lines of a file, and they would stand still behind the passes of others.
+read a few lines of a file, and they would stand still behind the passes of others. The pass
+beside them takes one.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any
 
 from cachetools import LRUCache, cached
 
+from explorer.app.limits import WEIGHTS_BYTES
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry, Stamp, list_models, stamp_of
 from explorer.catalog.example_texts import ANY_EXAMPLE
@@ -24,7 +25,7 @@ from models.loading.folder_config import OURS
 from models.loading.memory import available_memory
 from models.loading.weight_files import open_weights
 
-WEIGHTS_KEPT = 4_000_000_000
+WEIGHTS_KEPT = WEIGHTS_BYTES.most
 """Bytes of all opened models together; the largest one may still be opened alone."""
 
 _memory = Budget(lambda: available_memory())

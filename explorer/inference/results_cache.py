@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 
 from cachetools import LRUCache
 
+from explorer.app.limits import RESULTS_BYTES
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.waiting import PatientCondition
 
-BYTES_KEPT = 600_000_000
+BYTES_KEPT = RESULTS_BYTES.most
 """Of all models together. What is larger than this alone is made anew each time."""
 
 Made = TypeVar("Made")

@@ -27,7 +27,7 @@ from distributed import Client, Future, Security, SubprocessCluster, fire_and_fo
 
 from explorer.catalog.folders import runs_root
 from explorer.catalog.run_index import index_of
-from explorer.runs.cluster_key import found_security, security_of
+from explorer.runs.cluster_key import found_security, private_folder, security_of
 from explorer.runs.quotas import queue_fault
 from explorer.runs.run import Run, RunError, create, run_named
 from explorer.runs.run_files import Lock, read_json_object, write_json
@@ -208,6 +208,9 @@ class Cluster:
     def _start(self) -> Client:
         os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "error")
         security = security_of(self._key)
+        # Its processes import what lies in their work folder, which would be in /tmp, for all.
+        work = private_folder(self.root / ".dask")
+        os.environ["DASK_TEMPORARY_DIRECTORY"] = str(work)
         cluster = SubprocessCluster(
             host="127.0.0.1",
             security=Security(**security),
@@ -218,6 +221,7 @@ class Cluster:
                 "dashboard": False,
                 "protocol": "tls://",
                 "security": security,
+                "scheduler_file": str(work / f"{uuid.uuid4()}.json"),
                 "preload": [str(Path(__file__).with_name("scheduler_setup.py"))],
             },
             worker_kwargs={

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,16 @@ def found_security(file: Path) -> Security:
     if not _is_private(file):
         raise PermissionError("The key of the training cluster is not this user's alone.")
     return Security(**_settings(file))
+
+
+def private_folder(path: Path) -> Path:
+    """Make it for this user alone. PermissionError where somebody else has made it."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise PermissionError("The work folder of the training cluster is not this user's.")
+    path.chmod(0o700)
+    return path
 
 
 def _settings(file: Path) -> dict[str, Any]:

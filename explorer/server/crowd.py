@@ -60,7 +60,7 @@ class Crowd:
         finally:
             self.connected -= 1
             for counted, key in ((self.by_address, address), (self.by_reader, reader)):
-                counted[key] -= bool(key)
+                counted[key] -= 1
                 if counted[key] <= 0:
                     del counted[key]
 

@@ -12,6 +12,9 @@ from explorer.app.limits import MESSAGE_RATE
 
 log = logging.getLogger("explorer")
 
+LARGE = 50_000
+"""Bytes that count as one more message."""
+
 AT_ONCE = 5
 """Seconds' worth of messages that may come in a moment: an arrow key that is held down."""
 
@@ -44,9 +47,11 @@ class Messages:
                 message = await receive()
                 if message["type"] != "websocket.receive":
                     return message
-                await asyncio.sleep(pace.wait(asyncio.get_running_loop().time()))
                 try:
-                    if self.is_for_readers(_bytes(message)):
+                    data = _bytes(message)
+                    now = asyncio.get_running_loop().time()
+                    await asyncio.sleep(pace.wait(now, 1 + len(data) // LARGE))
+                    if self.is_for_readers(data):
                         return message
                 except ValueError:
                     log.warning("A connection was closed, since it sent what is no message.")
@@ -73,7 +78,7 @@ class Pace:
         self.paid_until = 0.0
         """When all that came would have come in step."""
 
-    def wait(self, now: float) -> float:
+    def wait(self, now: float, messages: int = 1) -> float:
         """Seconds for the one that comes now to wait; nought while it is not too many."""
-        self.paid_until = max(self.paid_until, now - AT_ONCE) + 1 / self.rate
+        self.paid_until = max(self.paid_until, now - AT_ONCE) + messages / self.rate
         return max(0.0, self.paid_until - now)

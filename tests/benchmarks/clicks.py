@@ -121,7 +121,7 @@ def others_at(server: Server, count: int) -> Iterator[None]:
             while not ended.is_set():
                 await crowd_of(readers)
 
-    thread = Thread(target=asyncio.run, args=[change()])
+    thread = Thread(target=lambda: asyncio.run(change()))
     if count:
         thread.start()
         here.wait(120)

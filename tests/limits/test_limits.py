@@ -18,6 +18,7 @@ import pytest
 from docs import limits as page
 from explorer.app import limits
 from explorer.app.limits import TABLE, Limit
+from tests.source import ROOT
 
 HERE = Path(__file__).parent
 ROOMS = sorted(path.stem for path in HERE.glob("*.py") if not path.stem.startswith(("test_", "_")))
@@ -70,6 +71,8 @@ def test_the_environment_wins_over_the_file(
     [
         ("EXPLORER_LIMIT_QUEUE", "many", "must be a whole number"),
         ("EXPLORER_LIMIT_QUEUE", "-1", "must be a whole number"),
+        ("EXPLORER_LIMIT_QUEU", "1", "sets no limit"),
+        ("EXPLORER_PUBLIC", "true", "must be 1"),
         ("EXPLORER_LIMITS", "queue = 1.5", "must be a whole number"),
         ("EXPLORER_LIMITS", "queue = true", "must be a whole number"),
         ("EXPLORER_LIMITS", "queu = 1", "is no limit"),
@@ -89,3 +92,10 @@ def test_a_wrong_setting_is_said(
 
 def test_the_page_is_that_of_the_table() -> None:
     assert page.PAGE.read_text("utf-8") == page.text()
+
+
+def test_every_limit_bounds_something() -> None:
+    code = [path for path in (ROOT / "explorer").rglob("*.py") if path.name != "limits.py"]
+    text = "\n".join(path.read_text("utf-8") for path in code)
+    names = [name for name, each in vars(limits).items() if isinstance(each, Limit)]
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []

@@ -19,7 +19,7 @@ from distributed import Client, Security
 
 from explorer.runs import cluster as cluster_module
 from explorer.runs.cluster import Cluster
-from explorer.runs.cluster_key import security_of
+from explorer.runs.cluster_key import private_folder, security_of
 from explorer.runs.run import Run, RunError
 from explorer.runs.run_files import read_json_object, write_json
 from tests.runs.making import tiny_run
@@ -46,6 +46,7 @@ def only_who_owns_the_key_is_heard(root: Path, address: str) -> psutil.Process:
     """The process that listens at this address, the scheduler's."""
     file, key = root / ".cluster.json", root / ".cluster.pem"
     assert {stat.S_IMODE(each.stat().st_mode) for each in (file, key)} == {0o600}
+    assert (root / ".dask" / "dask-scratch-space").is_dir(), "nobody else writes where they work"
     processes = processes_of(root)
     (secret,) = re.findall(r"BEGIN PRIVATE KEY-----\n(.+?)\n-----END", key.read_text(), re.DOTALL)
     for process in processes:
@@ -283,3 +284,15 @@ def test_starting_keeps_nobody_waiting_happens_once_and_is_tried_again_after_a_f
     thread.join(10)
     cluster.start().join(10)
     assert len(tries) == 2
+
+
+def test_the_processes_work_in_a_folder_of_this_user_alone(tmp_path: Path) -> None:
+    """They import what lies there; in /tmp another account could have made it before."""
+    folder = private_folder(tmp_path / "runs" / ".dask")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder.chmod(0o777)
+    assert stat.S_IMODE(private_folder(folder).stat().st_mode) == 0o700
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.symlink_to(folder)
+    with pytest.raises(PermissionError):
+        private_folder(elsewhere)

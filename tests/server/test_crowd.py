@@ -92,6 +92,13 @@ def test_a_connection_that_breaks_is_counted_out() -> None:
     assert (crowd.connected, crowd.by_address, crowd.by_reader) == (0, {}, {})
 
 
+def test_a_client_without_an_address_is_counted_out_too() -> None:
+    crowd = Crowd(Inside())
+    for _ in range(3):
+        ask(crowd, {**socket(), "client": None})
+    assert (crowd.connected, crowd.by_address, crowd.by_reader) == (0, {}, {})
+
+
 def test_a_client_without_an_address_has_one_share() -> None:
     assert network({"client": None}) == ""
     assert network({"client": ("a socket", 0)}) == "a socket"

@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from explorer.app.streamlit_patches import UPLOADS_AT_ONCE, is_for_readers
+from explorer.app.streamlit_patches import (
+    KNOWN_MESSAGES,
+    LONGEST_QUERY,
+    UPLOADS_AT_ONCE,
+    WIDGETS,
+    is_for_readers,
+)
 from explorer.server import incoming_messages
-from explorer.server.incoming_messages import AT_ONCE, Messages, Pace
+from explorer.server.incoming_messages import AT_ONCE, LARGE, Messages, Pace
 from tests.server.asking import Answer, Inside, ask, scope_of
 
 
@@ -33,6 +39,12 @@ def test_what_a_reader_sends_passes_and_what_no_reader_needs_is_dropped() -> Non
     uploads = message(file_urls_request={"file_names": ["a"]})
     many = message(file_urls_request={"file_names": ["a"] * (UPLOADS_AT_ONCE + 1)})
     dropped = [message(clear_cache=True), message(load_git_info=True), many, b""]
+    for crowded in (
+        {"widget_states": {"widgets": [{"id": str(each)} for each in range(WIDGETS + 1)]}},
+        {"cached_message_hashes": [""] * (KNOWN_MESSAGES + 1)},
+        {"query_string": "a" * (LONGEST_QUERY + 1)},
+    ):
+        dropped.append(message(rerun_script=crowded))
     dropped += [message(set_run_on_save=True), message(debug_shutdown_runtime=True)]
     passing = [RERUN, uploads, message(app_heartbeat=True), message(stop_script=True)]
     inside, answer = say(*dropped, *passing, *dropped)
@@ -64,6 +76,20 @@ def test_who_says_too_much_waits_and_is_heard(monkeypatch: pytest.MonkeyPatch) -
     assert len(inside.heard) == 200
     assert waited[0] == 0
     assert waited[-1] > 10, "200 of them take 15 seconds and some"
+
+
+def test_a_long_message_counts_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    async def note(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    monkeypatch.setenv("EXPLORER_LIMIT_MESSAGE_RATE", "10")
+    long = message(rerun_script={"page_name": "a" * LARGE * 30})
+    say(long, long, long)
+    assert waited[0] == 0
+    assert waited[-1] > 3, "each takes three seconds, and five are free"
 
 
 def test_a_moment_of_many_is_free_and_then_they_come_in_step() -> None:

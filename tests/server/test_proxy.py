@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import urllib.error
 import urllib.request
@@ -25,6 +26,8 @@ class Played(ThreadingHTTPServer):
     """A replica that says its name, or nothing but this status."""
 
     status = 200
+    begun = 0
+    """Requests whose first lines have arrived."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", free_port()), Answer)
@@ -43,6 +46,7 @@ class Played(ThreadingHTTPServer):
 class Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         assert isinstance(self.server, Played)
+        self.server.begun += 1
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         body = self.server.name.encode()
         self.send_response(self.server.status)
@@ -118,15 +122,27 @@ def test_of_a_replica_that_ends_or_is_full_the_readers_go_on_at_the_other(
     assert ask(front).startswith("503 The app is being started; open it again in a minute.")
 
 
-@pytest.mark.parametrize("address", ["/media/1.csv", "/_stcore/upload_file/session/1"])
 def test_a_file_of_a_session_is_looked_for_where_the_session_is(
-    front: Proxy, played: list[Played], address: str
+    front: Proxy, played: list[Played]
 ) -> None:
     first, second = played
     at_first = next(key for key, name in places(front).items() if name == first.name)
     first.status = 404  # it was away meanwhile, and knows the session no more
-    assert ask(front, address, at_first, put=b"x" * 100_000) == second.name
+    assert ask(front, "/media/1.csv", at_first) == second.name
     assert ask(front, "/elsewhere", at_first) == f"404 {first.name}"
+
+
+def test_an_upload_is_passed_on_as_it_arrives(front: Proxy, played: list[Played]) -> None:
+    first, _ = played
+    at_first = next(key for key, name in places(front).items() if name == first.name)
+    address = "/_stcore/upload_file/session/1"
+    assert ask(front, address, at_first, put=b"x" * 100_000) == first.name
+    before = first.begun
+    port = int(front.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
+        head = f"PUT {address} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n"
+        line.sendall(f"{head}Cookie: {COOKIE}={at_first}\r\n\r\nx".encode())
+        wait_until(lambda: first.begun > before, "the replica has heard of it")
 
 
 def test_what_the_proxy_notes_holds_no_text_and_no_session(

@@ -66,6 +66,18 @@ def test_the_caption_is_of_the_map_that_is_drawn() -> None:
         assert "the first key" not in said(page(**options)), options
 
 
+def test_the_browser_draws_other_heads_where_the_weights_are_drawn_as_they_are() -> None:
+    at = page(head="1")
+    (every, _), (head, _) = sent(at, "overview"), sent(at, "attention_head")
+    of, (before, between) = every["every"]["of"], every["every"]["title"]
+    assert (head["of"], head["at"]) == (of, [0, 1])
+    assert head["words"]["title"] == f"{before}0{between}1"
+    assert sent(page(log="true"), "attention_head")[0]["of"] == head["of"]
+    assert sent(page(text="mat cat"), "attention_head")[0]["of"] != head["of"]
+    for options in ({"hide_first": "true"}, {"heads": "Mean"}, {"mass": "70"}, {"colours": "Row"}):
+        assert "of" not in sent(page(**options), "attention_head")[0], options
+
+
 def test_a_mistake_is_said_until_something_else_is_chosen() -> None:
     at = put_state(page(mass="7"), adjust=True)
     assert "not “7”" in said(at)

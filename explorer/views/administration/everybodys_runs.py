@@ -1,4 +1,4 @@
-"""The training runs of all readers, who are numbers here; each can be stopped and deleted."""
+"""The training runs of all readers, shown as numbers; each can be stopped and deleted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from explorer.views.training.run_words import STATE_WORDS, duration, status_of
 
 MOST_LISTED = 1_000
 """The newest; each is a file to read."""
-NOTHING = "There is none now."
+NOTHING = "No runs."
 ALL, ACTIVE = "All", "Training or waiting"
 HOST_WORDS, NOBODY_WORDS = "whoever runs the server", "nobody"
 
@@ -101,7 +101,7 @@ def _draw_table(shown: list[tuple[RunFolder, Status]], numbers: dict[str | None,
         with st.popover(
             "Delete", icon=":material/delete:", key="admin_delete", disabled=not chosen
         ):
-            st.markdown(f"**{count}** deleted for good. What trains is stopped first.")
+            st.markdown(f"**{count}** deleted for good. Running ones are stopped first.")
             st.button(
                 f"Delete {count}",
                 key="admin_delete_runs",

@@ -15,6 +15,7 @@ from explorer.app import shelves
 from explorer.app.controls import follow
 from explorer.app.messages import say
 from explorer.app.session import session
+from explorer.app.throttle import turn
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import head_title
 from explorer.catalog.opened_model import Opened, open_entry
@@ -148,10 +149,13 @@ def _newest_pass(run: Run, text: str) -> LiveAttention | None:
 
 
 def _run(folder: Path, text: str, opened: Opened) -> LiveAttention:
-    try:
-        return LiveAttention(folder, text, run_batch_uncached(opened, (text,))[0], "")
-    except ForwardPassError as error:
-        return LiveAttention(folder, text, None, str(error))
+    found = LiveAttention(folder, text, None, "")
+    with turn():
+        try:
+            found = LiveAttention(folder, text, run_batch_uncached(opened, (text,))[0], "")
+        except ForwardPassError as error:
+            found = LiveAttention(folder, text, None, str(error))
+    return found
 
 
 def _pattern_place(task: Task, forward: ForwardPass) -> tuple[str, int]:
