@@ -21,7 +21,7 @@ HIGHEST_PORT = 65_535
 REQUESTS = Counter("explorer_requests", "Answers of the server, by their status.", ["status"])
 CONNECTIONS = Counter("explorer_connections", "Connections that pages have opened.")
 READERS = Gauge("explorer_readers", "Pages that are connected now.")
-DRAINING = Gauge("explorer_draining", "1 while the server takes nobody any more.")
+DRAINING = Gauge("explorer_draining", "1 while the server accepts no new readers.")
 GAUGES: Mapping[str, Gauge] = {"readers": READERS, "draining": DRAINING}
 
 

@@ -1,4 +1,4 @@
-"""Stands before Streamlit's door for uploads: what is too much is refused before it is read.
+"""Stands before Streamlit's uploads: what exceeds a limit is refused before it is read.
 
 Streamlit takes as many files as are sent, keeps them in memory while their session lives, and
 looks only at the size of each. Here every file is counted from its first byte, by

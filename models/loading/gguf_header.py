@@ -182,7 +182,7 @@ class _Header:
         if start[:4] == MAGIC[::-1]:
             raise self._fault("is written in big-endian order, which is not read here")
         if start[:4] != MAGIC:
-            raise self._fault("is no GGUF file: it does not begin with GGUF")
+            raise self._fault("is not a GGUF file, since it does not begin with GGUF")
         if len(start) < 24:
             raise self._fault("is cut short")
         (version,) = struct.unpack_from("<I", start, 4)

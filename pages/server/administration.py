@@ -6,6 +6,8 @@ from explorer.views.administration import everybodys_runs, server_figures, token
 
 st.title("Administration", anchor=False)
 token_field.let_in_or_stop()
-st.markdown("What this server holds, and the training runs of its readers, who are numbers here.")
+st.markdown(
+    "What this server holds, and the training runs of its readers, who are shown as numbers."
+)
 server_figures.draw_figures()
 everybodys_runs.draw_runs()

@@ -31,7 +31,7 @@ def draw_runs() -> None:
     statuses = [status_now(Run(Path(runs_root()) / run.name)) for run in listed]
     active = sum(status.is_active for status in statuses)
     st.markdown(
-        f"**Training runs** · {len(listing.everybodys):,} of {len(numbers):,} readers · "
+        f"**Training runs** · {len(listing.everybodys):,} in all, readers: {len(numbers):,} · "
         f"{active:,} training or waiting"
     )
     which = st.segmented_control(
@@ -92,7 +92,7 @@ def _draw_table(shown: list[tuple[RunFolder, Status]], numbers: dict[str | None,
     with st.container(horizontal=True):
         st.button("Refresh", key="admin_refresh")
         st.button(
-            f"Stop {count}",
+            f"Stop {count}" if chosen else "Stop",
             key="admin_stop",
             disabled=not chosen,
             on_click=stop_runs,
@@ -101,7 +101,7 @@ def _draw_table(shown: list[tuple[RunFolder, Status]], numbers: dict[str | None,
         with st.popover(
             "Delete", icon=":material/delete:", key="admin_delete", disabled=not chosen
         ):
-            st.markdown(f"**{count}** deleted for good. Running ones are stopped first.")
+            st.markdown(f"This deletes **{count}** for good. Running ones are stopped first.")
             st.button(
                 f"Delete {count}",
                 key="admin_delete_runs",

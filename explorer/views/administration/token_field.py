@@ -7,9 +7,7 @@ import streamlit as st
 from explorer.app import admin_token
 from explorer.app.session import session
 
-CLOSED = (
-    f"This page is closed: set {admin_token.SETTING} and restart the server to open it."
-)
+CLOSED = f"This page is closed: set {admin_token.SETTING} and restart the server to open it."
 ASKED = "This page is for whoever runs the server: type the token that it was started with."
 WRONG = "This is not the token of this server."
 
