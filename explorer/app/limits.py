@@ -286,6 +286,16 @@ QUEUE = Limit(
     "Runs that train or wait, of all readers",
     "This server has {found} in training or waiting, the most at once: try again later.",
 )
+NETWORK_SHARE = Limit(
+    "network_share",
+    100,
+    33,
+    "%",
+    "The share that one network may have of `queue` and `runs_kept`; behind a proxy, "
+    "FORWARDED_ALLOW_IPS names it",
+    "Your network has as many runs in training, waiting or kept as one may have: delete one, wait "
+    "for one to end, or try again later.",
+)
 CORPUS_CHARACTERS = Limit(
     "corpus_characters",
     5_000_000,

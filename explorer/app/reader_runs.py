@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from explorer.app.reader import owner, sees_everything
+from explorer.app.reader import network, owner, sees_everything
 from explorer.catalog.available_models import RUNS_LISTED, ListedRun
 from explorer.catalog.folders import own_name, runs_root
 from explorer.catalog.run_index import HOST, index_of
@@ -25,6 +25,11 @@ SOMEBODY_ELSES = (
 def whose() -> str:
     """The owner of what this reader makes."""
     return HOST if sees_everything() else owner()
+
+
+def whose_network() -> str:
+    """The network that it is counted for; who runs the server has none."""
+    return "" if sees_everything() else network()
 
 
 def own_runs() -> list[Run]:

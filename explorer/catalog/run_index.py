@@ -31,6 +31,13 @@ SETTLED = 1_000_000_000
 """Nanoseconds after which a folder would show another change by another time."""
 
 
+class Maker(NamedTuple):
+    """Whose a run is, and where they came from: both as digests."""
+
+    owner: str | None
+    network: str = ""
+
+
 class RunFolder(NamedTuple):
     """A run by its folder alone; of two the newer is the larger."""
 
@@ -41,6 +48,8 @@ class RunFolder(NamedTuple):
     task: str
     owner: str | None
     """None where nobody can be named: it is listed for nobody but who runs the server."""
+    network: str = ""
+    """Where its owner came from; empty where nobody has said."""
 
 
 @dataclass(frozen=True)
@@ -111,14 +120,21 @@ def _index_of(root: str) -> RunIndex:
 
 def owner_in(folder: Path | str) -> str | None:
     """Whose the run in this folder is, as the folder says; None where it names nobody."""
+    return maker_in(folder).owner
+
+
+def maker_in(folder: Path | str) -> Maker:
+    """The same, and where they came from."""
     if own_name(name := os.path.basename(folder)) == name:
-        return HOST
+        return Maker(HOST)
     try:
         with open(os.path.join(folder, OWNER_FILE), encoding="ascii") as file:
-            said = file.read(100).strip()
+            said = file.read(100).split()
     except (OSError, UnicodeDecodeError):
-        return None
-    return said if OWNER.fullmatch(said) else None
+        return Maker(None)
+    if len(said) not in (1, 2) or not all(map(OWNER.fullmatch, said)):
+        return Maker(None)
+    return Maker(*said)
 
 
 def _run_folder(root: str, name: str) -> RunFolder:
@@ -129,7 +145,7 @@ def _run_folder(root: str, name: str) -> RunFolder:
         began = 0
     task, _, digits = own_name(name).rpartition("-")
     number = int(digits) if digits.isdecimal() else 0
-    return RunFolder(began, number, name, task, owner_in(folder))
+    return RunFolder(began, number, name, task, *maker_in(folder))
 
 
 def _listing(found: Sequence[RunFolder], left_over: Sequence[str]) -> RunListing:

@@ -26,12 +26,12 @@ from typing import Any
 from distributed import Client, Future, Security, SubprocessCluster, fire_and_forget
 
 from explorer.catalog.folders import runs_root
-from explorer.catalog.run_index import index_of
+from explorer.catalog.run_index import Maker, index_of, maker_in
 from explorer.runs.cluster_key import found_security, private_folder, security_of
 from explorer.runs.quotas import queue_fault
-from explorer.runs.run import Run, RunError, create, run_named
+from explorer.runs.run import Run, RunError, create, delete, run_named
 from explorer.runs.run_files import Lock, read_json_object, write_json
-from explorer.runs.spec import RunSpec
+from explorer.runs.spec import STOPPED, RunSpec
 from explorer.runs.watchdog import settings
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -84,12 +84,12 @@ class Cluster:
                 self._client = self._attach_to_given() or self._attach_or_start()
             return self._client
 
-    def train_new(self, spec: RunSpec, text: str | None, owner: str) -> Run:
+    def train_new(self, spec: RunSpec, text: str | None, owner: str, network: str = "") -> Run:
         """Make a run and queue it. RunError, and no run, where the queue has no place for it."""
         client = self.connect()
         with self._queue(client) as queued:
-            place = self._place(queued, owner)
-            run = create(self.root, spec, text, owner)
+            place = self._place(queued, Maker(owner, network))
+            run = create(self.root, spec, text, owner, network)
             self._send(client, run, place)
         return run
 
@@ -102,7 +102,34 @@ class Cluster:
         with self._queue(client) as queued:
             again = queued.pop(run.name, 0)
             if again <= 1:  # one may be about to end, and another that waits for it goes on
-                self._send(client, run, self._place(queued, run.owner))
+                self._send(client, run, self._place(queued, maker_in(run.folder)))
+
+    def stop(self, run: Run) -> None:
+        """Stop the run: at once where it only waits."""
+        run.command("stop")
+        if self.cancel(run):
+            run.mark(STOPPED)
+
+    def delete(self, run: Run) -> None:
+        """Delete the run, and its place in the queue."""
+        delete(run)
+        self.cancel(run)
+
+    def cancel(self, run: Run) -> bool:
+        """Give up the place of a run that waits for a worker, and say whether it had one.
+
+        One that has a worker is told to stop, and keeps its place until it has.
+        """
+        client = self._living_client()
+        if client is None:
+            return False
+        try:
+            keys = _ask(client, _cancel_waiting(f"train/{run.name}/"))
+        except OSError:
+            return False
+        for key in keys:
+            self._sent.pop(key, None)
+        return bool(keys)
 
     @property
     def was_left(self) -> bool:
@@ -158,11 +185,12 @@ class Cluster:
         self._sent = {key: sent for key, sent in list(self._sent.items()) if not sent.done()}
         return list(self._sent)
 
-    def _place(self, queued: Counter[str], owner: str | None) -> int:
+    def _place(self, queued: Counter[str], whose: Maker) -> int:
         """The number of runs before, by which everybody's first run comes before any second."""
         known = index_of(self.root).now().by_name
-        mine = sum(1 for name in queued if name in known and known[name].owner == owner)
-        if fault := queue_fault(mine, len(queued)):
+        there = [known[name] for name in queued if name in known]
+        mine = sum(1 for run in there if run.owner == whose.owner)
+        if fault := queue_fault(mine, len(queued), there, whose.network):
             raise RunError(fault)
         return mine
 
@@ -328,6 +356,23 @@ def _list_keys() -> Callable[[Any], list[str]]:
     return lambda dask_scheduler: [
         str(key) for key, task in dask_scheduler.tasks.items() if task.state not in ended
     ]
+
+
+def _cancel_waiting(prefix: str) -> Callable[[Any], list[str]]:
+    def cancel(dask_scheduler: Any) -> list[str]:
+        """In one go, so that none of them gets a worker meanwhile."""
+        keys = [
+            key
+            for key, task in dask_scheduler.tasks.items()
+            if str(key).startswith(prefix) and task.state in ("queued", "no-worker")
+        ]
+        for key in keys:
+            for client in list(dask_scheduler.tasks[key].who_wants):
+                dask_scheduler.client_releases_keys(keys=[key], client=client.client_key)
+        dask_scheduler.report({"op": "cancelled-keys", "keys": keys})
+        return keys
+
+    return cancel
 
 
 def _count_clients() -> Callable[[Any], int]:

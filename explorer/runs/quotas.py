@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -19,8 +19,8 @@ from explorer.catalog.run_index import HOST, RunFolder, RunListing, index_of
 DAY = 24 * 3600
 
 
-def keeping_fault(root: Path, owner: str) -> str | None:
-    """Why this owner cannot keep another run."""
+def keeping_fault(root: Path, owner: str, network: str = "") -> str | None:
+    """Why this owner, who comes from this network, cannot keep another run."""
     there = index_of(root).now()
     for limit, count in (
         (limits.RUNS_OF_READER, len(there.newest(owner))),
@@ -28,6 +28,8 @@ def keeping_fault(root: Path, owner: str) -> str | None:
     ):
         if not limit.allows(count + 1):
             return limit.refusal(count)
+    if fault := _network_fault(there.everybodys, network, limits.RUNS_KEPT):
+        return fault
     written = _sizes_of(str(root)).by_owner(there)
     for limit, size in (
         (limits.RUNS_BYTES_OF_READER, written[owner]),
@@ -38,11 +40,24 @@ def keeping_fault(root: Path, owner: str) -> str | None:
     return None
 
 
-def queue_fault(of_owner: int, of_all: int) -> str | None:
-    """Why no run is taken where so many train or wait already."""
+def queue_fault(
+    of_owner: int, of_all: int, queued: Iterable[RunFolder], network: str
+) -> str | None:
+    """Why no run is taken where so many train or wait already, and `queued` of those are known."""
     for limit, count in ((limits.QUEUE_OF_READER, of_owner), (limits.QUEUE, of_all)):
         if not limit.allows(count + 1):
             return limit.refusal(count)
+    return _network_fault(queued, network, limits.QUEUE)
+
+
+def _network_fault(runs: Iterable[RunFolder], network: str, whole: limits.Limit) -> str | None:
+    """Why no other run is taken from this network, which has its share of these.
+
+    An owner is a cookie, and one person can have as many as they like.
+    """
+    count = sum(1 for run in runs if run.network == network) if network else 0
+    if network and count >= whole.most * limits.NETWORK_SHARE.most // 100:
+        return limits.NETWORK_SHARE.refusal()
     return None
 
 

@@ -2,7 +2,7 @@
 
     spec.json        the settings                status.json      step, speed, metric
     text             the reader's own text       control.json     the command to the worker
-    owner            whose it is                 example          a text to begin with, for them
+    owner            whose, and their network    example          a text to begin with, for them
     metrics.jsonl    one line each step          lock             locked by the living worker
     snapshots/       weights at steps 0, 1, 2, 5, 10, 20, 50, …
     latest/          the newest weights          state/           what a resume starts from
@@ -210,10 +210,13 @@ class Run:
         return folder if (folder / "config.json").exists() else None
 
 
-def create(root: Path, spec: RunSpec, text: str | None = None, owner: str = HOST) -> Run:
+def create(
+    root: Path, spec: RunSpec, text: str | None = None, owner: str = HOST, network: str = ""
+) -> Run:
     """A new run, waiting for its worker, in the next free folder named after its task.
 
-    With an `owner` the name has a key. RunError where there are too many already.
+    With an `owner`, who may come from a `network`, the name has a key. RunError where there are
+    too many already.
     """
     if fault := spec.fault():
         raise RunError(fault)
@@ -221,7 +224,7 @@ def create(root: Path, spec: RunSpec, text: str | None = None, owner: str = HOST
         raise RunError(f"There is no task called {spec.task[:60]!r}.")
     root = Path(root).absolute()
     _sweep(root)
-    if fault := keeping_fault(root, owner):
+    if fault := keeping_fault(root, owner, network):
         raise RunError(fault)
     there = index_of(root).now()
     beside = root / f"{BEING_MADE}{uuid.uuid4().hex}"
@@ -233,7 +236,7 @@ def create(root: Path, spec: RunSpec, text: str | None = None, owner: str = HOST
         if text is not None:
             write_text(beside / "text", text)
         if owner:
-            write_text(beside / OWNER_FILE, owner)
+            write_text(beside / OWNER_FILE, f"{owner} {network}".strip())
         return Run(_put_in_place(beside, root, spec.task, there, owner))
     except OSError as error:
         raise RunError.of(error, "The run cannot be written") from error

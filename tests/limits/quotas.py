@@ -41,7 +41,7 @@ def of_form(_: Path) -> str:
 def of_start(root: Path) -> str:
     """What the page says of another run."""
     with pytest.raises(RunError) as refused:
-        Cluster(root).train_new(tiny_spec(), None, OWNER)
+        Cluster(root).train_new(tiny_spec(), None, OWNER, OWNER)
     assert not list(root.glob("reverse*")), "nothing is left of it"
     return str(refused.value)
 
@@ -89,7 +89,7 @@ def of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 KEPT = ("runs_of_reader", "runs_kept", "runs_bytes", "runs_bytes_of_reader")
 MEETINGS: dict[str, Callable[..., str]] = {
     **{name: at_zero(name, of_form) for name in ("run_parameters", "run_steps")},
-    **{name: of_queue(name) for name in (*KEPT, "queue_of_reader", "queue")},
+    **{name: of_queue(name) for name in (*KEPT, "queue_of_reader", "queue", "network_share")},
     **{name: at_zero(name, of_status) for name in ("run_seconds", "run_bytes")},
     "step_seconds": of_long_step,
     "run_memory": of_memory,

@@ -58,7 +58,9 @@ def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     ):
         queue_by_priority(dask.scheduler)
         monkeypatch.setattr(Cluster, "connect", lambda _: client)
-        yield Cluster(tmp_path / "runs")
+        found = Cluster(tmp_path / "runs")
+        found._client = client
+        yield found
         MAY_END.set()
 
 
@@ -89,6 +91,45 @@ def test_a_full_queue_takes_no_run_and_lets_one_go_on_that_is_in_it(
     MAY_END.set()
     wait_until(lambda: not any(map(queue.has, (first, second, third))), "the end of all runs")
     assert sorted(BEGUN) == sorted([first.name, first.name, second.name, third.name])
+
+
+def test_a_network_with_many_cookies_leaves_room_for_another(
+    queue: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_PUBLIC", "1")
+    here, elsewhere = "1" * 32, "2" * 32
+    for cookie in range(6):
+        made = queue.train_new(tiny_spec(), None, f"{cookie:032x}", here)
+    with pytest.raises(RunError, match="Your network has as many runs"):
+        queue.train_new(tiny_spec(), None, MANY, here)
+    assert len(all_runs(queue.root)) == 6
+    assert made.owner == f"{5:032x}"
+    queue.train_new(tiny_spec(), None, OTHER, elsewhere)
+    monkeypatch.setenv("EXPLORER_LIMIT_RUNS_KEPT", "18")
+    assert str(keeping_fault(queue.root, MANY, here)).startswith("Your network has as many runs")
+    assert keeping_fault(queue.root, MANY, elsewhere) is None
+
+
+def test_a_run_that_waits_and_is_stopped_or_deleted_leaves_the_queue_at_once(
+    queue: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_QUEUE_OF_READER", "3")
+    monkeypatch.setenv("EXPLORER_LIMIT_QUEUE", "3")
+    first, stopped, deleted = (queue.train_new(tiny_spec(), None, MANY) for _ in range(3))
+    wait_until(lambda: first.name in BEGUN and waiting(queue) == 2, "one that trains")
+    queue.stop(stopped)
+    queue.delete(deleted)
+    assert waiting(queue) == 0
+    assert not queue.has(stopped)
+    assert stopped.status().state == "stopped"
+    queue.stop(first)
+    assert queue.has(first), "it has a worker, which ends it"
+    again = [queue.train_new(tiny_spec(), None, MANY) for _ in range(2)]
+    with pytest.raises(RunError, match="You have 3 runs in training or waiting"):
+        queue.train_new(tiny_spec(), None, MANY)
+    MAY_END.set()
+    wait_until(lambda: not any(map(queue.has, (first, *again))), "the end of all runs")
+    assert sorted(BEGUN) == sorted(run.name for run in (first, *again))
 
 
 def test_the_bytes_of_runs_are_counted_anew_once_they_are_written(

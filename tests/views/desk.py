@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from explorer.catalog.folders import runs_root
-from explorer.runs.run import Run, create
+from explorer.runs.run import Run, create, delete
 from explorer.runs.spec import RunSpec
 
 
@@ -19,13 +19,19 @@ class Desk:
     def start(self) -> None:
         self.starts += 1
 
-    def train_new(self, spec: RunSpec, text: str | None, owner: str) -> Run:
-        run = create(runs_root(), spec, text, owner)
+    def train_new(self, spec: RunSpec, text: str | None, owner: str, network: str = "") -> Run:
+        run = create(runs_root(), spec, text, owner, network)
         self.submit(run)
         return run
 
     def submit(self, run: Run) -> None:
         self.sent.append(run.name)
+
+    def stop(self, run: Run) -> None:
+        run.command("stop")
+
+    def delete(self, run: Run) -> None:
+        delete(run)
 
     def has(self, run: Run) -> bool:
         return run.name in self.sent

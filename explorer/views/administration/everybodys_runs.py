@@ -12,7 +12,8 @@ from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog.folders import runs_root
 from explorer.catalog.run_index import HOST, RunFolder, index_of
-from explorer.runs.run import Run, RunError, delete, run_named
+from explorer.runs.cluster import cluster
+from explorer.runs.run import Run, RunError, run_named
 from explorer.runs.spec import FAILED, Status
 from explorer.views.training.run_words import STATE_WORDS, duration, status_of
 
@@ -133,12 +134,12 @@ def status_now(run: Run) -> Status:
 
 def stop_runs(names: list[str]) -> None:
     """Tell the workers to stop these; for a callback."""
-    _each(names, lambda run: run.command("stop"))
+    _each(names, cluster().stop)
 
 
 def delete_runs(names: list[str]) -> None:
     """Delete these for good; for a callback."""
-    _each(names, delete)
+    _each(names, cluster().delete)
 
 
 def _each(names: list[str], do: Callable[[Run], None]) -> None:

@@ -171,6 +171,9 @@ def _send_command(run: Run, command: str) -> None:
         return
     try:
         former = run.status().state
+        if command == "stop":
+            cluster().stop(run)
+            return
         run.command(command)
         if command in ("resume", "step"):
             run.mark(WAITING)

@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.app import limits
 from explorer.app.controls import one_of
 from explorer.app.messages import say
-from explorer.app.reader_runs import whose
+from explorer.app.reader_runs import whose, whose_network
 from explorer.app.session import session
 from explorer.catalog import in_a_sentence
 from explorer.runs.cluster import cluster
@@ -93,7 +93,7 @@ def _draw_start_button(place: Any, is_possible: bool) -> bool:
 
 def _start(spec: RunSpec, text: str | None) -> None:
     try:
-        choose_run_next(cluster().train_new(spec, text, whose()))
+        choose_run_next(cluster().train_new(spec, text, whose(), whose_network()))
     except (RunError, OSError) as error:
         say(in_a_sentence(error))
 

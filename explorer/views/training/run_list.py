@@ -13,7 +13,8 @@ from explorer.app.messages import say
 from explorer.app.reader import sees_everything
 from explorer.app.reader_runs import found_run, is_own, listed_runs, may_change, own_runs
 from explorer.app.session import session
-from explorer.runs.run import Run, RunError, delete
+from explorer.runs.cluster import cluster
+from explorer.runs.run import Run, RunError
 from explorer.runs.spec import is_step
 from explorer.views.training.run_comparison import draw_run_comparison
 from explorer.views.training.run_words import run_row, status_of
@@ -141,7 +142,7 @@ def _delete(run: Run) -> None:
     if not may_change(run):
         return
     try:
-        delete(run)
+        cluster().delete(run)
         st.session_state["run"] = None
     except RunError as error:
         session().run_fault = str(error)
