@@ -44,7 +44,7 @@ def test_a_file_of_ones_own_is_read_or_refused(visitor: Visitor) -> None:
     for name, content, said in (
         ("a.txt", b"\xff\xfe\x00", "The file is not text in UTF-8"),
         ("b.txt", b"ab cd" * 1_000_000, "File must be 4.0MB or smaller."),
-        ("b.txt", b"ab cd" * 400_000, "2,000,000 characters; at most 1,000,000 fit"),
+        ("b.txt", b"ab cd" * 400_000, "2,000,000 characters; at most 1,000,000 characters fit"),
         ("c.txt", b"zzz zz", "Next, "),
     ):
         payload = FilePayload(name=name, mimeType="text/plain", buffer=content)

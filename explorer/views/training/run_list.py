@@ -130,8 +130,8 @@ def _draw_delete_button(run: Run) -> None:
     """In two steps, since nothing brings a run back."""
     with st.popover("Delete", icon=":material/delete:", key="delete"):
         st.markdown(
-            f"This deletes **{run.title}** for good: its metrics, its weights, and the text that it "
-            "learned from. If it is training, it is stopped first."
+            f"This deletes **{run.title}** for good: its metrics, its weights, and the text it was "
+            "trained on. If it is training, it is stopped first."
         )
         st.button(
             f"Delete {run.title}", key="delete_run", type="primary", on_click=_delete, args=(run,)
