@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -75,6 +76,10 @@ class Session:
     """The page whose door was opened in the picture of the pass; it is gone to in this run."""
     door_address: dict[str, str] = field(default_factory=dict)
     """What is chosen on that page besides."""
+    mark: str = field(default_factory=lambda: token_hex(4))
+    """Tells a browser that its session is another one; no secret."""
+    picks: dict[str, int] = field(default_factory=dict)
+    """By view, the number of the last pick that was heard of."""
     drawn: dict[str, Any] = field(default_factory=dict)
     """By key, what this run has drawn, for the export."""
     has_code: bool = False

@@ -6,6 +6,8 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app.session import session
+
 Place = tuple[int, int]
 """A row and a column, or a side (0 for rows, 1 for columns) and a place on it."""
 MOST_PICKS = 1 << 31
@@ -32,15 +34,23 @@ def cell(value: Any, rows: int, columns: int) -> Place | None:
     return None if row is None or column is None else (row, column)
 
 
-def picked(key: str, rows: int, columns: int) -> tuple[Place | None, list[int]]:
-    """The cell that was picked last, if there is one, and which pick of this view that was.
-
-    The number goes back with what is chosen, so that the browser knows what is an answer to it.
-    """
+def picked(key: str, rows: int, columns: int) -> Place | None:
+    """The cell that was picked just now, for the callback; its number is noted for `answered`."""
     said = event(key, "picked")
     if not isinstance(said, list) or len(said) != 3 or place(said[2], MOST_PICKS) is None:
-        return None, []
-    return cell(said[:2], rows, columns), said[2:]
+        return None
+    session().picks[key] = said[2]
+    return cell(said[:2], rows, columns)
+
+
+def answered(key: str) -> tuple[int, str]:
+    """Which pick of this view was heard last, and by which session.
+
+    They go back with what is chosen, so that the browser knows what answers its last pick. A
+    session after this one, on another server, has heard of none.
+    """
+    reader = session()
+    return reader.picks.get(key, 0), reader.mark
 
 
 def on_a_side(value: Any, rows: int, columns: int) -> Place | None:

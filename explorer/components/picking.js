@@ -28,12 +28,14 @@ function make(state) {
 const same = (a, b) => a === b || (a && b && a[0] === b[0] && a[1] === b[1]);
 
 // The server's choice wins as soon as it comes; until then the reader's own click shows. Picks are
-// counted, and a choice says which it answers: that to an earlier one is old. After another model's
-// data the choice for it may still be on its way.
+// counted, and a choice says which it answers: that to an earlier one is old. Another session counts
+// anew. After another model's data the choice for it may still be on its way.
 function choose(state) {
   const choices = globalThis.explorerChoices, {name} = state.data;
   if (choices?.has(name)) {
     const choice = choices.get(name), answers = choice ? choice[2] ?? 0 : Infinity;
+    if (choice && state.session && choice[3] !== state.session) state.picks = 0;
+    if (choice) state.session = choice[3];
     if (answers >= (state.picks ?? 0)) state.selected = choice && choice.slice(0, 2);
     if (choice && answers > (state.picks ?? 0)) state.picks = answers;
   }
@@ -60,7 +62,7 @@ function pick(state, cell, rest = 0) {
 function tellPick(state) {
   if (!state.untold) return;
   clearTimeout(state.telling);
-  state.component.setStateValue("picked", state.untold);
+  state.component.setTriggerValue("picked", state.untold);
   state.untold = null;
 }
 

@@ -57,7 +57,7 @@ def cells(
     """
 
     def hand_over() -> None:
-        picked, _ = events.picked(key, *values.shape)
+        picked = events.picked(key, *values.shape)
         if picked:
             on_pick(*picked)
 
@@ -67,14 +67,13 @@ def cells(
             FigureData(values, *names, title, unit, row_name, column_name, scale=scale, top=top)
         ]
 
-    _, answered = events.picked(key, *values.shape)
     words = {"title": title, "row": row_name, "column": column_name, "sentence": sentence}
     words = {**words, "unit": unit, "absent": absent}
     _VIEW(
         key=key,
         data=encode(values, rows, columns, words, scale=scale, top=top, name=key, written=written),
         height=height or natural_height(len(rows)),
-        choice=[*selected, *answered] if selected else None,
+        choice=[*selected, *events.answered(key)] if selected else None,
         figures=figures,
         title=title,
         on_picked_change=hand_over,

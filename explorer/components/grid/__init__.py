@@ -75,7 +75,7 @@ def grid(
     layers, heads, queries, keys = small.shape
 
     def hand_over() -> None:
-        picked, _ = events.picked(key, layers, heads)
+        picked = events.picked(key, layers, heads)
         if picked and on_pick:
             on_pick(*picked)
 
@@ -92,14 +92,13 @@ def grid(
             )
         ]
 
-    _, answered = events.picked(key, layers, heads)
     _VIEW(
         figures=figures,
         title=title,
         key=key,
         data=encode(small, row_name, column_name, name=key, every=every),
         height=height or fitting_height(layers, queries, keys, heads),
-        choice=None if selected is None else [*selected, *answered],
+        choice=None if selected is None else [*selected, *events.answered(key)],
         on_picked_change=hand_over,
     )
 
