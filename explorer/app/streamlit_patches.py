@@ -286,7 +286,6 @@ FOR_READERS = {"rerun_script", "app_heartbeat", "stop_script", "backend_operatio
 UPLOADS_AT_ONCE = 100
 WIDGETS, KNOWN_MESSAGES = 500, 20_000
 """Of one message; the largest page has about 100, and a browser keeps some thousands."""
-LONGEST_QUERY = 100_000
 
 
 def is_for_readers(data: bytes) -> bool:
@@ -307,7 +306,6 @@ def is_for_readers(data: bytes) -> bool:
         return (
             len(run.widget_states.widgets) <= WIDGETS
             and len(run.cached_message_hashes) <= KNOWN_MESSAGES
-            and len(run.query_string) <= LONGEST_QUERY
         )
     return kind in FOR_READERS
 

@@ -11,7 +11,6 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from explorer.app.streamlit_patches import (
     KNOWN_MESSAGES,
-    LONGEST_QUERY,
     UPLOADS_AT_ONCE,
     WIDGETS,
     is_for_readers,
@@ -42,7 +41,6 @@ def test_what_a_reader_sends_passes_and_what_no_reader_needs_is_dropped() -> Non
     for crowded in (
         {"widget_states": {"widgets": [{"id": str(each)} for each in range(WIDGETS + 1)]}},
         {"cached_message_hashes": [""] * (KNOWN_MESSAGES + 1)},
-        {"query_string": "a" * (LONGEST_QUERY + 1)},
     ):
         dropped.append(message(rerun_script=crowded))
     dropped += [message(set_run_on_save=True), message(debug_shutdown_runtime=True)]
