@@ -98,10 +98,12 @@ def test_every_page_exports_what_it_draws(
 
 
 def on_screen(at: AppTest) -> tuple[set[str], int]:
-    """The keys of all views but the players, and how many charts there are beside them."""
+    """The keys of all views but players and titles, and how many charts there are beside them."""
     views = {str(key) for key in apps.views(at)}
     charts = len(at.get("vega_lite_chart")) + len(at.get("plotly_chart"))
-    return {key for key in views if not key.endswith(("-choice", "-ask", "_steps"))}, charts
+    return {
+        key for key in views if not key.endswith(("-choice", "-ask", "_steps", "_title"))
+    }, charts
 
 
 def expanders() -> set[str]:
