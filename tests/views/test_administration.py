@@ -69,7 +69,7 @@ def test_a_token_that_can_be_guessed_is_refused_at_the_start(
 
 def test_readers_are_numbers_and_nothing_of_theirs_is_shown(runs: dict[str, Run]) -> None:
     at = opened()
-    assert "3 of 3 readers · 3 training or waiting" in said(at)
+    assert "3 in all, readers: 3 · 3 training or waiting" in said(at)
     rows = at.dataframe[0].value.to_dict("records")
     assert {row["whose"] for row in rows} == {"reader 1", "reader 2", "whoever runs the server"}
     assert {row["run"] for row in rows} == {"reverse-1"}
