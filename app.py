@@ -6,7 +6,6 @@ Run it with `streamlit run app.py`.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -17,11 +16,13 @@ from starlette.middleware import Middleware
 
 from explorer.app import admin_token, limits, streamlit_patches
 from explorer.catalog import waiting
-from explorer.server import connections, door, json_logs, measures, open_files
+from explorer.server import connections, door, json_logs, measures, open_files, own_address
 from explorer.server.crowd import Crowd
 from explorer.server.draining import Drain, Draining
 from explorer.server.incoming_messages import Messages
+from explorer.server.left_sessions import end_left_sessions
 from explorer.server.measures import Measured
+from explorer.server.own_address import address_to_open
 from explorer.server.reader_cookie import ReaderCookie
 from explorer.server.security_headers import SecurityHeaders
 from explorer.server.upload_gate import UploadGate
@@ -47,17 +48,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # has them, and a published model writes some percent faster.
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
-log = logging.getLogger("explorer")
-
-OWN_NAMES = ("server.address", "browser.serverAddress")
-"""Settings that say what the server is called; EXPLORER_HOSTS adds others."""
-
-ANYWHERE = {None, "", "0.0.0.0", "::"}  # noqa: S104
-
-SWEEP_SECONDS = 30
-"""How often sessions are looked for whose readers left."""
-
-
 streamlit_patches.draw_whole_page_first()
 drain = Drain()
 
@@ -72,7 +62,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
     waiting.end_runs_by(streamlit_patches.end_if_unwanted)
     warm_up = WarmUp()
     warm_up.thread.start()
-    sweeping = asyncio.create_task(sweep())
+    sweeping = asyncio.create_task(end_left_sessions())
     say_where()
     yield
     sweeping.cancel()
@@ -80,25 +70,14 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
     end_measures()
 
 
-async def sweep() -> None:
-    while True:
-        await asyncio.sleep(SWEEP_SECONDS)
-        try:
-            streamlit_patches.forget_who_left()
-        except Exception:
-            log.exception("Sessions that were left could not be ended.")
-
-
 def say_where() -> None:
-    """The address to open, which Streamlit would ask an outside host for."""
+    """To whoever started it; a log that is read by programs has no address."""
     address, port = st.get_option("server.address"), st.get_option("server.port")
     if json_logs.are_wanted():
         json_logs.log.info("Listening.", extra={"port": port})
         return
-    named = "localhost" if address in ANYWHERE else address
-    where = f"[{named}]" if ":" in named else named
-    scheme = "https" if st.get_option("server.sslCertFile") else "http"
-    sys.stdout.write(f"\n  The app is at {scheme}://{where}:{port}\n\n")
+    where = address_to_open(address, port, by_tls=bool(st.get_option("server.sslCertFile")))
+    sys.stdout.write(f"\n  The app is at {where}\n\n")
     sys.stdout.flush()
 
 
@@ -111,7 +90,7 @@ app = st.App(
         Middleware(SecurityHeaders),
         Middleware(Measured),
         Middleware(Draining, drain=drain),
-        Middleware(door.Door, hosts=map(st.get_option, OWN_NAMES)),
+        Middleware(door.Door, hosts=map(st.get_option, own_address.SETTINGS)),
         Middleware(Crowd),
         Middleware(ReaderCookie),
         Middleware(Messages, is_for_readers=streamlit_patches.is_for_readers),

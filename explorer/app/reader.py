@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from collections.abc import Mapping
 from ipaddress import ip_address
 
 import streamlit as st
@@ -32,12 +33,17 @@ def owner_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
+def key_in(cookies: Mapping[str, str]) -> str:
+    """The key among these cookies; empty where there is none."""
+    found = KEY.fullmatch(str(cookies.get(COOKIE, "")))
+    return found[0] if found else ""
+
+
 def owner() -> str:
     """Of the reader whose run this is; without a cookie it lasts as long as the session."""
     found = session()
     if not found.owner:
-        key = str(st.context.cookies.get(COOKIE, ""))
-        found.owner = owner_of(key if KEY.fullmatch(key) else new_key())
+        found.owner = owner_of(key_in(st.context.cookies) or new_key())
     return found.owner
 
 

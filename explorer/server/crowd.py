@@ -9,7 +9,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from explorer.app.limits import SESSIONS, SESSIONS_OF_ADDRESS
-from explorer.app.reader import COOKIE, network_of
+from explorer.app.reader import key_in, network_of
 from explorer.server import open_files
 from explorer.server.refusals import refuse
 
@@ -42,7 +42,7 @@ class Crowd:
 
         Who loads the page again leaves with the old connection first.
         """
-        if scope["type"] == "http" and self.by_reader[_reader(scope)]:
+        if scope["type"] == "http" and self.by_reader[key_in(HTTPConnection(scope).cookies)]:
             return ""
         if self.connected >= SESSIONS.most or open_files.are_scarce():
             return SESSIONS.refusal()
@@ -51,7 +51,7 @@ class Crowd:
         return ""
 
     async def _count(self, scope: Scope, receive: Receive, send: Send) -> None:
-        address, reader = network(scope), _reader(scope)
+        address, reader = network(scope), key_in(HTTPConnection(scope).cookies)
         self.connected += 1
         self.by_address[address] += 1
         self.by_reader[reader] += bool(reader)
@@ -69,10 +69,6 @@ def network(scope: Scope) -> str:
     """Whose connection it is."""
     host, _ = scope.get("client") or ("", 0)
     return network_of(str(host))
-
-
-def _reader(scope: Scope) -> str:
-    return HTTPConnection(scope).cookies.get(COOKIE, "")
 
 
 def _is_page(scope: Scope) -> bool:

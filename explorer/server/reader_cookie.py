@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from explorer.app.reader import COOKIE, KEY, new_key, owner_of
+from explorer.app.reader import COOKIE, key_in, new_key, owner_of
 
 SECONDS = 365 * 24 * 3600
 OWNER = "x-explorer-owner"
@@ -33,7 +33,7 @@ class ReaderCookie:
         if scope["type"] == "websocket":
             await self.app(with_owner(scope), receive, send)
             return
-        if scope["type"] != "http" or is_known(scope):
+        if scope["type"] != "http" or key_in(HTTPConnection(scope).cookies):
             await self.app(scope, receive, send)
             return
 
@@ -50,18 +50,9 @@ class ReaderCookie:
 def with_owner(scope: Scope) -> Scope:
     """The same with its reader's owner in the header, and nothing that a stranger put there."""
     others = [pair for pair in scope["headers"] if pair[0].lower() != OWNER.encode()]
-    key = _key(scope)
-    ours = [(OWNER.encode(), owner_of(key).encode())] if KEY.fullmatch(key) else []
+    key = key_in(HTTPConnection(scope).cookies)
+    ours = [(OWNER.encode(), owner_of(key).encode())] if key else []
     return {**scope, "headers": [*others, *ours]}
-
-
-def is_known(scope: Scope) -> bool:
-    """Whether it came with a key."""
-    return bool(KEY.fullmatch(_key(scope)))
-
-
-def _key(scope: Scope) -> str:
-    return HTTPConnection(scope).cookies.get(COOKIE, "")
 
 
 def cookie(scope: Scope) -> str:

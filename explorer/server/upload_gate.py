@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import re
-from collections.abc import Mapping
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
@@ -19,7 +18,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from explorer.app import limits, streamlit_patches
-from explorer.app.reader import COOKIE, KEY, owner_of
+from explorer.app.reader import key_in, owner_of
 from explorer.app.received_uploads import RECEIVED, Place, ReceivedUploads, UploadRefusedError
 from explorer.server.crowd import network
 from explorer.server.refusals import refuse
@@ -104,7 +103,8 @@ class UploadGate:
             if not patience.expired():
                 patience.reschedule(now())
 
-        reader = _reader(HTTPConnection(scope).cookies) or place[0]
+        key = key_in(HTTPConnection(scope).cookies)
+        reader = owner_of(key) if key else place[0]
         upload = self.received.begin(place, (network(scope), reader), size, stop)
         try:
             async with patience:
@@ -146,10 +146,9 @@ def _place(scope: Scope) -> Place:
     if found is None:
         raise UploadRefusedError(NO_UPLOAD, 400)
     session, file = found.groups()
-    theirs = _reader(streamlit_patches.cookies_of(session))
-    if not streamlit_patches.is_connected(session) or theirs != _reader(
-        HTTPConnection(scope).cookies
-    ):
+    theirs = key_in(streamlit_patches.cookies_of(session))
+    is_theirs = theirs == key_in(HTTPConnection(scope).cookies)
+    if not (is_theirs and streamlit_patches.is_connected(session)):
         raise UploadRefusedError(GONE, 400)
     return session, file
 
@@ -160,9 +159,3 @@ def _declared(scope: Scope) -> int:
     if not re.fullmatch(r"[0-9]{1,15}", said):
         raise UploadRefusedError(UNSIZED, 411)
     return int(said)
-
-
-def _reader(cookies: Mapping[str, str]) -> str:
-    """Whose they are, as in `explorer.app.reader`; nobody's without a key."""
-    key = cookies.get(COOKIE, "")
-    return owner_of(key) if KEY.fullmatch(key) else ""
