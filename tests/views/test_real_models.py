@@ -145,6 +145,7 @@ def test_only_who_runs_the_app_can_add_models(
     at = page()
     assert not any(key.startswith("get_") for key in buttons(at))
     assert "python -m explorer get smollm2" in said(at)
+    assert "downloaded when you ask" not in said(at)
     assert buttons(offer()) == {}
 
 

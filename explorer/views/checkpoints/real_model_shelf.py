@@ -29,20 +29,22 @@ ABOUT = (
     "No code of theirs is run. They are kept, for everybody who opens this app."
 )
 CLOSED = (
-    "Whoever runs this app adds them on its machine, such as by `python -m explorer get smollm2`."
+    "Published models. The person who runs this server adds them on its machine, for example with "
+    "`python -m explorer get smollm2`. No code of theirs is run."
 )
 
 
 def draw_shelf(entries: Sequence[ModelEntry], chosen: str) -> None:
-    """A row for each real model. Where none is there yet, or one is on its way, they are shown."""
+    """A row for each real model; unfolded where a first one can be added, or one is on its way."""
     states = {name: background.state_of(model) for name, model in REAL_MODELS.items()}
     for name, state in states.items():
         open_when_there(REAL_MODELS[name], state)
     kinds = {state.kind for state in states.values()}
     reader = session()
-    reader.shelf_open = reader.shelf_open or "there" not in kinds or "running" in kinds
+    is_new = may_add() and "there" not in kinds
+    reader.shelf_open = reader.shelf_open or is_new or "running" in kinds
     with st.expander("Real models", expanded=reader.shelf_open):
-        st.caption(ABOUT if may_add() else f"{ABOUT} {CLOSED}")
+        st.caption(ABOUT if may_add() else CLOSED)
         with st.container(key="real_models", gap="xsmall"):
             for name, model in REAL_MODELS.items():
                 entry = next((each for each in entries if each.folder == model.folder), None)
