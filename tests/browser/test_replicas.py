@@ -13,6 +13,7 @@ from tests.served import Server, wait_until
 
 MATRIX, GRID = "attention_head", "overview"
 SECRET = "Romeo"
+CUT_SHORT = "Failed to load resource"
 LINK = f"/attention?model=shakespeare&text=To+be,+{SECRET}&layer=1&head=1"
 
 
@@ -40,5 +41,7 @@ def test_readers_of_a_killed_replica_go_on_with_the_view_of_their_link(
         visitor.pick(GRID, layer=1, head=3)  # the first that the other replica hears of them
         visitor.asks(layer="1", head="3")
         visitor.changed(MATRIX, before)
+        # What the killed one was sending was cut short, which is no fault of the page.
+        visitor.notes.errors = [each for each in visitor.notes.errors if CUT_SHORT not in each]
         assert both.place_of(key) is server
         assert not any(SECRET in log for log in (both.proxy.log, killed.log, server.log))
