@@ -49,6 +49,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 streamlit_patches.draw_whole_page_first()
+streamlit_patches.take_only_values_that_can_be()
 drain = Drain()
 
 

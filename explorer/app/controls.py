@@ -161,6 +161,13 @@ def follow(key: str, default: Any) -> None:
     defaults[key] = default
 
 
+def chosen_rows(table: Any, count: int) -> list[int]:
+    """The rows that are chosen in a table of so many; a browser may say anything."""
+    said = table["selection"]["rows"]
+    rows = said if isinstance(said, list) else []
+    return [each for each in rows if type(each) is int and 0 <= each < count]
+
+
 def choose_token(key: str, place: int) -> None:
     """Choose a token for a list of another page, which is drawn in a later run."""
     st.session_state[key] = place

@@ -7,7 +7,7 @@ needs it; then it goes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -23,6 +23,7 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.runtime.state import SessionState, get_session_state
+from streamlit.runtime.state.session_state import Serialized, Value, WStates
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 # What a component has reported, as a plain dictionary. Streamlit (since its pull request 12685;
@@ -308,6 +309,33 @@ def is_for_readers(data: bytes) -> bool:
             and len(run.cached_message_hashes) <= KNOWN_MESSAGES
         )
     return kind in FOR_READERS
+
+
+# A widget takes whatever kind of value a message has for it: a number where a page asks for the
+# length of a text, or what its own reader of values fails on. Both ended in an error page and a
+# traceback in the log, for which no page of the app is at fault.
+
+STREAMLITS_VALUE = WStates.__getitem__
+NUMBERS = {"int_value", "double_value"}
+"""A field for whole numbers sends the one and is registered as the other."""
+
+
+def take_only_values_that_can_be() -> None:
+    """From now on a value that no browser sends for a widget counts as none."""
+    WStates.__getitem__ = value_of  # type: ignore[method-assign]
+
+
+def value_of(states: WStates, widget: str) -> Any:
+    """Stands for Streamlit's, which everything that reads a widget comes to."""
+    said, about = states.states.get(widget), states.widget_metadata.get(widget)
+    if not isinstance(said, Serialized) or about is None:
+        return STREAMLITS_VALUE(states, widget)
+    kinds = {said.value.WhichOneof("value"), about.value_type}
+    if len(kinds) == 1 or None in kinds or kinds == NUMBERS:
+        with suppress(Exception):  # whatever its reader of values fails with
+            return STREAMLITS_VALUE(states, widget)
+    states.states[widget] = Value(about.deserializer(None))
+    return STREAMLITS_VALUE(states, widget)
 
 
 # A session that was left is kept for two minutes, for its reader to come back. Then it is

@@ -33,6 +33,8 @@ from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.runtime.state import query_params as streamlit_query_params
+from streamlit.runtime.state.common import WidgetMetadata
+from streamlit.runtime.state.session_state import WStates
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 from streamlit.testing.v1 import AppTest
@@ -42,6 +44,7 @@ from explorer.app import local_reader, streamlit_patches
 from explorer.catalog import uploads, waiting
 from explorer.components import matrix  # noqa: F401  (a view installs what it needs)
 from tests.apps import page
+from tests.server.hostile_values import of_another_kind
 from tests.source import ROOT, imports, python_files
 
 OURS = streamlit_patches.plain_state("events", "view")
@@ -428,3 +431,44 @@ def test_what_was_clicked_before_a_session_drew_anything_is_done_after() -> None
     new.run()
     assert [each.value for each in new.text] == ["clicked in run 2"]
     assert new.session_state["told"]
+
+
+def widget_told(state: WidgetState, kind: Any, take: Any) -> WStates:
+    """A widget of this kind, which reads a value with `take`, and what a message says of it."""
+    states = WStates()
+    states.set_widget_metadata(WidgetMetadata("field", take, str, value_type=kind))
+    state.id = "field"
+    states.set_widget_from_proto(state)
+    return states
+
+
+def test_a_value_that_no_browser_sends_is_none() -> None:
+    def take(value: str | None) -> str:
+        return "default" if value is None else value.upper()
+
+    for state in of_another_kind("string_value"):
+        states = widget_told(state, "string_value", take)
+        assert streamlit_patches.value_of(states, "field") == "default", state
+        assert streamlit_patches.value_of(states, "field") == "default", "also a second time"
+    number = widget_told(WidgetState(int_value=5), "string_value", lambda value: value)
+    assert streamlit_patches.STREAMLITS_VALUE(number, "field") == 5, "Streamlit takes what comes"
+    typed = widget_told(WidgetState(string_value="abc"), "string_value", take)
+    assert streamlit_patches.value_of(typed, "field") == "ABC"
+    assert (
+        streamlit_patches.value_of(widget_told(WidgetState(), "string_value", take), "field")
+        == "default"
+    )
+
+
+def test_a_field_for_whole_numbers_sends_them_as_such() -> None:
+    """Streamlit registers it as one that sends others."""
+    sent = widget_told(WidgetState(int_value=7), "double_value", lambda value: value or 0)
+    assert streamlit_patches.value_of(sent, "field") == 7
+
+
+def test_what_the_reader_of_a_widget_fails_on_is_none() -> None:
+    for text in ("{", "[" * 100_000):
+        states = widget_told(WidgetState(json_value=text), "json_value", lambda value: value or {})
+        assert streamlit_patches.value_of(states, "field") == {}
+    with pytest.raises(KeyError):
+        streamlit_patches.value_of(WStates(), "field")

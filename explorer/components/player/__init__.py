@@ -53,9 +53,10 @@ def player(
     """
 
     def hand_over() -> None:
-        found = events.cell([0, *(events.event(key, "chosen") or [])], 1, count + grows)
-        if found:
-            on_move(found[1])
+        said = events.event(key, "chosen")
+        step = events.place(said[0], count + grows) if isinstance(said, list) and said else None
+        if step is not None:
+            on_move(step)
 
     header = {
         "name": key,

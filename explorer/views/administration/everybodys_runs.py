@@ -8,6 +8,7 @@ from zlib import crc32
 
 import streamlit as st
 
+from explorer.app.controls import chosen_rows
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog.folders import runs_root
@@ -76,7 +77,7 @@ def _draw_table(shown: list[tuple[RunFolder, Status]], numbers: dict[str | None,
     names = [run.name for run, _ in shown]
     # Another table has another key: what was chosen by its place would be another run.
     key = f"everybodys_runs_{crc32(' '.join(names).encode())}"
-    rows = st.dataframe(
+    table = st.dataframe(
         [_row(run, status, numbers) for run, status in shown],
         key=key,
         on_select="rerun",
@@ -87,8 +88,8 @@ def _draw_table(shown: list[tuple[RunFolder, Status]], numbers: dict[str | None,
         column_config={
             name: st.column_config.NumberColumn(format="localized") for name in ("step", "of")
         },
-    )["selection"]["rows"]
-    chosen = [names[row] for row in rows if row < len(names)]
+    )
+    chosen = [names[row] for row in chosen_rows(table, len(names))]
     count = f"{len(chosen):,} run{'' if len(chosen) == 1 else 's'}"
     with st.container(horizontal=True):
         st.button("Refresh", key="admin_refresh")

@@ -9,6 +9,7 @@ import streamlit as st
 
 from explorer.app import limits, shelves, streamlit_patches, url
 from explorer.app.choosing import choose_model, switch_page
+from explorer.app.controls import chosen_rows
 from explorer.app.messages import say
 from explorer.app.reader import sees_everything
 from explorer.app.reader_runs import found_run, is_own, listed_runs, may_change, own_runs
@@ -77,9 +78,8 @@ def draw_run_list() -> None:
         return
 
     def pick() -> None:
-        rows = st.session_state["earlier_runs"]["selection"]["rows"]
-        if rows and rows[0] < len(runs):
-            choose_run_next(runs[rows[0]])
+        for row in chosen_rows(st.session_state["earlier_runs"], len(runs))[:1]:
+            choose_run_next(runs[row])
 
     whose = _whose(runs)
     st.markdown("**Earlier runs** · click the box of a run to show it" + _how_long())

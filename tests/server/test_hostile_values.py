@@ -1,0 +1,85 @@
+"""A message may say anything of the widgets of a page; it ends in no error and no traceback."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import zip_longest
+from pathlib import Path
+
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+from explorer.app.reader import owner_of
+from explorer.runs.run import create
+from tests.apart import run_apart
+from tests.reader import BIDI, Answer, Reader
+from tests.runs.making import tiny_spec
+from tests.served import Server
+from tests.server.hostile_values import for_a_view, for_a_widget, for_events
+from tests.source import python_files
+
+PAGES = sorted(path.stem for path in python_files("pages"))
+FIRST = "overview"
+TOKEN = "correct horse battery"
+EVENTS_OF = "$$STREAMLIT_INTERNAL_KEY_{}__events"
+"""What Streamlit calls that which happened in a view."""
+
+
+def named(state: WidgetState, name: str) -> WidgetState:
+    found = WidgetState()
+    found.CopyFrom(state)
+    found.id = name
+    return found
+
+
+def messages(page: Answer) -> list[list[WidgetState]]:
+    """One after another for all widgets of a page at once."""
+    elements = [(each.WhichOneof("type"), each) for each in page.elements]
+    bodies = [(kind, getattr(each, kind)) for kind, each in elements if kind]
+    names = {(kind, body.id) for kind, body in bodies if getattr(body, "id", "").startswith("$$")}
+    views = {name for kind, name in names if kind == BIDI}
+    others = {name for _, name in names} - views
+    rounds = zip_longest(for_a_widget(), for_a_view(), for_events(), fillvalue=WidgetState())
+    return [
+        [
+            *(named(of_widget, name) for name in others),
+            *(named(of_view, name) for name in views),
+            *(named(event, EVENTS_OF.format(name)) for name in views),
+        ]
+        for of_widget, of_view, event in rounds
+    ]
+
+
+async def errors(url: str, runs: Path) -> list[str]:
+    """What the pages answer to all of them that is an error."""
+    drawn = {}
+    for page in PAGES:
+        reader = Reader(url, page="" if page == FIRST else page)
+        create(runs, tiny_spec(), "", owner_of(reader.key))
+        await reader.open()
+        drawn[page] = reader, await reader.act()
+    reader, _ = drawn["administration"]
+    token = WidgetState(id=reader.widgets["admin_token"].id, string_value=TOKEN)
+    drawn["administration"] = reader, await reader.act(token)
+    assert {"admin_which", "earlier_runs"} <= drawn["training"][0].widgets.keys() | reader.widgets
+    said = await asyncio.gather(*(answers(page, *each) for page, each in drawn.items()))
+    return [each for of_page in said for each in of_page]
+
+
+async def answers(page: str, reader: Reader, drawn: Answer) -> list[str]:
+    """The errors of one page."""
+    said = []
+    for number, message in enumerate(messages(drawn)):
+        reader.states = {}
+        answer = await reader.act(*message)
+        said += [f"{page}, message {number}: {each}" for each in answer.failures]
+    await reader.close()
+    return said
+
+
+def test_values_that_no_browser_sends_end_in_no_error(tmp_path: Path, small_models: Path) -> None:
+    env = {"EXPLORER_LIMIT_MESSAGE_RATE": "1000000", "EXPLORER_ADMIN_TOKEN": TOKEN}
+    runs = tmp_path / "runs"
+
+    with Server(runs, env=env) as server:
+        assert run_apart(errors(server.url, runs)) == []
+        assert server.tracebacks == []
