@@ -20,11 +20,11 @@ from explorer.server import connections, door, json_logs, measures, open_files, 
 from explorer.server.crowd import Crowd
 from explorer.server.draining import Drain, Draining
 from explorer.server.incoming_messages import Messages
-from explorer.server.left_sessions import end_left_sessions
 from explorer.server.measures import Measured
 from explorer.server.own_address import address_to_open
 from explorer.server.reader_cookie import ReaderCookie
 from explorer.server.security_headers import SecurityHeaders
+from explorer.server.sweeping import sweep_again_and_again
 from explorer.server.upload_gate import UploadGate
 from explorer.server.warm_up import WarmUp
 
@@ -50,6 +50,7 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 streamlit_patches.draw_whole_page_first()
 streamlit_patches.take_only_values_that_can_be()
+streamlit_patches.bound_files_of_an_upload()
 drain = Drain()
 
 
@@ -63,7 +64,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
     waiting.end_runs_by(streamlit_patches.end_if_unwanted)
     warm_up = WarmUp()
     warm_up.thread.start()
-    sweeping = asyncio.create_task(end_left_sessions())
+    sweeping = asyncio.create_task(sweep_again_and_again())
     say_where()
     yield
     sweeping.cancel()

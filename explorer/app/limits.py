@@ -119,7 +119,7 @@ UPLOAD_BYTES = Limit(
     200 * MB,
     "bytes",
     "One upload; on a machine of one's own as much as its memory allows, up to 2 GB",
-    "An upload has at most {most}; this one has {found}.",
+    "An upload may be at most {most}; this one has {found}.",
 )
 UPLOAD_SECONDS = Limit(
     "upload_seconds",
@@ -143,8 +143,8 @@ UPLOADS_RECEIVING_OF_READER = Limit(
     250 * MB,
     "bytes",
     "Uploaded files in memory, not opened yet, of one reader",
-    "Your uploads that wait to be opened have at most {most}: open them, or take some out of the "
-    "form.",
+    "Your uploads that wait to be opened may be at most {most} together: open them, or take some "
+    "out of the form.",
 )
 UPLOADS_KEPT = Limit(
     "uploads_kept",
@@ -159,6 +159,13 @@ UPLOADS_KEPT_OF_READER = Limit(
     400 * MB,
     "bytes",
     "Uploaded models on disk, of one reader; the oldest leave first",
+)
+UPLOADS_DAYS = Limit(
+    "uploads_days",
+    36_500,
+    7,
+    "days",
+    "How long an uploaded model is kept after it was used last",
 )
 DISK_LEFT = Limit(
     "disk_left",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
@@ -12,6 +12,7 @@ import streamlit as st
 
 if TYPE_CHECKING:
     from explorer.app.context import PageContext
+    from explorer.app.streamlit_patches import Upload
 
 KEY = "_session"
 Note = tuple[Any, tuple[str, ...]]
@@ -121,6 +122,10 @@ class Session:
     """A document's system that was just made, its text, and why it reads no other."""
     upload_megabytes: int = 200
     """Of one upload at most; it stays as it was at first, since another empties the form."""
+    uploads_opened: int = 0
+    """How often the form of uploads was emptied, since it is another one then."""
+    upload_taken: Sequence[Upload] = ()
+    """What is opened in this run."""
     upload_note: tuple[Path, str] | None = None
     """An uploaded model, and which of its files were not kept."""
     examined: str | None = None

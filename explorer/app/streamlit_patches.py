@@ -18,6 +18,8 @@ from streamlit.components.v2.bidi_component import main as bidi_components
 from streamlit.config_option import ConfigOption
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.Common_pb2 import FileURLsRequest
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
@@ -279,12 +281,42 @@ def ask_nobody_for_addresses() -> None:
     net_util.get_external_ip = lambda: None
 
 
-# A message may clear the caches of all readers, have git describe the folder of the server, or
-# ask for the addresses of a million uploads; one that cannot be read is logged with its stack.
-# Of widgets Streamlit keeps whatever it is told, and walks through all of them at every run.
+# A browser asks for an address for each file of a dropped folder. Streamlit makes them for a
+# million, and where the question is not answered the browser says nothing to its reader.
 
-FOR_READERS = {"rerun_script", "app_heartbeat", "stop_script", "backend_operation_request"}
+STREAMLITS_ADDRESSES = AppSession._handle_file_urls_request
 UPLOADS_AT_ONCE = 100
+TOO_MANY_FILES = (
+    "A folder may have at most {most} files, not {found:,}: take out what opens no model."
+)
+
+
+def bound_files_of_an_upload() -> None:
+    """From now on a folder of too many files is refused, in a sentence beside each of them."""
+
+    def answer(session: AppSession, asked: FileURLsRequest) -> None:
+        found = len(asked.file_names)
+        if found <= UPLOADS_AT_ONCE:
+            STREAMLITS_ADDRESSES(session, asked)
+            return
+        message = ForwardMsg()
+        message.file_urls_response.response_id = asked.request_id
+        message.file_urls_response.error_msg = TOO_MANY_FILES.format(
+            most=UPLOADS_AT_ONCE, found=found
+        )
+        session._enqueue_forward_msg(message)
+
+    AppSession._handle_file_urls_request = answer  # type: ignore[method-assign, assignment]
+
+
+# A message may clear the caches of all readers, or have git describe the folder of the server; one
+# that cannot be read is logged with its stack. Of widgets Streamlit keeps whatever it is told, and
+# walks through all of them at every run.
+
+FOR_READERS = {
+    *("rerun_script", "app_heartbeat", "stop_script", "backend_operation_request"),
+    "file_urls_request",
+}
 WIDGETS, KNOWN_MESSAGES = 500, 20_000
 """Of one message; the largest page has about 100, and a browser keeps some thousands."""
 
@@ -300,8 +332,6 @@ def is_for_readers(data: bytes) -> bool:
     except Exception as error:
         raise ValueError("This is no message of Streamlit's page.") from error
     kind = message.WhichOneof("type")
-    if kind == "file_urls_request":
-        return len(message.file_urls_request.file_names) <= UPLOADS_AT_ONCE
     if kind == "rerun_script":
         run = message.rerun_script
         return (

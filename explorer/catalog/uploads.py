@@ -2,9 +2,10 @@
 
 Of what is uploaded, only the files that open a model are kept, under the name of their folder, and
 only if they do open one. An upload belongs to whoever uploaded it, and its key cannot be made by
-another who has the same files. Each reader has a share of the disk; where all together are too
-much, the network with the most loses what its reader with the most used longest ago. One that is
-open then stays in memory, and the page says that its folder is gone where that is asked for next.
+another who has the same files. It is kept for some days after it was used last. Each reader has a
+share of the disk; where all together are too much, the network with the most loses what its reader
+with the most used longest ago. One that is open then stays in memory, and the page says that its
+folder is gone where that is asked for next.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ LARGEST_UPLOAD = 2 * limits.GB
 """Of one upload at most, at a machine that has the memory."""
 COPIES = 4
 """An upload is in memory as it came, in 32 bits when it is opened, and something has to be left."""
+DAY = 24 * 3600
 OWNER = ".owner"
 """The file that says whose an upload is; no model's folder begins with a dot."""
 LEAST = 4 * limits.MB
@@ -114,7 +116,7 @@ def keep_upload(
     root.mkdir(parents=True, exist_ok=True)
     root.chmod(0o700)
     check_disk_space(root, size)
-    _sweep(root)
+    sweep(root)
     beside = Path(tempfile.mkdtemp(prefix=RECEIVING, dir=root))
     try:
         title = _title(home, [paths[name].name for name in taken])
@@ -236,12 +238,24 @@ def _copied(source: BinaryIO, path: Path) -> bytes:
     return digest.digest()
 
 
-def _sweep(root: Path) -> None:
-    """Remove what is left of uploads whose process was killed while it received them."""
-    for left in root.glob(f"{RECEIVING}*"):
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > LONGEST_RECEIVING:
-                shutil.rmtree(left, ignore_errors=True)
+def sweep(root: Path) -> None:
+    """Remove the uploads that are kept no longer.
+
+    And what is left of those whose process was killed while it received them.
+    """
+    if any(_outdated(root)):
+        with _one_at_a_time(root):
+            for each in _outdated(root):
+                shutil.rmtree(each, ignore_errors=True)
+
+
+def _outdated(root: Path) -> Iterator[Path]:
+    longest = {RECEIVING: LONGEST_RECEIVING, UPLOAD: limits.UPLOADS_DAYS.most * DAY}
+    for begins, seconds in longest.items():
+        for each in root.glob(f"{begins}*"):
+            with suppress(OSError):
+                if time.time() - each.stat().st_mtime > seconds:
+                    yield each
 
 
 @contextmanager

@@ -223,7 +223,7 @@ def create(
     if not NAME.fullmatch(spec.task):
         raise RunError(f"There is no task called {spec.task[:60]!r}.")
     root = Path(root).absolute()
-    _sweep(root)
+    sweep(root)
     if fault := keeping_fault(root, owner, network):
         raise RunError(fault)
     there = index_of(root).now()
@@ -322,7 +322,7 @@ def _put_in_place(beside: Path, root: Path, task: str, there: RunListing, owner:
             number += 1
 
 
-def _sweep(root: Path) -> None:
+def sweep(root: Path) -> None:
     """Remove the runs that are kept no longer.
 
     And what is left of those that were deleted, or never were made: a process was killed.

@@ -149,7 +149,7 @@ def _place(scope: Scope) -> Place:
     theirs = key_in(streamlit_patches.cookies_of(session))
     is_theirs = theirs == key_in(HTTPConnection(scope).cookies)
     if not (is_theirs and streamlit_patches.is_connected(session)):
-        raise UploadRefusedError(GONE, 400)
+        raise UploadRefusedError(GONE, 410)
     return session, file
 
 

@@ -24,7 +24,7 @@ from streamlit.config_option import ConfigOption
 from streamlit.elements.widgets import file_uploader
 from streamlit.errors import StreamlitAPIException
 from streamlit.proto.ClientState_pb2 import ClientState
-from streamlit.proto.Common_pb2 import FileURLs
+from streamlit.proto.Common_pb2 import FileURLs, FileURLsRequest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.app_session import AppSession
@@ -197,8 +197,7 @@ def test_only_a_reader_at_this_machine_may_upload_more_than_200_megabytes(
         at = page("models/checkpoints")
         monkeypatch.setattr(uploads, "available_memory", lambda: 10**12)
         for _ in range(2):
-            form = at.file_uploader(key="uploaded_model")
-            assert form.label == f"Model folder, {reader} MB at most"
+            form = at.file_uploader(key="uploaded_model_0")
             assert form.proto.max_upload_size_mb == reader
             assert config.get_option(streamlit_patches.UPLOAD_LIMIT) == server
             at.run()
@@ -253,6 +252,30 @@ def test_the_files_of_a_session_are_freed_and_its_page_is_run_again(
     assert runs == ["as it is"]
     assert streamlit_patches.cookies_of("a") == {"explorer_reader": "key"}
     assert streamlit_patches.cookies_of("b") == {}
+
+
+def test_a_folder_of_too_many_files_is_refused_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(AppSession, "_handle_file_urls_request", None)
+    streamlit_patches.bound_files_of_an_upload()
+    sent: list[ForwardMsg] = []
+    session: Any = SimpleNamespace(
+        id="a",
+        _uploaded_file_mgr=MemoryUploadedFileManager(""),
+        _enqueue_forward_msg=sent.append,
+    )
+    most = streamlit_patches.UPLOADS_AT_ONCE
+    for answer in (AppSession._handle_file_urls_request, streamlit_patches.STREAMLITS_ADDRESSES):
+        for count in (most, most + 1):
+            answer(session, FileURLsRequest(request_id="b", file_names=["c"] * count))
+    few, many, few_of_streamlit, many_of_streamlit = (each.file_urls_response for each in sent)
+    assert (len(few.file_urls), few.error_msg) == (most, "")
+    assert many.response_id == "b"
+    assert many.error_msg.startswith("A folder may have at most 100 files, not 101: ")
+    assert not many.file_urls
+    assert len(few_of_streamlit.file_urls) == most
+    assert len(many_of_streamlit.file_urls) == most + 1
 
 
 def test_streamlit_keeps_the_files_of_who_left() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -277,7 +278,7 @@ def test_nothing_and_too_much_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"^A model has at most 40 files, not 42\.$"):
         keep(tmp_path, {**WEIGHTS, **{f"{n}.spm": b"" for n in range(40)}})
     files = {**WEIGHTS, "vocab.txt": b"y" * 1_999_999, "README.md": b"z" * 5_000_000}
-    with pytest.raises(ModelError, match=r"^An upload has at most 1 MB; this one has 2 MB\.$"):
+    with pytest.raises(ModelError, match=r"^An upload may be at most 1 MB; this one has 2 MB\.$"):
         upload(tmp_path, files, largest=1_000_000)
     assert list(tmp_path.iterdir()) == []
     assert upload(tmp_path, files, largest=2_000_009).skipped == ("README.md",)
@@ -324,7 +325,7 @@ def test_the_oldest_upload_of_a_reader_makes_room(
     assert not second.exists()
     large = put(tmp_path, "d", times=2 * uploads.LEAST - 10_000)
     assert kept_in(tmp_path) == sorted([large, theirs]), "the newest stays even alone"
-    with pytest.raises(ModelError, match=r"^An upload has at most 8 MB; this one has 9 MB\.$"):
+    with pytest.raises(ModelError, match=r"^An upload may be at most 8 MB; this one has 9 MB\.$"):
         put(tmp_path, "e", times=9 * MEGABYTES)
     assert kept_in(tmp_path) == sorted([large, theirs])
 
@@ -501,3 +502,19 @@ def test_a_path_may_lead_to_a_gguf_file_or_its_folder(
         folders.find_model(str(file.parent))
     (file.parent / "config.json").write_text("{}")
     assert folders.checkpoints_in(tmp_path) == [file.parent]
+
+
+def test_what_nobody_used_for_days_is_gone_also_where_nobody_uploads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "uploads"
+    uploads.sweep(root)
+    assert not root.exists()
+    monkeypatch.setenv("EXPLORER_LIMIT_UPLOADS_DAYS", "7")
+    old, used, new = (keep(root, inside(f"{name}/")) for name in ("old", "used", "new"))
+    last_week = time.time() - 8 * 24 * 3600
+    for folder in (old, used):
+        os.utime(folder.parent, (last_week, last_week))
+    assert uploads.uploaded(f"{used.name}-{used.parent.name}", root) == used
+    uploads.sweep(root)
+    assert [folder.exists() for folder in (old, used, new)] == [False, True, True]

@@ -11,7 +11,6 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from explorer.app.streamlit_patches import (
     KNOWN_MESSAGES,
-    UPLOADS_AT_ONCE,
     WIDGETS,
     is_for_readers,
 )
@@ -36,8 +35,7 @@ RERUN = message(rerun_script={"query_string": "head=1"})
 def test_what_a_reader_sends_passes_and_what_no_reader_needs_is_dropped() -> None:
     """One of them would clear the caches of everybody, another have git look through the folder."""
     uploads = message(file_urls_request={"file_names": ["a"]})
-    many = message(file_urls_request={"file_names": ["a"] * (UPLOADS_AT_ONCE + 1)})
-    dropped = [message(clear_cache=True), message(load_git_info=True), many, b""]
+    dropped = [message(clear_cache=True), message(load_git_info=True), b""]
     for crowded in (
         {"widget_states": {"widgets": [{"id": str(each)} for each in range(WIDGETS + 1)]}},
         {"cached_message_hashes": [""] * (KNOWN_MESSAGES + 1)},

@@ -85,7 +85,7 @@ def test_what_may_not_come_in_is_refused_before_it_is_read(world: World) -> None
     file = str(UUID(int=0))
     most = limits.UPLOAD_BYTES.most
     for place, headers, status, sentence in [
-        (f"b/{file}", sized, 400, upload_gate.GONE),
+        (f"b/{file}", sized, 410, upload_gate.GONE),
         (f"a/{file[1:]}", sized, 400, upload_gate.NO_UPLOAD),
         (f"a/{file}/", sized, 400, upload_gate.NO_UPLOAD),
         (f"a/{file}\n", sized, 400, upload_gate.NO_UPLOAD),
@@ -98,7 +98,7 @@ def test_what_may_not_come_in_is_refused_before_it_is_read(world: World) -> None
             f"a/{file}",
             {"content-length": str(most * 2)},
             413,
-            "An upload has at most 200 MB; this one has 400 MB.",
+            "An upload may be at most 200 MB; this one has 400 MB.",
         ),
     ]:
         session, _, name = place.partition("/")
@@ -259,7 +259,7 @@ def test_nobody_touches_the_uploads_of_another(world: World) -> None:
         other = {"cookie": f"{reader.COOKIE}={key}", "content-length": "900"}
         for method in ("PUT", "DELETE"):
             answer = run_apart(world.ask(method, f"a/{file}", other, nothing, Answer()))
-            assert (answer.status, answer.text) == (400, upload_gate.GONE)
+            assert (answer.status, answer.text) == (410, upload_gate.GONE)
     answer = run_apart(world.ask("DELETE", "a/junk", {}, nothing, Answer()))
     assert (answer.status, answer.text) == (400, upload_gate.NO_UPLOAD)
     assert (world.held, world.received.bytes, world.run) == (9, LEAST, [])

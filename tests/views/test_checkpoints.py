@@ -259,6 +259,7 @@ def test_an_upload_over_the_limit_of_its_reader_is_refused_though_the_server_too
     at.run()
     sizes = {"config.json": 2, WEIGHTS: 2_000_000}
     files = [(f"mine/{name}", bytes(size), "") for name, size in sizes.items()]
-    at.file_uploader(key="uploaded_model").set_value(files)
-    press(at, "FormSubmitter:upload-Open the upload")
-    assert "An upload has at most 1 MB; this one has 2 MB." in said(at)
+    at.file_uploader(key="uploaded_model_0").set_value(files)
+    at.run()
+    press(at, "take_upload")
+    assert "An upload may be at most 1 MB; this one has 2 MB." in said(at)

@@ -22,8 +22,8 @@ from explorer.catalog.uploads import KeptUpload, Uploader, keep_upload, skipped_
 
 HELP = (
     "config.json, the weights as safetensors, the tokenizer's files, and the run.json of a model "
-    "trained here; others are skipped. The model is kept for a while, under its folder's name and "
-    "a key that only you know."
+    "trained here; others are skipped. All of them together may be as large as one file. The model "
+    "is kept {how_long}, under its folder's name and a key that only you know."
 )
 GGUF_HELP = "One file with config, weights and tokenizer, as llama.cpp reads it."
 NO_ROOM = "There is not enough disk space for this upload; free some and try again."
@@ -38,27 +38,8 @@ CLOSED = (
 
 def draw_own_model(context: PageContext) -> None:
     """Forms that open a model which is not in the list; a sentence where it cannot be opened."""
-    megabytes = session().upload_megabytes
     with st.expander("Open a model of your own"):
-        with st.form("upload", border=False, clear_on_submit=True):
-            left, right = st.columns(2)
-            files = left.file_uploader(
-                f"Model folder, {megabytes:,} MB at most",
-                accept_multiple_files="directory",
-                key="uploaded_model",
-                help=HELP,
-                max_upload_size=max(megabytes, 1),
-            )
-            file = right.file_uploader(
-                f"Or a GGUF file, {megabytes:,} MB at most",
-                type="gguf",
-                key="uploaded_file",
-                help=GGUF_HELP,
-                max_upload_size=max(megabytes, 1),
-            )
-            if st.form_submit_button("Open the upload"):
-                with st.spinner("Checking the upload"):
-                    _open_upload([*files, *([file] if file else [])])
+        _draw_uploads()
         local = is_local()
         if paths_allowed(local):
             with st.form("typed", border=False):
@@ -75,6 +56,43 @@ def draw_own_model(context: PageContext) -> None:
     folder, skipped = session().upload_note or (None, "")
     if skipped and context.shelf and folder == context.folder:
         st.text(skipped)
+
+
+def _draw_uploads() -> None:
+    """Streamlit says on each how large a file may be. What is opened leaves them empty."""
+    reader = session()
+    most, opened = max(reader.upload_megabytes, 1), reader.uploads_opened
+    days = f"for {limits.UPLOADS_DAYS.in_words(limits.UPLOADS_DAYS.most)} after its last use"
+    how_long = days if limits.is_public() else "while there is room"
+    left, right = st.columns(2)
+    files = left.file_uploader(
+        "Model folder",
+        accept_multiple_files="directory",
+        key=f"uploaded_model_{opened}",
+        help=HELP.format(how_long=how_long),
+        max_upload_size=most,
+    )
+    file = right.file_uploader(
+        "Or a GGUF file",
+        type="gguf",
+        key=f"uploaded_file_{opened}",
+        help=GGUF_HELP,
+        max_upload_size=most,
+    )
+    is_empty = not files and file is None
+    st.button("Open the upload", key="take_upload", disabled=is_empty, on_click=_take_uploads)
+    taken, reader.upload_taken = reader.upload_taken, ()
+    if taken:
+        with st.spinner("Checking the upload"):
+            _open_upload(taken)
+
+
+def _take_uploads() -> None:
+    state, reader = st.session_state, session()
+    files = state[f"uploaded_model_{reader.uploads_opened}"]
+    file = state[f"uploaded_file_{reader.uploads_opened}"]
+    reader.upload_taken = [*files, *([file] if file else [])]
+    reader.uploads_opened += 1
 
 
 def _open_upload(chosen: Sequence[Upload]) -> None:

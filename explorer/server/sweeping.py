@@ -1,0 +1,33 @@
+"""Ends the sessions whose readers left and removes the files that are kept no longer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from explorer.app import streamlit_patches
+from explorer.catalog import uploads
+from explorer.catalog.folders import runs_root, uploads_root
+from explorer.runs import run
+
+log = logging.getLogger("explorer")
+
+EVERY = 30
+"""Seconds between two looks."""
+
+
+async def sweep_again_and_again() -> None:
+    """Cancelled with the server."""
+    while True:
+        await asyncio.sleep(EVERY)
+        try:
+            streamlit_patches.forget_who_left()
+            await asyncio.to_thread(sweep_files)
+        except Exception:
+            log.exception("What readers left could not be removed.")
+
+
+def sweep_files() -> None:
+    """Also where nobody comes who makes another."""
+    uploads.sweep(uploads_root())
+    run.sweep(runs_root())

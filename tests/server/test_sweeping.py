@@ -1,0 +1,43 @@
+"""What readers left is removed again and again, whatever fails."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from explorer.app import streamlit_patches
+from explorer.catalog.folders import UPLOAD, uploads_root
+from explorer.server import sweeping
+from tests.apart import run_apart
+
+
+def test_uploads_are_forgotten_on_a_server_that_nobody_visits(
+    small_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_UPLOADS_DAYS", "0")
+    monkeypatch.setattr(sweeping, "EVERY", 0)
+    looks: list[int] = []
+
+    def fail_at_first() -> int:
+        looks.append(1)
+        assert len(looks) > 1
+        return 0
+
+    monkeypatch.setattr(streamlit_patches, "forget_who_left", fail_at_first)
+    upload = uploads_root() / f"{UPLOAD}{'0' * 24}"
+    upload.mkdir(parents=True)
+    an_hour_ago = time.time() - 3600
+    os.utime(upload, (an_hour_ago, an_hour_ago))
+
+    async def until_it_is_gone() -> None:
+        task = asyncio.create_task(sweeping.sweep_again_and_again())
+        while upload.exists():
+            await asyncio.sleep(0.01)
+        task.cancel()
+
+    run_apart(until_it_is_gone())
+    assert len(looks) > 1
