@@ -2,8 +2,9 @@
 
 Work that takes long comes here between its pieces (`waiting.step`). Who has computed for a
 moment then hands the turn to the next who waits. Those who begin and those who go on are served
-alternately, each in the order in which they came: a short answer waits for at most one piece of
-the work of others, however many they are.
+alternately: a short answer waits for at most one piece of the work of others, however many they
+are. In each of the two lines networks take turns, then the readers of a network, then the runs of
+a reader, so that nobody has more by opening more tabs, or by being more readers.
 
 A fragment that is drawn alone is not within the run of its page, so it takes a turn of its own
 (`@turn()` under `@st.fragment`). Only the curves of a training take none: again and again they
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Lock, local
 
-from explorer.app import limits, streamlit_patches
+from explorer.app import limits, reader, streamlit_patches
 from explorer.app.messages import say
 from explorer.catalog import waiting
 from explorer.inference.truncation import ForwardPassError
@@ -36,21 +37,74 @@ class OverTime(BaseException):
     """A run has computed for too long, in one sentence; like Streamlit's own, nobody catches it."""
 
 
+class Place(Event):
+    """A run's place in a line, set when its turn has come."""
+
+    def __init__(self, network: str, owner: str) -> None:
+        super().__init__()
+        self.network = network
+        self.owner = owner
+
+
+class Line:
+    """Places that wait: of the networks, and of the readers of one, the last served goes last.
+
+    So whoever comes waits for at most one turn of each other network, and of each other reader
+    of their own.
+    """
+
+    def __init__(self) -> None:
+        self._networks: dict[str, dict[str, deque[Place]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._networks)
+
+    def append(self, place: Place) -> None:
+        """Behind the others of this reader, who comes last where none waits yet."""
+        owners = self._networks.setdefault(place.network, {})
+        owners.setdefault(place.owner, deque()).append(place)
+
+    def pop(self) -> Place:
+        """The next one; its reader and network go to the end."""
+        network = next(iter(self._networks))
+        owners = self._networks.pop(network)
+        owner = next(iter(owners))
+        places = owners.pop(owner)
+        place = places.popleft()
+        if places:
+            owners[owner] = places
+        if owners:
+            self._networks[network] = owners
+        return place
+
+    def remove(self, place: Place) -> None:
+        """Where it waits here."""
+        owners = self._networks.get(place.network, {})
+        places = owners.get(place.owner, deque())
+        if place not in places:
+            return
+        places.remove(place)
+        if not places:
+            del owners[place.owner]
+        if not owners:
+            del self._networks[place.network]
+
+
 class Turns:
     """Who computes now, and who waits for that."""
 
     def __init__(self, most: Callable[[], int]) -> None:
         self._most = most
         self._lock = Lock()
-        self._at_work: dict[Event, float] = {}
+        self._at_work: dict[Place, float] = {}
         """Who has a turn, and when its last piece of work began."""
-        self._beginning = deque[Event]()
-        self._going_on = deque[Event]()
+        self._beginning = Line()
+        self._going_on = Line()
         self._last_began = False
 
-    def ask(self, *, begins: bool) -> Event:
-        """A place in the line, which is set when its turn has come."""
-        place = Event()
+    def ask(self, *, begins: bool, network: str = "", owner: str = "") -> Place:
+        """A place in the line for a run of this reader, who comes from there."""
+        place = Place(network, owner)
         with self._lock:
             (self._beginning if begins else self._going_on).append(place)
             self._hand_out()
@@ -61,18 +115,17 @@ class Turns:
         with self._lock:
             self._hand_out()
 
-    def step(self, place: Event) -> bool:
+    def step(self, place: Place) -> bool:
         """Whether somebody waits for the turn that is here."""
         if place in self._at_work:
             self._at_work[place] = time.monotonic()
         return bool(self._beginning or self._going_on)
 
-    def give_back(self, place: Event) -> None:
+    def give_back(self, place: Place) -> None:
         """The turn that was had, or the place in the line."""
         with self._lock:
-            for line in (self._beginning, self._going_on):
-                if place in line:
-                    line.remove(place)
+            self._beginning.remove(place)
+            self._going_on.remove(place)
             self._at_work.pop(place, None)
             self._hand_out()
 
@@ -84,7 +137,7 @@ class Turns:
                 return
             begins = bool(self._beginning) and not (self._last_began and self._going_on)
             self._last_began = begins
-            place = (self._beginning if begins else self._going_on).popleft()
+            place = (self._beginning if begins else self._going_on).pop()
             self._at_work[place] = now
             place.set()
 
@@ -99,7 +152,8 @@ class PageRun:
 
     def __init__(self) -> None:
         self._begun = self._looked = self._turn_begun = time.thread_time()
-        self._place: Event | None = None
+        self._place: Place | None = None
+        self._network, self._owner = reader.network(), reader.owner()
 
     def begin(self) -> None:
         """Wait for the first turn."""
@@ -132,7 +186,7 @@ class PageRun:
             self._wait(begins=False)
 
     def _wait(self, *, begins: bool) -> None:
-        place = TURNS.ask(begins=begins)
+        place = TURNS.ask(begins=begins, network=self._network, owner=self._owner)
         try:
             while not place.wait(waiting.LOOKS_UP):
                 streamlit_patches.end_if_unwanted()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Event
@@ -12,7 +12,7 @@ import pytest
 
 from explorer.app import progress, streamlit_patches, throttle
 from explorer.app.progress import with_bar
-from explorer.app.throttle import OverTime, PageRun, Turns, turn
+from explorer.app.throttle import OverTime, PageRun, Place, Turns, turn
 from explorer.catalog import waiting
 from explorer.catalog.waiting import PatientCondition
 
@@ -57,9 +57,9 @@ def test_within_a_turn_no_other_is_taken(turns: Turns) -> None:
     taken: list[bool] = []
     ask = turns.ask
 
-    def counted(*, begins: bool) -> Event:
+    def counted(*, begins: bool, **whose: str) -> Place:
         taken.append(begins)
-        return ask(begins=begins)
+        return ask(begins=begins, **whose)
 
     turns.ask = counted  # type: ignore[method-assign]
     draw = turn()(lambda: None)
@@ -101,6 +101,71 @@ def test_a_short_answer_waits_for_at_most_two_pieces_of_the_work_of_others(clock
         turns.give_back(light)
 
 
+def served(turns: Turns, waiting_runs: Sequence[tuple[str, Place]]) -> Iterator[str]:
+    """The names of those who wait, in the order in which their turns come."""
+    left = dict(waiting_runs)
+    while left:
+        turns.give_back(next(iter(turns._at_work)))
+        (name,) = (name for name, place in left.items() if place.is_set())
+        del left[name]
+        yield name
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_readers_take_turns_and_not_their_tabs(clock: Clock, begins: bool) -> None:
+    """Whoever comes after a hundred tabs of one reader waits for one turn of that reader."""
+    turns = Turns(lambda: 1)
+    turns.ask(begins=True)
+    asked = [(f"A{tab}", turns.ask(begins=begins, owner="A")) for tab in range(100)]
+    asked += [(f"{one}{tab}", turns.ask(begins=begins, owner=one)) for one in "BC" for tab in "01"]
+    order = list(served(turns, asked))
+    assert order[:8] == ["A0", "B0", "C0", "A1", "B1", "C1", "A2", "A3"]
+    assert order[8:] == [f"A{tab}" for tab in range(4, 100)], "and all have theirs"
+
+
+def test_networks_take_turns_and_not_their_readers(clock: Clock) -> None:
+    """A reader without a cookie is a new one each time, and comes from the same network."""
+    turns = Turns(lambda: 1)
+    turns.ask(begins=True)
+    asked = [
+        (f"A{new}", turns.ask(begins=True, network="here", owner=f"{new}")) for new in range(100)
+    ]
+    asked += [(f"B{tab}", turns.ask(begins=True, network="there", owner="B")) for tab in range(2)]
+    assert list(served(turns, asked))[:5] == ["A0", "B0", "A1", "B1", "A2"]
+
+
+def test_who_comes_again_and_again_is_served_after_those_who_wait(clock: Clock) -> None:
+    """However few runs a reader has at once, and however many others come later."""
+    turns = Turns(lambda: 1)
+    place = turns.ask(begins=True, owner="A")
+    asked = [(each, turns.ask(begins=True, owner=each)) for each in "BC"]
+    turns.give_back(place)
+    asked += [("A again", turns.ask(begins=True, owner="A"))]
+    asked += [("B again", turns.ask(begins=True, owner="B"))]
+    asked += [("D", turns.ask(begins=True, owner="D"))]
+    assert asked.pop(0)[1].is_set()
+    assert list(served(turns, asked)) == ["C", "A again", "B again", "D"]
+
+
+def test_a_run_that_is_given_up_leaves_nothing_in_the_line(clock: Clock) -> None:
+    turns = Turns(lambda: 1)
+    turn_here = turns.ask(begins=True)
+    for begins in (True, False):
+        for place in [turns.ask(begins=begins, network="n", owner=o) for o in "AAB"]:
+            turns.give_back(place)
+    assert not turns.step(turn_here)
+    assert not turns._beginning._networks
+    assert not turns._going_on._networks
+
+
+def test_a_run_waits_as_one_of_its_reader(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(throttle.reader, "network", lambda: "there")
+    monkeypatch.setattr(throttle.reader, "owner", lambda: "A")
+    with turn():
+        (place,) = turns._at_work
+        assert (place.network, place.owner) == ("there", "A")
+
+
 def test_those_who_go_on_are_not_forgotten_where_others_begin_all_the_time(clock: Clock) -> None:
     turns = Turns(lambda: 1)
     turns.ask(begins=True)
@@ -136,8 +201,8 @@ def test_long_work_hands_its_turn_on_between_two_pieces(turns: Turns) -> None:
         begun.wait()
         ask = turns.ask
 
-        def seen(*, begins: bool) -> Event:
-            place = ask(begins=begins)
+        def seen(*, begins: bool, **whose: str) -> Place:
+            place = ask(begins=begins, **whose)
             light_waits.set()
             return place
 
