@@ -16,15 +16,16 @@ import torch
 from torch import Tensor
 
 from explorer.catalog.attention_parts import site
-from explorer.inference.pass_budget import TAP, SteppingRecorder
+from explorer.catalog.pass_budget import SteppingTap, passing
+from explorer.catalog.pass_size import PassShape
 from models import Transformer
 from models.block import Block, StackContext
 from models.cache import BlockCache
 from models.interventions import AblateHeads, Edit, PatchHeads
 from models.masking import keep_of, padding_mask
 from models.output_heads import LanguageModelHead
-from models.tap import Tap
-from models.trace import Trace
+from models.tap import NO_TAP, Tap
+from models.trace import RecordingTap, Trace
 from models.transformer import Stack, evaluating
 
 NUMBERS_HELD = 1 << 25
@@ -160,10 +161,12 @@ def _run_batch(base: RecordedPass, part: str, edit_at: Mapping[int, Edit], rows:
     )
     read_at = slice(base.position, base.position + 1)
     resumed = _ResumedStack(base, name, getattr(model, name), keep, memory, memory_keep)
-    with evaluating(model):
+    lengths = [each.shape[1] for each in base.inputs]
+    shape = PassShape(lengths[0], sum(lengths[1:]), rows * len(edit_at), leaves="nothing")
+    with passing(config, shape), evaluating(model):
         x = resumed.run(edit_at, rows, base.position if is_read_at_one else None)
         if two_stacks and name == "encoder":
-            target, tap = base.inputs[1].expand(len(x), -1), SteppingRecorder((), base.edits)
+            target, tap = base.inputs[1].expand(len(x), -1), RecordingTap((), base.edits)
             out = model.decode(target, x, _times(len(x), memory_keep), read_at=read_at, tap=tap)
         else:
             read_at = slice(None) if is_read_at_one else read_at
@@ -200,12 +203,12 @@ class _ResumedStack:
             position = read if layer == last else None
             streams = []
             if len(x) and position is None:
-                streams.append(self.block(layer, x, around, SteppingRecorder((), edits)))
+                streams.append(self.block(layer, x, around, RecordingTap((), edits)))
             elif len(x) and position is not None:
                 streams.append(self.last_block_at(x, position))
             if layer in edit_at:
                 joins = trace[f"{self.name}.{layer}.resid_pre"].expand(rows, -1, -1)
-                tap = SteppingRecorder((), [*edits, edit_at[layer]])
+                tap = RecordingTap((), [*edits, edit_at[layer]])
                 joined = self.block(layer, joins, around, tap)
                 streams.append(joined if position is None else joined[:, position : position + 1])
             x = torch.cat(streams) if len(streams) > 1 else streams[0]
@@ -230,12 +233,13 @@ class _ResumedStack:
         layer: int,
         x: Tensor,
         around: StackContext,
-        tap: Tap = TAP,
+        tap: Tap = NO_TAP,
         cache: BlockCache | None = None,
     ) -> Tensor:
         if self.memory is not None:
             around = replace(around, memory=self.memory.expand(len(x), -1, -1))
-        out: Tensor = self.block_at(layer)(x, around, cache, tap.at(self.name).at(str(layer)))
+        tap = SteppingTap(tap.at(self.name).at(str(layer)))
+        out: Tensor = self.block_at(layer)(x, around, cache, tap)
         return out
 
     def block_at(self, layer: int) -> Block:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.inference.pass_budget import TAP
 from models.cache import KeyValueCache
 from models.masking import keep_of
 from models.sampling import allowed, allowed_rows
@@ -63,18 +62,16 @@ def teacher_forcing(
     with evaluating(model):
         if source is not None:
             memory_keep = keep_of(source, config.pad_id)
-            memory = model.encode(source, memory_keep, TAP)
+            memory = model.encode(source, memory_keep)
         inputs = target[None, :-1]
         keep = torch.ones_like(inputs, dtype=torch.bool)
         positions = slice(given - 1, None)
-        logits = model.decode(inputs, memory, memory_keep, keep, read_at=positions, tap=TAP)[
-            0
-        ].float()
+        logits = model.decode(inputs, memory, memory_keep, keep, read_at=positions)[0].float()
         logits = allowed_rows(logits, config, first=given == 1)
         cache, unread = KeyValueCache.empty(config.n_layers), target[None, :given]
         generated: list[int] = []
         for _ in range(len(target) - given):
-            next_logits = model.decode(unread, memory, memory_keep, None, cache, LAST, TAP)[:, -1]
+            next_logits = model.decode(unread, memory, memory_keep, None, cache, LAST)[:, -1]
             best = int(allowed(next_logits, config, first=given == 1 and not generated).argmax())
             generated.append(best)
             if best in config.generation.eos_ids:

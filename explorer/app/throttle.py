@@ -23,7 +23,7 @@ from threading import Event, Lock, local
 from explorer.app import limits, reader, streamlit_patches
 from explorer.app.messages import say
 from explorer.catalog import waiting
-from explorer.inference.truncation import ForwardPassError
+from explorer.text.truncation import ForwardPassError
 
 QUANTUM = 0.05
 """Seconds of computing before a turn is handed on: those of short answers are not cut up."""

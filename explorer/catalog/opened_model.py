@@ -15,21 +15,18 @@ from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry, Stamp, list_models, stamp_of
 from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.catalog.folders import own_name
+from explorer.catalog.pass_budget import MEMORY, BoundedTransformer, bounded
 from explorer.catalog.tokenizers import tokenizer_of
-from explorer.catalog.waiting import Budget, PatientCondition
+from explorer.catalog.waiting import PatientCondition
 from explorer.tasks import GIVEN, TASKS, Task
 from explorer.text import AnyTokenizer, PublishedTokenizer, TextError
-from models import Transformer, TransformerConfig, load_checkpoint
+from models import TransformerConfig, load_checkpoint
 from models.loading.checkpoint import Checkpoint, CheckpointError
 from models.loading.folder_config import OURS
-from models.loading.memory import available_memory
 from models.loading.weight_files import open_weights
 
 WEIGHTS_KEPT = WEIGHTS_BYTES.most
 """Bytes of all opened models together; the largest one may still be opened alone."""
-
-_memory = Budget(lambda: available_memory())
-"""What the models that are being loaded take: one that does not fit beside them waits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +35,7 @@ class Opened:
 
     name: str
     title: str
-    model: Transformer
+    model: BoundedTransformer
     config: TransformerConfig
     tokenizer: AnyTokenizer
     run: Mapping[str, Any]
@@ -90,7 +87,7 @@ def opened_from(
     return Opened(
         name=name,
         title=title or str(run.get("title") or name),
-        model=checkpoint.model.eval().requires_grad_(False),
+        model=bounded(checkpoint.model.eval().requires_grad_(False)),
         config=checkpoint.config,
         tokenizer=tokenizer,
         run=run,
@@ -120,7 +117,7 @@ def _size(folder: Path) -> int:
 
 def _load(name: str, folder: Path) -> tuple[Checkpoint, AnyTokenizer]:
     try:
-        with _memory.spend(_size(folder)):
+        with MEMORY.spend(_size(folder)):
             checkpoint = load_checkpoint(folder)
     except (CheckpointError, OSError) as error:
         why = in_a_sentence(error)

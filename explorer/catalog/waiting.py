@@ -129,20 +129,26 @@ class Budget:
 
     @contextmanager
     def spend(
-        self, size: int, kept: int | None = None, refuse: Callable[[], Exception] | None = None
+        self,
+        size: int,
+        kept: int | None = None,
+        refuse: Callable[[int], Exception] | None = None,
+        share: int = 100,
     ) -> Iterator[None]:
         """Wait until so many are left, or until nobody takes any: then it may be too much.
 
-        Afterwards `kept` of them (None: all) stay taken. Raises what `refuse` gives where they
-        are too many even then.
+        At most `share` percent of those that are left are given away at once. Afterwards `kept`
+        of them (None: all) stay taken. Raises what `refuse` makes of how many it could have,
+        where they are too many even then.
         """
         with self._changed:
-            while self._spending and size > self._left:
+            while self._spending and size > self._left * share // 100:
                 self._changed.wait()
             if not self._spending:
                 self._left = self._free()
-                if refuse is not None and size > self._left:
-                    raise refuse()
+                given = self._left * share // 100
+                if refuse is not None and size > given:
+                    raise refuse(given)
             self._spending += 1
             self._left -= size
         try:

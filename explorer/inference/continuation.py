@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from explorer.app.limits import PASS_TOKENS
 from explorer.catalog.opened_model import Opened
 from explorer.inference.branches import Branches
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text, unknown
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.pass_budget import TAP, recorded_pass
 from explorer.inference.results_cache import is_kept, kept, size_of
 from explorer.inference.sampling_stages import SamplingStages, generator_at
 from explorer.text import TextError, Token
@@ -22,6 +22,7 @@ from models import TransformerConfig
 from models.generation import DecodingState, check_prompt
 from models.masking import keep_of
 from models.sampling import Sampling, allowed_rows, choose_from, sample
+from models.trace import CHEAP_SITES, trace
 
 Report = Callable[[float], None]
 """Called with the share of the work that is done."""
@@ -134,7 +135,7 @@ def prompt_of(opened: Opened, text: str) -> Prompt:
     except ValueError as error:  # it ends in padding, which no token can follow
         raise ForwardPassError(str(error)) from error
     tokens = forward.target[:1] if forward.source else forward.target
-    room = min(MAX_GENERATED, opened.config.max_len - len(tokens) + 1)
+    room = min(MAX_GENERATED, min(opened.config.max_len, PASS_TOKENS.most) - len(tokens) + 1)
     return Prompt(forward.source, tokens, room)
 
 
@@ -162,14 +163,14 @@ def _continue_from(opened: Opened, text: str, path: Sequence[int]) -> Continuati
     tokens = tuple(map(opened.tokenizer.token, path))
     full = (*prompt.tokens, *tokens)
     target = ids_of([full])
-    how: dict[str, Any] = {"read_at": slice(len(prompt.tokens) - 1, None)}
+    how: dict[str, Any] = {"read_at": slice(len(prompt.tokens) - 1, None), "sites": CHEAP_SITES}
     keep = _keep_generated(prompt, config, target)
     if prompt.source:
         source = ids_of([prompt.source])
         how |= {"source_keep": keep_of(source, config.pad_id), "target_keep": keep}
-        passed = recorded_pass(opened.model, source, target, **how)
+        passed = trace(opened.model, source, target, **how)
     else:
-        passed = recorded_pass(opened.model, target, keep=keep, **how)
+        passed = trace(opened.model, target, keep=keep, **how)
     logits = allowed_rows(passed.output[0].float(), config, first=len(prompt.tokens) == 1)
     require_probabilities(logits)
     chosen = torch.tensor(list(path), dtype=torch.long)[:, None]
@@ -217,6 +218,8 @@ def stop_reason(opened: Opened, prompt: Prompt, path: Sequence[int]) -> str:
     if len(path) < prompt.room:
         return ""
     if prompt.room < MAX_GENERATED:
+        if not PASS_TOKENS.allows(opened.config.max_len):
+            return f"Stopped: at most {PASS_TOKENS.in_words(PASS_TOKENS.most)} are read here."
         return f"Stopped: all {opened.config.max_len:,} positions of this model are filled."
     return f"Stopped: at most {MAX_GENERATED} tokens are generated here."
 
@@ -317,7 +320,7 @@ def _score_nodes(decoder: DecodingState, found: Branches, report: Report) -> tup
 
 def _cached_decoder(opened: Opened, text: str) -> DecodingState:
     prompt = prompt_of(opened, text)
-    return DecodingState(opened.model, ids_of([prompt.source or prompt.tokens]), tap=TAP)
+    return DecodingState(opened.model, ids_of([prompt.source or prompt.tokens]))
 
 
 def _keep_generated(prompt: Prompt, config: TransformerConfig, ids: Tensor) -> Tensor:

@@ -14,13 +14,13 @@ from explorer.inference.core_edits import core_edit
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.pass_budget import SteppingRecorder
 from explorer.inference.results_cache import kept, size_of
 from explorer.interventions.edits import Intervention, PresetMask, ReplaceToken
 from explorer.text import Token
 from models import interventions as core
 from models.masking import keep_of
 from models.sampling import allowed
+from models.trace import RecordingTap
 from models.transformer import evaluating
 
 LAST = slice(-1, None)
@@ -50,12 +50,12 @@ def generate_edited(opened: Opened, edited: EditedPass) -> tuple[Token, ...]:
     keep = keep_of(source, config.pad_id)
     encoder = [edit for edit in edited.core_edits if edit.site.startswith("encoder")]
     with evaluating(model):
-        memory = model.encode(source, keep, SteppingRecorder((), encoder))
+        memory = model.encode(source, keep, RecordingTap((), encoder))
     ids = [edited.forward.target[0].id]
     ends = config.generation.eos_ids
     for _ in range(longest_answer(opened)):
         read = _with_replacements(ids, edited.applied)
-        tap = SteppingRecorder((), list(_applicable(opened, edited, len(ids))))
+        tap = RecordingTap((), list(_applicable(opened, edited, len(ids))))
         with evaluating(model):
             logits = model.decode(
                 read, memory, keep, torch.ones_like(read).bool(), read_at=LAST, tap=tap

@@ -16,19 +16,18 @@ from torch import Tensor
 from explorer.app.limits import PASS_TOKENS
 from explorer.catalog.attention_parts import Part, parts, site
 from explorer.catalog.opened_model import Opened
+from explorer.catalog.pass_budget import TooLargeError
 from explorer.catalog.waiting import step, stepping
 from explorer.inference.answers import Answer, answer_of, longest_answer, written_answer
 from explorer.inference.model_inputs import ids_of, one_stack, positions_shown
-from explorer.inference.pass_budget import TAP, TooLargeError, passing, recorded_pass
-from explorer.inference.pass_size import PassShape
 from explorer.inference.results_cache import kept
-from explorer.inference.truncation import ForwardPassError, truncate
 from explorer.text import AnyTokenizer, PublishedTokenizer, TextError, Token
 from explorer.text.labels import readable
+from explorer.text.truncation import ForwardPassError, truncate
 from models import TransformerConfig
 from models.generation import generate, start_ids
 from models.interventions import Edit
-from models.trace import Trace
+from models.trace import CHEAP_SITES, Trace, trace
 
 WEIGHTS_HELD = 1 << 22
 """The most attention weights in memory at once, where a view goes through all heads."""
@@ -206,7 +205,7 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPa
         )
     answers = _written(opened, ids)
     full = _padded(opened, answers)
-    passed = recorded_pass(opened.model, ids, ids_of(full)[:, :-1])
+    passed = trace(opened.model, ids, ids_of(full)[:, :-1], sites=CHEAP_SITES)
     overflow = not_finite(passed)
     return tuple(
         ForwardPass(
@@ -242,7 +241,7 @@ def rerun(
     tokens = source or target
     if opened.config.kind == "encoder-decoder":
         given = ids_of([source]), ids_of([target])
-        passed = recorded_pass(opened.model, *given, edits=edits)
+        passed = trace(opened.model, *given, sites=CHEAP_SITES, edits=edits)
         steps = [opened.tokenizer.token(i) for i in passed.output[0].argmax(-1).tolist()]
         answer = written_answer(opened, [target[0], *steps])
     else:
@@ -335,10 +334,8 @@ def _padded(opened: Opened, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Tok
 def _written(opened: Opened, source: Tensor) -> list[tuple[Token, ...]]:
     """What the decoder generates for each source, from its first token to its last."""
     longest = max(2, longest_answer(opened))
-    texts, tokens = source.shape
-    with passing(opened.config, PassShape(tokens, longest, texts, read=longest)):
-        steps = generate(opened.model, source, max_length=longest, greedy=True, tap=TAP)
-        columns = [each.ids for each in steps]
+    steps = generate(opened.model, source, max_length=longest, greedy=True)
+    columns = [each.ids for each in steps]
     start = int(start_ids(opened.model, source)[0, 0])
     ends = opened.config.generation.eos_ids
     answers = []

@@ -9,10 +9,9 @@ from torch import Tensor
 
 from explorer.catalog.opened_model import Opened
 from explorer.inference.answers import masks_in
-from explorer.inference.pass_budget import recorded_pass
 from explorer.text import Token
 from models.interventions import Edit
-from models.trace import Trace
+from models.trace import CHEAP_SITES, Trace, trace
 
 
 def ids_of(rows: Sequence[Sequence[Token]]) -> Tensor:
@@ -48,10 +47,11 @@ def one_stack(
 
     TooLargeError where there is no room for it.
     """
-    return recorded_pass(
+    return trace(
         opened.model,
         ids_of(rows),
         segments=segments_of(opened, rows),
         read_at=read_at,
+        sites=CHEAP_SITES,
         edits=edits,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -17,17 +18,17 @@ from explorer.catalog.attention_parts import site
 from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.pass_budget import recorded_pass
 from explorer.text import Token
 from models import Transformer, TransformerConfig
 from models.output_heads import LanguageModelHead
 from models.positional import Positions
-from models.trace import CHEAP_SITES, Trace
+from models.trace import CHEAP_SITES, Trace, trace
 
 TRAINED = ("learned", "relative")
 """Schemes with trained parameters: only a model that was trained with them has some."""
 MAX_EXTRAPOLATED = 2_048
 """Tokens of the longest text that is run only to see what happens."""
+Model = TypeVar("Model", bound=Transformer)
 AT_ONCE = 64
 """Positions whose whole vocabulary is scored together."""
 
@@ -55,7 +56,7 @@ def _changed(config: TransformerConfig, scheme: str, max_len: int) -> Transforme
     return config.replace(**changes)
 
 
-def twin(model: Transformer, scheme: str, max_len: int | None = None) -> Transformer:
+def twin(model: Model, scheme: str, max_len: int | None = None) -> Model:
     """The same weights, not copied, with this scheme and for this many tokens, in eval mode.
 
     ValueError, in one sentence, where there is no such model.
@@ -64,7 +65,7 @@ def twin(model: Transformer, scheme: str, max_len: int | None = None) -> Transfo
     if fault := _fault(model.config, scheme, max_len):
         raise ValueError(fault)
     with torch.device("meta"):
-        made = Transformer(_changed(model.config, scheme, max_len))
+        made = type(model)(_changed(model.config, scheme, max_len))
     made.load_state_dict(model.state_dict(), strict=False, assign=True)
     for module in made.modules():
         if isinstance(module, Positions):
@@ -226,10 +227,10 @@ def _traced(model: Transformer, forward: ForwardPass, tokens: Sequence[Token]) -
     sites = (*CHEAP_SITES, "*.final")
     ids = ids_of([tokens])
     if forward.source and forward.target:
-        return recorded_pass(model, ids, ids_of([forward.target]), sites=sites)
+        return trace(model, ids, ids_of([forward.target]), sites=sites)
     most = max(model.config.n_segments - 1, 0)
     segments = torch.tensor([[min(token.segment, most) for token in tokens]])
-    return recorded_pass(
+    return trace(
         model,
         ids,
         segments=segments if model.config.n_segments else None,

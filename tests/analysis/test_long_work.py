@@ -23,18 +23,20 @@ from explorer.analysis.rollout import flow_to, half_residual_layers
 from explorer.analysis.teacher_forcing import teacher_forcing
 from explorer.analysis.token_paths import token_paths
 from explorer.analysis.weight_statistics import summarized
-from explorer.catalog import opened_model, waiting
+from explorer.catalog import opened_model, pass_budget, waiting
 from explorer.catalog.opened_model import Opened
+from explorer.catalog.pass_budget import TooLargeError
 from explorer.inference.continuation import continue_from, sample_tokens
 from explorer.inference.first_look import first_look
-from explorer.inference.forward_pass import ForwardPass, run_batch_uncached, run_text
+from explorer.inference.forward_pass import ForwardPass, rerun, run_batch_uncached, run_text
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.pass_budget import TAP
 from models.beam_search import beam_steps
 from models.generation import generate
+from models.interventions import AblateHeads
 from models.sampling import Sampling
 
 PART = "decoder.self_attn"
+EDIT = AblateHeads("decoder.0.self_attn.head_out", (0,))
 Work = Callable[[Opened, ForwardPass], object]
 
 
@@ -69,11 +71,18 @@ WORK: dict[str, Work] = {
     "paths": lambda _, forward: token_paths(forward, "decoder", (0, 1)),
     "weights": lambda opened, _: [*summarized(opened.model)],
     "diagnostics": lambda opened, _: training_findings(opened.model, [*summarized(opened.model)]),
-    "generation": lambda opened, forward: [*generate(opened.model, ids(forward), tap=TAP)],
+    "generation": lambda opened, forward: [*generate(opened.model, ids(forward))],
     "sampling": lambda opened, _: next(sample_tokens(opened, "the cat", (5,), Sampling(), 1)),
     "a branch": lambda opened, _: continue_from(opened, "the cat", (5, 6, 7)),
-    "beam search": lambda opened, forward: [*beam_steps(opened.model, ids(forward), tap=TAP)],
+    "an edited pass": lambda opened, forward: rerun(opened, forward, (), forward.target, [EDIT]),
+    "beam search": lambda opened, forward: [*beam_steps(opened.model, ids(forward))],
 }
+
+
+RUNS_THE_CORE = (
+    *("a pass", "an edited pass", "pass values", "one block", "a branch"),
+    *("ablation", "faithfulness", "teacher forcing", "generation", "sampling", "beam search"),
+)
 
 
 def table(opened: Opened) -> torch.Tensor:
@@ -102,3 +111,19 @@ def test_it_ends_when_its_reader_has_gone(name: str, small_models: Path) -> None
     with pytest.raises(Left), waiting.working_for(GoneReader()):
         WORK[name](opened, forward)
     WORK[name](opened, forward)  # the same for whoever stays
+
+
+@pytest.mark.parametrize("name", RUNS_THE_CORE)
+def test_it_is_refused_where_there_is_no_room_for_it(
+    name: str, small_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = opened_model.opened_from(small_models / "letters", "letters")
+    forward = run_text(opened, "the cat and the hat")
+    run_text(opened, "the cat")
+    monkeypatch.setattr(pass_budget, "LITTLE", 0)
+    monkeypatch.setattr(pass_budget, "available_memory", lambda: 1_000)
+    with pytest.raises(TooLargeError, match="more memory than is free"):
+        WORK[name](opened, forward)
+    monkeypatch.setenv("EXPLORER_LIMIT_PASS_BYTES", "1_000")
+    with pytest.raises(TooLargeError, match=r"This forward pass would need .* at most 0\.001 MB"):
+        WORK[name](opened, forward)

@@ -27,7 +27,7 @@ from explorer.inference.continuation import (
     sample_tokens,
     stop_reason,
 )
-from explorer.inference.forward_pass import ForwardPassError
+from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.reference_answer import right_answer, target_of
 from explorer.inference.results_cache import forget
@@ -70,7 +70,7 @@ def test_a_branch_that_is_only_drawn_is_what_the_model_writes(
     path = by_itself(opened, opened.example, sampling, 3, 10)
     assert written(opened, opened.example, sampling, 3, 10) == path
     monkeypatch.setattr(
-        explorer.inference.continuation, "recorded_pass", None
+        explorer.inference.continuation, "trace", None
     )  # writing on records nothing
     for begun in range(0, len(path), 3):
         going = sample_tokens(opened, opened.example, path[:begun], sampling, 3)
@@ -137,10 +137,8 @@ def test_a_link_with_many_leaves_reads_each_token_once_and_records_one_pass(
     forget(opened)
     standing = continue_from(opened, text, ())
     recorded, read = list[object](), list[int]()
-    seen = watched(
-        explorer.inference.continuation.recorded_pass, lambda *a, **_: recorded.append(a)
-    )
-    monkeypatch.setattr(explorer.inference.continuation, "recorded_pass", seen)
+    seen = watched(explorer.inference.continuation.trace, lambda *a, **_: recorded.append(a))
+    monkeypatch.setattr(explorer.inference.continuation, "trace", seen)
     counted = watched(opened.model.decode, lambda ids, *_: read.append(ids.numel()))
     monkeypatch.setattr(opened.model, "decode", counted)
     log_probabilities(opened, text, stem, standing, 0, nothing)
@@ -250,3 +248,18 @@ def test_the_right_answer_is_known_by_the_rules_and_a_target_fits() -> None:
     assert opened.tokenizer.decode(ids) == "cba"
     with pytest.raises(ForwardPassError, match="shorten it"):
         target_of(opened, "abc", "a" * 40)
+
+
+def test_writing_stops_where_no_more_tokens_are_read_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last token is read no more, so one is written beyond what a pass may have."""
+    opened = opened_model.open_model("shakespeare")
+    text = opened.example
+    begun = len(run_text(opened, text).tokens)
+    monkeypatch.setenv("EXPLORER_LIMIT_PASS_TOKENS", str(begun + 2))
+    prompt = prompt_of(opened, text)
+    path = written(opened, text, Sampling(), 1, prompt.room)
+    assert len(path) == 3
+    assert stop_reason(opened, prompt, path) == (
+        f"Stopped: at most {begun + 2} tokens are read here."
+    )
+    assert continue_from(opened, text, path[:-1]).steps == 2

@@ -18,9 +18,9 @@ from explorer.inference import mask_parts
 from explorer.inference.answers import ANSWERS_SHOWN
 from explorer.inference.first_look import first_look
 from explorer.inference.forward_pass import ForwardPassError, run_batch, run_text
-from explorer.inference.truncation import truncate
 from explorer.text import byte_tokenizer
 from explorer.text.special import DECODER
+from explorer.text.truncation import truncate
 from models import trace
 from tests import zoo
 from tests.shelf import NAMES, put

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from explorer.catalog import ModelError, opened_model, waiting
+from explorer.catalog import ModelError, opened_model, pass_budget, waiting
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.opened_model import Opened
 from explorer.inference import trained_tokenizers
@@ -122,7 +122,7 @@ def test_of_two_models_the_second_is_refused_where_the_first_took_the_memory(
         taken.append(needed)
 
     monkeypatch.setattr(checkpoint, "read_weights", read_weights)
-    for asks in (inspection, opened_model):
+    for asks in (inspection, pass_budget):
         monkeypatch.setattr(asks, "available_memory", lambda: 3 * needed // 2 - sum(taken))
     answers = at_once(*[lambda each=each: opened_model.open_entry(each) for each in entries])
     (refused,) = (each for each in answers if isinstance(each, Exception))
@@ -160,7 +160,7 @@ def test_while_a_large_model_is_loaded_a_small_one_opens_and_another_large_one_w
     free = needed + 2 * opened(small).bytes
     assert free < 2 * needed
     monkeypatch.setattr(checkpoint, "read_weights", read)
-    for asks in (inspection, opened_model):
+    for asks in (inspection, pass_budget):
         monkeypatch.setattr(asks, "available_memory", lambda: free - sum(taken))
     monkeypatch.setattr(waiting, "_end_if_unwanted", leave)
     with ThreadPoolExecutor(1) as pool:
@@ -214,7 +214,7 @@ def test_a_reader_who_waits_may_leave_and_the_work_goes_on(
     begun, ends = Event(), Event()
 
     def make() -> object:
-        with opened_model._memory.spend(1 << 62):
+        with pass_budget.MEMORY.spend(1 << 62):
             begun.set()
             ends.wait()
         return opened

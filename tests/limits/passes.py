@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from explorer.app import throttle
-from explorer.catalog import opened_model, waiting
-from explorer.inference import pass_budget
+from explorer.catalog import opened_model, pass_budget, waiting
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from tests.inference.hungry import million_positions
 

@@ -20,11 +20,12 @@ from explorer.analysis.forward_pass.stage_kind import ALL, Inputs, Some, Stage
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.residual_writes import positions_of
 from explorer.catalog.attention_parts import site
+from explorer.catalog.pass_budget import SteppingTap, passing
+from explorer.catalog.pass_size import PassShape
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.pass_budget import SteppingRecorder, recorded_pass
 from models.block import StackContext
-from models.trace import Trace
+from models.trace import RecordingTap, Trace, trace
 from models.transformer import evaluating
 
 DERIVED = ("scores", "bias", "weights")
@@ -40,7 +41,7 @@ Record = Callable[[tuple[str, ...]], Trace]
 def recorded(forward: ForwardPass, sites: tuple[str, ...]) -> Trace:
     """The same pass once more, with these sites recorded. Cost of a pass."""
     texts = (forward.source, forward.target) if forward.written else (forward.tokens,)
-    return recorded_pass(
+    return trace(
         forward.trace.model,
         *[ids_of([text]) for text in texts],
         segments=segment_row(forward) if forward.config.n_segments else None,
@@ -68,9 +69,11 @@ def recorded_block(forward: ForwardPass, stack: str, layer: int) -> Trace:
         memory=memory,
         memory_mask=memory_mask,
     )
-    tap = SteppingRecorder(tuple(f"{at}.{tail}" for tail in CHEAP_TAILS))
-    with evaluating(passed.model):
-        out = block(passed[f"{at}.resid_pre"][row : row + 1], shared, None, tap.at(at))
+    tap = RecordingTap(tuple(f"{at}.{tail}" for tail in CHEAP_TAILS))
+    x = passed[f"{at}.resid_pre"][row : row + 1]
+    shape = PassShape(x.shape[1], x.shape[1], read=0, leaves="nothing")
+    with passing(forward.config, shape), evaluating(passed.model):
+        out = block(x, shared, None, SteppingTap(tap.at(at)))
     return Trace(passed.model, tap.values, out)
 
 

@@ -11,6 +11,7 @@ import torch
 
 from explorer.app import controls
 from explorer.app.context import PageContext
+from explorer.app.limits import PASS_TOKENS
 from explorer.app.messages import or_stop
 from explorer.app.progress import with_bar
 from explorer.catalog.opened_model import Opened
@@ -22,7 +23,6 @@ from explorer.inference.continuation import (
     require_probabilities,
 )
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.pass_budget import TAP
 from explorer.inference.results_cache import kept, size_of
 from explorer.snippets import generation_code
 from explorer.text.number_format import three
@@ -71,7 +71,7 @@ def draw_beam_search(context: PageContext) -> Callable[[], str]:
         "Score: the log-probability of all tokens up to here ÷ ((5 + tokens) ÷ 6)^α. "
         f"{len(found.nodes):,} tokens considered, {sum(n.kept for n in found.nodes):,} kept."
     )
-    is_full = length == prompt.room < MAX_GENERATED
+    is_full = length == prompt.room < MAX_GENERATED and PASS_TOKENS.allows(opened.config.max_len)
     cut = "no positions left" if is_full else f"stopped at {length} tokens"
     _draw_found_texts(opened, found, alpha, cut)
     return partial(generation_code.beams, prompt, context.folder, beams, length, alpha)
@@ -84,8 +84,7 @@ def _search(
     ids = ids_of([prompt.source or prompt.tokens])
 
     def search() -> Beams:
-        how = {"beams": beams, "max_length": length}
-        steps = beam_steps(opened.model, ids, **how, alpha=alpha, tap=TAP)
+        steps = beam_steps(opened.model, ids, beams=beams, max_length=length, alpha=alpha)
         return with_bar(steps, length, "Searching")[-1]
 
     return kept(opened, ("beams", text, beams, length, alpha), search, size_of)

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from jaxtyping import Int
 from torch import Tensor, nn
 
+from explorer.catalog.pass_budget import BoundedTransformer
 from models.transformer import Stack, Transformer
 
 Module = TypeVar("Module", bound=nn.Module)
@@ -30,7 +31,7 @@ def with_mistake(model: Transformer, kind: type[Module], wrong: type[Module]) ->
     return made
 
 
-class GeneratesUncached(Transformer):
+class GeneratesUncached(BoundedTransformer):
     """Generates without a cache, whose keys and values such a mistake would change later."""
 
     def generate(
@@ -41,7 +42,7 @@ class GeneratesUncached(Transformer):
 
 def uncached(wrong: Transformer) -> Transformer:
     """The same copy, generating without a cache, unless generating is itself a mistake in it."""
-    if type(wrong) is Transformer:
+    if type(wrong).generate is Transformer.generate:
         wrong.__class__ = GeneratesUncached
     return wrong
 

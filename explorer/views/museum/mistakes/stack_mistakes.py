@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from explorer.catalog.pass_budget import BoundedTransformer
 from explorer.views.museum.mistakes.model_copy import copied, modules_of, stacks, uncached
 from models.attention import scaled_dot_product_attention
 from models.block import Block, Residual, StackContext
@@ -61,7 +62,7 @@ def lost_target(model: Transformer) -> Transformer:
     return uncached(wrong)
 
 
-class NeverAppends(Transformer):
+class NeverAppends(BoundedTransformer):
     """Generates as the notebook does: it reads only its last token, always at position 0.
 
     No token ends the text, it takes one sequence at a time, and dropout stays on.

@@ -1,12 +1,13 @@
 """How many bytes a forward pass takes, by its config and the numbers of texts and tokens alone.
 
-What is recorded stays; on top of it comes, at the peak, what one layer or the head computes at
-once. An upper bound: `tests/inference/test_pass_size.py` holds it against measured peaks.
+What it leaves stays; on top of it comes, at the peak, what one layer or the head computes at
+once. An upper bound: `tests/catalog/test_pass_size.py` holds it against measured peaks.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from models import TransformerConfig
 
@@ -18,9 +19,9 @@ WATCHED_SQUARES = 5
 
 @dataclass(frozen=True)
 class PassSize:
-    """Bytes: what is recorded, and the most that is held at any moment, that included."""
+    """Bytes: what stays after the pass, and the most that is held at any moment, that included."""
 
-    recorded: int
+    stays: int
     peak: int
 
 
@@ -28,7 +29,8 @@ class PassSize:
 class PassShape:
     """What a pass reads: so many `texts` of `tokens` each, and answers of `target` tokens.
 
-    Logits are made at `read` positions. Of `watched` layers all weights are made, and kept.
+    Logits are made at `read` positions. Of `watched` layers all weights are made, and kept. It
+    leaves what `CHEAP_SITES` are, or the keys and values in a cache, or nothing.
     """
 
     tokens: int
@@ -36,36 +38,42 @@ class PassShape:
     texts: int = 1
     read: int = 1
     watched: int = 0
+    leaves: Literal["trace", "cache", "nothing"] = "trace"
 
 
 def pass_size(config: TransformerConfig, shape: PassShape) -> PassSize:
-    """Of one recorded pass (`CHEAP_SITES`), with the logits of the positions that are read."""
-    recorded, temporary = 0, 0
+    """Of one pass, with the logits of the positions that are read."""
+    left, temporary = 0, 0
     for stack in config.stacks:
         is_answer = stack == "decoder" and config.kind == "encoder-decoder"
         tokens = shape.target if is_answer else shape.tokens
         layers = config.encoder_layers if stack == "encoder" else config.n_layers
         memory = shape.tokens if is_answer else 0
-        recorded += _recorded(config, layers, tokens, memory)
+        left += _left(config, layers, tokens, memory, shape.leaves)
         temporary = max(temporary, _temporary(config, stack, tokens, memory))
     pairs = max(shape.tokens, shape.target) ** 2
-    recorded += shape.watched * 2 * config.n_heads * pairs
+    left += shape.watched * 2 * config.n_heads * pairs
     if shape.watched:
         temporary = max(temporary, WATCHED_SQUARES * config.n_heads * pairs)
     logits = _outputs(config, shape)
-    peak = recorded + max(temporary, 3 * logits) + logits
+    peak = left + max(temporary, 3 * logits) + logits
     each = NUMBER * shape.texts
-    return PassSize((recorded + logits) * each, peak * each)
+    return PassSize((left + logits) * each, peak * each)
 
 
-def _recorded(config: TransformerConfig, layers: int, tokens: int, memory: int) -> int:
+def _left(config: TransformerConfig, layers: int, tokens: int, memory: int, leaves: str) -> int:
     """Numbers that one text leaves behind in one stack: queries, keys, values, streams, masks."""
     width, grouped = _widths(config)
-    layer = tokens * (width + 2 * grouped + config.d_model)
-    if memory:
-        layer += tokens * width + 2 * memory * grouped
     masks = (len(set(config.windows)) + 2) * tokens * tokens // NUMBER
-    return layers * layer + 2 * tokens * config.d_model + masks
+    around = 2 * tokens * config.d_model + masks
+    if leaves == "nothing":
+        return around
+    layer = 2 * grouped * (tokens + memory)
+    if leaves == "cache":
+        layer += 2 * grouped * tokens  # a cache that was full has room for as many again
+    else:
+        layer += tokens * (width + config.d_model) + (tokens * width if memory else 0)
+    return layers * layer + around
 
 
 def _temporary(config: TransformerConfig, stack: str, tokens: int, memory: int) -> int:

@@ -10,13 +10,12 @@ import pytest
 import torch
 
 from explorer.app.limits import PASS_TOKENS
-from explorer.catalog import ModelError, opened_model, waiting
+from explorer.catalog import ModelError, opened_model, pass_budget, waiting
 from explorer.catalog.opened_model import Opened
+from explorer.catalog.pass_budget import TooLargeError, bounded, passing
+from explorer.catalog.pass_size import PassShape, pass_size
 from explorer.catalog.waiting import Budget
-from explorer.inference import pass_budget
 from explorer.inference.forward_pass import ForwardPassError, run_text
-from explorer.inference.pass_budget import TooLargeError, passing, recorded_pass
-from explorer.inference.pass_size import PassShape, pass_size
 from models import Transformer, trace
 from models.trace import CHEAP_SITES
 from tests.inference.hungry import million_positions, too_many
@@ -35,7 +34,7 @@ def test_row_1_a_text_of_too_many_tokens_is_refused_before_it_runs(
     """13 KB and 300 letters were 27,000 tokens, 8 GB, and the end of the server."""
     opened = million_positions(tmp_path / "model")
     assert sum(file.stat().st_size for file in (tmp_path / "model").iterdir()) < 30_000
-    monkeypatch.setattr(pass_budget, "trace", None)  # no pass is made
+    monkeypatch.setattr(Transformer, "forward", None)  # no pass is made
     with pytest.raises(ForwardPassError, match="is 27,000 tokens long and at most 4,096") as long:
         run_text(opened, "a" * 300)
     assert long.value.cut is not None
@@ -76,7 +75,7 @@ def test_a_pass_that_does_not_fit_what_is_free_is_refused(
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
     monkeypatch.setattr(pass_budget, "available_memory", lambda: free)
     with pytest.raises(TooLargeError, match="more memory than is free"):
-        recorded_pass(opened.model, ids_of(1, 20))
+        trace(opened.model, ids_of(1, 20))
 
 
 def test_a_pass_that_does_not_fit_beside_others_waits(
@@ -88,7 +87,7 @@ def test_a_pass_that_does_not_fit_beside_others_waits(
     order: list[str] = []
     waits = Event()
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
-    monkeypatch.setattr(pass_budget, "_memory", Budget(lambda: need * 3 // 2))
+    monkeypatch.setattr(pass_budget, "MEMORY", Budget(lambda: need * 3 // 2))
     monkeypatch.setattr(waiting, "_end_if_unwanted", waits.set)
 
     def second() -> None:
@@ -109,7 +108,7 @@ def test_a_pass_takes_a_step_at_every_layer(
 ) -> None:
     steps: list[None] = []
     monkeypatch.setattr(waiting, "step", lambda: steps.append(None))
-    recorded_pass(opened.model, ids_of(1, 5))
+    trace(opened.model, ids_of(1, 5), sites=CHEAP_SITES)
     assert len(steps) > 2 * opened.config.n_layers
 
 
@@ -119,7 +118,8 @@ def test_a_pass_with_steps_is_the_pass(name: str) -> None:
     config = ODDITIES[name]
     model = Transformer(config).eval()
     given = (ids_of(2, 6), ids_of(2, 4))[: 1 + (config.kind == "encoder-decoder")]
-    plain, stepped = trace(model, *given, sites=CHEAP_SITES), recorded_pass(model, *given)
+    plain = trace(model, *given, sites=CHEAP_SITES)
+    stepped = trace(bounded(model), *given, sites=CHEAP_SITES)
     assert stepped.sites == plain.sites
     assert torch.equal(stepped.output, plain.output)
     assert all(torch.equal(stepped[site], plain[site]) for site in plain.sites)

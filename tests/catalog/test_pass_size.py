@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -10,12 +10,14 @@ import torch
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
-from explorer.inference.pass_budget import shape_of
-from explorer.inference.pass_size import pass_size
+from explorer.catalog.pass_budget import shape_of
+from explorer.catalog.pass_size import pass_size
 from models import Transformer, TransformerConfig, trace
+from models.cache import KeyValueCache
 from models.config import KINDS, POSITIONS
 from models.interventions import Edit, SetCell
-from models.trace import CHEAP_SITES
+from models.trace import CHEAP_SITES, RecordingTap
+from models.transformer import evaluating
 from tests.grids import grid
 
 SMALL = TransformerConfig(
@@ -36,10 +38,10 @@ WITHIN = 2.5
 """So many times what it takes, at most: a bound that refuses what would fit is none."""
 
 
-def peak(model: Transformer, inputs: Sequence[Tensor], **how: Any) -> int:
-    """The most bytes that the tensors of a recorded pass have held at once."""
+def most_held(run: Callable[[], object]) -> int:
+    """The most bytes that the tensors made meanwhile have held at once."""
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
-        trace(model, *inputs, sites=CHEAP_SITES, **how)
+        run()
     assert watched.profiler is not None
     events = [e for e in watched.profiler.kineto_results.events() if e.name() == "[memory]"]
     now = most = 0
@@ -47,6 +49,11 @@ def peak(model: Transformer, inputs: Sequence[Tensor], **how: Any) -> int:
         now += event.nbytes()
         most = max(most, now)
     return most
+
+
+def peak(model: Transformer, inputs: Sequence[Tensor], **how: Any) -> int:
+    """The same of a recorded pass."""
+    return most_held(lambda: trace(model, *inputs, sites=CHEAP_SITES, **how))
 
 
 def inputs(config: TransformerConfig, texts: int, tokens: int) -> tuple[Tensor, ...]:
@@ -66,9 +73,9 @@ def test_a_pass_takes_what_is_said(
     config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
     given = inputs(config, texts, tokens)
     most = peak(Transformer(config).eval(), given, read_at=read_at)
-    said = pass_size(config, shape_of(given, read_at, ()))
+    said = pass_size(config, shape_of(config, given, read_at, RecordingTap(CHEAP_SITES)))
     assert most <= said.peak <= WITHIN * most
-    assert said.recorded <= said.peak
+    assert said.stays <= said.peak
 
 
 @pytest.mark.parametrize("positions", ["rotary", "alibi"])
@@ -78,5 +85,30 @@ def test_weights_that_are_edited_are_counted(positions: str) -> None:
     edits: list[Edit] = [SetCell(f"decoder.{layer}.self_attn.weights", 1, 0) for layer in range(3)]
     given = inputs(config, 1, 150)
     most = peak(Transformer(config).eval(), given, read_at=LAST, edits=edits)
-    said = pass_size(config, shape_of(given, LAST, edits))
+    said = pass_size(config, shape_of(config, given, LAST, RecordingTap(CHEAP_SITES, edits)))
     assert most <= said.peak <= WITHIN * most
+
+
+@grid(
+    "kind, positions, oddity, texts",
+    *(("decoder", "encoder-decoder"), POSITIONS, ODDITIES, (1, 3)),
+)
+def test_a_step_with_a_cache_takes_what_is_said(
+    kind: str, positions: str, oddity: str, texts: int
+) -> None:
+    """With all that the cache holds by then, which was doubled when it was full."""
+    config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
+    model, cache = Transformer(config).eval(), KeyValueCache.empty(config.n_layers)
+    ids = torch.arange(1, 120).expand(texts, -1)
+    two = kind == "encoder-decoder"
+    memory = torch.zeros(texts, 90, config.d_model) if two else None
+
+    def generate() -> None:
+        with evaluating(model):
+            model.decode(ids, memory, cache=cache, read_at=LAST)
+            model.decode(ids[:, :1], memory, cache=cache, read_at=LAST)
+
+    most = most_held(generate)
+    given = (torch.zeros(texts, 90), ids[:, :1]) if two else (ids[:, :1],)
+    said = pass_size(config, shape_of(config, given, LAST, cache=cache))
+    assert most <= said.peak <= 2 * WITHIN * most
