@@ -16,10 +16,13 @@ from ipaddress import ip_address
 
 import streamlit as st
 
+from explorer.app import own_secret
 from explorer.app.local_reader import is_local
 from explorer.app.session import session
 
 COOKIE = "explorer_reader"
+BY_TLS = f"__Host-{COOKIE}"
+"""Where a page comes by TLS: a browser takes a cookie of this name from no other server."""
 KEY = re.compile(r"[0-9a-f]{32}")
 
 
@@ -34,9 +37,9 @@ def owner_of(key: str) -> str:
 
 
 def key_in(cookies: Mapping[str, str]) -> str:
-    """The key among these cookies; empty where there is none."""
-    found = KEY.fullmatch(str(cookies.get(COOKIE, "")))
-    return found[0] if found else ""
+    """The key among these cookies, rather the one that came by TLS; empty where there is none."""
+    found = (KEY.fullmatch(str(cookies.get(name, ""))) for name in (BY_TLS, COOKIE))
+    return next((each[0] for each in found if each), "")
 
 
 def owner() -> str:
@@ -59,7 +62,7 @@ def network_of(host: str) -> str:
 
 def network() -> str:
     """A digest of where this reader comes from; all at the server's own machine share one."""
-    return owner_of(network_of(str(st.context.ip_address or "")))
+    return own_secret.digest(network_of(str(st.context.ip_address or "")))
 
 
 def sees_everything() -> bool:

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from explorer.app.reader import COOKIE, key_in, new_key, owner_of
+from explorer.app.reader import BY_TLS, COOKIE, key_in, new_key, owner_of
 
 SECONDS = 365 * 24 * 3600
 OWNER = "x-explorer-owner"
@@ -33,7 +33,7 @@ class ReaderCookie:
         if scope["type"] == "websocket":
             await self.app(with_owner(scope), receive, send)
             return
-        if scope["type"] != "http" or key_in(HTTPConnection(scope).cookies):
+        if scope["type"] != "http" or _has_key(scope):
             await self.app(scope, receive, send)
             return
 
@@ -57,9 +57,19 @@ def with_owner(scope: Scope) -> Scope:
 
 def cookie(scope: Scope) -> str:
     """A new key as a header says it: no script reads it, and only TLS carries what came by it."""
-    said = f"{COOKIE}={new_key()}; Path=/; Max-Age={SECONDS}; HttpOnly; SameSite=Lax"
+    said = f"{new_key()}; Path=/; Max-Age={SECONDS}; HttpOnly; SameSite=Lax"
+    return f"{BY_TLS}={said}; Secure" if _is_by_tls(scope) else f"{COOKIE}={said}"
+
+
+def _has_key(scope: Scope) -> bool:
+    """By TLS another's does not count: a server beside this one may have set it."""
+    cookies = HTTPConnection(scope).cookies
+    return bool(key_in({BY_TLS: cookies.get(BY_TLS, "")} if _is_by_tls(scope) else cookies))
+
+
+def _is_by_tls(scope: Scope) -> bool:
     by_proxy = Headers(scope=scope).get("x-forwarded-proto", "")
-    return f"{said}; Secure" if "https" in {scope.get("scheme"), by_proxy} else said
+    return "https" in {scope.get("scheme"), by_proxy}
 
 
 def _is_page(scope: Scope, answer: Message) -> bool:

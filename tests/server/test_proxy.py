@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.app.reader import COOKIE
+from explorer.app.reader import BY_TLS, COOKIE
 from tests import proxy
 from tests.proxy import Proxy
 from tests.served import free_port, wait_until
@@ -79,11 +79,13 @@ def front(tmp_path: Path, played: list[Played]) -> Iterator[Proxy]:
         yield front
 
 
-def ask(front: Proxy, address: str = "/", key: str = "", put: bytes | None = None) -> str:
+def ask(
+    front: Proxy, address: str = "/", key: str = "", put: bytes | None = None, cookie: str = ""
+) -> str:
     """What the proxy answers to a reader with this key."""
     request = urllib.request.Request(front.url + address, put, method="PUT" if put else "GET")
-    if key:
-        request.add_header("Cookie", f"other=1; {COOKIE}={key}")
+    if key or cookie:
+        request.add_header("Cookie", cookie or f"other=1; {COOKIE}={key}")
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return str(answer.read().decode())
@@ -102,6 +104,9 @@ def test_a_reader_stays_at_one_replica_and_both_are_used(
     at = places(front)
     assert set(at.values()) == {each.name for each in played}
     assert places(front) == at
+    for key, other in zip(KEYS, reversed(KEYS), strict=True):
+        both = f"{COOKIE}={other}; {BY_TLS}={key}"
+        assert ask(front, cookie=both) == at[key], "the key that came by TLS counts"
     assert len({ask(front) for _ in range(5)}) == 1, "without a cookie, by the address"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.app.reader import COOKIE, KEY
+from explorer.app.reader import BY_TLS, COOKIE, KEY, key_in
 from explorer.server.reader_cookie import ReaderCookie
 from tests.server.asking import Answer, Inside, ask, scope_of
 
@@ -44,7 +44,24 @@ def test_what_came_by_tls_goes_only_by_tls() -> None:
     door = ReaderCookie(Inside())
     by_proxy = scope_of(headers={"x-forwarded-proto": "https"})
     for scope in (scope_of(scheme="https"), by_proxy):
-        assert "Secure" in given(ask(door, scope))[1]
+        (said,) = ask(door, scope).headers.getlist("set-cookie")
+        name, _, value = said.partition("=")
+        key, *about = value.split("; ")
+        assert name == BY_TLS == "__Host-explorer_reader"
+        assert KEY.fullmatch(key)
+        assert {"Secure", "Path=/", "HttpOnly", "SameSite=Lax"} < set(about)
+        assert not any(each.startswith("Domain") for each in about)
+
+
+def test_by_tls_a_key_counts_that_no_other_server_can_have_set() -> None:
+    """A server under a name beside this one may set any cookie but one that begins with __Host-."""
+    door, tls = ReaderCookie(Inside()), {"x-forwarded-proto": "https"}
+    planted, own = f"{COOKIE}={'a' * 32}", f"{BY_TLS}={'b' * 32}"
+    for cookies, is_given in ((planted, True), (f"{planted}; {own}", False), (own, False)):
+        answer = ask(door, scope_of(headers=tls | {"cookie": cookies}))
+        assert ("set-cookie" in answer.headers) is is_given
+    assert key_in({COOKIE: "a" * 32, BY_TLS: "b" * 32}) == "b" * 32
+    assert key_in({COOKIE: "a" * 32, BY_TLS: "junk"}) == "a" * 32
 
 
 def test_only_a_page_brings_one() -> None:
