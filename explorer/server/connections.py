@@ -12,7 +12,7 @@ import resource
 from asyncio import Transport
 from typing import Any
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from explorer.app.limits import MESSAGE_BYTES, SESSIONS, SESSIONS_OF_ADDRESS, Limit
 
@@ -33,12 +33,15 @@ WHAT_STRANGERS_CAUSE = (
 )
 """Lines of uvicorn's, one for each request: whoever likes could fill the log with them."""
 
-_made_by_uvicorn = H11Protocol.connection_made
+PROTOCOL: Any = AutoHTTPProtocol
+"""That of h11, or of httptools where that is installed: uvicorn takes the faster one by itself."""
+
+_made_by_uvicorn = PROTOCOL.connection_made
 
 
 def bound() -> None:
     """From now on connections of this process are bound."""
-    H11Protocol.connection_made = begin  # type: ignore[method-assign, assignment]
+    PROTOCOL.connection_made = begin
     logging.getLogger("uvicorn.error").addFilter(is_noted)
 
 
@@ -47,7 +50,7 @@ def is_noted(record: logging.LogRecord) -> bool:
     return record.msg not in WHAT_STRANGERS_CAUSE
 
 
-def begin(connection: H11Protocol, transport: Transport) -> None:
+def begin(connection: Any, transport: Transport) -> None:
     """A connection was made: one too many is told so and closed."""
     connection.config.ws_max_size = MESSAGE_BYTES.most
     _made_by_uvicorn(connection, transport)
@@ -58,7 +61,7 @@ def begin(connection: H11Protocol, transport: Transport) -> None:
         connection.loop.call_later(SILENT_SECONDS, look, connection)
 
 
-def too_many(connection: H11Protocol) -> Limit | None:
+def too_many(connection: Any) -> Limit | None:
     """The limit that this connection breaks, if any; a trusted proxy's are many readers'.
 
     Half of the files are for connections, since each reader's session has others open.
@@ -74,7 +77,7 @@ def too_many(connection: H11Protocol) -> Limit | None:
     return SESSIONS_OF_ADDRESS if theirs > OF_ONE_READER * SESSIONS_OF_ADDRESS.most else None
 
 
-def look(connection: H11Protocol, seen: Any = None) -> None:
+def look(connection: Any, seen: Any = None) -> None:
     """Close it if since the last look nothing was asked, and nothing of an answer was taken."""
     transport = connection.transport
     if transport.is_closing() or transport.get_protocol() is not connection:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from explorer.app.limits import SESSIONS, SESSIONS_OF_ADDRESS
 from explorer.app.reader import key_in, network_of
 from explorer.server import open_files
-from explorer.server.refusals import refuse
+from explorer.server.refusals import reads_pages, refuse
 
 AGAIN = "60"
 """Seconds after which a program may ask again."""
@@ -74,4 +73,4 @@ def network(scope: Scope) -> str:
 def _is_page(scope: Scope) -> bool:
     """Whether it asks for a page; what a page is made of is for those who have it."""
     is_read = scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}
-    return is_read and "text/html" in Headers(scope=scope).get("accept", "")
+    return is_read and reads_pages(scope)

@@ -1,9 +1,36 @@
-"""One sentence instead of an answer, to a browser's request and to a WebSocket alike."""
+"""One sentence instead of an answer: a page to a browser, else text; a WebSocket is not opened."""
 
 from __future__ import annotations
 
-from starlette.responses import PlainTextResponse
+from collections.abc import Mapping
+from html import escape
+
+from starlette.datastructures import Headers
+from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.types import Receive, Scope, Send
+
+from explorer.charts.theme import DARK, LIGHT
+
+PAGE = f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Attention explorer</title>
+<style>
+:root {{ color-scheme: light dark; background: {LIGHT.background}; color: {LIGHT.text}; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; margin: 20vh auto; max-width: 32rem; padding: 1rem; }}
+h1 {{ font-size: 1.25rem; }}
+a {{ color: inherit; }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ background: {DARK.background}; color: {DARK.text}; }}
+}}
+</style>
+<h1>Attention explorer</h1>
+<p>{{sentence}}</p>
+{{again}}
+</html>
+"""
+AGAIN = '<p><a href="">Try again</a></p>'
 
 
 async def refuse(
@@ -12,12 +39,24 @@ async def refuse(
     """Answer with this status and sentence; a WebSocket is not opened."""
     named = {"connection": "close", "cache-control": "no-store"}
     named |= {name.replace("_", "-"): value for name, value in headers.items()}
-    answer = PlainTextResponse(f"{sentence}\n", status, named)
+    text = PlainTextResponse(f"{sentence}\n", status, named)
     if scope["type"] == "http":
+        answer = HTMLResponse(page(sentence, named), status, named) if reads_pages(scope) else text
         await answer(scope, receive, send)
     elif "websocket.http.response" in scope.get("extensions", {}):
         kind = "websocket.http.response"
-        await send({"type": f"{kind}.start", "status": status, "headers": answer.raw_headers})
-        await send({"type": f"{kind}.body", "body": answer.body})
+        await send({"type": f"{kind}.start", "status": status, "headers": text.raw_headers})
+        await send({"type": f"{kind}.body", "body": text.body})
     else:
         await send({"type": "websocket.close", "code": 1008, "reason": sentence[:120]})
+
+
+def page(sentence: str, headers: Mapping[str, str]) -> str:
+    """It needs nothing else of the server, which may be full."""
+    again = AGAIN if "retry-after" in headers else ""
+    return PAGE.replace("{sentence}", escape(sentence)).replace("{again}", again)
+
+
+def reads_pages(scope: Scope) -> bool:
+    """Whether a person's browser asks for a page, not a program or a part of one."""
+    return "text/html" in Headers(scope=scope).get("accept", "")

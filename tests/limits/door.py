@@ -14,7 +14,7 @@ from tests.server.asking import Inside, ask, scope_of
 def turned_away(limit: Limit, monkeypatch: pytest.MonkeyPatch) -> str:
     """What the page says to someone new where there is room for nobody."""
     monkeypatch.setenv(f"EXPLORER_LIMIT_{limit.name.upper()}", "0")
-    return ask(Crowd(Inside()), scope_of("/attention")).text.strip()
+    return ask(Crowd(Inside()), scope_of("/attention")).sentence
 
 
 def meet_sessions(monkeypatch: pytest.MonkeyPatch) -> str:

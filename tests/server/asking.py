@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from html import unescape
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -23,6 +25,12 @@ class Answer:
     text: str = ""
     sent: list[dict[str, Any]] = field(default_factory=list)
     """The messages of an open WebSocket."""
+
+    @property
+    def sentence(self) -> str:
+        """What a refusal says, on its page or as it is."""
+        on_page = re.search(r"<p>([^<]+)</p>", self.text)
+        return unescape(on_page[1]) if on_page else self.text.strip()
 
 
 class Inside:

@@ -11,12 +11,18 @@ from unittest.mock import Mock
 
 import pytest
 from uvicorn import Config
-from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from explorer.app.limits import MESSAGE_BYTES, SESSIONS, SESSIONS_OF_ADDRESS
 from explorer.server import connections
-from explorer.server.connections import OF_ONE_READER, SILENT_SECONDS, begin, is_noted, look
+from explorer.server.connections import (
+    OF_ONE_READER,
+    PROTOCOL,
+    SILENT_SECONDS,
+    begin,
+    is_noted,
+    look,
+)
 from tests.apart import run_apart
 from tests.server.asking import HERE, Inside
 
@@ -73,7 +79,7 @@ class Place:
         self.state, self.loop = ServerState(), Loop()
 
     def come(self, client: str = "192.0.2.1") -> Line:
-        connection = H11Protocol(self.config, self.state, {}, self.loop)  # type: ignore[arg-type]
+        connection = PROTOCOL(self.config, self.state, {}, self.loop)
         line = Line(client)
         line.protocol = connection
         begin(connection, line)
@@ -115,6 +121,17 @@ def test_half_of_the_files_are_for_connections(monkeypatch: pytest.MonkeyPatch) 
         assert SESSIONS.refusal() in third.said.decode()
 
     in_a_loop(test)
+
+
+def test_the_protocol_that_is_bound_is_the_one_that_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = Config(Inside(), log_config=None)
+    config.load()
+    assert config.http_protocol_class is PROTOCOL
+    monkeypatch.setattr(PROTOCOL, "connection_made", PROTOCOL.connection_made)
+    connections.bound()
+    assert config.http_protocol_class.connection_made is begin
 
 
 def test_a_message_is_as_long_as_the_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:

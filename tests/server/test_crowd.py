@@ -49,7 +49,7 @@ def test_who_comes_when_it_is_full_reads_a_sentence(monkeypatch: pytest.MonkeyPa
         there = await held(crowd, socket(key="a" * 32), socket())
         for scope in (socket(), scope_of("/attention")):
             answer = await asked(crowd, scope)
-            assert (answer.status, answer.text.strip()) == (503, SESSIONS.refusal())
+            assert (answer.status, answer.sentence) == (503, SESSIONS.refusal())
             assert answer.headers["retry-after"] == "60"
         own = scope_of("/attention", {"cookie": f"{COOKIE}={'a' * 32}"})
         assert (await asked(crowd, own)).status == 200, "who loads the page again"
@@ -73,7 +73,7 @@ def test_one_network_has_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
         there = await held(crowd, socket("192.0.2.1"), socket("2001:db8::1"))
         for client in ("192.0.2.1", "::ffff:192.0.2.1", "2001:db8::ffff"):
             answer = await asked(crowd, socket(client))
-            assert (answer.status, answer.text.strip()) == (503, SESSIONS_OF_ADDRESS.refusal())
+            assert (answer.status, answer.sentence) == (503, SESSIONS_OF_ADDRESS.refusal())
         inside.let_go.set()
         for client in ("192.0.2.2", "2001:db8:0:1::1"):
             assert (await asked(crowd, socket(client))).status == 101, client
@@ -108,7 +108,7 @@ def test_it_is_full_when_files_are_scarce(monkeypatch: pytest.MonkeyPatch) -> No
     crowd = Crowd(Inside())
     assert ask(crowd, socket()).status == 101
     monkeypatch.setattr(open_files, "are_scarce", lambda: True)
-    assert ask(crowd, socket()).text.strip() == SESSIONS.refusal()
+    assert ask(crowd, socket()).sentence == SESSIONS.refusal()
 
 
 def test_the_soft_limit_of_open_files_becomes_the_hard_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ def test_another_name_is_refused_in_a_sentence_that_says_the_way_out(kind: str) 
     hosts += ["", "a b", "localhost:8501:1", "user@localhost", "localhost/", "0.0.0.0:8501"]
     for host in hosts:
         answer = come(kind=kind, host=host, origin=f"http://{host}" if host else "")
-        assert (answer.status, answer.text.strip()) == (421, WRONG_HOST), host
+        assert (answer.status, answer.sentence) == (421, WRONG_HOST), host
     assert "EXPLORER_HOSTS" in WRONG_HOST
 
 
@@ -76,7 +76,7 @@ def test_a_page_of_another_site_is_refused(kind: str) -> None:
     origins += ["http://127.0.0.1:8501", "http://localhost:8501.evil.example", "file://", "x"]
     for origin in origins:
         answer = come(kind=kind, origin=origin)
-        assert (answer.status, answer.text.strip()) == (403, WRONG_ORIGIN), origin
+        assert (answer.status, answer.sentence) == (403, WRONG_ORIGIN), origin
 
 
 def test_a_page_of_this_server_is_let_in_also_behind_a_proxy_that_ends_tls() -> None:
@@ -113,7 +113,7 @@ def test_what_the_app_does_not_use_is_not_there() -> None:
     paths += [f"{path}\n" for path in paths] + ["/a\n/_stcore/metrics", "/attention\0"]
     for path in paths:
         answer = come(path=path)
-        assert (answer.status, answer.text.strip()) == (404, NOTHING_HERE), path
+        assert (answer.status, answer.sentence) == (404, NOTHING_HERE), path
     for path in ["/", "/attention", "/_stcore/health", "/_stcore/host-config", "/static/js/a.js"]:
         assert come(path=path).status == 200, path
 

@@ -148,7 +148,7 @@ def test_health_is_what_a_proxy_has_to_know() -> None:
 )
 def test_who_comes_is_sent_elsewhere(path: str, kind: str) -> None:
     said = ask(draining(), scope_of(path, kind=kind))
-    assert (said.status, said.text) == (503, f"{ENDING}\n")
+    assert (said.status, said.sentence) == (503, ENDING)
     assert said.headers["retry-after"] == "5"
 
 
