@@ -172,7 +172,7 @@ DISK_LEFT = Limit(
     50 * MB,
     1 * GB,
     "bytes",
-    "Free disk space that uploads and downloads leave",
+    "Free disk space that uploads, downloads and training leave",
     "There is not enough disk space for this, which takes {found}: free some, or ask whoever runs "
     "the app to.",
 )
@@ -298,10 +298,10 @@ NETWORK_SHARE = Limit(
     100,
     33,
     "%",
-    "The share that one network may have of `queue` and `runs_kept`; behind a proxy, "
+    "The share that one network may have of `queue`, `runs_kept` and `runs_bytes`; behind a proxy, "
     "FORWARDED_ALLOW_IPS names it",
-    "Your network has as many runs in training, waiting or kept as one may have: delete one, wait "
-    "for one to end, or try again later.",
+    "Your network has all that one may have of this server's runs, in training, waiting or kept: "
+    "delete one, wait for one to end, or try again later.",
 )
 CORPUS_CHARACTERS = Limit(
     "corpus_characters",

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
 from explorer.app import limits
+from explorer.catalog.disk_space import fits
+from explorer.catalog.parameters import count_parameters
 from explorer.catalog.run_index import HOST, RunFolder, RunListing, index_of
+from models import TransformerConfig
 
 DAY = 24 * 3600
+BYTES_OF_PARAMETER = 4
 
 
-def keeping_fault(root: Path, owner: str, network: str = "") -> str | None:
-    """Why this owner, who comes from this network, cannot keep another run."""
+def keeping_fault(root: Path, owner: str, network: str = "", size: int = 0) -> str | None:
+    """Why this owner, who comes from this network, cannot keep another run of at least `size`."""
     there = index_of(root).now()
     for limit, count in (
         (limits.RUNS_OF_READER, len(there.newest(owner))),
@@ -28,16 +31,27 @@ def keeping_fault(root: Path, owner: str, network: str = "") -> str | None:
     ):
         if not limit.allows(count + 1):
             return limit.refusal(count)
-    if fault := _network_fault(there.everybodys, network, limits.RUNS_KEPT):
+    if fault := _network_fault(_of(network, there.everybodys), network, limits.RUNS_KEPT):
         return fault
-    written = _sizes_of(str(root)).by_owner(there)
-    for limit, size in (
-        (limits.RUNS_BYTES_OF_READER, written[owner]),
-        (limits.RUNS_BYTES, written.total()),
+    sizes = _sizes_of(str(root)).now(there)
+    for limit, written in (
+        (limits.RUNS_BYTES_OF_READER, sum(sizes[run.name] for run in there.newest(owner))),
+        (limits.RUNS_BYTES, sum(sizes.values())),
     ):
-        if size >= limit.most:
-            return limit.refusal(size)
-    return None
+        if written >= limit.most:
+            return limit.refusal(written)
+    by_network = _of(network, there.everybodys, sizes)
+    return _network_fault(by_network, network, limits.RUNS_BYTES) or disk_fault(root, size)
+
+
+def closing_bytes(model: TransformerConfig) -> int:
+    """What the end of a run may write: its weights, and thrice that its state."""
+    return 6 * BYTES_OF_PARAMETER * count_parameters(model)
+
+
+def disk_fault(folder: Path, size: int) -> str | None:
+    """Why so many bytes are not written to this disk."""
+    return None if fits(folder, size) else limits.DISK_LEFT.refusal(size)
 
 
 def queue_fault(
@@ -47,16 +61,21 @@ def queue_fault(
     for limit, count in ((limits.QUEUE_OF_READER, of_owner), (limits.QUEUE, of_all)):
         if not limit.allows(count + 1):
             return limit.refusal(count)
-    return _network_fault(queued, network, limits.QUEUE)
+    return _network_fault(_of(network, queued), network, limits.QUEUE)
 
 
-def _network_fault(runs: Iterable[RunFolder], network: str, whole: limits.Limit) -> str | None:
-    """Why no other run is taken from this network, which has its share of these.
+def _of(network: str, runs: Iterable[RunFolder], sizes: Mapping[str, int] | None = None) -> int:
+    """How many of these runs are of the network, or what theirs hold together."""
+    names = (run.name for run in runs if run.network == network)
+    return sum(1 if sizes is None else sizes[name] for name in names)
+
+
+def _network_fault(taken: int, network: str, whole: limits.Limit) -> str | None:
+    """Why no other run is taken from this network, which has taken so much of the whole.
 
     An owner is a cookie, and one person can have as many as they like.
     """
-    count = sum(1 for run in runs if run.network == network) if network else 0
-    if network and count >= whole.most * limits.NETWORK_SHARE.most // 100:
+    if network and taken >= whole.most * limits.NETWORK_SHARE.most // 100:
         return limits.NETWORK_SHARE.refusal()
     return None
 
@@ -94,13 +113,11 @@ class _Sizes:
         self._guard = Lock()
         self._known: dict[str, tuple[float, int]] = {}
 
-    def by_owner(self, there: RunListing) -> Counter[str | None]:
+    def now(self, there: RunListing) -> Mapping[str, int]:
+        """The bytes of each, by its name."""
         with self._guard:
             self._known = {run.name: self._measured(run.name) for run in there.everybodys}
-            written: Counter[str | None] = Counter()
-            for run in there.everybodys:
-                written[run.owner] += self._known[run.name][1]
-            return written
+            return {name: size for name, (_, size) in self._known.items()}
 
     def _measured(self, name: str) -> tuple[float, int]:
         folder = self._root / name

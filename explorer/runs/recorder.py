@@ -11,6 +11,7 @@ from typing import Any
 
 from explorer.runs.metrics import MetricsRow, MetricsWriter, cut_after
 from explorer.runs.pace import Pace, Speed, is_snapshot_step
+from explorer.runs.quotas import closing_bytes
 from explorer.runs.run import Run, step_folder, step_folders
 from explorer.runs.run_files import write_json, write_text
 from explorer.runs.spec import DONE, TRAINING, RunSpec, Status
@@ -35,6 +36,7 @@ class RunRecorder:
     ) -> None:
         self.run, self.spec, self.task = run, spec, task
         self.model, self.state = model, state
+        self.reserve = closing_bytes(spec.model)
         self.tokenizer = task.tokenizer.to_json()
         self.status = run.status_or_new().replace(
             state=TRAINING, step=state.step, steps=spec.training.steps, message=""
@@ -116,12 +118,6 @@ class RunRecorder:
     def seconds(self) -> float:
         """How long the run has been trained, with earlier times."""
         return self.earlier_seconds + time.monotonic() - self.began
-
-    @property
-    def reserve(self) -> int:
-        """The bytes that the end of the run may write: its weights, and thrice that its state."""
-        weights = sum(each.numel() * each.element_size() for each in self.model.parameters())
-        return 6 * weights
 
     def keep(self) -> None:
         """Save the state for a resume; the one before stays until this one is complete."""

@@ -40,7 +40,7 @@ from explorer.catalog.run_index import (
     owner_in,
 )
 from explorer.runs.metrics import Metrics
-from explorer.runs.quotas import keeping_fault, outdated
+from explorer.runs.quotas import closing_bytes, keeping_fault, outdated
 from explorer.runs.run_files import Lock, is_held, read_json_object, write_json, write_text
 from explorer.runs.spec import INTERRUPTED, STOPPED, TRAINING, RunSpec, Status
 
@@ -52,7 +52,7 @@ LONGEST_MAKING = 3600
 LONGEST_TASK, LONGEST_WITH_KEY = 50, 24
 """Letters of a task in the name of a run, which has 64 at most."""
 MOST_SWEPT = 20
-"""Old runs that one new run removes: somebody waits for it."""
+"""Old runs that are removed at a time: whoever starts a run waits for it."""
 STOPS_WITHIN = 5.0
 """Seconds that a worker is given to stop before its run is deleted."""
 
@@ -223,13 +223,13 @@ def create(
     if not NAME.fullmatch(spec.task):
         raise RunError(f"There is no task called {spec.task[:60]!r}.")
     root = Path(root).absolute()
-    sweep(root)
-    if fault := keeping_fault(root, owner, network):
-        raise RunError(fault)
-    there = index_of(root).now()
     beside = root / f"{BEING_MADE}{uuid.uuid4().hex}"
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sweep(root)
+        if fault := keeping_fault(root, owner, network, closing_bytes(spec.model)):
+            raise RunError(fault)
+        there = index_of(root).now()
         beside.mkdir(mode=0o700)
         write_json(beside / "spec.json", spec.to_dict())
         write_json(beside / "status.json", Status(steps=spec.training.steps).to_dict())
@@ -277,6 +277,23 @@ def delete(run: Run) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
+def sweep(root: Path) -> None:
+    """Remove some of the runs that are kept no longer, the oldest first.
+
+    And what is left of those that were deleted, or never were made: a process was killed.
+    """
+    there = index_of(root).now()
+    for old in islice(outdated(root, there), MOST_SWEPT):
+        if not (run := Run(root / old.name)).has_worker():
+            with suppress(RunError):
+                delete(run)
+    for name in there.left_over:
+        with suppress(OSError):
+            age = time.time() - (root / name).stat().st_mtime
+            if name.startswith(DELETED) or age > LONGEST_MAKING:
+                shutil.rmtree(root / name, ignore_errors=True)
+
+
 def run_named(root: Path, name: str) -> Run:
     """The run called `name`. RunError for anything else, such as a path."""
     if not NAME.fullmatch(name) or not (Path(root) / name / "spec.json").is_file():
@@ -320,20 +337,3 @@ def _put_in_place(beside: Path, root: Path, task: str, there: RunListing, owner:
             if not place.exists():
                 raise
             number += 1
-
-
-def sweep(root: Path) -> None:
-    """Remove the runs that are kept no longer.
-
-    And what is left of those that were deleted, or never were made: a process was killed.
-    """
-    there = index_of(root).now()
-    for old in islice(outdated(root, there), MOST_SWEPT):
-        if not (run := Run(root / old.name)).has_worker():
-            with suppress(RunError):
-                delete(run)
-    for name in there.left_over:
-        with suppress(OSError):
-            age = time.time() - (root / name).stat().st_mtime
-            if name.startswith(DELETED) or age > LONGEST_MAKING:
-                shutil.rmtree(root / name, ignore_errors=True)

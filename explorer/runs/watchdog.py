@@ -18,12 +18,18 @@ from pathlib import Path
 
 from explorer.app import limits
 from explorer.runs.pace import Pace
-from explorer.runs.quotas import bytes_of
+from explorer.runs.quotas import bytes_of, disk_fault
 from explorer.runs.run import Run
 
 NO_MEMORY = re.compile(r"(can't allocate|cannot allocate|not enough) memory|bad_alloc", re.I)
 """How torch says that it was given none."""
-SENT = (limits.RUN_SECONDS, limits.STEP_SECONDS, limits.RUN_MEMORY, limits.RUN_BYTES)
+SENT = (
+    limits.RUN_SECONDS,
+    limits.STEP_SECONDS,
+    limits.RUN_MEMORY,
+    limits.RUN_BYTES,
+    limits.DISK_LEFT,
+)
 
 
 def settings() -> dict[str, str]:
@@ -61,6 +67,7 @@ class Watchdog:
                 written = bytes_of(self._run.folder)
             if not limits.RUN_BYTES.allows(written + reserve):
                 return limits.RUN_BYTES.refusal()
+            return disk_fault(self._run.folder, reserve) or ""
         return ""
 
     def seconds_left(self) -> float:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from distributed import Client, LocalCluster
 
+from explorer.app import limits
+from explorer.catalog import disk_space
 from explorer.runs import cluster as cluster_module
 from explorer.runs.cluster import Cluster
-from explorer.runs.quotas import bytes_of, keeping_fault
+from explorer.runs.quotas import bytes_of, closing_bytes, keeping_fault
 from explorer.runs.run import RunError, all_runs, create
 from explorer.runs.scheduler_setup import queue_by_priority
 from explorer.runs.watchdog import Watchdog
@@ -100,14 +104,17 @@ def test_a_network_with_many_cookies_leaves_room_for_another(
     here, elsewhere = "1" * 32, "2" * 32
     for cookie in range(6):
         made = queue.train_new(tiny_spec(), None, f"{cookie:032x}", here)
-    with pytest.raises(RunError, match="Your network has as many runs"):
+    with pytest.raises(RunError, match="Your network has all"):
         queue.train_new(tiny_spec(), None, MANY, here)
     assert len(all_runs(queue.root)) == 6
     assert made.owner == f"{5:032x}"
     queue.train_new(tiny_spec(), None, OTHER, elsewhere)
-    monkeypatch.setenv("EXPLORER_LIMIT_RUNS_KEPT", "18")
-    assert str(keeping_fault(queue.root, MANY, here)).startswith("Your network has as many runs")
-    assert keeping_fault(queue.root, MANY, elsewhere) is None
+    held = sum(bytes_of(run.folder) for run in all_runs(queue.root))
+    for limit, most in (("RUNS_KEPT", 18), ("RUNS_BYTES", 2 * held)):
+        with monkeypatch.context() as patch:
+            patch.setenv(f"EXPLORER_LIMIT_{limit}", str(most))
+            assert str(keeping_fault(queue.root, MANY, here)).startswith("Your network has all")
+            assert keeping_fault(queue.root, MANY, elsewhere) is None, limit
 
 
 def test_a_run_that_waits_and_is_stopped_or_deleted_leaves_the_queue_at_once(
@@ -159,6 +166,22 @@ def test_old_runs_of_strangers_leave_and_no_others(
     made.rename(root)
     new = create(root, tiny_spec(), owner=OTHER)
     assert {run.name for run in all_runs(root)} == {resumed.name, hosts.name, new.name}
+
+
+def test_training_leaves_the_disk_its_free_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the start there must be room for the end of the run, and later for it to end."""
+    run = tiny_run(tmp_path, steps=100_000)
+    size = closing_bytes(run.spec.model)
+    said = limits.DISK_LEFT.refusal(size)
+    free = SimpleNamespace(free=limits.DISK_LEFT.most + size - 1)
+    monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda _: free)
+    with pytest.raises(RunError, match=re.escape(said)):
+        tiny_run(tmp_path)
+    assert train_to_end(run.folder) == "stopped"
+    assert run.status().message == said
+    assert run.status().can_resume
 
 
 def test_a_step_that_takes_too_long_ends_its_process(tmp_path: Path) -> None:
