@@ -8,6 +8,7 @@ import shutil
 import sys
 from importlib.util import find_spec
 from ipaddress import ip_address, ip_network
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ DOCKERFILE = DEPLOY / "Dockerfile"
 PAGE = ROOT / "docs" / "public_server.md"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+TRAINING = ("key", "scheduler", "trainer")
 REPLICAS = [name for name in SERVICES if name.startswith("replica-")]
 
 
@@ -52,8 +54,21 @@ def test_only_the_proxy_is_reached_from_outside() -> None:
     assert [name for name, service in SERVICES.items() if "ports" in service] == ["proxy"]
     assert COMPOSE["networks"]["training"]["internal"]
     assert "training" not in SERVICES["proxy"]["networks"]
-    for name in ("scheduler", "trainer"):
+    for name in TRAINING:
         assert SERVICES[name]["networks"] == ["training"]
+
+
+@pytest.mark.parametrize("name", [*REPLICAS, *TRAINING])
+def test_who_trains_listens_to_who_has_the_key(name: str) -> None:
+    """`tests/runs/test_cluster.py` starts processes by these very settings."""
+    service = SERVICES[name]
+    if name != "key":
+        assert COMPOSE["x-key"].items() <= service["environment"].items()
+        assert service["depends_on"]["key"] == {"condition": "service_completed_successfully"}
+    assert "tcp://" not in str(service)
+    assert service["volumes"] == SERVICES["key"]["volumes"]
+    files = {value for value in COMPOSE["x-key"].values() if value.endswith(".pem")}
+    assert files == {SERVICES["key"]["command"][-1]}
 
 
 def test_the_proxy_leads_to_the_replicas_and_they_believe_it_alone() -> None:
@@ -110,11 +125,12 @@ def test_the_image_runs_as_nobody_and_holds_the_app() -> None:
 def test_the_commands_are_there() -> None:
     words = dict(instructions())
     commands = [json.loads(words["CMD"]), json.loads(words["HEALTHCHECK"].partition("CMD ")[2])]
-    commands += [SERVICES[name]["command"] for name in ("scheduler", "trainer")]
+    commands += [SERVICES[name]["command"] for name in TRAINING]
     assert [command[0] for command in commands if not has_program(command[0])] == []
     for command in commands:
-        if "--preload" in command:
-            assert find_spec(command[command.index("--preload") + 1]) is not None
+        for option, module in pairwise(command):
+            if option in ("-m", "--preload", "--preload-nanny"):
+                assert find_spec(module) is not None
     assert "/healthz" in commands[1][-1]
 
 

@@ -3,17 +3,22 @@
 With `DASK_ADDRESS` set the runs train there; its workers must see the folder of runs under
 the same path. Otherwise the first server that shows the training form starts a local
 cluster and leaves its address in a file of the folder of runs, where the next server finds
-it: killing a server stops no run. The processes are Dask's `SubprocessCluster`, since
-`LocalCluster` would run the app's script again in each of them. They listen on 127.0.0.1
-only, and to nobody who does not show the key of `cluster_key`: other accounts of this
-machine can send them no work.
+it: killing a server stops no run. The processes are started by Dask's own command, since
+`LocalCluster` would run the app's script again in each of them, and `SubprocessCluster` would
+hand them the server's environment, with its secrets. They listen on 127.0.0.1 only, and to
+nobody who does not show the key of `cluster_key`: other accounts of this machine can send them
+no work.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
+import signal
+import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -23,8 +28,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from distributed import Client, Future, Security, SubprocessCluster, fire_and_forget
+from distributed import Client, Future, fire_and_forget
 
+from explorer.app import limits
 from explorer.catalog.folders import runs_root
 from explorer.catalog.run_index import Maker, index_of, maker_in
 from explorer.runs.cluster_key import found_security, private_folder, security_of
@@ -33,11 +39,19 @@ from explorer.runs.run import Run, RunError, create, delete, run_named
 from explorer.runs.run_files import Lock, read_json_object, write_json
 from explorer.runs.spec import STOPPED, RunSpec
 from explorer.runs.watchdog import settings
+from explorer.text.child_environment import child_environment
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ANSWER_WITHIN = 5.0
+START_WITHIN = 30.0
 LEAVE_WITHIN = 5.0
 MOST_WORKERS = 4
+PASSED_ON = (
+    *("HOME", "TMPDIR", "OMP_NUM_THREADS", "EXPLORER_RUNS", "EXPLORER_CLUSTER_LONELY_SECONDS"),
+    *(limits.PUBLIC, limits.FILE),
+)
+"""What the processes get of the server's environment, besides the limits that are set there."""
+NOT_STARTED = "The processes that train could not be started; try again in a minute."
 OTHERS_START = (
     "Another server has been starting the training cluster for a minute; try again later."
 )
@@ -59,7 +73,7 @@ class Cluster:
         self._starting = threading.Lock()
         self._starter: threading.Thread | None = None
         self._client: Client | None = None
-        self._started: Any = None
+        self._started: list[subprocess.Popen[bytes]] = []
         self._is_closed = False
         self._sent: dict[str, Future] = {}
 
@@ -170,9 +184,6 @@ class Cluster:
                     if _ask(self._client, _count_clients()) <= 1:
                         self._end_processes(self._client)
             self._drop_client()
-            if self._started is not None:
-                self._started.shutdown_on_close = False
-                self._started = None
 
     @contextlib.contextmanager
     def _queue(self, client: Client) -> Iterator[Counter[str]]:
@@ -234,35 +245,68 @@ class Cluster:
         return None
 
     def _start(self) -> Client:
-        os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "error")
         security = security_of(self._key)
-        # Its processes import what lies in their work folder, which would be in /tmp, for all.
+        # The processes import what lies in their work folder, which would be in /tmp, for all.
         work = private_folder(self.root / ".dask")
-        os.environ["DASK_TEMPORARY_DIRECTORY"] = str(work)
-        cluster = SubprocessCluster(
-            host="127.0.0.1",
-            security=Security(**security),
-            n_workers=max(1, min(MOST_WORKERS, (os.cpu_count() or 2) - 1)),
-            threads_per_worker=1,
-            dashboard_address="127.0.0.1:0",  # closed at once by the preload
-            scheduler_kwargs={
-                "dashboard": False,
-                "protocol": "tls://",
-                "security": security,
-                "scheduler_file": str(work / f"{uuid.uuid4()}.json"),
-                "preload": [str(Path(__file__).with_name("scheduler_setup.py"))],
-            },
-            worker_kwargs={
-                "security": security,
-                "env": {"PYTHONPATH": str(ROOT)},
-                "preload": ["explorer.runs.worker_setup"],
+        file = work / f"{uuid.uuid4()}.json"
+        common = {"host": "127.0.0.1", "security": security}
+        scheduler = {
+            "protocol": "tls://",
+            "port": 0,
+            "dashboard": False,
+            "dashboard_address": "127.0.0.1:0",  # closed at once by the preload
+            "scheduler_file": str(file),
+            "preload": ["explorer.runs.quiet_logs", "explorer.runs.scheduler_setup"],
+        }
+        self._spawn("distributed.Scheduler", common | scheduler, work)
+        found = self._wait_for_scheduler(file)
+        workers = max(1, min(MOST_WORKERS, (os.cpu_count() or 2) - 1))
+        worker = {
+            "nthreads": 1,
+            "memory_limit": 1.0 / workers,
+            "preload": ["explorer.runs.quiet_logs", "explorer.runs.worker_setup"],
+            "preload_nanny": ["explorer.runs.quiet_logs"],
+        }
+        for _ in range(workers):
+            self._spawn("distributed.Nanny", common | worker, work, found["address"])
+        client = self._client_of(found["address"], timeout=START_WITHIN)
+        write_json(self._file, found)
+        return client
+
+    def _spawn(self, kind: str, options: dict[str, Any], work: Path, *address: str) -> None:
+        limits_set = (name for name in os.environ if name.startswith(limits.PREFIX))
+        spec = json.dumps({"cls": kind, "opts": options})
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dask", "spec", *address, "--spec", spec],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is the server's, which has the runs saved first
+            env=child_environment(*PASSED_ON, *limits_set)
+            | {
+                "DASK_LOGGING__DISTRIBUTED": "error",
+                "DASK_TEMPORARY_DIRECTORY": str(work),
+                "PYTHONPATH": str(ROOT),
             },
         )
-        client = self._client_of(cluster.scheduler_address, timeout=30)
-        identity = {"address": cluster.scheduler_address, "id": client.scheduler_info()["id"]}
-        write_json(self._file, identity)
-        self._started = cluster
-        return client
+        self._started.append(process)
+
+    def _wait_for_scheduler(self, file: Path) -> dict[str, str]:
+        """Its address and its id, once it has written them."""
+        end = time.monotonic() + START_WITHIN
+        while self._started[-1].poll() is None and time.monotonic() < end:
+            with contextlib.suppress(OSError, ValueError):
+                said = read_json_object(file)
+                return {name: str(said[name]) for name in ("address", "id")}
+            time.sleep(0.05)
+        self._kill_started()
+        raise RunError(NOT_STARTED)
+
+    def _kill_started(self) -> None:
+        """End the processes that this server has started, and those that they have."""
+        while self._started:
+            process = self._started.pop()
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
 
     def _client_of(self, address: str, timeout: float) -> Client:
         security = found_security(self._key)
@@ -271,11 +315,9 @@ class Cluster:
     def _end_processes(self, client: Client) -> None:
         self._file.unlink(missing_ok=True)
         self._ask_runs_to_leave(client)
-        if self._started is None:
-            client.shutdown()
-        else:
-            self._drop_client()
-            self._started.close(timeout=10)
+        client.shutdown()
+        self._drop_client()
+        self._kill_started()
 
     def _ask_runs_to_leave(self, client: Client) -> None:
         """Give the workers a moment to save the state of their runs."""
@@ -344,9 +386,13 @@ def _entry(root: str, environment: dict[str, str]) -> Callable[[str], str]:
         os.environ.update(environment)
         if root not in sys.path:
             sys.path.insert(0, root)
+        from explorer.runs.run import RunError
         from explorer.runs.worker import train_to_end
 
-        return train_to_end(folder)
+        try:
+            return train_to_end(folder)
+        except RunError:  # which the run's status says, and no log of Dask's
+            return "failed"
 
     return train
 

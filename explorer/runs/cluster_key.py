@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +101,7 @@ def _new_key() -> str:
         pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     return (private + certificate.public_bytes(pem)).decode()
+
+
+if __name__ == "__main__":  # for a cluster that is started by hand, as in deploy/compose.yaml
+    security_of(Path(sys.argv[1]))

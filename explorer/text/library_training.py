@@ -27,6 +27,7 @@ from tokenizers.trainers import BpeTrainer, UnigramTrainer
 
 from explorer.app import limits
 from explorer.text.checked_text import TextError
+from explorer.text.child_environment import child_environment
 
 BPE, WORDPIECE = "Byte-level BPE", "WordPiece"
 GOES_ON, UNKNOWN = "##", "[UNK]"
@@ -160,7 +161,7 @@ def _answer(request: bytes, look_up: LookUp) -> Any:
             stderr=subprocess.DEVNULL,
             bufsize=0,
             cwd=ROOT,
-            env=os.environ | {"TOKENIZERS_PARALLELISM": "false"},
+            env=child_environment() | {"TOKENIZERS_PARALLELISM": "false"},
             start_new_session=True,
         )
     except OSError:

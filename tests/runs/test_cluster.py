@@ -13,8 +13,10 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import dask
 import psutil
 import pytest
+import yaml  # type: ignore[import-untyped]
 from distributed import Client, Security
 
 from explorer.runs import cluster as cluster_module
@@ -29,6 +31,9 @@ pytestmark = pytest.mark.timeout(300)
 
 ENDLESS = 1_000_000
 NOBODY = "127.0.0.1:9"
+KEY_THERE = "/data/training.pem"
+LOG = "training.log"
+ADMIN_TOKEN = "of the server and of nobody else"
 
 
 def wait_for_step(run: Run, step: int) -> None:
@@ -49,9 +54,11 @@ def only_who_owns_the_key_is_heard(root: Path, address: str) -> psutil.Process:
     assert (root / ".dask" / "dask-scratch-space").is_dir(), "nobody else writes where they work"
     processes = processes_of(root)
     (secret,) = re.findall(r"BEGIN PRIVATE KEY-----\n(.+?)\n-----END", key.read_text(), re.DOTALL)
+    assert len(processes) >= 3, "a scheduler, a nanny and its worker"
     for process in processes:
         shown = " ".join([*process.cmdline(), *process.environ().values()])
         assert "PRIVATE" not in shown
+        assert ADMIN_TOKEN not in shown
         assert not [line for line in secret.split() if line in shown]
     reached = {process: listening(process) for process in processes}
     for at in set().union(*reached.values()):
@@ -61,14 +68,20 @@ def only_who_owns_the_key_is_heard(root: Path, address: str) -> psutil.Process:
             says_hello(int(port))
         assert "WRONG_VERSION" not in str(refusal.value), "it speaks TLS"
 
-    strangers = Security(**security_of(root.with_name("strangers.pem")))
+    strangers_are_refused(root, address)
     at = address.removeprefix("tls://")
-    for refused, security in ((f"tcp://{at}", None), (f"tls://{at}", strangers)):
-        with pytest.raises((OSError, RuntimeError)):
-            Client(refused, security=security, timeout=1, set_as_default=False)
     (scheduler,) = (process for process, each in reached.items() if at in each)
     assert listening(scheduler) == {at}, "no dashboard"
     return scheduler
+
+
+def strangers_are_refused(root: Path, address: str) -> None:
+    """With another key, and without one."""
+    key = Security(**security_of(root.with_name("strangers.pem")))
+    plain = address.replace("tls://", "tcp://")
+    for refused, security in ((plain, Security(require_encryption=False)), (address, key)):
+        with pytest.raises((OSError, RuntimeError)):
+            Client(refused, security=security, timeout=1, set_as_default=False)
 
 
 def says_hello(port: int) -> None:
@@ -87,6 +100,7 @@ def test_servers_that_start_at_once_share_one_cluster_and_the_last_ends_it(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What an earlier server left does not answer any more, and keeps nobody waiting."""
+    monkeypatch.setenv("EXPLORER_ADMIN_TOKEN", ADMIN_TOKEN)
     file = root / ".cluster.json"
     root.mkdir()
     write_json(file, {"address": f"tls://{NOBODY}", "id": "Scheduler-x"})
@@ -100,11 +114,10 @@ def test_servers_that_start_at_once_share_one_cluster_and_the_last_ends_it(
         thread.join()
     assert first.address == second.address == last.address != f"tls://{NOBODY}"
     assert read_json_object(file)["address"] == first.address
-    scheduler = only_who_owns_the_key_is_heard(root, first.address)
-
     first.close()
     second.submit(short)
     wait_until(lambda: short.status().state == "done", "the end of the short run")
+    scheduler = only_who_owns_the_key_is_heard(root, second.address)
     for run in (endless, queued):
         last.submit(run)
     wait_for_step(endless, 5)
@@ -112,7 +125,7 @@ def test_servers_that_start_at_once_share_one_cluster_and_the_last_ends_it(
     assert not last.has(short)
     assert second.has(queued)
     with monkeypatch.context() as patch:
-        patch.setattr(cluster_module, "ANSWER_WITHIN", 0.5)
+        patch.setattr(cluster_module, "ANSWER_WITHIN", 0.2)
         scheduler.suspend()
         try:
             assert not second.has(queued), "it did not answer"
@@ -146,7 +159,7 @@ def test_a_killed_server_or_worker_takes_no_run_with_it(root: Path) -> None:
     """And when nobody needs the cluster any more, it ends itself."""
 
     def at_once() -> None:  # in the scheduler's process, which waits ten minutes
-        sys.modules["scheduler_setup"].UNUSED_SECONDS = 0.0  # type: ignore[attr-defined]
+        sys.modules["explorer.runs.scheduler_setup"].UNUSED_SECONDS = 0.0  # type: ignore[attr-defined]
 
     run = tiny_run(root, steps=ENDLESS)
     server = subprocess.Popen(
@@ -190,19 +203,28 @@ def test_a_killed_server_or_worker_takes_no_run_with_it(root: Path) -> None:
 
 @pytest.fixture
 def somebody_elses(root: Path, tmp_path: Path) -> Iterator[str]:
-    """A scheduler and two workers, started elsewhere, that know nothing of this project."""
+    """A scheduler and two workers, started elsewhere, that know nothing of this project.
+
+    They listen to who has the key, by the settings of deploy/compose.yaml; so does this process.
+    """
     address_file = tmp_path / "scheduler.json"
+    key = str(tmp_path / "training.pem")
+    subprocess.run([sys.executable, "-m", "explorer.runs.cluster_key", key], cwd=ROOT, check=True)
+    recipe = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text("utf-8"))
+    with_key = {name: value.replace(KEY_THERE, key) for name, value in recipe["x-key"].items()}
     common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(address_file)]
-    scheduler = ["dask_scheduler", "--port", "0", "--dashboard-address", "127.0.0.1:0"]
+    scheduler = ["dask_scheduler", "--port", "0", "--protocol", "tls://"]
     worker = ["dask_worker", "--nthreads", "1"]
     started = []
+    environment = os.environ | with_key
     for module, *options in (scheduler, worker, worker):
         command = [sys.executable, "-m", f"distributed.cli.{module}", *options, *common]
-        started.append(
-            subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL, env=os.environ)
-        )
+        with (tmp_path / LOG).open("a") as log:
+            started.append(subprocess.Popen(command, cwd=tmp_path, stderr=log, env=environment))
         wait_until(address_file.exists, "the scheduler's file")
+    dask.config.refresh(env=environment)
     yield str(read_json_object(address_file)["address"])
+    dask.config.refresh()
     for process in reversed(started):
         process.terminate()
     for process in started:
@@ -212,9 +234,14 @@ def somebody_elses(root: Path, tmp_path: Path) -> Iterator[str]:
 def test_the_same_run_trains_on_a_cluster_given_by_its_address(
     root: Path, somebody_elses: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert somebody_elses.startswith("tls://")
+    strangers_are_refused(root, somebody_elses)
     monkeypatch.setenv("DASK_ADDRESS", somebody_elses)
     cluster = Cluster(root)
     cluster.connect().wait_for_workers(2, timeout=30)
+    damaged = tiny_run(root)
+    (damaged.folder / "spec.json").write_text("{}")
+    cluster.submit(damaged)
     runs = [tiny_run(root, steps=ENDLESS) for _ in range(2)]
     for run in runs:
         cluster.submit(run)
@@ -225,6 +252,8 @@ def test_the_same_run_trains_on_a_cluster_given_by_its_address(
         run.command("stop")
         wait_until(lambda run=run: run.status().state == "stopped", "the stop")  # type: ignore[misc]
         assert run.checkpoint() is not None
+    wait_until(lambda: not cluster.has(damaged), "the end of the damaged run")
+    assert damaged.name not in (root.parent / LOG).read_text()
     assert not cluster.was_left
     processes = len(processes_of(root))
     cluster.close()

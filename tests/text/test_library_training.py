@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from explorer.tasks import task_of
@@ -19,6 +20,7 @@ from explorer.text.unigram import train_unigram
 from tests.source import ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")[:20_000]
+TOKEN = "of the server and of none of its children"
 GENOME = "".join(random.Random(0).choices("ACGT", k=30_000))
 
 
@@ -30,8 +32,10 @@ def children(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     class Watched(subprocess.Popen[bytes]):
         def __init__(self, *given: Any, **more: Any) -> None:
             super().__init__(*given, **more)
+            assert TOKEN not in psutil.Process(self.pid).environ().values()
             started.append(self)
 
+    monkeypatch.setenv("EXPLORER_ADMIN_TOKEN", TOKEN)
     monkeypatch.setattr(subprocess, "Popen", Watched)
     monkeypatch.setattr(library_training, "LONG_WORDS", 0)
     return started

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.text.checked_text import TextError
+from explorer.text.child_environment import child_environment
 from explorer.text.published.tokenizer_files import TokenizerFiles, open_files
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,7 +39,6 @@ _ENVIRONMENT = {
     "RAYON_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
-_PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 
 
 class ChildError(Exception):
@@ -50,7 +50,6 @@ class Child:
 
     def __init__(self, files: Mapping[str, int], family: str, seconds: float) -> None:
         task = {"files": files, "family": family, "seconds": seconds}
-        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "explorer.text.published.child", json.dumps(task)],
@@ -59,7 +58,7 @@ class Child:
                 stderr=subprocess.DEVNULL,
                 bufsize=0,
                 cwd=ROOT,
-                env=environment | _ENVIRONMENT,
+                env=child_environment() | _ENVIRONMENT,
                 pass_fds=tuple(files.values()),
                 start_new_session=True,
             )
