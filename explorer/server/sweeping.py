@@ -6,9 +6,7 @@ import asyncio
 import logging
 
 from explorer.app import streamlit_patches
-from explorer.catalog import uploads
 from explorer.catalog.folders import runs_root, uploads_root
-from explorer.runs import run
 
 log = logging.getLogger("explorer")
 
@@ -29,5 +27,9 @@ async def sweep_again_and_again() -> None:
 
 def sweep_files() -> None:
     """Also where nobody comes who makes another."""
+    # They load torch, which the server does not wait for when it starts.
+    from explorer.catalog import uploads
+    from explorer.runs import run
+
     uploads.sweep(uploads_root())
     run.sweep(runs_root())
