@@ -1,12 +1,14 @@
 """How much memory a model may take, so that a larger one is refused before it is read."""
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 LIMITS = (
-    ("/sys/fs/cgroup", "memory.max", "memory.current", "file", "shmem"),
+    ("", "/sys/fs/cgroup", "memory.max", "memory.current", "file", "shmem"),
     (
+        "memory",
         "/sys/fs/cgroup/memory",
         "memory.limit_in_bytes",
         "memory.usage_in_bytes",
@@ -14,21 +16,35 @@ LIMITS = (
         "total_shmem",
     ),
 )
-"""Where a container says how much of its host it may use and does, and how much of that are files.
+"""Where a control group says how much of its host it may use and does, and how much are files.
 
-Those are read again when the memory is needed for something else, but for the files that are in
-memory alone, which the last entry counts.
+By both versions of the kernel's interface; the first entry is what `MEMBERSHIP` calls each. Files
+are read again when the memory is needed for something else, but for those that are in memory
+alone, which the last entry counts.
 """
+MEMBERSHIP = "/proc/self/cgroup"
+"""The control groups of this process: a container sees its own as the root, a service does not."""
 
 
 def available_memory() -> int:
     """Bytes that are free or can be freed; in a container, at most what is left of its limit."""
-    return min([_available(), *map(_left, LIMITS)])
+    groups = [(folder, names) for of, root, *names in LIMITS for folder in _groups(of, root)]
+    return min([_available(), *(_left(folder, *names) for folder, names in groups)])
 
 
-def _left(limit: tuple[str, ...]) -> int:
-    """What a container may still take, where it has a limit."""
-    folder, most, used, files, in_memory = limit
+def _groups(controller: str, root: str) -> Iterator[str]:
+    """The folders of the group of this process and of those around it, each with its limit."""
+    yield root
+    with suppress(OSError, ValueError):
+        for line in Path(MEMBERSHIP).read_text("utf-8").splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controller in controllers.split(","):
+                inner = Path(path.lstrip("/"))
+                yield from (str(Path(root, each)) for each in (inner, *inner.parents))
+
+
+def _left(folder: str, most: str, used: str, files: str, in_memory: str) -> int:
+    """What a group may still take, where it has a limit."""
     try:
         left = int(_read(folder, most)) - int(_read(folder, used))
     except (OSError, ValueError):  # none, or "max"

@@ -13,7 +13,7 @@ def test_in_a_container_it_is_what_is_left_of_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "_available", lambda: 1_000)
-    monkeypatch.setattr(memory, "LIMITS", [(str(tmp_path), "most", "used", "file", "shmem")])
+    monkeypatch.setattr(memory, "LIMITS", [("", str(tmp_path), "most", "used", "file", "shmem")])
     for most, used, stat, left in [
         ("800", "300", "anon 200\nfile 100\n", 600),
         ("800", "300", "anon 300\n", 500),
@@ -59,3 +59,30 @@ def test_what_a_container_holds_in_memory_alone_is_no_room(monkeypatch: pytest.M
 
         monkeypatch.setattr(memory, "_read", read)
         assert memory.available_memory() == 550, folder
+
+
+@pytest.mark.parametrize(
+    ("membership", "inner"),
+    [
+        ("0::/system.slice/explorer.service\n", "system.slice/explorer.service"),
+        ("0::/system.slice/explorer.service/child\n", "system.slice/explorer.service"),
+        ("1:cpu,memory:/elsewhere\n0::/system.slice/explorer.service", "system.slice"),
+        ("0::/", ""),
+        ("no line of a group", ""),
+    ],
+)
+def test_the_limit_of_a_service_and_of_those_around_it_holds(
+    membership: str, inner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a tree of files as the kernel shows it: `memory.max` of a service, and of a container."""
+    root, host = tmp_path / "cgroup", tmp_path / "membership"
+    for group, most in {"": "max", inner: "800", "elsewhere": "100"}.items():
+        (root / group).mkdir(parents=True, exist_ok=True)
+        (root / group / "memory.max").write_text(f"{most}\n")
+        (root / group / "memory.current").write_text("300\n")
+        (root / group / "memory.stat").write_text("anon 200\nfile 90\nshmem 40\n")
+    host.write_text(membership)
+    monkeypatch.setattr(memory, "_available", lambda: 1_000)
+    monkeypatch.setattr(memory, "MEMBERSHIP", str(host))
+    monkeypatch.setattr(memory, "LIMITS", [("", str(root), *memory.LIMITS[0][2:])])
+    assert memory.available_memory() == 550
