@@ -15,7 +15,10 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from explorer.app import limits
 from explorer.app.limits import DRAIN_SECONDS
+from explorer.text.published.child import ROOM
+from explorer.text.published.process import MAX_CHILDREN
 from tests.source import ROOT, python_files
 
 DEPLOY = ROOT / "deploy"
@@ -24,6 +27,10 @@ PAGE = ROOT / "docs" / "public_server.md"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 TRAINING = ("key", "scheduler", "trainer")
+SERVER_BYTES = 500 * limits.MB
+"""A server that nobody asks for anything, with room for its sessions: `README.md` has figures."""
+WORKER_BYTES = 400 * limits.MB
+"""A process that trains, before it has a model: torch and distributed."""
 REPLICAS = [name for name in SERVICES if name.startswith("replica-")]
 
 
@@ -94,6 +101,31 @@ def test_replicas_share_their_folders_and_secrets_and_have_time_to_drain() -> No
     assert int(first["stop_grace_period"].removesuffix("s")) > DRAIN_SECONDS.public
     for name in ("EXPLORER_ADMIN_TOKEN", "STREAMLIT_SERVER_COOKIE_SECRET", "EXPLORER_HOSTS"):
         assert first["environment"][name] == f"${{{name}:?}}", "nobody starts without it"
+
+
+def bytes_of(said: str) -> int:
+    """What the compose file's `4g` is."""
+    return int(said[:-1]) << {"m": 20, "g": 30}[said[-1]]
+
+
+def test_what_a_replica_may_hold_fits_into_its_container() -> None:
+    """Everything that it keeps, and as many of the largest passes as are made at once.
+
+    A model that is being loaded is compared with what is free, and so is a pass.
+    """
+    kept = (limits.WEIGHTS_BYTES, limits.RESULTS_BYTES, limits.UPLOADS_RECEIVING)
+    passes = limits.PAGES_AT_ONCE.public * limits.PASS_BYTES.public
+    held = SERVER_BYTES + sum(each.public for each in kept) + passes + MAX_CHILDREN * ROOM
+    assert limits.MODEL_BYTES.public <= limits.WEIGHTS_BYTES.public
+    for name in REPLICAS:
+        assert held <= bytes_of(SERVICES[name]["mem_limit"]), f"{held:,}"
+
+
+def test_what_runs_may_take_fits_into_the_container_that_trains() -> None:
+    command = SERVICES["trainer"]["command"]
+    workers = int(command[command.index("--nworkers") + 1])
+    held = workers * (WORKER_BYTES + limits.RUN_MEMORY.public)
+    assert held <= bytes_of(SERVICES["trainer"]["mem_limit"]), f"{held:,}"
 
 
 def test_what_the_proxy_mounts_is_there() -> None:

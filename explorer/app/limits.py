@@ -76,7 +76,7 @@ PASS_TOKENS = Limit(
 PASS_BYTES = Limit(
     "pass_bytes",
     8 * GB,
-    1 * GB,
+    500 * MB,
     "bytes",
     "What one forward pass computes and records",
     "This forward pass would need {found} of memory and at most {most} are given to one: "
@@ -98,10 +98,19 @@ RESULTS_BYTES = Limit(
     "bytes",
     "Forward passes that are kept, of all readers",
 )
+MODEL_BYTES = Limit(
+    "model_bytes",
+    64 * GB,
+    1 * GB,
+    "bytes",
+    "Weights of one model that is opened, at 32 bits a number",
+    "The weights of this model take {found} of memory and at most {most} are opened here: choose a "
+    "smaller model.",
+)
 WEIGHTS_BYTES = Limit(
     "weights_bytes",
     4 * GB,
-    2 * GB,
+    1 * GB,
     "bytes",
     "Weights of models that are kept open, of all readers",
 )

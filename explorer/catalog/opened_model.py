@@ -10,7 +10,7 @@ from typing import Any
 
 from cachetools import LRUCache, cached
 
-from explorer.app.limits import WEIGHTS_BYTES
+from explorer.app.limits import MODEL_BYTES, WEIGHTS_BYTES
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry, Stamp, list_models, stamp_of
 from explorer.catalog.example_texts import ANY_EXAMPLE
@@ -116,8 +116,11 @@ def _size(folder: Path) -> int:
 
 
 def _load(name: str, folder: Path) -> tuple[Checkpoint, AnyTokenizer]:
+    size = _size(folder)
+    if not MODEL_BYTES.allows(size):
+        raise ModelError(MODEL_BYTES.refusal(size))
     try:
-        with MEMORY.spend(_size(folder)):
+        with MEMORY.spend(size):
             checkpoint = load_checkpoint(folder)
     except (CheckpointError, OSError) as error:
         why = in_a_sentence(error)

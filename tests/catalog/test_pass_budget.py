@@ -17,6 +17,7 @@ from explorer.catalog.pass_size import PassShape, pass_size
 from explorer.catalog.waiting import Budget
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from models import Transformer, trace
+from models.loading.checkpoint import Checkpoint
 from models.trace import CHEAP_SITES
 from tests.inference.hungry import million_positions, too_many
 from tests.models.building import ids_of
@@ -101,6 +102,38 @@ def test_a_pass_that_does_not_fit_beside_others_waits(
             order.append("first")
         later.result()
     assert order == ["first", "second"]
+
+
+def test_a_pass_waits_for_a_model_that_is_being_loaded(
+    opened: Opened, small_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take from one budget: neither is given what the other is about to take."""
+    need = pass_size(opened.config, PassShape(tokens=20, read=20)).peak
+    order: list[str] = []
+    begun, waits = Event(), Event()
+    monkeypatch.setattr(pass_budget, "LITTLE", 0)
+    monkeypatch.setattr(pass_budget, "available_memory", lambda: 2 * need)
+    monkeypatch.setattr(opened_model, "_size", lambda _: 2 * need)
+    monkeypatch.setattr(waiting, "_end_if_unwanted", waits.set)
+    load = opened_model.load_checkpoint
+
+    def loading(folder: Path) -> Checkpoint:
+        begun.set()
+        waits.wait()
+        order.append("loaded")
+        return load(folder)
+
+    def passed() -> None:
+        trace(opened.model, ids_of(1, 20), sites=CHEAP_SITES)
+        order.append("passed")
+
+    monkeypatch.setattr(opened_model, "load_checkpoint", loading)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(opened_model.opened_from, small_models / "letters", "letters")
+        begun.wait()
+        pool.submit(passed).result()
+        first.result()
+    assert order == ["loaded", "passed"]
 
 
 def test_a_pass_takes_a_step_at_every_layer(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from explorer.app import throttle
-from explorer.catalog import opened_model, pass_budget, waiting
+from explorer.catalog import ModelError, opened_model, pass_budget, waiting
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from tests.inference.hungry import million_positions
 
@@ -48,7 +48,15 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> str:
     return said[0]
 
 
+def model(small_models: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("EXPLORER_LIMIT_MODEL_BYTES", "1000")
+    with pytest.raises(ModelError) as refused:
+        opened_model.opened_from(small_models / "letters", "letters")
+    return str(refused.value)
+
+
 MEETINGS = {
+    "model_bytes": model,
     "pass_tokens": tokens,
     "pass_bytes": size,
     "pass_share": share,

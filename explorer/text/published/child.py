@@ -15,6 +15,7 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from explorer.text.checked_text import TextError
@@ -101,6 +102,8 @@ def _say(out: Any, answer: Mapping[str, Any]) -> None:
 
 def _limit(to_read: int) -> None:
     """Limit this process to what reading a file of this size can need."""
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as order:
+        order.write("1000")  # where memory ends, this process ends, and not the app
     used = _memory()
     for what, most in (
         (resource.RLIMIT_AS, used + min(ROOM + ROOM_PER_BYTE * to_read, MOST_ROOM)),

@@ -49,6 +49,14 @@ def only(made: Made) -> tuple[PublishedTokenizer, psutil.Process]:
     return tokenizer, child
 
 
+@pytest.mark.skipif(not Path("/proc/self/oom_score_adj").exists(), reason="Linux has it")
+def test_where_memory_ends_the_child_is_the_first_to_end(
+    only: tuple[PublishedTokenizer, psutil.Process],
+) -> None:
+    _, child = only
+    assert Path(f"/proc/{child.pid}/oom_score_adj").read_text().strip() == "1000"
+
+
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_child_that_died_is_started_again(
     only: tuple[PublishedTokenizer, psutil.Process], end: signal.Signals
