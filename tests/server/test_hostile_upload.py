@@ -1,0 +1,75 @@
+"""A stranger with a hostile model and a link: what the server does, seen from outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+import pytest
+
+from explorer.app.reader import owner_of
+from explorer.catalog.available_models import brought_model
+from explorer.catalog.folders import uploads_root
+from explorer.catalog.uploads import Uploader, keep_upload
+from tests.apart import run_apart
+from tests.inference.hungry import million_positions
+from tests.reader import Answer, Reader
+from tests.served import Server
+
+LETTERS = "a" * 300
+SECONDS = 5.0
+"""Of computing, for all that the stranger asks."""
+BYTES = 300_000_000
+"""Less than what one pass over all tokens would take: eight billion."""
+
+
+def uploaded(reader: Reader, folder: Path) -> str:
+    """The name in links of a reader's model."""
+    files = {f"model/{path.name}": path for path in folder.iterdir()}
+    streams = {name: path.open("rb") for name, path in files.items()}
+    sizes = {name: path.stat().st_size for name, path in files.items()}
+    whose = Uploader("", owner_of(reader.key))
+    kept = keep_upload(streams, sizes, uploads_root(), whose, lambda at: brought_model(at).fault)
+    return brought_model(kept.folder).name
+
+
+def said(answer: Answer) -> str:
+    """What stands in it as plain text."""
+    texts = (each.text for each in answer.elements if each.WhichOneof("type") == "text")
+    return "\n".join(each.body for each in texts)
+
+
+def computed(server: Server) -> float:
+    """Seconds of the server and of the processes that it has started."""
+    process = psutil.Process(server.pid)
+    times = [each.cpu_times() for each in (process, *process.children(recursive=True))]
+    return sum(each.user + each.system for each in times)
+
+
+def test_row_1_one_link_to_a_long_text_ends_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """13 KB and 300 letters were 27,000 tokens, 8 GB in 34 seconds, and the end of the server."""
+    runs = tmp_path / "runs"
+    monkeypatch.setenv("EXPLORER_RUNS", str(runs))
+    million_positions(tmp_path / "model")
+
+    async def visit(url: str, page: str) -> Answer:
+        reader = Reader(url, page=page)
+        name = uploaded(reader, tmp_path / "model")
+        reader.query = f"model={name}&text={LETTERS}"
+        await reader.open()
+        try:
+            return await reader.act()
+        finally:
+            await reader.close()
+
+    with Server(runs, env={"EXPLORER_PUBLIC": "1"}) as server:
+        before, held = computed(server), psutil.Process(server.pid).memory_info().rss
+        for page in ("", "generation"):
+            answer = run_apart(visit(server.url, page))
+            assert "is 27,000 tokens long and at most 2,048 tokens are read" in said(answer), page
+            assert answer.failures == []
+        assert computed(server) - before <= SECONDS
+        assert psutil.Process(server.pid).memory_info().rss - held <= BYTES
+        assert server.tracebacks == []
