@@ -15,6 +15,7 @@ from playwright.sync_api import (
     Locator,
     Page,
     Position,
+    Request,
     WebSocket,
     WebSocketRoute,
     expect,
@@ -143,6 +144,7 @@ class Visitor:
         self.url = url
         self.notes = Notes()
         self._socket: WebSocket | None = None
+        self._underway = set[Request]()
         self.context: BrowserContext = browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
@@ -150,6 +152,9 @@ class Visitor:
         )
         self.context.set_default_timeout(60_000)
         self.context.on("request", lambda request: self.notes.asked(request.url))
+        self.context.on("request", lambda request: self._underway.add(request))
+        self.context.on("requestfinished", lambda request: self._underway.discard(request))
+        self.context.on("requestfailed", lambda request: self._underway.discard(request))
         self.context.on("console", lambda message: self.notes.said(message))
         self.context.on("weberror", lambda error: self.notes.errors.append(str(error.error)))
         self.context.on("dialog", lambda dialog: self.notes.interrupted(dialog))
@@ -185,6 +190,18 @@ class Visitor:
     def rest(self, seconds: float = 90) -> None:
         """Wait until the app has drawn something and its script has ended."""
         assert self.page.evaluate(RESTS, seconds), f"{self.page.url} was not drawn in {seconds} s"
+
+    def has_everything(self) -> None:
+        """Wait until all that the page shows has come: its code, its fonts, its pictures.
+
+        Streamlit fetches the code of a kind of element when it first draws one.
+        """
+
+        def nothing_comes() -> bool:
+            self.page.evaluate(DRAWN_ANEW)  # what has come may ask for more
+            return not self._underway and not self.page.get_by_test_id("stSkeleton").count()
+
+        wait_until(nothing_comes, f"everything that {self.page.url} shows")
 
     def follow(self, title: str) -> None:
         """Click a page's name in the navigation and wait until that page is drawn."""
