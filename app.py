@@ -51,6 +51,7 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 streamlit_patches.draw_whole_page_first()
 streamlit_patches.take_only_values_that_can_be()
 streamlit_patches.bound_files_of_an_upload()
+streamlit_patches.draw_fragments_where_they_are()
 drain = Drain()
 
 

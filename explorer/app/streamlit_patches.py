@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -23,7 +24,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
+from streamlit.runtime.scriptrunner import RerunData, ScriptRunner, get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
 from streamlit.runtime.state import SessionState, get_session_state
 from streamlit.runtime.state.session_state import Serialized, Value, WStates
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -269,6 +271,58 @@ def run_again_with(actions: list[WidgetState]) -> None:
                 context_info=run.context_info,
             )
         )
+
+
+# A fragment may ask behind the whole page that takes its place: a reader clicks twice, or a view
+# asks as soon as it is there, and the browser sends what it had not heard was over. Streamlit then
+# draws what is not there any more (its issue 9921 is one case of it), and the browser loses the
+# page: it is blank, or that of the link before, or a place in it does not exist.
+
+STREAMLITS_RUN = ScriptRunner._run_script
+STREAMLITS_QUEUE = ScriptRequests._request_rerun_locked
+STREAMLITS_RUNNER = AppSession._create_scriptrunner
+
+
+def draw_fragments_where_they_are() -> None:
+    """From now on a fragment is drawn only where the page that was drawn last has it."""
+
+    def run_script(runner: ScriptRunner, asked: RerunData) -> None:
+        fragments = runner._fragment_storage
+        if asked.fragment_id_queue:
+            there = [each for each in asked.fragment_id_queue if fragments.contains(each)]
+            if not there:
+                return
+            page = runner._pages_manager.current_page_script_hash
+            asked = replace(asked, fragment_id_queue=there, page_script_hash=page)
+        STREAMLITS_RUN(runner, asked)
+        run = get_script_run_ctx()
+        if run is not None and not run.fragment_ids_this_run:
+            # Streamlit forgets those before only where the page was drawn to its end.
+            fragments.clear(new_fragment_ids=run.shared.new_fragment_ids.snapshot())
+
+    def queue(requests: ScriptRequests, asked: RerunData) -> bool:
+        waits = requests._rerun_data
+        is_whole = requests._state is ScriptRequestType.RERUN and not waits.fragment_id_queue
+        if asked.fragment_id and is_whole:  # the two become one, which is of the page that waits
+            asked = replace(
+                asked,
+                page_script_hash=waits.page_script_hash,
+                page_name=waits.page_name,
+                query_string=waits.query_string,
+                is_history_navigation=waits.is_history_navigation,
+            )
+        return STREAMLITS_QUEUE(requests, asked)
+
+    def create_scriptrunner(session: AppSession, asked: RerunData) -> None:
+        # The run before has ended, but what it drew last is not sent yet, and now never will be.
+        if asked.fragment_id and session._scriptrunner is not None:
+            page = session._pages_manager.current_page_script_hash
+            asked = replace(asked, fragment_id=None, is_auto_rerun=False, page_script_hash=page)
+        STREAMLITS_RUNNER(session, asked)
+
+    ScriptRunner._run_script = run_script  # type: ignore[method-assign, assignment]
+    ScriptRequests._request_rerun_locked = queue  # type: ignore[method-assign, assignment]
+    AppSession._create_scriptrunner = create_scriptrunner  # type: ignore[method-assign, assignment]
 
 
 # Where a page of another site opens a WebSocket, and at the start without an address, Streamlit

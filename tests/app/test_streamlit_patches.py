@@ -10,6 +10,8 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 from unittest.mock import Mock
@@ -31,6 +33,8 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_cache import create_reference_msg
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import RerunData, ScriptRunner, ScriptRunnerEvent
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
 from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.runtime.state import query_params as streamlit_query_params
 from streamlit.runtime.state.common import WidgetMetadata
@@ -38,6 +42,7 @@ from streamlit.runtime.state.session_state import WStates
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 import app
 from explorer.app import local_reader, streamlit_patches
@@ -426,6 +431,105 @@ def test_a_fragment_of_a_lost_session_has_the_whole_page_drawn() -> None:
     assert first_runs(AppSession.request_rerun, drawn="a") == [], "one that is gone from the page"
     left = "Streamlit draws the page: draw_whole_page_first may go"
     assert first_runs(streamlit_patches.STREAMLITS_REQUEST) == [], left
+
+
+REFUSED = """
+import streamlit as st
+
+@st.fragment
+def part():
+    st.text("part")
+
+st.text("above")
+if st.session_state.get("is_refused"):
+    st.stop()
+part()
+"""
+"""A page that ends in its middle, where a moment before it had a part that is drawn alone."""
+
+
+def parts_of(at: AppTest) -> list[str]:
+    return [*at._fragment_storage._fragments]
+
+
+def ask_behind(at: AppTest, parts: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The browser asks for these parts of the page that it has left; the pages it is told of."""
+    told: list[str] = []
+    ask = LocalScriptRunner.request_rerun
+
+    def of_parts(runner: LocalScriptRunner, asked: RerunData) -> bool:
+        def hear(_: object, event: object, page_script_hash: str = "", **_more: object) -> None:
+            if event is ScriptRunnerEvent.SCRIPT_STARTED:
+                told.append(page_script_hash)
+
+        runner._requests = type(runner._requests)()  # it began with a whole page
+        runner.on_event.connect(hear, weak=False)
+        return ask(runner, replace(asked, fragment_id_queue=parts, page_script_hash="left"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalScriptRunner, "request_rerun", of_parts)
+        at.run()
+    return told
+
+
+def test_a_part_is_drawn_only_where_the_page_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = AppTest.from_string(REFUSED).run()
+    part, here = parts_of(at), at._finished_page_script_hash
+    assert len(part) == 1
+    assert ask_behind(at, [*part, "gone"], monkeypatch) == [here]
+    assert ask_behind(at, ["gone"], monkeypatch) == [], "a blank page"
+    at.session_state["is_refused"] = True
+    at.run()
+    assert [each.value for each in at.text] == ["above"]
+    assert ask_behind(at, part, monkeypatch) == [], "a place that is not there"
+    monkeypatch.setattr(ScriptRunner, "_run_script", streamlit_patches.STREAMLITS_RUN)
+    at.session_state["is_refused"] = False
+    at.run()
+    at.session_state["is_refused"] = True
+    at.run()
+    left = "Streamlit draws what is there: run_script may go"
+    assert parts_of(at) == part, left
+    assert ask_behind(at, ["gone"], monkeypatch) == ["left"], left
+
+
+def test_a_part_that_asks_behind_another_page_does_not_lead_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def drawn() -> RerunData:
+        requests = ScriptRequests()
+        whole = RerunData(page_script_hash="b", query_string="of b", is_history_navigation=True)
+        part = RerunData(page_script_hash="a", query_string="of a", fragment_id="part")
+        assert all(map(requests.request_rerun, (whole, part)))
+        return requests.on_scriptrunner_ready().rerun_data
+
+    run = drawn()
+    assert (run.page_script_hash, run.query_string, run.fragment_id_queue) == ("b", "of b", [])
+    assert run.is_history_navigation
+    original = streamlit_patches.STREAMLITS_QUEUE
+    monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", original)
+    assert drawn().page_script_hash == "a", "Streamlit turns to the page: queue may go"
+
+
+def runs_behind_an_ended_one(monkeypatch: pytest.MonkeyPatch) -> list[RerunData]:
+    """What is run for a part when the run before has ended and is not all sent."""
+    runs: list[RerunData] = []
+    session = Mock(
+        _scriptrunner=Mock(request_rerun=lambda _: False),
+        _pages_manager=Mock(current_page_script_hash="b"),
+    )
+    monkeypatch.setattr(streamlit_patches, "STREAMLITS_RUNNER", lambda _, asked: runs.append(asked))
+    session._create_scriptrunner = partial(AppSession._create_scriptrunner, session)
+    asked = ClientState(fragment_id="part", page_script_hash="a", is_auto_rerun=True)
+    AppSession.request_rerun(session, asked)
+    return runs
+
+
+def test_behind_what_is_not_sent_the_whole_page_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    (run,) = runs_behind_an_ended_one(monkeypatch)
+    assert (run.fragment_id, run.is_auto_rerun, run.page_script_hash) == (None, False, "b")
+    source = inspect.getsource(AppSession._handle_scriptrunner_event_on_event_loop)
+    left = "Streamlit sends it: create_scriptrunner may go"
+    assert "if sender is not self._scriptrunner:" in source, left
 
 
 CLICKED = """
