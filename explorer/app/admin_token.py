@@ -9,10 +9,21 @@ from __future__ import annotations
 import hmac
 import os
 from hashlib import sha256
+from threading import Lock
+
+from cachetools import TTLCache
 
 SETTING = "EXPLORER_ADMIN_TOKEN"
 SHORTEST = 16
 """Characters; what is shorter could be guessed."""
+TRIES, WAIT = 5, 60
+"""Wrong tokens of one network, and the seconds after the last until another one is read."""
+_wrong: TTLCache[str, int] = TTLCache(maxsize=10_000, ttl=WAIT)
+_lock = Lock()
+
+
+class TooManyTriesError(Exception):
+    """So many wrong tokens came from a network that this one was not read."""
 
 
 def is_set() -> bool:
@@ -27,10 +38,19 @@ def fault() -> str | None:
     return None
 
 
-def is_right(said: str) -> bool:
-    """Whether this is the token; the time that it takes says nothing of how far it is right."""
+def is_right(said: str, network: str) -> bool:
+    """Whether this is the token; the time that it takes says nothing of how far it is right.
+
+    TooManyTriesError after some wrong ones from this network: guessing a weak one takes long.
+    """
     token = os.environ.get(SETTING, "")
-    return bool(token) and hmac.compare_digest(_digest(said), _digest(token))
+    with _lock:
+        if _wrong.get(network, 0) >= TRIES:
+            raise TooManyTriesError
+        found = bool(token) and hmac.compare_digest(_digest(said), _digest(token))
+        if not found:
+            _wrong[network] = _wrong.get(network, 0) + 1
+    return found
 
 
 def _digest(text: str) -> bytes:

@@ -18,10 +18,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from threading import Event, Lock, local
 
 from explorer.app import limits, reader, streamlit_patches
 from explorer.app.messages import say
+from explorer.app.session import session
 from explorer.catalog import waiting
 from explorer.text.truncation import ForwardPassError
 
@@ -29,6 +31,7 @@ QUANTUM = 0.05
 """Seconds of computing before a turn is handed on: those of short answers are not cut up."""
 MOMENT = 0.005
 """Seconds of computing between two looks whether to go on."""
+STOPPED = "This was stopped by whoever runs the server."
 LONGEST_PIECE = 1.0
 """Seconds after which work that takes no step no longer counts: others begin beside it."""
 
@@ -144,7 +147,10 @@ class Turns:
 
 TURNS = Turns(lambda: max(1, limits.PAGES_AT_ONCE.most))
 _here = local()
-"""Whether this thread is in a turn already."""
+"""The run that this thread is in, if it is in a turn already."""
+_numbers = count(1)
+_running: dict[int, PageRun] = {}
+"""By its number, every run that computes or waits."""
 
 
 class PageRun:
@@ -153,7 +159,23 @@ class PageRun:
     def __init__(self) -> None:
         self._begun = self._looked = self._turn_begun = time.thread_time()
         self._place: Place | None = None
-        self._network, self._owner = reader.network(), reader.owner()
+        self._network, self.owner = reader.network(), reader.owner()
+        self._session, self._is_stopped = session(), False
+        self.number, self.began = next(_numbers), time.monotonic()
+
+    @property
+    def page(self) -> str:
+        """The name of the page; empty until it is known."""
+        return self._session.page
+
+    @property
+    def waits(self) -> bool:
+        """Whether others have the turns now."""
+        return self._place is None
+
+    def stop(self) -> None:
+        """End it at its next step."""
+        self._is_stopped = True
 
     def begin(self) -> None:
         """Wait for the first turn."""
@@ -168,6 +190,8 @@ class PageRun:
         streamlit_patches.end_if_unwanted()
         if not limits.WORK_SECONDS.allows(now - self._begun):
             raise OverTime(limits.WORK_SECONDS.refusal())
+        if self._is_stopped:
+            raise OverTime(STOPPED)
         if self._place is None:
             self._wait(begins=False)
         elif TURNS.step(self._place) and now - self._turn_begun >= QUANTUM:
@@ -186,7 +210,7 @@ class PageRun:
             self._wait(begins=False)
 
     def _wait(self, *, begins: bool) -> None:
-        place = TURNS.ask(begins=begins, network=self._network, owner=self._owner)
+        place = TURNS.ask(begins=begins, network=self._network, owner=self.owner)
         try:
             while not place.wait(waiting.LOOKS_UP):
                 streamlit_patches.end_if_unwanted()
@@ -203,17 +227,23 @@ def turn() -> Iterator[None]:
 
     Within a turn no other is waited for. What ends the work in it ends in a sentence.
     """
-    if getattr(_here, "is_in", False):
+    if getattr(_here, "run", None) is not None:
         yield
         return
-    run = PageRun()
-    run.begin()
-    _here.is_in = True
+    run = _here.run = PageRun()
+    _running[run.number] = run
     try:
+        run.begin()
         with waiting.working_for(run):
             yield
     except (OverTime, ForwardPassError) as error:
         say(str(error))
     finally:
-        _here.is_in = False
+        _here.run = None
+        del _running[run.number]
         run.rest()
+
+
+def at_work() -> list[PageRun]:
+    """The runs that compute or wait now, the oldest first, without the one that asks."""
+    return [each for each in list(_running.values()) if each is not getattr(_here, "run", None)]

@@ -275,7 +275,7 @@ def _write_owner(folder: Path, whose: Uploader) -> None:
         file.write(" ".join(whose))
 
 
-class _Kept(NamedTuple):
+class StoredUpload(NamedTuple):
     """An upload on disk; one of before is nobody's."""
 
     folder: Path
@@ -286,19 +286,19 @@ class _Kept(NamedTuple):
 
 def _make_room(root: Path, newest: Path, owner: str) -> None:
     """Remove the oldest uploads of those who have too many until all fit; the newest stays."""
-    kept = sorted(map(_seen, root.glob(f"{UPLOAD}*")), key=lambda each: each.used)
+    kept = stored(root)
     of_owner, of_network = Counter[str](), Counter[str]()
     for each in kept:
         of_owner[each.whose.owner] += each.bytes
         of_network[each.whose.network] += each.bytes
 
-    def remove(each: _Kept) -> None:
+    def remove(each: StoredUpload) -> None:
         kept.remove(each)
         of_owner[each.whose.owner] -= each.bytes
         of_network[each.whose.network] -= each.bytes
         shutil.rmtree(each.folder, ignore_errors=True)
 
-    def share(each: _Kept) -> tuple[int, int]:
+    def share(each: StoredUpload) -> tuple[int, int]:
         return of_network[each.whose.network], of_owner[each.whose.owner]
 
     for each in [each for each in kept if each.whose.owner == owner and each.folder != newest]:
@@ -311,7 +311,19 @@ def _make_room(root: Path, newest: Path, owner: str) -> None:
         remove(max(others, key=share))
 
 
-def _seen(folder: Path) -> _Kept:
+def stored(root: Path) -> list[StoredUpload]:
+    """Those of all readers; what was used longest ago comes first."""
+    return sorted(map(_seen, root.glob(f"{UPLOAD}*")), key=lambda each: each.used)
+
+
+def delete(root: Path, name: str) -> None:
+    """Delete the upload that has this folder, for good; nothing where there is none."""
+    if re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}", name) and (root / name).is_dir():
+        with _one_at_a_time(root):
+            shutil.rmtree(root / name, ignore_errors=True)
+
+
+def _seen(folder: Path) -> StoredUpload:
     whose, size, used = NOBODY, 0, 0
     with suppress(OSError, TypeError):  # TypeError: not two words
         whose = Uploader(*(folder / OWNER).read_text("utf-8").split(" "))
@@ -320,7 +332,7 @@ def _seen(folder: Path) -> _Kept:
             size += each.stat().st_size
     with suppress(OSError):
         used = folder.stat().st_mtime_ns
-    return _Kept(folder, whose, max(size, LEAST), used)
+    return StoredUpload(folder, whose, max(size, LEAST), used)
 
 
 def uploaded(name: str, *roots: Path) -> Path | None:

@@ -12,7 +12,7 @@ import pytest
 
 from explorer.app import progress, streamlit_patches, throttle
 from explorer.app.progress import with_bar
-from explorer.app.throttle import OverTime, PageRun, Place, Turns, turn
+from explorer.app.throttle import OverTime, PageRun, Place, Turns, at_work, turn
 from explorer.catalog import waiting
 from explorer.catalog.waiting import PatientCondition
 
@@ -288,7 +288,37 @@ def test_a_run_that_computes_for_too_long_ends_in_a_sentence(
     assert done == 8
     assert "This took more than 7 seconds" in said[0]
     with pytest.raises(OverTime):
-        PageRun.step(Mock(_begun=0.0, _looked=0.0, _place=None))
+        PageRun.step(Mock(_begun=0.0, _looked=0.0, _place=None, _is_stopped=False))
+
+
+def test_whoever_runs_the_server_sees_who_is_at_work_and_stops_it(
+    turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(throttle, "say", said.append)
+    monkeypatch.setattr(throttle.reader, "owner", lambda: "A")
+    done: list[int] = []
+    begun, stopped = Event(), Event()
+
+    def work() -> None:
+        with turn():
+            for piece in range(5):
+                done.append(piece)
+                begun.set()
+                stopped.wait()
+                waiting.step()
+
+    with thread() as run:
+        one = run(work)
+        begun.wait()
+        (seen,) = at_work()
+        assert (seen.owner, seen.page, seen.waits) == ("A", "", False)
+        seen.stop()
+        stopped.set()
+        one.result()
+    assert (done, said) == ([0], [throttle.STOPPED])
+    with turn():
+        assert at_work() == [], "not the one that asks"
 
 
 class Left(BaseException):

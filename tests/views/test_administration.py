@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import io
+import os
+import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+from cachetools import TTLCache
 from streamlit.testing.v1 import AppTest
 
 from explorer.app import admin_token
+from explorer.app.limits import MB
 from explorer.app.session import Session
+from explorer.catalog import uploads
+from explorer.catalog.folders import uploads_root
 from explorer.runs.run import Run, create
-from explorer.views.administration import everybodys_runs, token_field
+from explorer.views.administration import (
+    everybodys_runs,
+    everybodys_uploads,
+    running_pages,
+    token_field,
+)
 from tests import apps
 from tests.apps import said
 from tests.runs.making import tiny_spec
@@ -19,6 +32,15 @@ from tests.views.drawing import press
 TOKEN = "correct horse battery"
 SECRET = "a diary that somebody pasted"
 ONE, OTHER = "1" * 32, "2" * 32
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Time stands still, and nobody has typed a wrong token."""
+    now = [0.0]
+    wrong = TTLCache[str, int](maxsize=9, ttl=admin_token.WAIT, timer=lambda: now[0])
+    monkeypatch.setattr(admin_token, "_wrong", wrong)
+    return now
 
 
 @pytest.fixture
@@ -47,7 +69,7 @@ def test_without_a_token_nobody_is_let_in(
     assert token_field.CLOSED in said(at)
     assert not at.text_input
     assert not at.dataframe
-    assert not admin_token.is_right("")
+    assert not admin_token.is_right("", "")
 
 
 def test_who_types_another_reads_a_sentence(runs: dict[str, Run]) -> None:
@@ -56,6 +78,24 @@ def test_who_types_another_reads_a_sentence(runs: dict[str, Run]) -> None:
         assert token_field.WRONG in said(at)
         assert not at.dataframe
         assert at.text_input(key="admin_token").value == ""
+
+
+def test_after_some_wrong_tokens_a_network_waits(
+    runs: dict[str, Run], clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_field, "network", lambda: "a network")
+    for _ in range(admin_token.TRIES):
+        assert token_field.WRONG in said(opened("wrong"))
+    for token in ("wrong", TOKEN):
+        at = opened(token)
+        assert token_field.TOO_MANY in said(at)
+        assert not at.dataframe
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(token_field, "network", lambda: "another network")
+        assert opened().dataframe
+    clock[0] += admin_token.WAIT
+    assert opened().dataframe
+    assert token_field.WRONG in said(opened("wrong"))
 
 
 def test_a_token_that_can_be_guessed_is_refused_at_the_start(
@@ -95,14 +135,64 @@ def test_the_chosen_runs_are_stopped_and_deleted(runs: dict[str, Run]) -> None:
     assert at.button(key="admin_stop").disabled, "another table, in which nothing is chosen"
 
 
-def test_only_who_was_let_in_commands_runs(
+def test_only_who_was_let_in_commands_anything(
     runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(everybodys_runs, "session", Session)
     names = [run.name for run in runs.values()]
     everybodys_runs.stop_runs(names)
     everybodys_runs.delete_runs(names)
+    theirs, work = uploaded(ONE, "a", 0), Mock(number=7)
+    monkeypatch.setattr(everybodys_uploads, "session", Session)
+    monkeypatch.setattr(running_pages, "session", Session)
+    monkeypatch.setattr(running_pages, "at_work", lambda: [work])
+    everybodys_uploads.delete_uploads([theirs.name])
+    running_pages.stop_pages([7])
+    assert theirs.exists()
+    assert not work.stop.called
     assert all(run.commanded() == "train" and run.folder.exists() for run in runs.values())
+
+
+def uploaded(owner: str, model: str, used: float) -> Path:
+    """The folder of an upload of this owner, used at this time."""
+    files = {"config.json": b"{}", "model.safetensors": bytes(9 * MB)}
+    streams = {f"{model}/{name}": io.BytesIO(data) for name, data in files.items()}
+    sizes = {f"{model}/{name}": len(data) for name, data in files.items()}
+    whose = uploads.Uploader("", owner)
+    kept = uploads.keep_upload(streams, sizes, uploads_root(), whose, lambda _: None)
+    os.utime(kept.folder.parent, (used, used))
+    return kept.folder.parent
+
+
+def test_uploads_are_listed_without_their_names_and_can_be_deleted(runs: dict[str, Run]) -> None:
+    an_hour_ago = time.time() - 7_200
+    theirs = uploaded(OTHER, "a model of love", an_hour_ago)
+    only_uploads = uploaded("3" * 32, "another", time.time() - 3_600)
+    at = opened()
+    assert "2 on disk, 18 MB · 0 MB in memory" in said(at)
+    table = at.dataframe[-1]
+    rows = table.value.to_dict("records")
+    assert [row["whose"] for row in rows] == ["reader 3", "reader 2"], "runs come first"
+    assert {row["size"] for row in rows} == {"9 MB"}
+    assert "love" not in f"{rows} {said(at)}"
+    at.session_state[str(table.key)] = {"selection": {"rows": [1], "columns": [], "cells": []}}
+    press(at.run(), "admin_delete_uploads")
+    assert (theirs.exists(), only_uploads.exists()) == (False, True)
+
+
+def test_pages_at_work_are_listed_and_stopped(
+    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[int] = []
+    work = Mock(owner=OTHER, page="heads", waits=False, began=time.monotonic(), number=7)
+    work.stop = lambda: ended.append(7)
+    monkeypatch.setattr(running_pages, "at_work", lambda: [work])
+    at = opened()
+    assert "1 page computing or waiting for its turn" in said(at)
+    (row,) = at.dataframe[0].value.to_dict("records")
+    assert (row["whose"], row["page"], row["state"]) == ("reader 2", "heads", "computing")
+    press(at, "admin_stop_pages")
+    assert ended == [7]
 
 
 def test_it_is_in_no_navigation(runs: dict[str, Run]) -> None:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.app import admin_token
+from explorer.app.reader import network
 from explorer.app.session import session
 
 CLOSED = f"This page is closed: set {admin_token.SETTING} and restart the server to open it."
 ASKED = "This page is for whoever runs the server: type the token that it was started with."
 WRONG = "This is not the token of this server."
+TOO_MANY = (
+    f"Too many wrong tokens came from your network, so this one was not read: wait "
+    f"{admin_token.WAIT} seconds."
+)
 
 
 def let_in_or_stop() -> None:
@@ -38,5 +43,8 @@ def let_in_or_stop() -> None:
 def _take() -> None:
     reader, said = session(), str(st.session_state["admin_token"])
     st.session_state["admin_token"] = ""
-    reader.is_admin = admin_token.is_right(said)
-    reader.admin_fault = "" if reader.is_admin else WRONG
+    try:
+        reader.is_admin = admin_token.is_right(said, network())
+        reader.admin_fault = "" if reader.is_admin else WRONG
+    except admin_token.TooManyTriesError:
+        reader.admin_fault = TOO_MANY
