@@ -159,7 +159,7 @@ class PageRun:
     def __init__(self) -> None:
         self._begun = self._looked = self._turn_begun = time.thread_time()
         self._place: Place | None = None
-        self._network, self.owner = reader.network(), reader.owner()
+        self._network, self.owner = reader.address(), reader.owner()
         self._session, self._is_stopped = session(), False
         self.number, self.began = next(_numbers), time.monotonic()
 

@@ -12,11 +12,12 @@ from dataclasses import replace
 from threading import local
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from explorer.app.limits import PASS_BYTES, PASS_SHARE, PASS_TOKENS
 from explorer.catalog import waiting
-from explorer.catalog.pass_size import PassShape, pass_size
+from explorer.catalog.pass_size import Leaves, PassShape, pass_size
 from explorer.catalog.waiting import Budget
 from explorer.text.truncation import ForwardPassError
 from models import Transformer, TransformerConfig
@@ -162,14 +163,18 @@ def shape_of(
     new = inputs[-1].shape[1]
     tokens, target = (past + new, 0) if len(inputs) == 1 else (inputs[0].shape[1], past + new)
     taps = [tap.at(stack).at(str(layer)).at(part) for stack, layer, part in _attentions(config)]
-    stays = any(each.wants("q") for each in taps)
+    leaves: Leaves = "nothing" if cache is None else "cache"
+    if torch.is_grad_enabled():
+        leaves = "graph"
+    elif any(each.wants("q") for each in taps):
+        leaves = "trace"
     return PassShape(
         tokens,
         target,
         texts=len(inputs[-1]),
         read=len(range(*read_at.indices(new))),
         watched=sum(each.wants("weights") + each.wants("scores") for each in taps),
-        leaves="trace" if stays else "nothing" if cache is None else "cache",
+        leaves=leaves,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 from models import TransformerConfig
 
+Leaves = Literal["trace", "graph", "cache", "nothing"]
 NUMBER = 4
 """Bytes: everything is read as float32."""
 WATCHED_SQUARES = 5
@@ -30,7 +31,8 @@ class PassShape:
     """What a pass reads: so many `texts` of `tokens` each, and answers of `target` tokens.
 
     Logits are made at `read` positions. Of `watched` layers all weights are made, and kept. It
-    leaves what `CHEAP_SITES` are, or the keys and values in a cache, or nothing.
+    leaves what `CHEAP_SITES` are, or the keys and values in a cache, or nothing; where gradients
+    are wanted, the graph of all that was computed.
     """
 
     tokens: int
@@ -38,7 +40,7 @@ class PassShape:
     texts: int = 1
     read: int = 1
     watched: int = 0
-    leaves: Literal["trace", "cache", "nothing"] = "trace"
+    leaves: Leaves = "trace"
 
 
 def pass_size(config: TransformerConfig, shape: PassShape) -> PassSize:
@@ -49,8 +51,10 @@ def pass_size(config: TransformerConfig, shape: PassShape) -> PassSize:
         tokens = shape.target if is_answer else shape.tokens
         layers = config.encoder_layers if stack == "encoder" else config.n_layers
         memory = shape.tokens if is_answer else 0
+        at_once = _temporary(config, stack, tokens, memory)
+        temporary = max(temporary, at_once)
         left += _left(config, layers, tokens, memory, shape.leaves)
-        temporary = max(temporary, _temporary(config, stack, tokens, memory))
+        left += layers * at_once if shape.leaves == "graph" else 0
     pairs = max(shape.tokens, shape.target) ** 2
     left += shape.watched * 2 * config.n_heads * pairs
     if shape.watched:

@@ -159,7 +159,7 @@ def test_a_run_that_is_given_up_leaves_nothing_in_the_line(clock: Clock) -> None
 
 
 def test_a_run_waits_as_one_of_its_reader(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throttle.reader, "network", lambda: "there")
+    monkeypatch.setattr(throttle.reader, "address", lambda: "there")
     monkeypatch.setattr(throttle.reader, "owner", lambda: "A")
     with turn():
         (place,) = turns._at_work

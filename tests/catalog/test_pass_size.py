@@ -12,6 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from explorer.catalog.pass_budget import shape_of
 from explorer.catalog.pass_size import pass_size
+from explorer.views.museum.measured_run import EmbeddingLeaves
 from models import Transformer, TransformerConfig, trace
 from models.cache import KeyValueCache
 from models.config import KINDS, POSITIONS
@@ -73,7 +74,8 @@ def test_a_pass_takes_what_is_said(
     config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
     given = inputs(config, texts, tokens)
     most = peak(Transformer(config).eval(), given, read_at=read_at)
-    said = pass_size(config, shape_of(config, given, read_at, RecordingTap(CHEAP_SITES)))
+    with torch.no_grad():
+        said = pass_size(config, shape_of(config, given, read_at, RecordingTap(CHEAP_SITES)))
     assert most <= said.peak <= WITHIN * most
     assert said.stays <= said.peak
 
@@ -85,7 +87,8 @@ def test_weights_that_are_edited_are_counted(positions: str) -> None:
     edits: list[Edit] = [SetCell(f"decoder.{layer}.self_attn.weights", 1, 0) for layer in range(3)]
     given = inputs(config, 1, 150)
     most = peak(Transformer(config).eval(), given, read_at=LAST, edits=edits)
-    said = pass_size(config, shape_of(config, given, LAST, RecordingTap(CHEAP_SITES, edits)))
+    with torch.no_grad():
+        said = pass_size(config, shape_of(config, given, LAST, RecordingTap(CHEAP_SITES, edits)))
     assert most <= said.peak <= WITHIN * most
 
 
@@ -110,5 +113,24 @@ def test_a_step_with_a_cache_takes_what_is_said(
 
     most = most_held(generate)
     given = (torch.zeros(texts, 90), ids[:, :1]) if two else (ids[:, :1],)
-    said = pass_size(config, shape_of(config, given, LAST, cache=cache))
+    with torch.no_grad():
+        said = pass_size(config, shape_of(config, given, LAST, cache=cache))
+    assert most <= said.peak <= 2 * WITHIN * most
+
+
+@grid("kind, positions, oddity, tokens", KINDS, POSITIONS, ODDITIES, (24, 150))
+def test_a_pass_that_is_followed_backwards_takes_what_is_said(
+    kind: str, positions: str, oddity: str, tokens: int
+) -> None:
+    """As the museum does for the gradients at the embeddings: all that was computed is kept."""
+    config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
+    model, given = Transformer(config).eval().requires_grad_(False), inputs(config, 1, tokens)
+
+    def gradients() -> None:
+        tap = EmbeddingLeaves()
+        output = model(*given, tap=tap, read_at=LAST)
+        torch.autograd.grad(output.sum(), list(tap.leaves.values()), allow_unused=True)
+
+    most = most_held(gradients)
+    said = pass_size(config, shape_of(config, given, LAST))
     assert most <= said.peak <= 2 * WITHIN * most
