@@ -188,7 +188,7 @@ def test_pages_at_work_are_listed_and_stopped(
     work.stop = lambda: ended.append(7)
     monkeypatch.setattr(running_pages, "at_work", lambda: [work])
     at = opened()
-    assert "1 page computing or waiting for its turn" in said(at)
+    assert "1 computing or waiting for a turn" in said(at)
     (row,) = at.dataframe[0].value.to_dict("records")
     assert (row["whose"], row["page"], row["state"]) == ("reader 2", "heads", "computing")
     press(at, "admin_stop_pages")

@@ -8,7 +8,6 @@ import streamlit as st
 
 from explorer.app.session import session
 from explorer.app.throttle import at_work
-from explorer.views.administration.command_table import counted
 from explorer.views.administration.reader_numbers import Numbers
 from explorer.views.training.run_words import duration
 
@@ -16,7 +15,7 @@ from explorer.views.training.run_words import duration
 def draw_pages(numbers: Numbers) -> None:
     """Most are there for a moment, so all that are shown are stopped together."""
     running = at_work()
-    st.markdown(f"**Passes** · {counted(len(running), 'page')} computing or waiting for its turn")
+    st.markdown(f"**Pages at work** · {len(running):,} computing or waiting for a turn")
     if not running:
         return
     rows = [
