@@ -327,7 +327,7 @@ def _notes(
     options: DisplayOptions, removed: Tensor, empty: int, heads: int, layers: int
 ) -> tuple[str, ...]:
     notes = []
-    where = f"each of the {layers} layers" if options.all_layers else "this layer"
+    where = f"each of the {layers} layers" if options.all_layers and layers > 1 else "this layer"
     if options.heads == "mean":
         notes.append(f"Mean of the {heads} heads of {where}.")
     if options.heads == "max":

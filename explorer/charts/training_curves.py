@@ -18,6 +18,8 @@ from explorer.charts.frame import fixed, framed_spec, number_line, ruler, scale_
 
 MOST_POINTS = 300
 HEIGHT = 180
+EDGE = 8
+"""Pixels on the right: the plot of a chart that is fed grows by some, over the edge of the rest."""
 GIVEN = alt.NamedData("given")
 
 Point = tuple[int, float]
@@ -135,4 +137,4 @@ def _held_out(name: str, title: str, fixed_ends: bool, run: str | None) -> Spec:
 def _without_rows(chart: alt.TopLevelMixin) -> Spec:
     spec = framed_spec(chart)
     del spec["data"]
-    return spec
+    return spec | {"padding": {"right": EDGE}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +16,7 @@ from explorer.tasks.batches import pair_batch
 from explorer.tasks.held_out import draw_held_out, draw_training
 from explorer.tasks.task import Measurement, Task, generator
 from explorer.tasks.task_metrics import exact_match
-from explorer.text import SOURCE, Tokenizer, character_tokenizer
+from explorer.text import SOURCE, Token, Tokenizer, character_tokenizer
 from explorer.text.special import PAD
 from models.config import GenerationConfig, TransformerConfig
 from models.training import Batch, TrainConfig
@@ -37,6 +38,12 @@ class LetterTask(Task):
     @abstractmethod
     def rewritten(self, words: Words) -> Words:
         """The answers, padded at the end like the words."""
+
+    def answer(self, source: Sequence[Token]) -> Sequence[Token]:
+        letters = {token.id: token for token in source if not token.special}
+        ids = [token.id for token in source if not token.special]
+        rewritten = self.rewritten(torch.tensor([ids], dtype=torch.long))[0].tolist() if ids else []
+        return [*(letters[each] for each in rewritten), *(t for t in source[-1:] if t.special)]
 
     def batch(self, step: int, training: TrainConfig) -> Batch:
         random = generator(training.seed, step)

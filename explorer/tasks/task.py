@@ -81,6 +81,10 @@ class Task(ABC):
         """
         return None
 
+    def answer(self, source: Sequence[Token]) -> Sequence[Token]:
+        """What a trained encoder-decoder writes for this source; empty where nobody knows."""
+        return ()
+
 
 def generator(seed: int, step: int) -> torch.Generator:
     """Random numbers that follow from the seed and the step alone."""

@@ -62,6 +62,12 @@ class TranslationTask(Task):
                 expected[row, list(places)] = 1 / len(places)
         return expected
 
+    def answer(self, source: Sequence[Token]) -> Sequence[Token]:
+        translation = french.translate([token.label for token in source if not token.special])
+        words = translation.french if translation else ()
+        written = [Token(self.tokenizer.id_of(word), word) for word in words]
+        return [*written, *(t for t in source[-1:] if t.special)] if written else ()
+
     def _rows(self, texts: Iterator[str]) -> tuple[Rows, Rows]:
         english = list(texts)
         answers = [" ".join(_translated(text).french) for text in english]

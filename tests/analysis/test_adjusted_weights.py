@@ -158,7 +158,8 @@ def test_heads_of_a_layer_or_of_all_are_combined(readings: dict[str, ForwardPass
                 )
                 by_hand = heads.mean(0) if of == "mean" else heads.amax(0)
                 assert torch.allclose(made.values, by_hand, atol=1e-6), (name, of, everywhere)
-            assert f"{part.heads} heads of each of the {part.layers} layers" in said(made)
+            whose = f"each of the {part.layers} layers" if part.layers > 1 else "this layer"
+            assert f"{part.heads} heads of {whose}" in said(made)
 
 
 def test_what_is_weighed_is_what_the_head_adds_to_the_stream(

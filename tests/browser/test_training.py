@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, FloatRect, Locator, expect
 
 from explorer.runs.run import Run
 from explorer.runs.spec import DONE, PAUSED, STOPPED, TRAINING
@@ -18,6 +18,9 @@ from tests.served import Server, wait_until
 
 LONG_TASK = "sort"
 """A task that trains long enough to be interrupted."""
+CUT_TEXTS = """charts => charts.flatMap(chart => [...chart.querySelectorAll("text")].filter(
+    text => text.getBoundingClientRect().right > chart.getBoundingClientRect().right + 1))
+    .map(text => text.textContent)"""
 
 
 def start(visitor: Visitor, runs: Path, task: str, steps: int | None = None) -> Run:
@@ -41,6 +44,13 @@ def steps_on(run: Run, further: int = 20) -> None:
 def press(visitor: Visitor, key: str) -> None:
     visitor.rest()
     visitor.widget(key).get_by_role("button").click()
+
+
+def box_of(place: Locator) -> FloatRect:
+    """Where it is on the screen."""
+    box = place.bounding_box()
+    assert box is not None
+    return box
 
 
 def becomes(visitor: Visitor, run: Run, state: str) -> None:
@@ -80,7 +90,9 @@ def finishes_and_opens_a_run(visitor: Visitor, runs: Path) -> None:
 def is_watched_and_paused(visitor: Visitor, run: Run) -> None:
     progress = visitor.page.get_by_test_id("stProgress")
     expect(progress).not_to_have_text(progress.inner_text())
-    expect(visitor.page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
+    charts = visitor.page.get_by_test_id("stVegaLiteChart").locator("svg")
+    expect(charts.first).to_be_visible()
+    assert charts.evaluate_all(CUT_TEXTS) == []
     visitor.follow("Attention maps")
     steps_on(run)
     visitor.follow("Training")
@@ -110,6 +122,31 @@ def test_the_curve_and_the_map_of_a_run_are_seen_at_once(browser: Browser, tmp_p
                 expect(seen).to_be_in_viewport(ratio=1)
             visitor.no_mishap()
             visitor.close()
+
+
+def test_pictures_stand_in_line_and_deleting_hangs_over_no_sidebar(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with Server(tmp_path / "runs") as server:
+        visitor = Visitor(browser, server.url, width=1280, height=900)
+        page = visitor.open("/training?task=reverse")
+        pictures = [visitor.widget(key).locator("canvas").first for key in ("watched", "expected")]
+        for key in ("watched", "expected"):
+            visitor.drawn(key)
+        tops = [box_of(picture)["y"] for picture in pictures]
+        assert abs(tops[0] - tops[1]) < 1
+        run = tiny_run(server.runs)
+        train_to_end(run.folder)
+        visitor.open(f"/training?run={run.name}")
+        press(visitor, "delete")
+        question = page.get_by_test_id("stPopoverBody")
+        expect(question.get_by_text("for good")).to_be_visible()
+        edge = box_of(page.get_by_test_id("stMain"))
+        over = box_of(question)
+        assert over["x"] >= edge["x"]
+        assert over["x"] + over["width"] <= edge["x"] + edge["width"]
+        visitor.no_mishap()
+        visitor.close()
 
 
 def test_the_choices_of_the_form_are_not_cut(visitor: Visitor) -> None:

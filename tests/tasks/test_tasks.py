@@ -153,6 +153,9 @@ def test_answers() -> None:
         task = letters(name)
         ids = torch.tensor([task.tokenizer.ids(word)[:-1] + [0] * (8 - len(word))])
         assert task.tokenizer.decode(task.rewritten(ids)[0].tolist()) == answer
+        written = task.answer(task.tokenizer.encode(word))
+        assert [token.label for token in written] == [*answer, "</s>"]
+        assert task.answer(()) == []
 
 
 def test_batches_have_words_of_every_length_and_end_tokens() -> None:
@@ -279,7 +282,9 @@ def test_the_pattern_stops_where_the_model_leaves_the_rules() -> None:
         pattern = task.pattern(source, target)
         assert pattern is not None
         assert pattern.sum(-1).tolist() == rows
+    assert [token.label for token in task.answer(source)] == ["le", "chat", "dort", "</s>"]
     assert task.pattern(task.tokenizer.encode("cat the"), target) is None
+    assert not task.answer(task.tokenizer.encode("cat the"))
 
 
 # ---- induction -----------------------------------------------------------------------

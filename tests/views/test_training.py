@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explorer.app import limits
 from explorer.app.session import KEY
 from explorer.runs.cluster import Cluster
 from explorer.runs.metrics import cut_after
@@ -17,7 +20,7 @@ from explorer.runs.spec import STATES, Status
 from explorer.runs.worker import train_to_end
 from explorer.tasks import TASKS
 from explorer.text.literal import literal
-from explorer.views.training import live_run, run_words
+from explorer.views.training import live_attention, live_run, run_words
 from tests.apps import said
 from tests.runs.making import tiny_run, tiny_spec
 from tests.source import ROOT
@@ -68,6 +71,29 @@ def test_a_fault_is_said_in_its_own_words_and_nothing_starts(desk: Desk, tmp_pat
     starts = [button for button in at.button if button.label == "Start training"]
     assert all(button.disabled for button in starts)
     assert all_runs(tmp_path) == []
+
+
+def test_too_many_steps_are_said_beside_their_number_and_by_the_button(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_RUN_STEPS", "5000")
+    at = page()
+    at.number_input(key="reverse_steps").set_value(9_000).run()
+    (optimizer,) = [form for form in at.expander if form.label.startswith("Optimizer")]
+    assert optimizer.label == "Optimizer · 9,000 steps"
+    refusal = limits.RUN_STEPS.refusal(9_000)
+    assert [text.value for text in optimizer.text] == [refusal]
+    assert [text.value for text in at.text].count(refusal) == 2
+
+
+def test_the_rows_of_the_expected_pattern_are_the_right_answer() -> None:
+    """Whatever an untrained model writes: fewer tokens, others, or more."""
+    task = TASKS["reverse"]
+    source, written = task.tokenizer.encode("abc"), task.tokenizer.encode("zzzzzz")
+    for count, labels in ((2, "c b"), (4, "c b a </s>"), (6, "c b a </s> – –")):
+        forward = SimpleNamespace(source=source, written=written[:count])
+        rows = live_attention._expected_rows(task, cast(Any, forward), written[:count])
+        assert [row.label for row in rows] == labels.split()
 
 
 def test_a_finished_run_is_found_again_by_the_address(desk: Desk, tmp_path: Path) -> None:

@@ -151,7 +151,8 @@ def heads_title(context: PageContext, options: DisplayOptions) -> str:
 def layer_title(context: PageContext, options: DisplayOptions) -> str:
     """Whose heads they are: the model, the attention, and the layer or all of them."""
     at = context.choice
-    where = f"All {context.part.layers} layers" if options.all_layers else f"Layer {at.layer}"
+    combined = options.all_layers and context.part.layers > 1
+    where = f"All {context.part.layers} layers" if combined else f"Layer {at.layer}"
     return map_title(at.model, at.part, where)
 
 

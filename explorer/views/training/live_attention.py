@@ -24,13 +24,14 @@ from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_b
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
 from explorer.tasks import Task, pattern_of, pattern_score
-from explorer.text import TextError
+from explorer.text import TextError, Token
 from explorer.text.number_format import fixed
 from explorer.views.shared import widgets
 
 HEIGHT = 340
 LIMIT = 400
 BEST = "the best"
+NOTHING_EXPECTED = Token(0, "–", special=True)
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,9 @@ def draw_preview(task: Task, own_text: str) -> None:
         st.markdown(f"Press **Start training**. Expected after training: {task.expectation}")
         return
     st.markdown("No run yet. Below is the attention of a model already trained on this task.")
-    places = AttentionPlaces(*st.columns(2, vertical_alignment="bottom"), *st.columns(2))
+    places = AttentionPlaces(
+        *st.columns(2, vertical_alignment="bottom"), *st.columns(2, vertical_alignment="bottom")
+    )
     _draw_sentence_and_head(
         task, task.name, own_text, places, lambda text: _run(Path(opened.name), text, opened)
     )
@@ -183,32 +186,53 @@ def _draw_head(
     scores = _scores(weights, expected)
     head = int(scores.argmax()) if chosen == BEST else min(int(chosen), len(weights) - 1)
     left, right = places.weights, places.pattern
+    rows = forward.rows(part)
     with left:
         name = head_title(model, part, layer, head)
         title = widgets.bold_title(name)
         score = fixed(float(scores[head]), 2)
         has_pattern = expected is not None
         st.markdown(f"{title} · {score} on the expected pattern" if has_pattern else title)
-        _draw_map(forward, part, layer, weights[head], "watched", name)
+        _draw_map(forward, part, layer, weights[head], rows, "watched", name)
     with right:
         st.markdown("**Expected pattern**")
         if expected is None:
             st.markdown(f"After training: {task.expectation}")
         else:
-            _draw_map(forward, part, layer, expected, "expected", f"{name}, expected pattern")
+            title = f"{name}, expected pattern"
+            rows = _expected_rows(task, forward, rows)
+            _draw_map(forward, part, layer, expected, rows, "expected", title)
     if expected is not None:
         st.caption(f"Expected after training: {task.expectation}")
     for note in forward.notes:
         st.text(note)
 
 
+def _expected_rows(task: Task, forward: ForwardPass, rows: tuple[Token, ...]) -> tuple[Token, ...]:
+    """The right answer's tokens, which an untrained model does not write; others are as they are.
+
+    A row after the end of the answer has nothing to expect.
+    """
+    answer = task.answer(forward.source) if rows == forward.written else ()
+    if not answer:
+        return rows
+    beyond = (NOTHING_EXPECTED,) * (len(rows) - len(answer))
+    return (*answer[: len(rows)], *beyond)
+
+
 def _draw_map(
-    forward: ForwardPass, part: str, layer: int, values: Tensor, key: str, title: str
+    forward: ForwardPass,
+    part: str,
+    layer: int,
+    values: Tensor,
+    rows: tuple[Token, ...],
+    key: str,
+    title: str,
 ) -> None:
     words = forward.part(part).words
     matrix(
         values,
-        forward.rows(part),
+        rows,
         forward.columns(part),
         key=key,
         title=title,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import limits
 from explorer.app.controls import one_of
@@ -57,13 +58,17 @@ def draw_form() -> Task | None:
         say(str(error))
         return None
     start = st.container()
-    settings = _draw_model_settings(task) | _draw_training_settings(task)
+    settings = _draw_model_settings(task)
+    of_training, beside_steps = _draw_training_settings(task)
+    settings |= of_training
     try:
         spec = spec_of(task, settings)
     except RunError as error:
         _draw_start_button(start, is_possible=False)
-        with start:
-            say(str(error))
+        is_of_steps = not limits.RUN_STEPS.allows(settings["steps"])
+        for place in (start, beside_steps) if is_of_steps else (start,):
+            with place:  # with both forms open the button is off the screen
+                say(str(error))
         return task
     session().run_requested = spec
     if _draw_start_button(start, is_possible=True):
@@ -146,16 +151,20 @@ def _draw_model_settings(task: Task) -> dict[str, Any]:
         return values | {"like": family, "weights_seed": inputs.draw(WEIGHTS_SEED, 0)}
 
 
-def _draw_training_settings(task: Task) -> dict[str, Any]:
-    config = task.training
-    with st.expander(f"Optimizer · {config.steps:,} steps", expanded=False):
-        inputs = _Inputs(task.name)
-        values = {
-            each.name: inputs.draw(each, getattr(config, each.name)) for each in TRAINING_SETTINGS
-        }
+def _draw_training_settings(task: Task) -> tuple[dict[str, Any], DeltaGenerator]:
+    """The values, and a place below the number of steps."""
+    config, inputs, values = task.training, _Inputs(task.name), dict[str, Any]()
+    steps = st.session_state.get(inputs.key("steps"), config.steps)
+    below_steps = None
+    with st.expander(f"Optimizer · {steps:,} steps", expanded=False, key="optimizer"):
+        for each in TRAINING_SETTINGS:
+            values[each.name] = inputs.draw(each, getattr(config, each.name))
+            if each.name == "steps":
+                below_steps = st.container()
         if inputs.switch(f"Stop at {task.goal:g} on held-out data", "stop_at_goal"):
             values["stop_at"] = task.goal
-        return values
+    assert below_steps is not None
+    return values, below_steps
 
 
 class _Inputs:
@@ -168,7 +177,7 @@ class _Inputs:
 
     def draw(self, setting: Setting, value: Any) -> Any:
         """The value chosen for this setting, at first `value`."""
-        key = f"{self._task}_{setting.name}"
+        key = self.key(setting.name)
         if setting.options:
             self._drawn += self._drawn % 2  # a row of its own: half of one cuts its texts
             return st.selectbox(
@@ -191,8 +200,11 @@ class _Inputs:
         )
 
     def switch(self, label: str, name: str) -> bool:
-        key = f"{self._task}_{name}"
-        return bool(self._place().toggle(label, key=key, persist_state="session"))
+        return bool(self._place().toggle(label, key=self.key(name), persist_state="session"))
+
+    def key(self, name: str) -> str:
+        """That of the setting of this name."""
+        return f"{self._task}_{name}"
 
     def _place(self) -> Any:
         if self._drawn % 2 == 0:

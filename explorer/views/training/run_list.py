@@ -21,6 +21,9 @@ from explorer.views.training.run_comparison import draw_run_comparison
 from explorer.views.training.run_words import run_row, status_of
 from models.loading.checkpoint import CheckpointError, peek
 
+DELETE_WIDTH = 260
+"""Pixels, between the button and the right edge of the page."""
+
 
 def choose_run() -> Run | None:
     """The run on screen, from the reader's runs; at first the one of theirs that trains."""
@@ -128,7 +131,8 @@ def draw_buttons(run: Run) -> None:
 
 def _draw_delete_button(run: Run) -> None:
     """In two steps, since nothing brings a run back."""
-    with st.popover("Delete", icon=":material/delete:", key="delete"):
+    popover = st.popover("Delete", icon=":material/delete:", key="delete")
+    with popover, st.container(width=DELETE_WIDTH):  # a wider one would hang over the sidebar
         st.markdown(
             f"This deletes **{run.title}** for good: its metrics, its weights, and the text it was "
             "trained on. If it is training, it is stopped first."
