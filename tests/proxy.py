@@ -98,13 +98,16 @@ class Proxy:
 
 
 @contextmanager
-def proxy(folder: Path, port: int, ports: Sequence[int]) -> Iterator[Proxy]:
-    """nginx on this port before the replicas on those; what it writes is in the folder."""
+def proxy(folder: Path, port: int, ports: Sequence[int], more: str = "") -> Iterator[Proxy]:
+    """nginx on this port before the replicas on those; what it writes is in the folder.
+
+    `more` stands in listen.conf besides.
+    """
     folder.mkdir()
     shutil.copy(CONFIG, folder)
     replicas = (f"server 127.0.0.1:{each} max_fails=0;" for each in ports)
     (folder / "replicas.conf").write_text("\n".join(replicas))
-    (folder / "listen.conf").write_text(f"listen 127.0.0.1:{port};")
+    (folder / "listen.conf").write_text(f"listen 127.0.0.1:{port};\n{more}")
     settings = "daemon off;" + (" user root;" if os.geteuid() == 0 else "")
     command = [ensure(), "-p", f"{folder}/", "-e", "stderr", "-c", str(folder / CONFIG.name)]
     log_path = folder / "nginx.log"

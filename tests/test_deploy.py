@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import sys
+from configparser import ConfigParser
 from importlib.util import find_spec
 from ipaddress import ip_address, ip_network
 from itertools import pairwise
@@ -82,15 +84,19 @@ def test_the_proxy_leads_to_the_replicas_and_they_believe_it_alone() -> None:
     named = re.findall(r"^server (\S+):8501 ", (DEPLOY / "replicas.conf").read_text(), re.M)
     assert named == REPLICAS
     assert len(named) >= 2
-    (subnet,) = COMPOSE["networks"]["readers"]["ipam"]["config"]
-    front = SERVICES["proxy"]["networks"]["readers"]["ipv4_address"]
-    addresses = [SERVICES[name]["networks"]["readers"]["ipv4_address"] for name in REPLICAS]
-    assert len({front, *addresses}) == 1 + len(REPLICAS)
-    for address in (front, *addresses):
-        assert ip_address(address) in ip_network(subnet["subnet"])
+    assert COMPOSE["networks"]["readers"]["enable_ipv6"]
+    subnets = [each["subnet"] for each in COMPOSE["networks"]["readers"]["ipam"]["config"]]
+    places = [SERVICES[name]["networks"]["readers"] for name in ("proxy", *REPLICAS)]
+    for family, subnet in zip(("ipv4_address", "ipv6_address"), subnets, strict=True):
+        addresses = [place[family] for place in places]
+        assert len(set(addresses)) == len(places)
+        assert all(ip_address(each) in ip_network(subnet) for each in addresses)
+    front = f"{places[0]['ipv4_address']},{places[0]['ipv6_address']}"
     assert {SERVICES[name]["environment"]["FORWARDED_ALLOW_IPS"] for name in REPLICAS} == {front}
     (port,) = SERVICES["proxy"]["ports"]
-    assert f"listen {port.partition(':')[2]};" in (DEPLOY / "listen.conf").read_text()
+    inside = port.partition(":")[2]
+    listens = (DEPLOY / "listen.conf").read_text().splitlines()
+    assert listens == [f"listen {inside};", f"listen [::]:{inside};"]
 
 
 def test_replicas_share_their_folders_and_secrets_and_have_time_to_drain() -> None:
@@ -149,9 +155,10 @@ def test_the_image_runs_as_nobody_and_holds_the_app() -> None:
     assert copied == {each.removeprefix("!") for each in kept if each.startswith("!")}
     assert {"explorer", "models", "pages", "app.py", ".streamlit"} <= copied
     (base,) = (rest for word, rest in found if word == "FROM")
-    version = re.search(r"3\.(\d+)", base)
-    assert version is not None
+    version = re.fullmatch(r"python:3\.(\d+)\.\d+-slim-[a-z]+", base)
+    assert version is not None, "a version that stays the same"
     assert int(version[1]) >= 11
+    assert re.fullmatch(r"nginx:\d+\.\d+\.\d+-[a-z]+", SERVICES["proxy"]["image"])
 
 
 def test_the_commands_are_there() -> None:
@@ -166,6 +173,41 @@ def test_the_commands_are_there() -> None:
     assert "/healthz" in commands[1][-1]
 
 
+def test_every_setting_of_the_app_is_named() -> None:
+    app = python_files("app.py", "explorer", "models", "pages")
+    source = "\n".join((ROOT / path).read_text("utf-8") for path in app)
+    read = {name.removesuffix("_") for name in re.findall(r"\bEXPLORER_[A-Z_]+", source)}
+    assert len(read) > 10
+    settings = PAGE.read_text("utf-8").partition("## Settings")[2].partition("\n## ")[0]
+    assert [name for name in sorted(read) if not re.search(rf"`{name}\b|`{name}_", settings)] == []
+
+
+def unit(name: str) -> dict[str, str]:
+    """What a unit of systemd says of its service."""
+    found = ConfigParser(interpolation=None, strict=False)
+    found.optionxform = str  # type: ignore[assignment, method-assign]
+    found.read(DEPLOY / name, "utf-8")
+    return dict(found["Service"])
+
+
+def test_units_start_what_the_containers_start() -> None:
+    app, front = unit("explorer@.service"), unit("explorer-proxy.service")
+    _, _, command = app["ExecStart"].partition("/bin/")
+    assert command.split()[:3] == json.loads(dict(instructions())["CMD"])[:3]
+    assert app["User"] != "root"
+    assert app["KillMode"] == "process", "the training goes on for the other replicas"
+    assert int(app["TimeoutStopSec"]) > DRAIN_SECONDS.public
+    told = PAGE.read_text("utf-8")
+    for place in (app["EnvironmentFile"], app["WorkingDirectory"], app["ReadWritePaths"]):
+        assert place in told
+    started, asked = shlex.split(front["ExecStart"]), SERVICES["proxy"]["command"]
+    assert [*started[:1], started[3], started[7]] == ["/usr/sbin/nginx", "-e", "-g"]
+    options = [word for word in started if word.startswith("-")]
+    assert options == [word for word in asked if word.startswith("-")]
+    assert front["RuntimeDirectory"] in started[2]
+    assert front["StandardOutput"].startswith("append:/"), "a socket cannot be opened by its path"
+
+
 def test_every_setting_that_is_named_is_read_by_the_app() -> None:
     app = python_files("app.py", "explorer")
     source = "\n".join((ROOT / path).read_text("utf-8") for path in app)
@@ -178,8 +220,8 @@ def test_every_setting_that_is_named_is_read_by_the_app() -> None:
 
 def test_every_file_that_is_named_is_there() -> None:
     told = PAGE.read_text("utf-8")
-    for path in re.findall(r"`(deploy/[a-z./]+)`", told):
+    for path in re.findall(r"\b(deploy/[a-z@./-]+[a-z])", told):
         assert (ROOT / path).is_file(), path
-    for link in re.findall(r"\]\(([a-z_./]+)\)", told):
+    for link in re.findall(r"\]\(([A-Za-z_./]+)\)", told):
         assert (PAGE.parent / link).is_file(), link
     assert "docs/public_server.md" in (ROOT / "README.md").read_text("utf-8")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -16,7 +18,7 @@ import pytest
 from explorer.app.reader import BY_TLS, COOKIE
 from tests import proxy
 from tests.proxy import Proxy
-from tests.served import free_port, wait_until
+from tests.served import ROOT, free_port, wait_until
 
 TEXT = "what+a+reader+typed"
 KEYS = tuple(f"{number:032x}" for number in range(48))
@@ -26,6 +28,8 @@ class Played(ThreadingHTTPServer):
     """A replica that says its name, or nothing but this status."""
 
     status = 200
+    said = ""
+    """What the proxy says of the reader: the address, and by what the reader came."""
     begun = 0
     """Requests whose first lines have arrived."""
 
@@ -48,6 +52,8 @@ class Answer(BaseHTTPRequestHandler):
         assert isinstance(self.server, Played)
         self.server.begun += 1
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        told = (self.headers.get(f"X-Forwarded-{name}", "") for name in ("For", "Proto"))
+        self.server.said = " ".join(told)
         body = self.server.name.encode()
         self.send_response(self.server.status)
         self.send_header("Content-Length", str(len(body)))
@@ -70,12 +76,19 @@ def played() -> Iterator[list[Played]]:
 
 @pytest.fixture
 def front(tmp_path: Path, played: list[Played]) -> Iterator[Proxy]:
+    with in_front(tmp_path, played) as front:
+        yield front
+
+
+@contextmanager
+def in_front(folder: Path, played: list[Played], more: str = "") -> Iterator[Proxy]:
+    """nginx before these, with `more` in listen.conf."""
     try:
         proxy.ensure()
     except proxy.NoNginx as error:
         pytest.skip(str(error))
     ports = [each.server_port for each in played]
-    with proxy.proxy(tmp_path / "proxy", free_port(), ports) as front:
+    with proxy.proxy(folder / "proxy", free_port(), ports, more) as front:
         yield front
 
 
@@ -168,3 +181,23 @@ def test_what_the_proxy_notes_holds_no_text_and_no_session(
 
 def test_figures_are_not_for_readers(front: Proxy) -> None:
     assert ask(front, "/_stcore/metrics").startswith("404 ")
+
+
+@pytest.mark.parametrize(
+    ("other", "said"), [("127.0.0.0/8", "203.0.113.7 https"), ("192.0.2.0/24", "127.0.0.1 http")]
+)
+def test_a_proxy_in_front_is_believed_where_it_is_named(
+    other: str, said: str, tmp_path: Path, played: list[Played]
+) -> None:
+    """By the lines that docs/public_server.md has for it."""
+    page = (ROOT / "docs" / "public_server.md").read_text("utf-8")
+    (lines,) = re.findall(r"^set_real_ip_from .+?(?=^```)", page, re.M | re.S)
+    lines = lines.replace("203.0.113.0/24", other)
+    lines = lines if "https" in said else lines.replace("set $by https;", "")
+    with in_front(tmp_path, played, lines) as front:
+        request = urllib.request.Request(
+            f"{front.url}/", headers={"X-Forwarded-For": "203.0.113.7"}
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            assert answer.status == 200
+    assert said in {each.said for each in played}
