@@ -43,6 +43,10 @@ class Answer:
 
 BIDI = "bidi_component"
 STREAMLIT = Subprotocol("streamlit")
+FINISHED = {
+    ForwardMsg.FINISHED_SUCCESSFULLY,
+    ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY,
+}
 
 
 class Reader:
@@ -55,6 +59,8 @@ class Reader:
         self.query = query
         self.widgets: dict[str, Any] = {}
         self.states: dict[str, WidgetState] = {}
+        self.fragments: dict[str, str] = {}
+        """By widget, the part of the page that is drawn again when it changes."""
         self.cache: dict[str, ForwardMsg] = {}
         self.page_hash = ""
         self.socket: ClientConnection | None = None
@@ -69,7 +75,7 @@ class Reader:
         if self.socket is not None:
             await self.socket.close()
 
-    async def pick_head(self, head: int) -> Answer:
+    async def pick_head(self, head: int, *before: WidgetState) -> Answer:
         """Choose a head, as the list of the bar does, or the buttons of a bare page."""
         control = self.widgets["head"]
         state = WidgetState(id=control.id)
@@ -77,7 +83,7 @@ class Reader:
             state.string_array_value.data.append(str(head))
         else:
             state.string_value = str(head)
-        return await self.act(state)
+        return await self.act(*before, state)
 
     async def type(self, text: str) -> Answer:
         """Put a sentence into the field of the bar."""
@@ -86,11 +92,11 @@ class Reader:
     async def turn_to(self, page: str) -> Answer:
         """Follow the link of another page; what the widgets of this one hold stays here."""
         self.page, self.page_hash = page, ""
-        self.widgets, self.states = {}, {}
+        self.widgets, self.states, self.fragments = {}, {}, {}
         return await self.act()
 
     async def act(self, *changed: WidgetState) -> Answer:
-        """Change these widgets, run the script, and take in everything it sends."""
+        """Change these widgets, the last at last; run the script, and take in all that it sends."""
         assert self.socket is not None
         self.states |= {state.id: state for state in changed}
         message = BackMsg()
@@ -98,6 +104,7 @@ class Reader:
         run.query_string = self.query
         run.page_name = "" if self.page_hash else self.page
         run.page_script_hash = self.page_hash
+        run.fragment_id = self.fragments.get(changed[-1].id, "") if changed else ""
         run.widget_states.widgets.extend(self.states.values())
         run.cached_message_hashes.extend(self.cache)
         run.context_info.timezone = "UTC"
@@ -128,17 +135,23 @@ class Reader:
         if kind == "navigation":
             self.page_hash = message.navigation.page_script_hash
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
-            answer.elements.append(message.delta.new_element)
+            element = message.delta.new_element
+            answer.elements.append(element)
+            self.fragments[getattr(widget_of(element), "id", "")] = message.delta.fragment_id
         elif kind == "script_finished":
-            return message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
+            return message.script_finished in FINISHED
         return False
 
 
 def widgets(answer: Answer) -> Iterator[tuple[str, Any]]:
     """Every drawn widget with the key its page gave it."""
-    for element in answer.elements:
-        kind = element.WhichOneof("type")
-        body = getattr(element, kind) if kind else None
+    for body in map(widget_of, answer.elements):
         identity = getattr(body, "id", "")
         if identity.startswith("$$"):
             yield identity.rsplit("-", 1)[-1], body
+
+
+def widget_of(element: Element) -> Any:
+    """What is drawn, of its own kind."""
+    kind = element.WhichOneof("type")
+    return getattr(element, kind) if kind else None

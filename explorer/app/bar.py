@@ -7,7 +7,9 @@ value in an address is replaced, with a sentence that says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -61,7 +63,7 @@ def draw_bar(shelf: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping[
     for name in FRAME:
         if name not in uses:
             _keep(name)
-    reader.shown_model = entry.name
+    reader.shown_model, reader.first_head, reader.shelf = entry.name, first, shelf
     reader.context = make_context(shelf, first)
     if "text" in uses and "model" in uses:
         draw_unknown(reader.context)
@@ -107,37 +109,69 @@ def _take_model() -> None:
 
 
 def _draw_head_choice(entry: ModelEntry, first: First) -> None:
-    """Which attention, which layer, which head."""
+    """Which attention, which layer, which head.
+
+    Where what follows the head is drawn alone, the lists of the layer and the head belong to it.
+    """
     first_part, first_layer, head = first
+    reader = session()
     named = {part.name: part for part in parts_of(entry)}
     titles = {name: part.title for name, part in named.items()}
-    name = _picker("Attention", "part", list(named), first_part, PART_WIDTH, titles.__getitem__)
-    layers = range(named[name].layers)
-    _picker("Layer", "layer", layers, min(first_layer, layers[-1]), NUMBER_WIDTH)
-    _picker("Head", "head", range(named[name].heads), head, NUMBER_WIDTH)
-
-
-def _picker(
-    label: str, key: str, options: Sequence[Any], default: Any, width: int, name: Any = str
-) -> Any:
-    """What is chosen, in a list if the page uses it."""
-    state, asked = st.session_state, url.asked(key)
-    meant = [each for each in options if name(each) == asked]
-    if key not in state and meant:
-        state[key] = meant[0]
-    elif key in state and state[key] not in options:
-        state[key] = default
-    if key not in session().bar:
-        return state.get(key, default)
-    picked = st.selectbox(
-        label,
-        options,
-        index=options.index(default),
-        format_func=name,
-        width=width,
-        **url.bound(key),
+    kinds = _Picker("Attention", "part", list(named), first_part, PART_WIDTH, titles.__getitem__)
+    name = kinds.settle()
+    layers, heads = range(named[name].layers), range(named[name].heads)
+    numbers = (
+        _Picker("Layer", "layer", layers, min(first_layer, layers[-1]), NUMBER_WIDTH),
+        _Picker("Head", "head", heads, head, NUMBER_WIDTH),
     )
-    return default if picked is None else picked  # an empty value in the address picks nothing
+    kinds.draw()
+    for picker in numbers:
+        picker.settle()
+    if reader.draws_head_alone:
+        place = _group(st.container(width="content"), width="content")
+        reader.draw_head_choice = partial(_draw_in, place, numbers)
+        return
+    for picker in numbers:
+        picker.draw()
+
+
+def _draw_in(place: DeltaGenerator, pickers: Sequence[_Picker]) -> None:
+    with place:
+        for picker in pickers:
+            picker.draw()
+
+
+@dataclass(frozen=True)
+class _Picker:
+    """One of a few, in a list if the page uses it."""
+
+    label: str
+    key: str
+    options: Sequence[Any]
+    default: Any
+    width: int
+    name: Callable[[Any], str] = str
+
+    def settle(self) -> Any:
+        """What is chosen, before it is drawn: what the address asks for, and nothing invalid."""
+        state, asked = st.session_state, url.asked(self.key)
+        meant = [each for each in self.options if self.name(each) == asked]
+        if self.key not in state and meant:
+            state[self.key] = meant[0]
+        elif self.key in state and state[self.key] not in self.options:
+            state[self.key] = self.default
+        return state.get(self.key, self.default)
+
+    def draw(self) -> None:
+        if self.key in session().bar:
+            st.selectbox(
+                self.label,
+                self.options,
+                index=self.options.index(self.default),
+                format_func=self.name,
+                width=self.width,
+                **url.bound(self.key),
+            )
 
 
 def _keep(name: str) -> None:

@@ -11,6 +11,8 @@ from explorer.app.context import FRAME, first_head
 from explorer.app.session import session
 from explorer.catalog.available_models import ModelEntry
 
+HEAD_ALONE = "head_alone"
+"""The name of what is drawn again when another head is chosen."""
 UNBOUND = ("model", "special")
 """What of it no widget writes into the address by itself."""
 
@@ -19,6 +21,21 @@ def choose_head(layer: int, head: int) -> None:
     """Choose a layer and a head; for the callback of a view that was clicked."""
     st.session_state["layer"] = layer
     st.session_state["head"] = head
+
+
+def draw_head_alone() -> None:
+    """For a callback after it chose another head: the rest of the page stays as it is.
+
+    Only where the page can do that, and where no sentence on screen is about the head before.
+    """
+    if session().drawn_for is not None and not has_notes():
+        st.rerun(HEAD_ALONE)
+
+
+def has_notes() -> bool:
+    """Whether something is said that another choice ends."""
+    reader = session()
+    return bool(reader.frame_notes or reader.display_notes)
 
 
 def choose_model(name: str) -> None:

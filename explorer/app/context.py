@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.app import shelves, url
-from explorer.app.messages import or_stop, say
+from explorer.app.messages import end_page, or_stop, say
 from explorer.app.session import session
 from explorer.app.url import TEXT_LIMIT
 from explorer.catalog import ModelError, opened_model
@@ -67,7 +67,7 @@ class PageContext:
             return opened_as_chosen(self.shelf[self.choice.model], self.choice)
         except ModelError as error:
             say(str(error))
-            st.stop()
+            end_page()
 
     @cached_property
     def forward(self) -> ForwardPass:

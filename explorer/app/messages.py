@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import streamlit as st
 
@@ -42,7 +42,15 @@ def or_stop(make: Callable[[], Made], text: str = "", pair: str = "") -> Made:
                 )
             if text:
                 draw_way_out()
-        st.stop()
+        end_page()
+
+
+def end_page() -> NoReturn:
+    """The page ends here, without what follows the head; the bar still has its lists."""
+    reader = session()
+    if reader.draw_head_choice is not None and reader.drawn_for is None:
+        reader.draw_head_choice()
+    st.stop()
 
 
 def draw_way_out() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 if TYPE_CHECKING:
-    from explorer.app.context import PageContext
+    from explorer.app.context import Choice, PageContext
     from explorer.app.streamlit_patches import Upload
+    from explorer.catalog.available_models import ModelEntry
 
 KEY = "_session"
 Note = tuple[Any, tuple[str, ...]]
@@ -32,6 +33,14 @@ class Session:
 
     # The frame
     context: PageContext | None = None
+    shelf: Mapping[str, ModelEntry] = field(default_factory=dict)
+    """The models that this reader could open when the page was drawn."""
+    first_head: tuple[str, int, int] | None = None
+    """The part, layer and head of the chosen model that are shown first."""
+    draw_head_choice: Callable[[], None] | None = None
+    """Draws the layer and the head in the bar, where the page draws what follows them alone."""
+    drawn_for: Choice | None = None
+    """What the page was drawn for whose head alone may change; None where it is drawn whole."""
     pages: dict[str, Any] = field(default_factory=dict)
     """Every page by the name of its file; empty where a page is run alone."""
     navigation: list[Any] = field(default_factory=list)
@@ -40,6 +49,8 @@ class Session:
     """The name of the page that is drawn; empty where it is run alone."""
     bar: tuple[str, ...] = ()
     """What of that which is chosen once for all pages it shows in the bar."""
+    draws_head_alone: bool = False
+    """What follows the chosen head is drawn again alone: see `explorer.views.shared.head_alone`."""
     shown_model: str | None = None
     """The model of the run before; None in a new session."""
     choose_next: dict[str, Any] = field(default_factory=dict)

@@ -30,10 +30,14 @@ SENTENCE, HEAD = ("text", "pair"), ("part", "layer", "head")
 
 @dataclass(frozen=True)
 class PageRow:
-    """A page: its title, and what of that which is chosen once for all pages it uses."""
+    """A page: its title, and what of that which is chosen once for all pages it uses.
+
+    One that `draws_head_alone` draws again only what follows the head when another is chosen.
+    """
 
     title: str
     bar: tuple[str, ...] = FRAME
+    draws_head_alone: bool = False
 
 
 PAGES = {
@@ -45,7 +49,7 @@ PAGES = {
         "positions": PageRow("Positions"),
     },
     "Attention": {
-        "attention": PageRow("Attention maps"),
+        "attention": PageRow("Attention maps", draws_head_alone=True),
         "heads": PageRow("Heads"),
         "head_steps": PageRow("Head, step by step"),
         "query_key": PageRow("Query and key"),
@@ -88,7 +92,9 @@ def main() -> None:
         now = reader.pages[url.FORMER_PAGES[chosen.url_path]]
         st.switch_page(now, query_params=url.as_meant(chosen.url_path))
     reader.page = chosen.url_path or FIRST_PAGE
-    reader.bar = ROWS[reader.page].bar
+    row = ROWS[reader.page]
+    reader.bar, reader.draws_head_alone = row.bar, row.draws_head_alone
+    reader.draw_head_choice, reader.drawn_for = None, None
     settle_uploads(reader)
     draw_frame(reader)
     follow_door()

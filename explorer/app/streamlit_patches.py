@@ -21,10 +21,14 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.Common_pb2 import FileURLsRequest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
+from streamlit.runtime import app_session
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunner, get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
 from streamlit.runtime.state import SessionState, get_session_state
 from streamlit.runtime.state.session_state import Serialized, Value, WStates
@@ -69,18 +73,36 @@ def _is_event(fired: object) -> bool:
 # places that the newer drawing may not have, and then the browser loses the whole page.
 
 
-@contextmanager
-def messages_in_full() -> Iterator[None]:
-    """What is drawn meanwhile is sent in full, also what the browser has already."""
-    run = get_script_run_ctx()
-    if run is None:
-        yield
-        return
-    known, run.cached_message_hashes = run.cached_message_hashes, frozenset()
-    try:
-        yield
-    finally:
-        run.cached_message_hashes = known
+# So a hash carries the fragment's name, where only what is made for agents has something.
+
+STREAMLITS_REFERENCE = script_run_context.create_reference_msg
+STREAMLITS_CLEAR = ForwardMsgQueue.clear
+
+
+def take_hashes_back() -> None:
+    """From now on the hashes of a fragment leave the queue with its other messages."""
+
+    def make_reference(message: ForwardMsg) -> ForwardMsg:
+        reference = STREAMLITS_REFERENCE(message)
+        if reference is not message:
+            reference.metadata.agent_props = message.delta.fragment_id
+        return reference
+
+    def clear_all(
+        queue: ForwardMsgQueue,
+        retain_lifecycle_msgs: bool = False,
+        fragment_ids_this_run: list[str] | None = None,
+    ) -> None:
+        STREAMLITS_CLEAR(queue, retain_lifecycle_msgs, fragment_ids_this_run)
+        again = fragment_ids_this_run or ()
+        queue._queue = [
+            message
+            for message in queue._queue
+            if not (message.HasField("ref_hash") and message.metadata.agent_props in again)
+        ]
+
+    script_run_context.create_reference_msg = make_reference  # type: ignore[assignment]
+    ForwardMsgQueue.clear = clear_all  # type: ignore[assignment, method-assign]
 
 
 # Where one reader's run waits for another's work, Streamlit cannot end it: it does so only where
@@ -323,6 +345,29 @@ def draw_fragments_where_they_are() -> None:
     ScriptRunner._run_script = run_script  # type: ignore[method-assign, assignment]
     ScriptRequests._request_rerun_locked = queue  # type: ignore[method-assign, assignment]
     AppSession._create_scriptrunner = create_scriptrunner  # type: ignore[method-assign, assignment]
+
+
+# The theme is read from the settings, name by name, in each of its six sections, for every run of
+# every page. It is the same as long as the server runs, and was a tenth of a short answer.
+
+
+STREAMLITS_THEME = app_session._populate_theme_msg
+
+
+def read_theme_once() -> None:
+    """From now on the theme is read from the settings once."""
+
+    @cache
+    def section_of_theme(section: str) -> CustomThemeConfig:
+        found = CustomThemeConfig()
+        STREAMLITS_THEME(found, section)
+        return found
+
+    def populate(message: CustomThemeConfig, section: str = "theme") -> None:
+        if (found := section_of_theme(section)).ByteSize():
+            message.MergeFrom(found)
+
+    app_session._populate_theme_msg = populate  # type: ignore[assignment]
 
 
 # Where a page of another site opens a WebSocket, and at the start without an address, Streamlit

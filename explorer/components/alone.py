@@ -12,14 +12,18 @@ from typing import ParamSpec
 
 import streamlit as st
 
-from explorer.app.streamlit_patches import messages_in_full
 from explorer.components import mounting
 
 P = ParamSpec("P")
 
 
-def alone(*, every: float | None = None) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Draw this part alone when something in it is clicked, or every so many seconds."""
+def alone(
+    *, every: float | None = None, key: str | None = None
+) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Draw this part alone when something in it is clicked, or every so many seconds.
+
+    A callback outside it has it drawn by its `key` (`st.rerun(key)`).
+    """
 
     def decorate(draw: Callable[P, None]) -> Callable[P, None]:
         @wraps(draw)
@@ -28,12 +32,12 @@ def alone(*, every: float | None = None) -> Callable[[Callable[P, None]], Callab
 
             @wraps(draw)
             def again() -> None:
-                with messages_in_full(), mounting.drawn_again(keys):
+                with mounting.drawn_again(keys):
                     draw(*args, **kwargs)
 
             with st.container(gap=None):  # the code takes no room
                 mounting.mount_code()
-                st.fragment(again, run_every=every)()
+                st.fragment(again, run_every=every, key=key)()
 
         return with_code
 

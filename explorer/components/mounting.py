@@ -99,13 +99,13 @@ def drawn_again(keys: list[str]) -> Iterator[None]:
 
     `keys` are from then on what it draws now.
     """
-    reader = session()
-    for key in keys:
-        reader.drawn.pop(key, None)
-    others = set(reader.drawn)
+    reader, gone = session(), Drawn(no_figures)
+    others = set(reader.drawn) - set(keys)
+    reader.drawn |= dict.fromkeys(set(keys) & set(reader.drawn), gone)  # each keeps its place
     try:
         yield
     finally:
+        reader.drawn = {key: each for key, each in reader.drawn.items() if each is not gone}
         keys[:] = [key for key in reader.drawn if key not in others]
 
 
@@ -183,15 +183,16 @@ def component(name: str, *, html: str, js: str, css: str | None = None) -> Calla
     return mount
 
 
-def neighbour(name: str, value: object) -> None:
+def neighbour(name: str, value: object, by: str = "") -> None:
     """Hand the views of the page something under this name: what is chosen, or what follows.
 
+    What is chosen may also be handed over `by` another part of the page than the view's own.
     Bytes travel behind their name, since only data that is nothing but bytes stays bytes.
     """
     if isinstance(value, bytes):
         _BYTES(key=f"{name}-bytes", data=b"\0".join((name.encode(), value)))
     else:
-        _CHOICE(key=f"{name}-choice", data=[name, value])
+        _CHOICE(key=f"{by}{name}-choice", data=[name, value])
 
 
 def asks_for(name: str, what: str) -> bool:

@@ -5,13 +5,14 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis import thumbnails
-from explorer.app.context import page_context
+from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
-from explorer.components import grid
+from explorer.components.grid import grid, select
 from explorer.components.title import title
 from explorer.views.attention import display_options, large_head
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.head_alone import head_alone
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
 
 VIEWS = {
@@ -49,18 +50,30 @@ with overview:
     )
     widgets.draw_answer(forward)
     widgets.notes(forward.notes)
-with one:
+
+
+@head_alone
+def draw_head(context: PageContext) -> None:
+    """The large head under its title, and what is said of it."""
+    if options.heads == "one":
+        select("overview", (context.choice.layer, context.choice.head), by="head-")
     with st.container(horizontal=True, vertical_alignment="center"):
         text = display_options.heads_title(context, options)
         title(text, key="head_title", head=large_head.raw_head(context, options))
         view = one_of("View", "view", list(VIEWS), label_visibility="collapsed")
     VIEWS[view](context, options)
+    with below:
+        caption = large_head.head_caption(context, options)
+        widgets.notes(filter(None, (part.words.explanation, caption)))
+        own = {key: partial(make, context, options) for key, make in large_head.FIGURES.items()}
+        export_panel.export_button(export_panel.origin(context), own)
+        widgets.code_panel(
+            MultiHeadAttention.forward,
+            scaled_dot_product_attention,
+            script=lambda: large_head.head_lines(context, options),
+        )
 
-widgets.notes(filter(None, (part.words.explanation, large_head.head_caption(context, options))))
-own = {key: partial(make, context, options) for key, make in large_head.FIGURES.items()}
-export_panel.export_button(export_panel.origin(context), own)
-widgets.code_panel(
-    MultiHeadAttention.forward,
-    scaled_dot_product_attention,
-    script=lambda: large_head.head_lines(context, options),
-)
+
+below = st.container()
+with one:
+    draw_head()

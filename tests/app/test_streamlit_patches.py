@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib.metadata
 import inspect
 import itertools
@@ -28,12 +27,14 @@ from streamlit.errors import StreamlitAPIException
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.Common_pb2 import FileURLs, FileURLsRequest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime import app_session
 from streamlit.runtime.app_session import AppSession
-from streamlit.runtime.forward_msg_cache import create_reference_msg
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunner, ScriptRunnerEvent
+from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
 from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.runtime.state import query_params as streamlit_query_params
@@ -117,28 +118,56 @@ def test_private_parts_are_touched_in_one_file_and_its_test() -> None:
     assert named == {"explorer/app/streamlit_patches.py"}
 
 
-def waiting_after_a_click(*, in_full: bool) -> list[ForwardMsg]:
+def waiting_after_a_click() -> list[ForwardMsg]:
     """What is still in the queue of a fragment that is drawn again before any of it was sent."""
     queue = ForwardMsgQueue()
-    run = SimpleNamespace(cached_message_hashes=frozenset({"known"}))
-    whole = ForwardMsg(hash="known")
-    whole.delta.fragment_id = "fragment"
-    whole.delta.new_element.text.body = "the code of a view"
-    whole.metadata.delta_path[:] = [0, 3]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streamlit_patches, "get_script_run_ctx", lambda: run)
-        with streamlit_patches.messages_in_full() if in_full else contextlib.nullcontext():
-            is_known = whole.hash in run.cached_message_hashes
-            queue.enqueue(create_reference_msg(whole) if is_known else whole)
-    assert run.cached_message_hashes == {"known"}, "only meanwhile"
-    queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["fragment"])
+    for fragment in ("drawn again", "another", ""):
+        whole = ForwardMsg(hash="known")
+        whole.delta.fragment_id = fragment
+        whole.delta.new_element.text.body = "the code of a view"
+        whole.metadata.delta_path[:] = [0, len(queue)]
+        queue.enqueue(script_run_context.create_reference_msg(whole))
+    queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["drawn again"])
     return queue.flush()
 
 
-def test_a_message_in_full_is_taken_back_and_a_hash_stays() -> None:
-    assert waiting_after_a_click(in_full=True) == []
-    left = "Streamlit takes hashes back too: messages_in_full may go"
-    assert len(waiting_after_a_click(in_full=False)) == 1, left
+def test_hashes_of_a_fragment_are_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = waiting_after_a_click()
+    assert [message.metadata.delta_path[1] for message in waiting] == [1, 2]
+    assert {message.ref_hash for message in waiting} == {"known"}
+    make, clear = streamlit_patches.STREAMLITS_REFERENCE, streamlit_patches.STREAMLITS_CLEAR
+    monkeypatch.setattr(script_run_context, "create_reference_msg", make)
+    monkeypatch.setattr(ForwardMsgQueue, "clear", clear)
+    left = "Streamlit takes hashes back too: take_hashes_back may go"
+    assert len(waiting_after_a_click()) == 3, left
+
+
+def test_the_theme_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each section is as Streamlit reads it; one without settings is not even there."""
+    sections = [each.value for each in config.CustomThemeCategories]
+    asked = list[str]()
+
+    def count(section: str) -> dict[str, Any]:
+        asked.append(section)
+        return options(section)
+
+    def theme() -> CustomThemeConfig:
+        message = CustomThemeConfig()
+        app_session._populate_theme_msg(message)
+        for section in sections:
+            place = message
+            for name in section.split("."):
+                place = getattr(place, name)
+            app_session._populate_theme_msg(place, f"theme.{section}")
+        return message
+
+    options, once = config.get_options_for_section, theme()
+    monkeypatch.setattr(config, "get_options_for_section", count)
+    assert theme() == once
+    assert asked == []
+    monkeypatch.setattr(app_session, "_populate_theme_msg", streamlit_patches.STREAMLITS_THEME)
+    assert theme() == once
+    assert len(asked) == len(sections) + 1, "read_theme_once may go"
 
 
 def test_the_installed_packages_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:

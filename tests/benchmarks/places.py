@@ -23,7 +23,7 @@ for line in range(21):
     st.text(line)
 st.container(key="shown").text(f"head {head}")
 """
-"""A page of as many elements as Attention, which does nothing."""
+"""A page that does nothing, of 24 elements."""
 
 
 @contextmanager

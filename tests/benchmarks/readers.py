@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 
 import psutil
 
@@ -19,6 +19,8 @@ READERS, CHANGES, SETTLING = 50, 8, 2
 P95_GOAL = 0.150
 ANSWERS, FURTHER = 20, 20
 MEGABYTE = 1e6
+LINES, OTHERS = "range(21)", 3
+"""Of the bare page: its lines of text, and its other elements."""
 IMPORTS_TORCH = """
 import streamlit as st
 import torch
@@ -44,7 +46,7 @@ async def readers_of(url: str, page: str, count: int) -> AsyncIterator[list[Read
 
 def one_answer() -> Iterator[Row]:
     """Core time on both sides, by turns."""
-    with a_page_of(BARE) as bare, an_app() as ours:
+    with an_app() as ours, a_bare_page_like(ours) as bare:
         (found,) = by_turns(
             lambda: [asyncio.run(core_seconds(ours, "attention"))],
             lambda: [asyncio.run(core_seconds(bare, ""))],
@@ -52,6 +54,19 @@ def one_answer() -> Iterator[Row]:
         )
     reference = "of a bare Streamlit page of as many elements"
     yield measuring.compared("server time of one answer, another head", found, reference, 2.0)
+
+
+@contextmanager
+def a_bare_page_like(server: Server) -> Iterator[Server]:
+    """It has as many elements as Attention maps, with the navigation and the bar."""
+
+    async def elements() -> int:
+        async with readers_of(server.url, "attention", 1) as (reader,):
+            return len((await reader.act()).elements)
+
+    lines = f"range({asyncio.run(elements()) - OTHERS})"
+    with a_page_of(BARE.replace(LINES, lines)) as bare:
+        yield bare
 
 
 async def core_seconds(server: Server, page: str) -> float:

@@ -83,11 +83,11 @@ def test_what_a_browser_may_send_goes_nowhere_else(monkeypatch: pytest.MonkeyPat
         title="",
         parts=[("tokens", "Tokens")],
         lit=["tokens"],
-        layer=None,
+        layer=("encoder", 1),
         height=1,
         on_go=lambda *where: gone.append(where),
     )
-    assert hear["choice"] == [-1, -1, 1]
+    assert hear["choice"] == ["encoder", 1, 1]
     hostile = [None, 3, "tokens", [], ["tokens"], ["x", 0], ["layer", 2], ["layer", -1]]
     hostile += [["layer", "0"], ["layer", True], [["tokens"], 0], [{}, 0], ["layer", 1e9]]
     for value in hostile:

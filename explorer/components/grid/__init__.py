@@ -21,7 +21,7 @@ from torch import Tensor
 
 from explorer.analysis.thumbnails import Thumbnails, thumbnails_of_weights
 from explorer.components import events, wire
-from explorer.components.mounting import View
+from explorer.components.mounting import View, neighbour
 from explorer.export.figure_data import Figure, FigureData
 
 HTML = """
@@ -101,6 +101,12 @@ def grid(
         choice=None if selected is None else [*selected, *events.answered(key)],
         on_picked_change=hand_over,
     )
+
+
+def select(key: str, selected: events.Place | None, *, by: str) -> None:
+    """Have one that is drawn already frame this head; another part of the page says so."""
+    if selected is not None:
+        neighbour(key, [*selected, *events.answered(key)], by)
 
 
 def fitting_height(layers: int, queries: int, keys: int, heads: int) -> int | str:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from explorer.analysis.information_flow import InformationFlow, Route
 from explorer.components import events, wire
-from explorer.components.mounting import View
+from explorer.components.mounting import View, neighbour
 
 HTML = """
 <div class="view miniature">
@@ -36,7 +36,7 @@ def miniature(
     title: str,
     parts: Sequence[tuple[str, str]],
     lit: Sequence[str],
-    layer: tuple[str, int] | None,
+    layer: tuple[str, int],
     height: int,
     on_go: Callable[[str, int | None], None],
 ) -> None:
@@ -46,7 +46,6 @@ def miniature(
     is told the name of a part, or "layer" and which.
     """
     names = [name for name, _ in parts]
-    stacks = list(flow.stacks)
 
     def go() -> None:
         told = events.event(key, "go")
@@ -59,15 +58,25 @@ def miniature(
         elif name == "layer" and (found := events.place(at, layers)) is not None:
             on_go("layer", found)
 
-    at = [stacks.index(layer[0]), layer[1]] if layer else [-1, -1]
     _VIEW(
         key=key,
         data=encode(flow, traced, key, title, parts),
         height=height,
-        choice=[*at, *[int(name in lit) for name in names]],
+        choice=_lit(names, lit, layer),
         title=title,
         on_go_change=go,
     )
+
+
+def mark(
+    key: str, names: Sequence[str], lit: Sequence[str], layer: tuple[str, int], *, by: str
+) -> None:
+    """Have one that is drawn already show another layer; another part of the page says so."""
+    neighbour(key, _lit(names, lit, layer), by)
+
+
+def _lit(names: Sequence[str], lit: Sequence[str], layer: tuple[str, int]) -> list[str | int]:
+    return [*layer, *[int(name in lit) for name in names]]
 
 
 def encode(

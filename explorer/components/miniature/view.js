@@ -24,7 +24,8 @@ function listen(state) {
   state.heard = text;
   const [stack, layer, ...lit] = choice;
   // Of another model the choice may be here before the pass: a stack that this one has not.
-  state.layer = state.data.stacks[stack] ? {stack, layer} : null;
+  const at = state.data.stacks.findIndex(each => each.name === stack);
+  state.layer = at < 0 ? null : {stack: at, layer};
   state.lit = lit;
   buttons(state);
   if (state.place) paint(state);

@@ -10,7 +10,7 @@ import streamlit as st
 
 from explorer.analysis.adjusted_weights import ALL, SENTENCES, DisplayOptions, keys_in_words
 from explorer.analysis.word_groups import group_words
-from explorer.app.choosing import choose_head
+from explorer.app.choosing import choose_head, draw_head_alone
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
 from explorer.app.messages import say
@@ -165,7 +165,10 @@ def combined_title(context: PageContext, options: DisplayOptions) -> str:
 def show_single_head(layer: int, head: int) -> None:
     """Draw this head by itself; for the callback of a view in which heads are clicked."""
     choose_head(layer, head)
-    KEPT.put("heads", DEFAULTS["heads"])
+    if "heads" in KEPT.texts():
+        KEPT.put("heads", DEFAULTS["heads"])
+    else:
+        draw_head_alone()
 
 
 def toggle_hidden_keys(context: PageContext, keys: Sequence[int]) -> None:

@@ -71,6 +71,7 @@ def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
 
     def hide(column: int) -> None:
         display_options.toggle_hidden_keys(context, made.groups[column])
+        st.rerun()  # the whole page: the options stand above
 
     matrix(
         made.values,

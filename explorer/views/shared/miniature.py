@@ -69,7 +69,7 @@ def _draw_behind(context: PageContext, opened: Opened, found: ForwardPass) -> No
 
 
 def _draw(context: PageContext, opened: Opened, found: ForwardPass) -> None:
-    at, reader = context.choice, session()
+    reader = session()
     flow = information_flow.kept_flow(opened, found)
     answer = 0
     if len(flow.starts) > 1:
@@ -80,13 +80,29 @@ def _draw(context: PageContext, opened: Opened, found: ForwardPass) -> None:
         traced,
         key=KEY,
         title="The forward pass; each part links to its page",
-        parts=[(name, title) for name, (title, page) in PARTS.items() if page in reader.pages],
+        parts=[(name, PARTS[name][0]) for name in _parts()],
         lit=SHOWN.get(reader.page, ()),
-        layer=(at.part.split(".")[0], at.layer),
+        layer=_layer(context),
         height=HEIGHT,
         on_go=_go,
     )
     reader.drawn.pop(KEY, None)  # the page's own pictures are what one exports
+
+
+def mark_layer(context: PageContext) -> None:
+    """It is drawn already, and the layer may be another."""
+    lit = SHOWN.get(session().page, ())
+    drawing.mark(KEY, _parts(), lit, _layer(context), by="head-")
+
+
+def _parts() -> list[str]:
+    """The names of those whose pages are there."""
+    return [name for name, (_, page) in PARTS.items() if page in session().pages]
+
+
+def _layer(context: PageContext) -> tuple[str, int]:
+    at = context.choice
+    return at.part.split(".")[0], at.layer
 
 
 def _pass_of(context: PageContext) -> tuple[Opened | None, ForwardPass | None]:

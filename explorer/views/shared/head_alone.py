@@ -1,0 +1,70 @@
+"""What follows the chosen head, drawn again alone when another is chosen.
+
+The rest of the page, the navigation and most of the bar then stay on screen as they are. It costs
+the server about a third of a page, and fifty readers at once notice it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Concatenate, ParamSpec
+
+import streamlit as st
+
+from explorer.app import streamlit_patches
+from explorer.app.choosing import HEAD_ALONE, has_notes
+from explorer.app.context import Choice, PageContext, make_context, page_context
+from explorer.app.page_seconds import measured
+from explorer.app.session import session
+from explorer.app.throttle import turn
+from explorer.components.alone import alone
+from explorer.views.shared.miniature import mark_layer
+
+P = ParamSpec("P")
+
+
+def head_alone(
+    draw: Callable[Concatenate[PageContext, P], None],
+) -> Callable[P, None]:
+    """Draw this again alone when another head is chosen, in the bar or with `draw_head_alone`.
+
+    It is given the context of the run, in which the head is the chosen one.
+    """
+
+    @alone(key=HEAD_ALONE)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> None:
+        with _context() as context:
+            reader = session()
+            if reader.draw_head_choice is not None:
+                reader.draw_head_choice()
+                mark_layer(context)
+            draw(context, *args, **kwargs)
+
+    return drawn
+
+
+@contextmanager
+def _context() -> Iterator[PageContext]:
+    """That of the page, within its run; else a new one, with the head that is chosen now."""
+    reader = session()
+    if reader.context is not None and reader.draws_head_alone:
+        reader.drawn_for = _but_head(reader.context.choice)
+    if reader.context is not None or reader.drawn_for is None:
+        yield page_context()
+        return
+    with measured(), turn(), streamlit_patches.one_entry_in_history():
+        for name in ("layer", "head"):  # a callback's choice, which Streamlit took as told already
+            st.session_state[name] = st.session_state[name]
+        reader.context = make_context(reader.shelf, reader.first_head)
+        try:
+            if has_notes() or _but_head(reader.context.choice) != reader.drawn_for:
+                st.rerun()
+            yield reader.context
+        finally:
+            reader.context = None
+
+
+def _but_head(choice: Choice) -> Choice:
+    return replace(choice, layer=0, head=0)
