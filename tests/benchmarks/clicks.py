@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import count, islice
+from pathlib import Path
 from threading import Event, Thread
 from urllib.parse import urlencode
 
@@ -22,7 +24,11 @@ from playwright.sync_api import FilePayload, Locator, expect
 
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import opened_model
+from explorer.text import character_tokenizer
+from explorer.text.special import DECODER
 from explorer.views.shared.tokenizer_source import FILE
+from models import Transformer, TransformerConfig, save_checkpoint
+from models.config import GenerationConfig
 from tests.benchmarks.learning import MERGES, made_up
 from tests.benchmarks.measuring import Row, milliseconds, quantile, spread
 from tests.benchmarks.places import BARE, a_browser, a_page_of, a_visitor, an_app
@@ -32,6 +38,7 @@ from tests.served import Server
 
 SERVED_GOALS, DRAWN_HERE_GOALS = (0.150, 0.400), (0.040, 0.080)
 """p50 and p95 of an answer by the server, and of one by the browser alone."""
+LARGE = "large"
 CLICKS = 24
 """For each model; its heads are clicked in turn, so the first time on each counts too."""
 WALKED, BACK = "translation", 8
@@ -70,11 +77,13 @@ Clicks = Callable[[Visitor], Iterable[float]]
 
 
 def another_head() -> Iterator[Row]:
-    ways = [partial(on_heads, model) for model in ("shakespeare", "translation")]
-    what = "another head in the running app, click to paint"
-    yield beside_a_bare_page(what, *ways, goals=DRAWN_HERE_GOALS)
-    what += f", while {READERS} others change heads once a second"
-    yield beside_a_bare_page(what, *ways, goals=DRAWN_HERE_GOALS, others=READERS)
+    ways = [partial(on_heads, model) for model in ("shakespeare", "translation", LARGE)]
+    what = "another head, of toy models and of SmolLM2's sizes at 32 tokens, click to paint"
+    with a_shelf_with_a_large_model() as shelf:
+        env = {"EXPLORER_EXAMPLES": str(shelf)}
+        yield beside_a_bare_page(what, *ways, goals=DRAWN_HERE_GOALS, env=env)
+        what += f", while {READERS} others change heads once a second"
+        yield beside_a_bare_page(what, *ways, goals=DRAWN_HERE_GOALS, others=READERS, env=env)
 
 
 def one_stage() -> Iterator[Row]:
@@ -92,9 +101,10 @@ def beside_a_bare_page(
     *ways: Clicks,
     goals: tuple[float, float] | None = SERVED_GOALS,
     others: int = 0,
+    env: Mapping[str, str] | None = None,
 ) -> Row:
     taken: list[float] = []
-    with a_browser() as browser, an_app() as server:
+    with a_browser() as browser, an_app(env=env) as server:
         with others_at(server, others):
             for way in ways:
                 with a_visitor(browser, server) as visitor:
@@ -108,6 +118,32 @@ def beside_a_bare_page(
         return row
     goal = f"p50 ≤ {milliseconds(goals[0])}, p95 ≤ {milliseconds(goals[1])}"
     return replace(row, goal=goal, met=p50 <= goals[0] and p95 <= goals[1])
+
+
+@contextmanager
+def a_shelf_with_a_large_model() -> Iterator[Path]:
+    """A model of random weights with SmolLM2's layers, heads and widths, which reads letters."""
+    letters = character_tokenizer("ab ", DECODER)
+    config = TransformerConfig(
+        vocab_size=letters.vocab_size,
+        n_layers=30,
+        n_heads=9,
+        n_kv_heads=3,
+        d_model=576,
+        d_ff=1536,
+        gated=True,
+        activation="silu",
+        norm="rms",
+        positions="rotary",
+        pad_id=letters.pad_id,
+        bos_id=letters.bos_id,
+        generation=GenerationConfig.ending_with(letters.eos_id),
+    )
+    run = {"title": LARGE, "example": "ab" * 15 + " "}  # 32 tokens with that which begins it
+    with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
+        shelf = Path(folder)
+        save_checkpoint(shelf / LARGE, Transformer(config), tokenizer=letters.to_json(), run=run)
+        yield shelf
 
 
 @contextmanager
