@@ -107,6 +107,13 @@ MODEL_BYTES = Limit(
     "The weights of this model take {found} of memory and at most {most} are opened here: choose a "
     "smaller model.",
 )
+RESULTS_SECONDS = Limit(
+    "results_seconds",
+    1_800,
+    120,
+    "seconds",
+    "How long a forward pass is kept after its last use",
+)
 WEIGHTS_BYTES = Limit(
     "weights_bytes",
     4 * GB,

@@ -1,16 +1,21 @@
-"""What was computed of opened models, kept as long as each of them is, up to a size in all."""
+"""What was computed of opened models, kept while it is used, up to a size in all.
+
+It goes with its model, and some time after its last use: most texts are read once, by a reader who
+types the next.
+"""
 
 from __future__ import annotations
 
 import sys
+import time
 import weakref
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
-from cachetools import LRUCache
+from cachetools import TLRUCache
 
-from explorer.app.limits import RESULTS_BYTES
+from explorer.app.limits import RESULTS_BYTES, RESULTS_SECONDS
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.waiting import PatientCondition
 
@@ -19,7 +24,20 @@ BYTES_KEPT = RESULTS_BYTES.most
 
 Made = TypeVar("Made")
 Key = tuple[int, Hashable]
-_kept: LRUCache[Key, tuple[Any, int]] = LRUCache(BYTES_KEPT, getsizeof=lambda pair: pair[1])
+Cache = TLRUCache[Key, tuple[Any, int]]
+
+
+def cache_of(most: int, timer: Callable[[], float] = time.monotonic) -> Cache:
+    """An empty one, up to so many bytes."""
+    return TLRUCache(
+        most,
+        ttu=lambda _key, _pair, now: now + RESULTS_SECONDS.most,
+        timer=timer,
+        getsizeof=lambda pair: pair[1],
+    )
+
+
+_kept = cache_of(BYTES_KEPT)
 _known: dict[int, weakref.finalize] = {}
 _being_made: set[Key] = set()
 _lock = PatientCondition()  # re-entrant: a model may be given up while something is being put in
@@ -41,8 +59,9 @@ def kept(
     with _lock:
         while place in _being_made:
             _lock.wait()
-        if place in _kept:
-            found: Made = _kept[place][0]
+        if (pair := _kept.get(place)) is not None:
+            _kept[place] = pair  # from now on its time begins anew
+            found: Made = pair[0]
             return found
         _being_made.add(place)
     try:
@@ -83,7 +102,13 @@ def forget(opened: Opened) -> None:
     """Make everything of this model anew from now on."""
     with _lock:
         for place in [place for place in _kept if place[0] == id(opened)]:
-            del _kept[place]
+            _kept.pop(place, None)
+
+
+def forget_unused() -> None:
+    """Free what was not used for long; what comes next does the same."""
+    with _lock:
+        _kept.expire()
 
 
 def _forget(model: int) -> None:
@@ -91,4 +116,4 @@ def _forget(model: int) -> None:
     with _lock:
         _known.pop(model, None)
         for place in [place for place in _kept if place[0] == model]:
-            del _kept[place]
+            _kept.pop(place, None)

@@ -1,4 +1,4 @@
-"""Ends the sessions whose readers left and removes the files that are kept no longer."""
+"""Ends the sessions whose readers left and removes what is kept no longer."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ async def sweep_again_and_again() -> None:
         await asyncio.sleep(EVERY)
         try:
             streamlit_patches.forget_who_left()
-            await asyncio.to_thread(sweep_files)
+            await asyncio.to_thread(sweep)
         except Exception:
             log.exception("What readers left could not be removed.")
 
 
-def sweep_files() -> None:
+def sweep() -> None:
     """Also where nobody comes who makes another."""
     # They load torch, which the server does not wait for when it starts.
     from explorer.catalog import uploads
+    from explorer.inference import results_cache
     from explorer.runs import run
 
+    results_cache.forget_unused()
     uploads.sweep(uploads_root())
     run.sweep(runs_root())

@@ -10,7 +10,6 @@ from threading import Barrier
 
 import pytest
 import torch
-from cachetools import LRUCache
 
 from explorer.catalog import opened_model
 from explorer.catalog.opened_model import Opened
@@ -41,7 +40,7 @@ def other(small_models: Path) -> Opened:
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "BYTES_KEPT", 1_000)
-    monkeypatch.setattr(store, "_kept", LRUCache(1_000, getsizeof=lambda pair: pair[1]))
+    monkeypatch.setattr(store, "_kept", store.cache_of(1_000))
 
 
 class Made:
@@ -103,7 +102,7 @@ def test_everything_is_counted_with_what_is_in_it(
     values = found.trace.values.values()
     storages = {value.untyped_storage().data_ptr(): value for value in values}
     assert found.bytes >= sum(value.nbytes for value in storages.values()) > 0
-    cache: LRUCache[object, tuple[object, int]] = LRUCache(10**9, getsizeof=lambda pair: pair[1])
+    cache = store.cache_of(10**9)
     monkeypatch.setattr(store, "_kept", cache)
     writer = own(small_models / "translation")
     forward = run_text(writer, writer.example)
@@ -137,3 +136,25 @@ def test_many_threads_get_the_same(opened: Opened) -> None:
         assert [int(value) for value in answer] == [(number + step) % 5 for step in range(200)]
     last = {id(kept(opened, key, Made, nothing)) for key in range(5)}
     assert last <= {id(value) for answer in answers for value in answer}
+
+
+def test_what_nobody_uses_goes_after_a_time(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each use begins the time anew."""
+    now = 0.0
+    monkeypatch.setattr(store, "_kept", store.cache_of(1_000, timer=lambda: now))
+    most = store.RESULTS_SECONDS.most
+    used, unused = (kept(opened, key, Made, nothing) for key in ("used", "unused"))
+    gone = weakref.ref(unused)
+    del unused
+    now = most - 1
+    assert kept(opened, "used", fails, nothing) is used
+    now = most + 1
+    assert kept(opened, "used", fails, nothing) is used
+    assert not store.is_kept(opened, "unused")
+    store.forget_unused()
+    gc.collect()
+    assert gone() is None
+    now = 3 * most
+    assert kept(opened, "used", Made, nothing) is not used
