@@ -55,8 +55,6 @@ with overview:
 @head_alone
 def draw_head(context: PageContext) -> None:
     """The large head under its title, and what is said of it."""
-    if options.heads == "one":
-        select("overview", (context.choice.layer, context.choice.head), by="head-")
     with st.container(horizontal=True, vertical_alignment="center"):
         text = display_options.heads_title(context, options)
         title(text, key="head_title", head=large_head.raw_head(context, options))
@@ -72,6 +70,8 @@ def draw_head(context: PageContext) -> None:
             scaled_dot_product_attention,
             script=lambda: large_head.head_lines(context, options),
         )
+    if options.heads == "one":
+        select("overview", (context.choice.layer, context.choice.head), by="head-")
 
 
 below = st.container()

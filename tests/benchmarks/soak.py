@@ -19,6 +19,7 @@ from statistics import mean
 
 import psutil
 
+from explorer.app.limits import PUBLIC
 from tests.benchmarks.measuring import milliseconds, quantile
 from tests.benchmarks.places import an_app
 from tests.benchmarks.readers import MEGABYTE
@@ -168,7 +169,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.soak")
     parser.add_argument("minutes", type=float)
     minutes = parser.parse_args().minutes
-    with an_app() as server:
+    with an_app(env={PUBLIC: "1"}) as server:
         asyncio.run(Soak(server.url, psutil.Process(server.pid)).run(minutes))
     return 0
 

@@ -39,8 +39,9 @@ def head_alone(
             reader = session()
             if reader.draw_head_choice is not None:
                 reader.draw_head_choice()
-                mark_layer(context)
             draw(context, *args, **kwargs)
+            if reader.draw_head_choice is not None:
+                mark_layer(context)  # at the end, where what has no height takes no room
 
     return drawn
 
