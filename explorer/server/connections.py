@@ -1,4 +1,4 @@
-"""Bounds on connections below the application: how many, how long silent, how long a message.
+"""Bounds on connections below the application: how many, how long silent, in how small pieces.
 
 Uvicorn gives a connection that never asks for anything all the time in the world, and takes
 messages as long as the server may send. Its settings are not ours: `streamlit run` has made them
@@ -10,11 +10,15 @@ from __future__ import annotations
 import logging
 import resource
 from asyncio import Transport
+from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol
 
 from explorer.app.limits import MESSAGE_BYTES, SESSIONS, SESSIONS_OF_ADDRESS, Limit
+from explorer.server.small_pieces import bound_frames, bound_requests
 
 SILENT_SECONDS = 30
 """A connection on which nothing happened from one look to the next is closed."""
@@ -36,12 +40,15 @@ WHAT_STRANGERS_CAUSE = (
 PROTOCOL: Any = AutoHTTPProtocol
 """That of h11, or of httptools where that is installed: uvicorn takes the faster one by itself."""
 
-_made_by_uvicorn = PROTOCOL.connection_made
+WEBSOCKET: Any = AutoWebSocketsProtocol
+"""What takes a connection over once it is one."""
+
+_made_by_uvicorn, _websocket_made_by_uvicorn = PROTOCOL.connection_made, WEBSOCKET.connection_made
 
 
 def bound() -> None:
     """From now on connections of this process are bound."""
-    PROTOCOL.connection_made = begin
+    PROTOCOL.connection_made, WEBSOCKET.connection_made = begin, begin_websocket
     logging.getLogger("uvicorn.error").addFilter(is_noted)
 
 
@@ -54,11 +61,19 @@ def begin(connection: Any, transport: Transport) -> None:
     """A connection was made: one too many is told so and closed."""
     connection.config.ws_max_size = MESSAGE_BYTES.most
     _made_by_uvicorn(connection, transport)
+    bound_requests(connection)
     if limit := too_many(connection):
         transport.write(FULL.format(sentence=limit.refusal()).encode())
         transport.close()
     else:
-        connection.loop.call_later(SILENT_SECONDS, look, connection)
+        _look_later(connection)
+
+
+def begin_websocket(connection: Any, transport: Transport) -> None:
+    """A connection has become a WebSocket."""
+    _websocket_made_by_uvicorn(connection, transport)
+    bound_frames(connection)
+    _look_later(connection)
 
 
 def too_many(connection: Any) -> Limit | None:
@@ -77,18 +92,28 @@ def too_many(connection: Any) -> Limit | None:
     return SESSIONS_OF_ADDRESS if theirs > OF_ONE_READER * SESSIONS_OF_ADDRESS.most else None
 
 
-def look(connection: Any, seen: Any = None) -> None:
-    """Close it if since the last look nothing was asked, and nothing of an answer was taken."""
-    transport = connection.transport
-    if transport.is_closing() or transport.get_protocol() is not connection:
-        return  # it has ended, or is a WebSocket, which is pinged
-    cycle, waiting = connection.cycle, transport.get_write_buffer_size()
+def _look_later(connection: Any, seen: Any = None) -> None:
+    """What one that has ended meanwhile had received is not kept until then."""
+    connection.loop.call_later(SILENT_SECONDS, look, ref(connection), seen)
+
+
+def look(known: Callable[[], Any], seen: Any = None) -> None:
+    """Close it if since the last look nothing was asked, and nothing of an answer was taken.
+
+    A WebSocket may be silent, since it is pinged. Closed, it waits for its last words to be taken.
+    """
+    connection = known()
+    if connection is None or connection not in connection.connections:
+        return  # it has ended, or has become a WebSocket
+    transport, cycle = connection.transport, getattr(connection, "cycle", None)
+    waiting = transport.get_write_buffer_size()
     is_answering = cycle is not None and not cycle.response_complete
+    may_be_silent = is_answering or isinstance(connection, WEBSOCKET)
     now = (cycle, waiting)
-    if now == seen and (waiting or not is_answering):
+    if now == seen and (waiting or not may_be_silent):
         transport.abort()
     else:
-        connection.loop.call_later(SILENT_SECONDS, look, connection, now)
+        _look_later(connection, now)
 
 
 def _peer(connection: Any) -> str:

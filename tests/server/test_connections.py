@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import resource
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock
+from weakref import ref
 
 import pytest
 from uvicorn import Config
@@ -19,9 +21,10 @@ from explorer.server.connections import (
     OF_ONE_READER,
     PROTOCOL,
     SILENT_SECONDS,
+    WEBSOCKET,
     begin,
+    begin_websocket,
     is_noted,
-    look,
 )
 from tests.apart import run_apart
 from tests.server.asking import HERE, Inside
@@ -85,6 +88,12 @@ class Place:
         begin(connection, line)
         return line
 
+    def come_as_websocket(self) -> Line:
+        connection, line = WEBSOCKET(self.config, self.state, {}, self.loop), Line("192.0.2.1")
+        line.protocol, connection.loop = connection, self.loop
+        begin_websocket(connection, line)
+        return line
+
 
 def in_a_loop(test: Callable[[], None]) -> None:
     """Uvicorn makes a connection's parts only where a loop runs."""
@@ -128,10 +137,12 @@ def test_the_protocol_that_is_bound_is_the_one_that_is_used(
 ) -> None:
     config = Config(Inside(), log_config=None)
     config.load()
-    assert config.http_protocol_class is PROTOCOL
-    monkeypatch.setattr(PROTOCOL, "connection_made", PROTOCOL.connection_made)
+    used: list[Any] = [config.http_protocol_class, config.ws_protocol_class]
+    assert used == [PROTOCOL, WEBSOCKET]
+    for each in used:
+        monkeypatch.setattr(each, "connection_made", each.connection_made)
     connections.bound()
-    assert config.http_protocol_class.connection_made is begin
+    assert [each.connection_made for each in used] == [begin, begin_websocket]
 
 
 def test_a_message_is_as_long_as_the_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,15 +196,61 @@ def test_who_asks_again_or_takes_more_is_kept() -> None:
     in_a_loop(test)
 
 
-def test_a_websocket_is_left_alone() -> None:
+@pytest.mark.parametrize(
+    ("what", "waiting", "is_closed", "end"),
+    [
+        ("it is silent, and is pinged", 0, False, ""),
+        ("nobody takes what is answered", 9, False, "aborted"),
+        ("it is closed, and nobody takes the rest", 9, True, "aborted"),
+    ],
+)
+def test_a_websocket_ends_where_nobody_takes_anything(
+    what: str, waiting: int, *, is_closed: bool, end: str
+) -> None:
     def test() -> None:
         place = Place()
-        line = place.come()
-        line.protocol, connection = "a WebSocket", line.protocol
-        look(connection, (None, 0))
-        assert line.end == ""
+        line = place.come_as_websocket()
+        line.waiting = waiting
+        if is_closed:
+            line.close()
+        for _ in range(2):
+            place.loop.go_on()
+        assert line.end == end, what
 
     in_a_loop(test)
+
+
+def test_who_has_left_or_became_a_websocket_is_looked_at_no_more() -> None:
+    def test() -> None:
+        place = Place()
+        for line in (place.come(), place.come_as_websocket()):
+            line.protocol.connection_lost(None)
+        place.loop.go_on()
+        assert place.loop.later == []
+
+    in_a_loop(test)
+
+
+def test_nothing_of_one_that_has_ended_is_kept() -> None:
+    """Not even until the garbage is collected: a refused request has up to 64 kB, or more."""
+
+    def test() -> None:
+        place = Place()
+        for said in (b"GET / HTTP/1.1\r\n" + 300 * b"a:b\r\n", b"\0\0\r\n\r\n", b"x" * 70_000):
+            line = place.come()
+            known, connection = ref(line.protocol), line.protocol
+            connection.data_received(said)
+            assert line.end == "closed"
+            connection.connection_lost(None)
+            line.protocol = None
+            del connection
+            assert known() is None
+
+    gc.disable()
+    try:
+        in_a_loop(test)
+    finally:
+        gc.enable()
 
 
 def test_who_is_refused_leaves_no_line_in_the_log() -> None:
