@@ -16,7 +16,15 @@ from starlette.middleware import Middleware
 
 from explorer.app import admin_token, limits, streamlit_patches
 from explorer.catalog import waiting
-from explorer.server import connections, door, json_logs, measures, open_files, own_address
+from explorer.server import (
+    connections,
+    door,
+    json_logs,
+    measures,
+    open_files,
+    own_address,
+    shared_imports,
+)
 from explorer.server.crowd import Crowd
 from explorer.server.draining import Drain, Draining
 from explorer.server.incoming_messages import Messages
@@ -54,6 +62,7 @@ streamlit_patches.bound_files_of_an_upload()
 streamlit_patches.draw_fragments_where_they_are()
 streamlit_patches.read_theme_once()
 streamlit_patches.take_hashes_back()
+shared_imports.wait_for_pandas()
 drain = Drain()
 
 

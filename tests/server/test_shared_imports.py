@@ -1,0 +1,79 @@
+"""A chart is drawn while another reader's table is importing pandas for the first time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from threading import Event
+from types import ModuleType
+
+import plotly.graph_objects as go
+import pytest
+
+from explorer.charts import bars
+from explorer.server import shared_imports
+from explorer.server.shared_imports import PANDAS
+
+PLAYED = """
+from halves import first, second
+first.set()
+second.wait()
+class Timestamp: ...
+class DataFrame: ...
+class Series: ...
+class Index: ...
+"""
+"""Pandas as altair and plotly ask for it, which stops in the middle."""
+CHARTS: dict[str, Callable[[], object]] = {
+    "altair": bars._bars.__wrapped__,
+    "plotly": lambda: go.Figure(go.Scatter(x=[1, 2], y=[3, 4])).to_json(),
+}
+
+
+class Halves(ModuleType):
+    """Said by the import when the first is done; the second is begun when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__("halves")
+        self.first, self.second = Event(), Event()
+
+
+@pytest.fixture
+def halves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Halves]:
+    """Of pandas, which nobody has imported yet."""
+    for draw in CHARTS.values():
+        draw()  # what they import themselves is there
+    (tmp_path / f"{PANDAS}.py").write_text(PLAYED)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    halves = Halves()
+    monkeypatch.setitem(sys.modules, halves.__name__, halves)
+    real = sys.modules.pop(PANDAS, None)
+    yield halves
+    del sys.modules[PANDAS]
+    if real is not None:
+        sys.modules[PANDAS] = real
+
+
+@pytest.mark.parametrize("library", CHARTS)
+def test_a_chart_waits_until_pandas_is_whole(
+    library: str, halves: Halves, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def go_on(name: str) -> ModuleType:
+        halves.second.set()  # somebody waits
+        return import_module(name)
+
+    monkeypatch.setattr(shared_imports, "import_module", go_on)
+    shared_imports.wait_for_pandas()
+    with ThreadPoolExecutor() as threads:
+        table = threads.submit(import_module, PANDAS)
+        table.add_done_callback(lambda _: halves.first.set())  # also where it fails
+        halves.first.wait()
+        try:
+            threads.submit(CHARTS[library]).result()
+        finally:
+            halves.second.set()
+        assert table.result().Series
