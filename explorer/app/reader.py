@@ -60,14 +60,14 @@ def network_of(host: str) -> str:
     return str(short) if short.version == 4 else str(int(short) >> 64)
 
 
-def address() -> str:
-    """The network of this reader as it is, for what is never written down."""
+def network() -> str:
+    """Where this reader comes from, for what is never written down."""
     return network_of(str(st.context.ip_address or ""))
 
 
-def network() -> str:
-    """A digest of where this reader comes from; all at the server's own machine share one."""
-    return own_secret.digest(address())
+def network_digest() -> str:
+    """The same for what is written; all at the server's own machine share one."""
+    return own_secret.digest(network())
 
 
 def sees_everything() -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from explorer.app.reader import network, owner, sees_everything
+from explorer.app.reader import network_digest, owner, sees_everything
 from explorer.catalog.available_models import RUNS_LISTED, ListedRun
 from explorer.catalog.folders import own_name, runs_root
 from explorer.catalog.run_index import HOST, index_of
@@ -29,7 +29,7 @@ def whose() -> str:
 
 def whose_network() -> str:
     """The network that it is counted for; who runs the server has none."""
-    return "" if sees_everything() else network()
+    return "" if sees_everything() else network_digest()
 
 
 def own_runs() -> list[Run]:

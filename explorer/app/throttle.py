@@ -19,7 +19,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
-from threading import Event, Lock, local
+from threading import Event, Lock
+
+import streamlit as st
 
 from explorer.app import limits, reader, streamlit_patches
 from explorer.app.messages import say
@@ -36,8 +38,8 @@ LONGEST_PIECE = 1.0
 """Seconds after which work that takes no step no longer counts: others begin beside it."""
 
 
-class OverTime(BaseException):
-    """A run has computed for too long, in one sentence; like Streamlit's own, nobody catches it."""
+class RunEnded(BaseException):
+    """Why a run does not go on, in one sentence; like Streamlit's own, nobody else catches it."""
 
 
 class Place(Event):
@@ -146,8 +148,6 @@ class Turns:
 
 
 TURNS = Turns(lambda: max(1, limits.PAGES_AT_ONCE.most))
-_here = local()
-"""The run that this thread is in, if it is in a turn already."""
 _numbers = count(1)
 _running: dict[int, PageRun] = {}
 """By its number, every run that computes or waits."""
@@ -159,7 +159,7 @@ class PageRun:
     def __init__(self) -> None:
         self._begun = self._looked = self._turn_begun = time.thread_time()
         self._place: Place | None = None
-        self._network, self.owner = reader.address(), reader.owner()
+        self._network, self.owner = reader.network(), reader.owner()
         self._session, self._is_stopped = session(), False
         self.number, self.began = next(_numbers), time.monotonic()
 
@@ -174,12 +174,16 @@ class PageRun:
         return self._place is None
 
     def stop(self) -> None:
-        """End it at its next step."""
+        """End it at its next step, or where it waits."""
         self._is_stopped = True
 
     def begin(self) -> None:
-        """Wait for the first turn."""
-        self._wait(begins=True)
+        """Wait for the first turn; who is stopped before it comes draws nothing more."""
+        try:
+            self._wait(begins=True)
+        except RunEnded as ended:
+            say(str(ended))
+            st.stop()
 
     def step(self) -> None:
         """End where the reader has gone or this takes too long; let another in between."""
@@ -187,16 +191,20 @@ class PageRun:
         if self._place is not None and now - self._looked < MOMENT:
             return
         self._looked = now
-        streamlit_patches.end_if_unwanted()
+        self.look_up()
         if not limits.WORK_SECONDS.allows(now - self._begun):
-            raise OverTime(limits.WORK_SECONDS.refusal())
-        if self._is_stopped:
-            raise OverTime(STOPPED)
+            raise RunEnded(limits.WORK_SECONDS.refusal())
         if self._place is None:
             self._wait(begins=False)
         elif TURNS.step(self._place) and now - self._turn_begun >= QUANTUM:
             self.rest()
             self._wait(begins=False)
+
+    def look_up(self) -> None:
+        """End where the reader has gone, or whoever runs the server has stopped it."""
+        streamlit_patches.end_if_unwanted()
+        if self._is_stopped:
+            raise RunEnded(STOPPED)
 
     def rest(self) -> None:
         """Without a turn until it goes on."""
@@ -213,7 +221,7 @@ class PageRun:
         place = TURNS.ask(begins=begins, network=self._network, owner=self.owner)
         try:
             while not place.wait(waiting.LOOKS_UP):
-                streamlit_patches.end_if_unwanted()
+                self.look_up()
                 TURNS.look()
         except BaseException:
             TURNS.give_back(place)
@@ -227,23 +235,22 @@ def turn() -> Iterator[None]:
 
     Within a turn no other is waited for. What ends the work in it ends in a sentence.
     """
-    if getattr(_here, "run", None) is not None:
+    if waiting.run_here() is not None:
         yield
         return
-    run = _here.run = PageRun()
+    run = PageRun()
     _running[run.number] = run
     try:
-        run.begin()
         with waiting.working_for(run):
+            run.begin()
             yield
-    except (OverTime, ForwardPassError) as error:
+    except (RunEnded, ForwardPassError) as error:
         say(str(error))
     finally:
-        _here.run = None
         del _running[run.number]
         run.rest()
 
 
 def at_work() -> list[PageRun]:
     """The runs that compute or wait now, the oldest first, without the one that asks."""
-    return [each for each in list(_running.values()) if each is not getattr(_here, "run", None)]
+    return [each for each in list(_running.values()) if each is not waiting.run_here()]

@@ -26,6 +26,9 @@ class Run(Protocol):
     def step(self) -> None:
         """Between two pieces of work: raises where the run must not go on."""
 
+    def look_up(self) -> None:
+        """While it waits: the same."""
+
     def rest(self) -> None:
         """It waits for others now and needs no turn."""
 
@@ -34,10 +37,10 @@ class Run(Protocol):
 
 
 _here = local()
-"""The run that this thread works for, if any."""
 
 
-def _run() -> Run | None:
+def run_here() -> Run | None:
+    """The run that this thread works for, if any."""
     return getattr(_here, "run", None)
 
 
@@ -53,7 +56,7 @@ def working_for(run: Run) -> Iterator[None]:
 
 def step() -> None:
     """Called between two pieces of long work: the others' turn, or the end of an unwanted run."""
-    if (run := _run()) is not None:
+    if (run := run_here()) is not None:
         run.step()
 
 
@@ -70,12 +73,20 @@ def aside() -> Iterator[Callable[[], None]]:
 
     It gives what is called now and then, and ends the run of a reader who has gone.
     """
-    run = _run()
+    run = run_here()
     if run is not None:
         run.rest()
-    yield lambda: _end_if_unwanted()
+    yield _look_up
     if run is not None:
         run.resume()
+
+
+def _look_up() -> None:
+    """End a run that waits for what nobody wants any more."""
+    if (run := run_here()) is not None:
+        run.look_up()
+    else:
+        _end_if_unwanted()
 
 
 def _go_on() -> None:
@@ -99,14 +110,14 @@ class PatientCondition(Condition):
 
     def wait(self, timeout: float | None = None) -> bool:
         """For a while that is never longer than LOOKS_UP, so wait in a loop."""
-        run = _run()
+        run = run_here()
         if run is not None:
             run.rest()
         is_notified = super().wait(LOOKS_UP if timeout is None else min(timeout, LOOKS_UP))
         self.release()  # whoever has a turn may need this very lock to give it back
         try:
             if not is_notified:
-                _end_if_unwanted()
+                _look_up()
             elif run is not None:
                 run.resume()
         finally:

@@ -99,6 +99,8 @@ class GoneReader:
     def step(self) -> None:
         raise Left
 
+    look_up = step
+
     def rest(self) -> None: ...
 
     def resume(self) -> None: ...

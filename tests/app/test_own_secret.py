@@ -30,14 +30,14 @@ def test_a_network_cannot_be_found_by_trying_all(
 ) -> None:
     """Without the file, which the server's user alone reads."""
     monkeypatch.setattr(reader.st, "context", type("Context", (), {"ip_address": ADDRESS}))
-    said = reader.network()
-    assert said == reader.network() == as_another_process(network_of(ADDRESS))
+    said = reader.network_digest()
+    assert said == reader.network_digest() == as_another_process(network_of(ADDRESS))
     assert said != sha256(ADDRESS.encode()).hexdigest()[:32]
     file = root / own_secret.NAME
     assert file.stat().st_mode & 0o777 == 0o600
     assert list(root.iterdir()) == [file], "nothing is left of its making"
     monkeypatch.setenv("EXPLORER_RUNS", str(root / "of another installation"))
-    assert reader.network() != said
+    assert reader.network_digest() != said
 
 
 def test_replicas_that_start_together_have_one(root: Path) -> None:

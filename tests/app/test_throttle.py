@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from threading import Event
 from unittest.mock import Mock
 
@@ -12,7 +12,7 @@ import pytest
 
 from explorer.app import progress, streamlit_patches, throttle
 from explorer.app.progress import with_bar
-from explorer.app.throttle import OverTime, PageRun, Place, Turns, at_work, turn
+from explorer.app.throttle import PageRun, Place, RunEnded, Turns, at_work, turn
 from explorer.catalog import waiting
 from explorer.catalog.waiting import PatientCondition
 
@@ -159,7 +159,7 @@ def test_a_run_that_is_given_up_leaves_nothing_in_the_line(clock: Clock) -> None
 
 
 def test_a_run_waits_as_one_of_its_reader(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throttle.reader, "address", lambda: "there")
+    monkeypatch.setattr(throttle.reader, "network", lambda: "there")
     monkeypatch.setattr(throttle.reader, "owner", lambda: "A")
     with turn():
         (place,) = turns._at_work
@@ -287,8 +287,8 @@ def test_a_run_that_computes_for_too_long_ends_in_a_sentence(
             done += 1
     assert done == 8
     assert "This took more than 7 seconds" in said[0]
-    with pytest.raises(OverTime):
-        PageRun.step(Mock(_begun=0.0, _looked=0.0, _place=None, _is_stopped=False))
+    with pytest.raises(RunEnded):
+        PageRun.step(Mock(_begun=0.0, _looked=0.0, _place=None))
 
 
 def test_whoever_runs_the_server_sees_who_is_at_work_and_stops_it(
@@ -323,6 +323,40 @@ def test_whoever_runs_the_server_sees_who_is_at_work_and_stops_it(
 
 class Left(BaseException):
     """What ends a run, as Streamlit's own do."""
+
+
+@pytest.mark.parametrize("wait", ["a turn", "another's result", "another process"])
+def test_a_run_is_stopped_also_where_it_waits(
+    wait: str, turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(throttle, "say", said.append)
+    monkeypatch.setattr(throttle.st, "stop", Mock(side_effect=Left))
+    monkeypatch.setattr(waiting, "LOOKS_UP", 0.0)
+    changed = PatientCondition()
+
+    def work() -> None:
+        with turn():
+            if wait == "another's result":
+                with changed:
+                    while True:
+                        changed.wait()
+            with waiting.aside() as look_up:
+                while True:
+                    look_up()
+
+    taken = turns.ask(begins=True) if wait == "a turn" else None
+    with thread() as run:
+        one = run(work)
+        while not (seen := at_work()) or not seen[0].waits:
+            assert not one.done()
+        seen[0].stop()
+        with pytest.raises(Left) if taken else nullcontext():
+            one.result()
+    assert said == [throttle.STOPPED]
+    assert at_work() == []
+    if taken is not None:
+        turns.give_back(taken)
 
 
 def test_a_run_ends_at_the_next_step_when_its_reader_has_gone(

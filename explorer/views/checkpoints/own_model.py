@@ -11,7 +11,7 @@ from explorer.app import limits, shelves, streamlit_patches
 from explorer.app.context import PageContext
 from explorer.app.local_reader import is_local
 from explorer.app.messages import say
-from explorer.app.reader import network, owner
+from explorer.app.reader import network_digest, owner
 from explorer.app.received_uploads import RECEIVED
 from explorer.app.session import session
 from explorer.app.streamlit_patches import Upload
@@ -100,7 +100,7 @@ def _open_upload(chosen: Sequence[Upload]) -> None:
     streams = {each.name: each for each in chosen}
     sizes = {name: stream.size for name, stream in streams.items()}
     most = session().upload_megabytes * limits.MB
-    whose = Uploader(network(), owner())
+    whose = Uploader(network_digest(), owner())
     try:
         _open_folder(lambda: keep_upload(streams, sizes, uploads_root(), whose, _fault_of, most))
     finally:
