@@ -35,7 +35,7 @@ def _of(file: Path) -> bytes:
 
 def _make(file: Path) -> None:
     """Of replicas that start together the first one's stays."""
-    if file.exists():
+    with suppress(FileNotFoundError):
         if _is_private(file):
             return
         file.unlink()

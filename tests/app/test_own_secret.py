@@ -58,6 +58,20 @@ def test_one_that_others_could_read_or_that_is_cut_is_made_anew(root: Path) -> N
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+def test_one_that_another_replica_removes_meanwhile_is_made_anew(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def looks_too_late(file: Path) -> bool:
+        file.unlink()
+        return False
+
+    own_secret.digest(ADDRESS)
+    with monkeypatch.context() as patch:
+        patch.setattr(own_secret, "_is_private", looks_too_late)
+        said = as_another_process(ADDRESS)
+    assert as_another_process(ADDRESS) == said
+
+
 def test_where_nothing_can_be_written_it_lasts_as_long_as_the_server(root: Path) -> None:
     root.write_text("no folder")
     said = own_secret.digest(ADDRESS)
