@@ -245,6 +245,13 @@ class Cluster:
         return None
 
     def _start(self) -> Client:
+        try:
+            return self._started_client()
+        except OSError as error:  # no process is left that nobody would find again
+            self._kill_started()
+            raise RunError(NOT_STARTED) from error
+
+    def _started_client(self) -> Client:
         security = security_of(self._key)
         # The processes import what lies in their work folder, which would be in /tmp, for all.
         work = private_folder(self.root / ".dask")
@@ -290,15 +297,14 @@ class Cluster:
         self._started.append(process)
 
     def _wait_for_scheduler(self, file: Path) -> dict[str, str]:
-        """Its address and its id, once it has written them."""
+        """Its address and its id, once it has written them; TimeoutError where it never does."""
         end = time.monotonic() + START_WITHIN
         while self._started[-1].poll() is None and time.monotonic() < end:
             with contextlib.suppress(OSError, ValueError):
                 said = read_json_object(file)
                 return {name: str(said[name]) for name in ("address", "id")}
             time.sleep(0.05)
-        self._kill_started()
-        raise RunError(NOT_STARTED)
+        raise TimeoutError
 
     def _kill_started(self) -> None:
         """End the processes that this server has started, and those that they have."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import ssl
 import stat
@@ -12,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import dask
 import psutil
@@ -20,7 +22,7 @@ import yaml  # type: ignore[import-untyped]
 from distributed import Client, Security
 
 from explorer.runs import cluster as cluster_module
-from explorer.runs.cluster import Cluster
+from explorer.runs.cluster import NOT_STARTED, Cluster
 from explorer.runs.cluster_key import private_folder, security_of
 from explorer.runs.run import Run, RunError
 from explorer.runs.run_files import read_json_object, write_json
@@ -145,7 +147,7 @@ def test_servers_that_start_at_once_share_one_cluster_and_the_last_ends_it(
 SERVER = """
 import sys
 from pathlib import Path
-from explorer.runs.cluster import Cluster
+from explorer.runs.cluster import NOT_STARTED, Cluster
 from explorer.runs.run import run_named
 root = Path(sys.argv[1])
 cluster = Cluster(root)
@@ -313,6 +315,26 @@ def test_starting_keeps_nobody_waiting_happens_once_and_is_tried_again_after_a_f
     thread.join(10)
     cluster.start().join(10)
     assert len(tries) == 2
+
+
+def test_what_was_started_and_does_not_answer_is_ended(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spawn(cluster: Cluster, *_: object) -> None:
+        waits = [sys.executable, "-c", "import signal; signal.pause()"]
+        cluster._started.append(subprocess.Popen(waits, start_new_session=True))
+        started.append(cluster._started[-1])
+
+    started: list[subprocess.Popen[bytes]] = []
+    cluster = Cluster(root)
+    monkeypatch.setattr(Cluster, "_spawn", spawn)
+    monkeypatch.setattr(Cluster, "_wait_for_scheduler", lambda *_: {"address": "a", "id": "b"})
+    monkeypatch.setattr(Cluster, "_client_of", Mock(side_effect=TimeoutError))
+    with pytest.raises(RunError, match=re.escape(NOT_STARTED)):
+        cluster.connect()
+    assert len(started) >= 2, "a scheduler and a nanny"
+    assert all(process.returncode == -signal.SIGKILL for process in started)
+    assert not cluster.was_left
 
 
 def test_the_processes_work_in_a_folder_of_this_user_alone(tmp_path: Path) -> None:
