@@ -135,7 +135,7 @@ UPLOAD_BYTES = Limit(
     200 * MB,
     "bytes",
     "One upload; on a machine of one's own as much as its memory allows, up to 2 GB",
-    "An upload may be at most {most}; this one has {found}.",
+    "An upload may be at most {most}; this one is {found}.",
 )
 UPLOAD_SECONDS = Limit(
     "upload_seconds",

@@ -70,10 +70,8 @@ def _is_event(fired: object) -> bool:
 # Of a message that the browser has already, Streamlit sends only a hash. When a fragment is drawn
 # again before all of the drawing before was sent, what still waits is taken out of the queue
 # (pull request 9381), but for the hashes, which name no fragment (no issue is open). They name
-# places that the newer drawing may not have, and then the browser loses the whole page.
-
-
-# So a hash carries the fragment's name, where only what is made for agents has something.
+# places that the newer drawing may not have, and then the browser loses the whole page. So a hash
+# carries the fragment's name, where only what is made for agents has something.
 
 STREAMLITS_REFERENCE = script_run_context.create_reference_msg
 STREAMLITS_CLEAR = ForwardMsgQueue.clear
@@ -350,7 +348,6 @@ def draw_fragments_where_they_are() -> None:
 # The theme is read from the settings, name by name, in each of its six sections, for every run of
 # every page. It is the same as long as the server runs, and was a tenth of a short answer.
 
-
 STREAMLITS_THEME = app_session._populate_theme_msg
 
 
@@ -386,7 +383,7 @@ def ask_nobody_for_addresses() -> None:
 STREAMLITS_ADDRESSES = AppSession._handle_file_urls_request
 UPLOADS_AT_ONCE = 100
 TOO_MANY_FILES = (
-    "A folder may have at most {most} files, not {found:,}: take out what opens no model."
+    "A folder may have at most {most} files, not {found:,}: leave out what no model needs."
 )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from explorer.app import streamlit_patches
 from explorer.catalog.folders import runs_root, uploads_root
@@ -18,11 +20,9 @@ async def sweep_again_and_again() -> None:
     """Cancelled with the server."""
     while True:
         await asyncio.sleep(EVERY)
-        try:
+        with _going_on():
             streamlit_patches.forget_who_left()
-            await asyncio.to_thread(sweep)
-        except Exception:
-            log.exception("What readers left could not be removed.")
+        await asyncio.to_thread(sweep)
 
 
 def sweep() -> None:
@@ -32,6 +32,18 @@ def sweep() -> None:
     from explorer.inference import results_cache
     from explorer.runs import run
 
-    results_cache.forget_unused()
-    uploads.sweep(uploads_root())
-    run.sweep(runs_root())
+    with _going_on():
+        results_cache.forget_unused()
+    with _going_on():
+        uploads.sweep(uploads_root())
+    with _going_on():
+        run.sweep(runs_root())
+
+
+@contextmanager
+def _going_on() -> Iterator[None]:
+    """What fails in here is noted, and keeps nothing else from being removed."""
+    try:
+        yield
+    except Exception:
+        log.exception("What readers left could not be removed.")

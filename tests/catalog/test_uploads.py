@@ -278,7 +278,7 @@ def test_nothing_and_too_much_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"^A model has at most 40 files, not 42\.$"):
         keep(tmp_path, {**WEIGHTS, **{f"{n}.spm": b"" for n in range(40)}})
     files = {**WEIGHTS, "vocab.txt": b"y" * 1_999_999, "README.md": b"z" * 5_000_000}
-    with pytest.raises(ModelError, match=r"^An upload may be at most 1 MB; this one has 2 MB\.$"):
+    with pytest.raises(ModelError, match=r"^An upload may be at most 1 MB; this one is 2 MB\.$"):
         upload(tmp_path, files, largest=1_000_000)
     assert list(tmp_path.iterdir()) == []
     assert upload(tmp_path, files, largest=2_000_009).skipped == ("README.md",)
@@ -325,7 +325,7 @@ def test_the_oldest_upload_of_a_reader_makes_room(
     assert not second.exists()
     large = put(tmp_path, "d", times=2 * uploads.LEAST - 10_000)
     assert kept_in(tmp_path) == sorted([large, theirs]), "the newest stays even alone"
-    with pytest.raises(ModelError, match=r"^An upload may be at most 8 MB; this one has 9 MB\.$"):
+    with pytest.raises(ModelError, match=r"^An upload may be at most 8 MB; this one is 9 MB\.$"):
         put(tmp_path, "e", times=9 * MEGABYTES)
     assert kept_in(tmp_path) == sorted([large, theirs])
 

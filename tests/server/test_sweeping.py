@@ -6,10 +6,12 @@ import asyncio
 import os
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from explorer.app import streamlit_patches
+from explorer.catalog import uploads
 from explorer.catalog.folders import UPLOAD, uploads_root
 from explorer.server import sweeping
 from tests.apart import run_apart
@@ -20,14 +22,15 @@ def test_uploads_are_forgotten_on_a_server_that_nobody_visits(
 ) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_UPLOADS_DAYS", "0")
     monkeypatch.setattr(sweeping, "EVERY", 0)
-    looks: list[int] = []
+    sweep, looks = uploads.sweep, list[Path]()
 
-    def fail_at_first() -> int:
-        looks.append(1)
+    def fail_at_first(root: Path) -> None:
+        looks.append(root)
         assert len(looks) > 1
-        return 0
+        sweep(root)
 
-    monkeypatch.setattr(streamlit_patches, "forget_who_left", fail_at_first)
+    monkeypatch.setattr(uploads, "sweep", fail_at_first)
+    monkeypatch.setattr(streamlit_patches, "forget_who_left", Mock(side_effect=ValueError))
     upload = uploads_root() / f"{UPLOAD}{'0' * 24}"
     upload.mkdir(parents=True)
     an_hour_ago = time.time() - 3600

@@ -98,7 +98,7 @@ def test_what_may_not_come_in_is_refused_before_it_is_read(world: World) -> None
             f"a/{file}",
             {"content-length": str(most * 2)},
             413,
-            "An upload may be at most 200 MB; this one has 400 MB.",
+            "An upload may be at most 200 MB; this one is 400 MB.",
         ),
     ]:
         session, _, name = place.partition("/")

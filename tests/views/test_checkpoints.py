@@ -262,4 +262,4 @@ def test_an_upload_over_the_limit_of_its_reader_is_refused_though_the_server_too
     at.file_uploader(key="uploaded_model_0").set_value(files)
     at.run()
     press(at, "take_upload")
-    assert "An upload may be at most 1 MB; this one has 2 MB." in said(at)
+    assert "An upload may be at most 1 MB; this one is 2 MB." in said(at)

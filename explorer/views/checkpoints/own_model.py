@@ -22,7 +22,7 @@ from explorer.catalog.uploads import KeptUpload, Uploader, keep_upload, skipped_
 
 HELP = (
     "config.json, the weights as safetensors, the tokenizer's files, and the run.json of a model "
-    "trained here; others are skipped. All of them together may be as large as one file. The model "
+    "trained here; others are skipped. The limit shown holds for all of them together. The model "
     "is kept {how_long}, under its folder's name and a key that only you know."
 )
 GGUF_HELP = "One file with config, weights and tokenizer, as llama.cpp reads it."
