@@ -327,8 +327,8 @@ def _seen(folder: Path) -> StoredUpload:
     whose, size, used = NOBODY, 0, 0
     with suppress(OSError, TypeError):  # TypeError: not two words
         whose = Uploader(*(folder / OWNER).read_text("utf-8").split(" "))
-    for each in folder.rglob("*"):
-        with suppress(OSError):
+    with suppress(OSError):  # another removes it meanwhile
+        for each in folder.rglob("*"):
             size += each.stat().st_size
     with suppress(OSError):
         used = folder.stat().st_mtime_ns

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -502,6 +503,24 @@ def test_a_path_may_lead_to_a_gguf_file_or_its_folder(
         folders.find_model(str(file.parent))
     (file.parent / "config.json").write_text("{}")
     assert folders.checkpoints_in(tmp_path) == [file.parent]
+
+
+def test_one_that_another_removes_meanwhile_ends_in_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = keep(tmp_path, inside("a/")).parent
+    look = Path.rglob
+
+    def removed(path: Path, pattern: str) -> Iterator[Path]:
+        found = look(path, pattern)
+        yield next(found)
+        shutil.rmtree(path)
+        yield from found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rglob", removed)
+        assert [each.folder for each in uploads.stored(tmp_path)] == [folder]
+    assert uploads.stored(tmp_path) == []
 
 
 def test_what_nobody_used_for_days_is_gone_also_where_nobody_uploads(
