@@ -158,7 +158,10 @@ def shape_of(
     tap: Tap = NO_TAP,
     cache: KeyValueCache | None = None,
 ) -> PassShape:
-    """What a pass over these IDs, or over source and target, reads and leaves."""
+    """What a pass over these IDs, or over source and target, reads and leaves.
+
+    Each is of (texts, tokens); only how large they are is read. Those in the cache come before.
+    """
     past = 0 if cache is None else cache.length
     new = inputs[-1].shape[1]
     tokens, target = (past + new, 0) if len(inputs) == 1 else (inputs[0].shape[1], past + new)
