@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from explorer.app.limits import SESSIONS, SESSIONS_OF_ADDRESS
 from explorer.app.reader import key_in, network_of
 from explorer.server import open_files
-from explorer.server.refusals import reads_pages, refuse
+from explorer.server.refusals import looks_from_page, reads_pages, refuse
 
 AGAIN = "60"
 """Seconds after which a program may ask again."""
+RELOADS = {"max-age=0", "no-cache"}
+"""What browsers say of a cache when a page is loaded again, and not when it is opened."""
 
 
 class Crowd:
-    """Refuses a WebSocket, and the page to someone new, when there is no room for one more."""
+    """Refuses a WebSocket, and the page that would open one, when there is no room for one more."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -26,8 +29,7 @@ class Crowd:
         self.by_reader: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        wants_in = scope["type"] == "websocket" or _is_page(scope)
-        if not wants_in:
+        if not _wants_in(scope):
             await self.app(scope, receive, send)
         elif sentence := self.no_room_for(scope):
             await refuse(scope, receive, send, 503, sentence, retry_after=AGAIN)
@@ -37,11 +39,11 @@ class Crowd:
             await self.app(scope, receive, send)
 
     def no_room_for(self, scope: Scope) -> str:
-        """The sentence for whoever comes; empty where there is room, or the page is one's own.
+        """The sentence for whoever comes; empty where there is room, or a page is loaded again.
 
-        Who loads the page again leaves with the old connection first.
+        The old connection ends with the old page, and the new page takes its place.
         """
-        if scope["type"] == "http" and self.by_reader[key_in(HTTPConnection(scope).cookies)]:
+        if _is_reload(scope) and self.by_reader[key_in(HTTPConnection(scope).cookies)]:
             return ""
         if self.connected >= SESSIONS.most or open_files.are_scarce():
             return SESSIONS.refusal()
@@ -70,7 +72,17 @@ def network(scope: Scope) -> str:
     return network_of(str(host))
 
 
+def _wants_in(scope: Scope) -> bool:
+    """Whether it asks for a connection or a page; what a page is made of is for who has it."""
+    if scope["type"] != "http":
+        return bool(scope["type"] == "websocket")
+    return _is_page(scope) or looks_from_page(scope)
+
+
 def _is_page(scope: Scope) -> bool:
-    """Whether it asks for a page; what a page is made of is for those who have it."""
-    is_read = scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}
-    return is_read and reads_pages(scope)
+    return scope["method"] in {"GET", "HEAD"} and reads_pages(scope)
+
+
+def _is_reload(scope: Scope) -> bool:
+    is_page = scope["type"] == "http" and _is_page(scope)
+    return is_page and Headers(scope=scope).get("cache-control") in RELOADS

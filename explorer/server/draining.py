@@ -24,7 +24,7 @@ from explorer.server.refusals import refuse
 log = logging.getLogger("explorer")
 
 HEALTH = "/healthz"
-ENDING = "This server is ending and another one takes over: reload the page in a few seconds."
+ENDING = "This server is shutting down: try again in a minute."
 SERVICE_RESTART = 1012
 FOR_THOSE_HERE = re.compile(r"/(static|media|component|_stcore/(upload_file|bidi-components))/.*")
 """What a page that is open already may still ask for."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from html import escape
 
 from starlette.datastructures import Headers
-from starlette.responses import HTMLResponse, PlainTextResponse
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from explorer.charts.theme import DARK, LIGHT
@@ -31,6 +31,8 @@ a {{ color: inherit; }}
 </html>
 """
 AGAIN = '<p><a href="">Try again</a></p>'
+LOOKS = "/_stcore/health"
+"""What an open page asks for before it connects; of a refusal it shows what it can read as JSON."""
 
 
 async def refuse(
@@ -41,7 +43,11 @@ async def refuse(
     named |= {name.replace("_", "-"): value for name, value in headers.items()}
     text = PlainTextResponse(f"{sentence}\n", status, named)
     if scope["type"] == "http":
-        answer = HTMLResponse(page(sentence, named), status, named) if reads_pages(scope) else text
+        answer: Response = text
+        if reads_pages(scope):
+            answer = HTMLResponse(page(sentence, named), status, named)
+        elif looks_from_page(scope):
+            answer = JSONResponse(sentence, status, named)
         await answer(scope, receive, send)
     elif "websocket.http.response" in scope.get("extensions", {}):
         kind = "websocket.http.response"
@@ -60,3 +66,8 @@ def page(sentence: str, headers: Mapping[str, str]) -> str:
 def reads_pages(scope: Scope) -> bool:
     """Whether a person's browser asks for a page, not a program or a part of one."""
     return "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def looks_from_page(scope: Scope) -> bool:
+    """Whether an open page looks for the server, to connect to it."""
+    return str(scope["path"]).endswith(LOOKS)

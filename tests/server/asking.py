@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,8 @@ class Answer:
     @property
     def sentence(self) -> str:
         """What a refusal says, on its page or as it is."""
+        if self.headers.get("content-type") == "application/json":
+            return str(json.loads(self.text))
         on_page = re.search(r"<p>([^<]+)</p>", self.text)
         return unescape(on_page[1]) if on_page else self.text.strip()
 

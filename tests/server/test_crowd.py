@@ -51,16 +51,46 @@ def test_who_comes_when_it_is_full_reads_a_sentence(monkeypatch: pytest.MonkeyPa
             answer = await asked(crowd, scope)
             assert (answer.status, answer.sentence) == (503, SESSIONS.refusal())
             assert answer.headers["retry-after"] == "60"
-        own = scope_of("/attention", {"cookie": f"{COOKIE}={'a' * 32}"})
-        assert (await asked(crowd, own)).status == 200, "who loads the page again"
         assert (await asked(crowd, scope_of("/static/a.js", {"accept": "*/*"}))).status == 200
-        assert (await asked(crowd, scope_of("/_stcore/health", {"accept": ""}))).status == 200
         inside.let_go.set()
         await asyncio.gather(*there)
         assert (await asked(crowd, socket())).status == 101, "who left made room"
         assert (crowd.connected, crowd.by_address, crowd.by_reader) == (0, {}, {})
 
     run(test)
+
+
+def test_only_a_reload_is_let_in_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another tab would be a page whose connection is refused."""
+    monkeypatch.setenv("EXPLORER_LIMIT_SESSIONS", "1")
+
+    async def test() -> None:
+        inside = Inside()
+        inside.let_go.clear()
+        crowd = Crowd(inside)
+        there = await held(crowd, socket(key="a" * 32))
+        for key, cache, status in [
+            ("a", "max-age=0", 200),
+            ("a", "no-cache", 200),
+            ("a", "", 503),
+            ("b", "max-age=0", 503),
+        ]:
+            headers = {"cookie": f"{COOKIE}={key * 32}", "cache-control": cache}
+            assert (await asked(crowd, scope_of("/attention", headers))).status == status, headers
+        inside.let_go.set()
+        await asyncio.gather(*there)
+
+    run(test)
+
+
+def test_a_page_that_is_open_is_told_why_it_is_not_connected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It looks whether the server is there, and shows what else than 200 comes back."""
+    look = scope_of("/_stcore/health", {"accept": "*/*"})
+    assert ask(Crowd(Inside()), look).status == 200
+    monkeypatch.setenv("EXPLORER_LIMIT_SESSIONS", "0")
+    assert ask(Crowd(Inside()), look).sentence == SESSIONS.refusal()
 
 
 def test_one_network_has_its_share(monkeypatch: pytest.MonkeyPatch) -> None:

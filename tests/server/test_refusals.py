@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import partial
 
@@ -37,3 +38,13 @@ def test_others_are_given_the_sentence() -> None:
     for answer in (refused("*/*"), refused(""), refused("text/html", kind="websocket")):
         assert (answer.status, answer.text) == (503, f"{SENTENCE}\n")
         assert answer.headers["content-type"].startswith("text/plain")
+
+
+def test_an_open_page_is_given_what_it_shows() -> None:
+    """Streamlit's page looks for the server before it connects; it shows a body that is JSON."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await refuse(scope, receive, send, 503, SENTENCE)
+
+    answer = ask(app, scope_of("/_stcore/health", {"accept": "*/*"}))
+    assert (answer.status, json.loads(answer.text)) == (503, SENTENCE)
