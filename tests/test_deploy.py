@@ -31,6 +31,8 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 TRAINING = ("key", "scheduler", "trainer")
 SERVER_BYTES = 500 * limits.MB
 """A server that nobody asks for anything, with room for its sessions: `README.md` has figures."""
+FORMS_OF_A_MESSAGE = 6
+"""Times that a session keeps what was said: as it came, as it is, and with 4 bytes a letter."""
 WORKER_BYTES = 400 * limits.MB
 """A process that trains, before it has a model: torch and distributed."""
 REPLICAS = [name for name in SERVICES if name.startswith("replica-")]
@@ -121,7 +123,8 @@ def test_what_a_replica_may_hold_fits_into_its_container() -> None:
     """
     kept = (limits.WEIGHTS_BYTES, limits.RESULTS_BYTES, limits.UPLOADS_RECEIVING)
     passes = limits.PAGES_AT_ONCE.public * limits.PASS_BYTES.public
-    held = SERVER_BYTES + sum(each.public for each in kept) + passes + MAX_CHILDREN * ROOM
+    said = FORMS_OF_A_MESSAGE * limits.MESSAGES_BYTES.public
+    held = SERVER_BYTES + said + sum(each.public for each in kept) + passes + MAX_CHILDREN * ROOM
     assert limits.MODEL_BYTES.public <= limits.WEIGHTS_BYTES.public
     for name in REPLICAS:
         assert held <= bytes_of(SERVICES[name]["mem_limit"]), f"{held:,}"

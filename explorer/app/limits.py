@@ -314,8 +314,8 @@ NETWORK_SHARE = Limit(
     100,
     33,
     "%",
-    "The share that one network may have of `queue`, `runs_kept` and `runs_bytes`; behind a proxy, "
-    "FORWARDED_ALLOW_IPS names it",
+    "The share that one network may have of `queue`, `runs_kept`, `runs_bytes` and "
+    "`messages_bytes`; behind a proxy, FORWARDED_ALLOW_IPS names it",
     "Your network has all that one may have of this server's runs, in training, waiting or kept: "
     "delete one, wait for one to end, or try again later.",
 )
@@ -366,6 +366,16 @@ MESSAGE_BYTES = Limit(
     4 * MB,
     "bytes",
     "One message of a browser, with everything that its widgets hold; a longer one is cut off",
+)
+MESSAGES_BYTES = Limit(
+    "messages_bytes",
+    2 * GB,
+    40 * MB,
+    "bytes",
+    "Long messages (over 50 kB) that open pages keep, of all readers; each takes several times its "
+    "size in memory",
+    "The long texts on pages of this server fill all there is for them: shorten yours, or try "
+    "again later.",
 )
 MESSAGE_RATE = Limit(
     "message_rate",

@@ -1,19 +1,27 @@
-"""What one connection says: only messages, only those for readers, and not too many at once."""
+"""What connections say: only messages, only those for readers, not too many, and not too much."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from explorer.app.limits import MESSAGE_RATE
+from explorer.app.limits import MESSAGE_RATE, MESSAGES_BYTES, NETWORK_SHARE
+from explorer.server.crowd import network
 
 log = logging.getLogger("explorer")
 
 LARGE = 50_000
-"""Bytes that count as one more message."""
+"""Bytes that count as one more message; a longer one is kept in memory that is counted."""
+
+KEPT_AFTER = 180
+"""Seconds for which a session is kept at most once its reader has left."""
+
+NO_MESSAGE, TOO_LONG = 1002, 1009
+"""Codes with which a WebSocket is closed."""
 
 AT_ONCE = 5
 """Seconds' worth of messages that may come in a moment: an arrow key that is held down."""
@@ -23,43 +31,71 @@ class Messages:
     """Closes a connection that says what is no message, and slows one that says too much.
 
     `is_for_readers` is asked about each; ValueError says that it is none. Who waits is not read
-    from either, so what that one goes on sending fills its own network and no memory here.
+    from either, so what that one goes on sending fills its own network and no memory here. But a
+    session keeps what was said last, in several forms, so long messages are counted.
     """
 
     def __init__(self, app: ASGIApp, is_for_readers: Callable[[bytes], bool]) -> None:
         self.app = app
         self.is_for_readers = is_for_readers
+        self._held = Counter[str]()
+        """By network, the bytes of the longest message of each of its connections."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "websocket":
             await self.app(scope, receive, send)
             return
-        pace = Pace(MESSAGE_RATE.most)
+        loop = asyncio.get_running_loop()
+        pace, whose, longest = Pace(MESSAGE_RATE.most), network(scope), 0
         was_closed = False
 
         async def send_while_open(message: Message) -> None:
             if not was_closed:
                 await send(message)
 
-        async def receive_checked() -> Message:
+        async def close(code: int, why: str) -> Message:
             nonlocal was_closed
+            was_closed = True
+            await send({"type": "websocket.close", "code": code, "reason": why})
+            return {"type": "websocket.disconnect", "code": code}
+
+        async def receive_checked() -> Message:
+            nonlocal longest
             while True:
                 message = await receive()
                 if message["type"] != "websocket.receive":
                     return message
                 try:
                     data = _bytes(message)
-                    now = asyncio.get_running_loop().time()
-                    await asyncio.sleep(pace.wait(now, 1 + len(data) // LARGE))
-                    if self.is_for_readers(data):
-                        return message
-                except ValueError:
+                    size = len(data)
+                    await asyncio.sleep(pace.wait(loop.time(), 1 + size // LARGE))
+                    is_heard = self.is_for_readers(data)
+                except ValueError as error:
                     log.warning("A connection was closed, since it sent what is no message.")
-                    was_closed = True
-                    await send({"type": "websocket.close", "code": 1002})
-                    return {"type": "websocket.disconnect", "code": 1002}
+                    return await close(NO_MESSAGE, str(error))
+                if is_heard and size > max(longest, LARGE):
+                    if not self._has_room(whose, size - longest):
+                        return await close(TOO_LONG, MESSAGES_BYTES.refusal())
+                    self._held[whose] += size - longest
+                    longest = size
+                if is_heard:
+                    return message
 
-        await self.app(scope, receive_checked, send_while_open)
+        try:
+            await self.app(scope, receive_checked, send_while_open)
+        finally:
+            loop.call_later(KEPT_AFTER, self._forget, whose, longest)
+
+    def _has_room(self, whose: str, more: int) -> bool:
+        """Whether so many bytes more may be kept for this network, and in all."""
+        share = MESSAGES_BYTES.most * NETWORK_SHARE.most // 100
+        in_all = self._held.total() + more
+        return MESSAGES_BYTES.allows(in_all) and self._held[whose] + more <= share
+
+    def _forget(self, whose: str, size: int) -> None:
+        self._held[whose] -= size
+        if self._held[whose] <= 0:
+            del self._held[whose]
 
 
 def _bytes(message: Message) -> bytes:

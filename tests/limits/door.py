@@ -1,4 +1,4 @@
-"""The limits of the door, met: who comes when it is full."""
+"""The limits of the door, met: who comes when it is full, and who says too much."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from explorer.app.limits import SESSIONS, SESSIONS_OF_ADDRESS, Limit
 from explorer.server.crowd import Crowd
+from explorer.server.incoming_messages import LARGE, Messages
 from tests.server.asking import Inside, ask, scope_of
 
 
@@ -25,7 +26,16 @@ def meet_sessions_of_address(monkeypatch: pytest.MonkeyPatch) -> str:
     return turned_away(SESSIONS_OF_ADDRESS, monkeypatch)
 
 
+def meet_messages_bytes(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("EXPLORER_LIMIT_MESSAGES_BYTES", str(LARGE))
+    said = [b"a" * LARGE, b"a" * (LARGE + 1)]
+    socket = scope_of("/_stcore/stream", kind="websocket")
+    answer = ask(Messages(Inside(), lambda _: True), socket, said)
+    return str(answer.sent[-1]["reason"])
+
+
 MEETINGS: dict[str, Callable[..., str]] = {
     "sessions": meet_sessions,
     "sessions_of_address": meet_sessions_of_address,
+    "messages_bytes": meet_messages_bytes,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,7 +16,15 @@ from explorer.app.streamlit_patches import (
     is_for_readers,
 )
 from explorer.server import incoming_messages
-from explorer.server.incoming_messages import AT_ONCE, LARGE, Messages, Pace
+from explorer.server.incoming_messages import (
+    AT_ONCE,
+    KEPT_AFTER,
+    LARGE,
+    NO_MESSAGE,
+    TOO_LONG,
+    Messages,
+    Pace,
+)
 from tests.server.asking import Answer, Inside, ask, scope_of
 
 
@@ -56,7 +65,8 @@ def test_what_is_no_message_closes_the_connection_without_a_stack(
     frame = {"type": "websocket.receive", **junk} if isinstance(junk, dict) else junk
     inside, answer = say(RERUN, frame, RERUN)
     assert inside.heard == [RERUN]
-    assert answer.sent == [{"type": "websocket.close", "code": 1002}]
+    (closed,) = answer.sent
+    assert (closed["type"], closed["code"]) == ("websocket.close", NO_MESSAGE)
     assert all(record.exc_info is None for record in caplog.records)
 
 
@@ -86,6 +96,51 @@ def test_a_long_message_counts_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
     say(long, long, long)
     assert waited[0] == 0
     assert waited[-1] > 3, "each takes three seconds, and five are free"
+
+
+SHORT, LONG = b"a" * LARGE, b"a" * 2 * LARGE
+
+
+class Talks:
+    """Readers of one server, each with a connection; a clock is turned on by hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.messages = Messages(Inside(), lambda _: True)
+        self.later: list[Callable[[], None]] = []
+
+        def call_later(_loop: Any, seconds: float, what: Callable[..., None], *args: Any) -> None:
+            assert seconds == KEPT_AFTER
+            self.later.append(lambda: what(*args))
+
+        monkeypatch.setattr(asyncio.BaseEventLoop, "call_later", call_later)
+        monkeypatch.setattr(Pace, "wait", lambda *_: 0)
+
+    def say(self, client: str, *said: bytes) -> bool:
+        """Whether all of it was heard, before this reader left."""
+        scope = scope_of("/_stcore/stream", kind="websocket", client=client)
+        sent = ask(self.messages, scope, said).sent
+        assert [each["code"] for each in sent] == [TOO_LONG] * len(sent)
+        return sent == []
+
+    def go_on(self) -> None:
+        due, self.later = self.later, []
+        for each in due:
+            each()
+
+
+def test_long_messages_of_all_and_of_a_network_are_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_MESSAGES_BYTES", str(8 * LARGE))
+    monkeypatch.setenv("EXPLORER_LIMIT_NETWORK_SHARE", "50")
+    talks = Talks(monkeypatch)
+    assert talks.say("192.0.2.1", LONG, SHORT, LONG), "the longest of a connection counts, once"
+    assert talks.say("192.0.2.1", LONG)
+    assert not talks.say("192.0.2.1", LONG), "the half that one network may have"
+    assert talks.say("192.0.2.1", SHORT), "who is brief is always heard"
+    assert talks.say("192.0.2.2", LONG)
+    assert talks.say("192.0.2.3", LONG)
+    assert not talks.say("192.0.2.4", LONG), "all there is"
+    talks.go_on()
+    assert talks.say("192.0.2.4", LONG), "the sessions of those who left are gone"
 
 
 def test_a_moment_of_many_is_free_and_then_they_come_in_step() -> None:
