@@ -4,6 +4,9 @@ So it is with EXPLORER_LOGS=json, and on a public server; EXPLORER_LOGS=plain ha
 A message may quote a text, and so may what an error says. Of errors their kind and their lines of
 code are noted; of other libraries' messages the words that stand in their code, and where they
 have put values into them already, only the place. Numbers are noted.
+
+Each line of code notes so much a minute: what a stranger's message causes, one who sends twenty a
+second would fill the disk with.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ SETTING = "EXPLORER_LOGS"
 KINDS = ("json", "plain")
 OURS = "explorer"
 MOST_FRAMES = 30
+MOST, WINDOW = 20, 60
+"""Lines that one place in the code may note, and the seconds from the first of them."""
 _USUAL = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
 
 log = logging.getLogger(OURS)
@@ -46,6 +51,13 @@ def install() -> None:
     how any handler writes.
     """
     logging.Handler.format = _format  # type: ignore[method-assign, assignment]
+    handle, repeats = logging.Logger.handle, Repeats()
+
+    def handle_few(logger: logging.Logger, record: logging.LogRecord) -> None:
+        if repeats.allow(record):
+            handle(logger, record)
+
+    logging.Logger.handle = handle_few  # type: ignore[method-assign, assignment]
     logging.captureWarnings(True)
     sys.excepthook = _uncaught
     threading.excepthook = lambda told: _uncaught(
@@ -53,6 +65,25 @@ def install() -> None:
     )
     logging.getLogger().addHandler(logging.StreamHandler())
     log.setLevel(logging.INFO)
+
+
+class Repeats:
+    """What each place in the code has noted lately; what is left out is counted in its next."""
+
+    def __init__(self) -> None:
+        self._lately: dict[tuple[str, int], tuple[float, int]] = {}
+        """When the first was noted, and how many came since then."""
+
+    def allow(self, record: logging.LogRecord) -> bool:
+        """Whether this one is noted."""
+        place = (record.pathname, record.lineno)
+        began, count = self._lately.get(place, (record.created, 0))
+        if record.created - began >= WINDOW:
+            if count > MOST:
+                record.left_out = count - MOST
+            began, count = record.created, 0
+        self._lately[place] = began, count + 1
+        return count < MOST
 
 
 def _format(_handler: logging.Handler, record: logging.LogRecord) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
 
 import pytest
 
 from explorer.server import json_logs
+from explorer.server.json_logs import MOST, WINDOW, Repeats
 from tests.served import ROOT
 
 TEXT = "what a reader typed"
@@ -52,6 +54,42 @@ def test_nothing_that_was_typed_is_noted() -> None:
     assert caught["trace"] == ["<string>:13 <module>"]
     assert warned["logger"] == "py.warnings"
     assert [line["error"] for line in uncaught] == ["KeyError", "OSError"]
+
+
+def test_what_one_place_says_again_and_again_is_noted_some_times_a_minute() -> None:
+    """A line for each message of a stranger's was two megabytes in half a minute."""
+    repeats = Repeats()
+
+    def note(at: float, line: int = 1) -> logging.LogRecord | None:
+        record = logging.LogRecord("x", logging.INFO, "here.py", line, "Again.", None, None)
+        record.created = at
+        return record if repeats.allow(record) else None
+
+    first = [note(100 + each / 100) for each in range(500)]
+    assert [each is not None for each in first] == [True] * MOST + [False] * (500 - MOST)
+    assert note(100, line=2) is not None, "another place"
+    assert note(100 + WINDOW - 1) is None
+    after = note(100 + WINDOW)
+    assert after is not None
+    assert json.loads(json_logs.line_of(after))["left_out"] == 501 - MOST
+    another = note(101 + WINDOW)
+    assert another is not None
+    assert "left_out" not in json.loads(json_logs.line_of(another))
+
+
+def test_so_it_is_with_whatever_notes_something() -> None:
+    said = f"""
+import logging
+from explorer.server import json_logs
+
+json_logs.install()
+for logger in map(logging.getLogger, ["explorer", "streamlit.made.later"]):
+    for _ in range({2 * MOST}):
+        logger.warning("Again.")
+"""
+    command = [sys.executable, "-c", said]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert len(ended.stderr.splitlines()) == MOST, "it is one line of code"
 
 
 @pytest.mark.parametrize(
