@@ -167,14 +167,15 @@ UPLOADS_KEPT = Limit(
     8 * GB,
     2 * GB,
     "bytes",
-    "Uploaded models on disk, of all readers; the oldest of the reader with the most leave first",
+    "Uploaded models on disk, of all readers; each counts 4 MB at least, and the oldest of the "
+    "reader with the most leave first",
 )
 UPLOADS_KEPT_OF_READER = Limit(
     "uploads_kept_of_reader",
     4 * GB,
     400 * MB,
     "bytes",
-    "Uploaded models on disk, of one reader; the oldest leave first",
+    "Uploaded models on disk, of one reader; each counts 4 MB at least, and the oldest leave first",
 )
 UPLOADS_DAYS = Limit(
     "uploads_days",

@@ -283,19 +283,24 @@ class StoredUpload(NamedTuple):
     bytes: int
     used: int
 
+    @property
+    def counts(self) -> int:
+        """The bytes that the limits count for it."""
+        return max(self.bytes, LEAST)
+
 
 def _make_room(root: Path, newest: Path, owner: str) -> None:
     """Remove the oldest uploads of those who have too many until all fit; the newest stays."""
     kept = stored(root)
     of_owner, of_network = Counter[str](), Counter[str]()
     for each in kept:
-        of_owner[each.whose.owner] += each.bytes
-        of_network[each.whose.network] += each.bytes
+        of_owner[each.whose.owner] += each.counts
+        of_network[each.whose.network] += each.counts
 
     def remove(each: StoredUpload) -> None:
         kept.remove(each)
-        of_owner[each.whose.owner] -= each.bytes
-        of_network[each.whose.network] -= each.bytes
+        of_owner[each.whose.owner] -= each.counts
+        of_network[each.whose.network] -= each.counts
         shutil.rmtree(each.folder, ignore_errors=True)
 
     def share(each: StoredUpload) -> tuple[int, int]:
@@ -329,10 +334,10 @@ def _seen(folder: Path) -> StoredUpload:
         whose = Uploader(*(folder / OWNER).read_text("utf-8").split(" "))
     with suppress(OSError):  # another removes it meanwhile
         for each in folder.rglob("*"):
-            size += each.stat().st_size
+            size += each.stat().st_size if each.is_file() else 0
     with suppress(OSError):
         used = folder.stat().st_mtime_ns
-    return StoredUpload(folder, whose, max(size, LEAST), used)
+    return StoredUpload(folder, whose, size, used)
 
 
 def uploaded(name: str, *roots: Path) -> Path | None:

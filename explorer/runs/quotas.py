@@ -33,7 +33,7 @@ def keeping_fault(root: Path, owner: str, network: str = "", size: int = 0) -> s
             return limit.refusal(count)
     if fault := _network_fault(_of(network, there.everybodys), network, limits.RUNS_KEPT):
         return fault
-    sizes = _sizes_of(str(root)).now(there)
+    sizes = sizes_of(root, there)
     for limit, written in (
         (limits.RUNS_BYTES_OF_READER, sum(sizes[run.name] for run in there.newest(owner))),
         (limits.RUNS_BYTES, sum(sizes.values())),
@@ -124,6 +124,11 @@ class _Sizes:
         written = _last_written(folder)
         before = self._known.get(name)
         return before if before and before[0] == written else (written, bytes_of(folder))
+
+
+def sizes_of(root: Path, there: RunListing) -> Mapping[str, int]:
+    """The bytes on disk of each of these runs, by its name; measured anew where it has changed."""
+    return _sizes_of(str(root)).now(there)
 
 
 @lru_cache(maxsize=16)

@@ -109,10 +109,12 @@ def test_a_token_that_can_be_guessed_is_refused_at_the_start(
 
 def test_readers_are_numbers_and_nothing_of_theirs_is_shown(runs: dict[str, Run]) -> None:
     at = opened()
-    assert "3 in all, readers: 3 · 3 training or waiting" in said(at)
+    assert "3 runs by 3 readers" in said(at)
+    assert "kB on disk · 3 training or waiting" in said(at)
     rows = at.dataframe[0].value.to_dict("records")
     assert {row["whose"] for row in rows} == {"reader 1", "reader 2", "whoever runs the server"}
     assert {row["run"] for row in rows} == {"reverse-1"}
+    assert all(row["size"].endswith(" kB") for row in rows)
     everything = f"{rows} {said(at)}"
     assert not any(word in everything for word in (SECRET, ONE, OTHER, runs["one"].name))
     assert "Memory" in {metric.label for metric in at.metric}
@@ -130,6 +132,8 @@ def test_the_chosen_runs_are_stopped_and_deleted(runs: dict[str, Run]) -> None:
     at = chosen(opened(), "reader 2")
     press(at, "admin_stop")
     assert [run.commanded() for run in runs.values()] == ["train", "stop", "train"]
+    states = {row["whose"]: row["state"] for row in at.dataframe[0].value.to_dict("records")}
+    assert (states["reader 1"], states["reader 2"]) == ("waiting for a free worker", "stopping")
     press(chosen(at, "reader 2"), "admin_delete_runs")
     assert [run.folder.exists() for run in runs.values()] == [True, False, True]
     assert at.button(key="admin_stop").disabled, "another table, in which nothing is chosen"
@@ -153,9 +157,9 @@ def test_only_who_was_let_in_commands_anything(
     assert all(run.commanded() == "train" and run.folder.exists() for run in runs.values())
 
 
-def uploaded(owner: str, model: str, used: float) -> Path:
+def uploaded(owner: str, model: str, used: float, size: int = 9 * MB) -> Path:
     """The folder of an upload of this owner, used at this time."""
-    files = {"config.json": b"{}", "model.safetensors": bytes(9 * MB)}
+    files = {"config.json": b"{}", "model.safetensors": bytes(size)}
     streams = {f"{model}/{name}": io.BytesIO(data) for name, data in files.items()}
     sizes = {f"{model}/{name}": len(data) for name, data in files.items()}
     whose = uploads.Uploader("", owner)
@@ -167,13 +171,14 @@ def uploaded(owner: str, model: str, used: float) -> Path:
 def test_uploads_are_listed_without_their_names_and_can_be_deleted(runs: dict[str, Run]) -> None:
     an_hour_ago = time.time() - 7_200
     theirs = uploaded(OTHER, "a model of love", an_hour_ago)
-    only_uploads = uploaded("3" * 32, "another", time.time() - 3_600)
+    only_uploads = uploaded("3" * 32, "another", time.time() - 3_600, 409_000)
     at = opened()
-    assert "2 on disk, 18 MB · 0 MB in memory" in said(at)
+    assert "2 models, 9.41 MB on disk · 0 MB in memory, not opened yet" in said(at)
     table = at.dataframe[-1]
     rows = table.value.to_dict("records")
     assert [row["whose"] for row in rows] == ["reader 3", "reader 2"], "runs come first"
-    assert {row["size"] for row in rows} == {"9 MB"}
+    assert [row["size"] for row in rows] == ["409 kB", "9 MB"], "not what they count at least"
+    assert [row["last used"] for row in rows] == ["60 min ago", "2.0 h ago"]
     assert "love" not in f"{rows} {said(at)}"
     at.session_state[str(table.key)] = {"selection": {"rows": [1], "columns": [], "cells": []}}
     press(at.run(), "admin_delete_uploads")
@@ -193,6 +198,15 @@ def test_pages_at_work_are_listed_and_stopped(
     assert (row["whose"], row["page"], row["state"]) == ("reader 2", "heads", "computing")
     press(at, "admin_stop_pages")
     assert ended == [7]
+
+
+def test_it_is_refreshed_where_nothing_is_listed(
+    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "none"))
+    at = opened()
+    assert "0 runs by 0 readers" in said(at)
+    assert at.button(key="admin_refresh").label == "Refresh"
 
 
 def test_it_is_in_no_navigation(runs: dict[str, Run]) -> None:

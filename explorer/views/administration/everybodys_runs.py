@@ -12,8 +12,10 @@ from explorer.app.session import session
 from explorer.catalog.folders import runs_root
 from explorer.catalog.run_index import RunFolder, index_of
 from explorer.runs.cluster import cluster
+from explorer.runs.quotas import sizes_of
 from explorer.runs.run import Run, RunError, run_named
 from explorer.runs.spec import FAILED, Status
+from explorer.text.number_format import megabytes
 from explorer.views.administration.command_table import choose_in_table, counted, draw_deletion
 from explorer.views.administration.reader_numbers import Numbers
 from explorer.views.training.run_words import STATE_WORDS, duration, status_of
@@ -22,17 +24,21 @@ MOST_LISTED = 1_000
 """The newest; each is a file to read."""
 NOTHING = "No runs."
 ALL, ACTIVE = "All", "Training or waiting"
+STOPPING = "stopping"
 
 
 def draw_runs(numbers: Numbers) -> None:
     """A table with a box for each run, and what can be done with those that are chosen."""
-    listing = index_of(runs_root()).now()
+    root = Path(runs_root())
+    listing = index_of(root).now()
+    sizes = sizes_of(root, listing)
     readers = {run.owner for run in listing.everybodys}
     listed = listing.everybodys[:MOST_LISTED]
-    statuses = [status_now(Run(Path(runs_root()) / run.name)) for run in listed]
+    statuses = [status_now(Run(root / run.name)) for run in listed]
     active = sum(status.is_active for status in statuses)
     st.markdown(
-        f"**Training runs** · {len(listing.everybodys):,} in all, readers: {len(readers):,} · "
+        f"**Training runs** · {counted(len(listing.everybodys), 'run')} by "
+        f"{counted(len(readers), 'reader')}, {megabytes(sum(sizes.values()))} on disk · "
         f"{active:,} training or waiting"
     )
     which = st.segmented_control(
@@ -43,29 +49,28 @@ def draw_runs(numbers: Numbers) -> None:
         key="admin_which",
         label_visibility="collapsed",
     )
-    shown = [
-        (run, status)
+    shown = {
+        run.name: _row(run, status, numbers, sizes[run.name])
         for run, status in zip(listed, statuses, strict=True)
         if which == ALL or status.is_active
-    ]
+    }
     if not shown:
         st.text(NOTHING)
     else:
-        _draw_table(shown, numbers)
+        _draw_table(shown)
     if fault := session().admin_fault:
         session().admin_fault = ""
         say(fault)
 
 
-def _draw_table(shown: list[tuple[RunFolder, Status]], numbers: Numbers) -> None:
+def _draw_table(shown: dict[str, dict[str, object]]) -> None:
     chosen = choose_in_table(
         "everybodys_runs",
-        [run.name for run, _ in shown],
-        [_row(run, status, numbers) for run, status in shown],
+        list(shown),
+        list(shown.values()),
         **{name: st.column_config.NumberColumn(format="localized") for name in ("step", "of")},
     )
     with st.container(horizontal=True):
-        st.button("Refresh", key="admin_refresh")
         st.button(
             f"Stop {counted(len(chosen), 'run')}" if chosen else "Stop",
             key="admin_stop",
@@ -77,16 +82,24 @@ def _draw_table(shown: list[tuple[RunFolder, Status]], numbers: Numbers) -> None
         draw_deletion("admin_delete_runs", "run", chosen, delete_runs, running)
 
 
-def _row(run: RunFolder, status: Status, numbers: Numbers) -> dict[str, object]:
+def _row(run: RunFolder, status: Status, numbers: Numbers, size: int) -> dict[str, object]:
     """No text and no name that a reader gave."""
     return {
         "run": Run(run.name).title,
         "whose": numbers.get(run.owner, ""),
-        "state": STATE_WORDS.get(status.state, status.state).partition(":")[0],
+        "state": _state(run, status),
         "step": status.step,
         "of": status.steps,
         "trained for": duration(status.seconds),
+        "size": megabytes(size),
     }
+
+
+def _state(run: RunFolder, status: Status) -> str:
+    """Its process takes a moment to obey."""
+    if status.is_active and Run(Path(runs_root()) / run.name).commanded() == "stop":
+        return STOPPING
+    return STATE_WORDS.get(status.state, status.state).partition(":")[0]
 
 
 def status_now(run: Run) -> Status:

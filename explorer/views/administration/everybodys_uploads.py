@@ -6,12 +6,12 @@ import time
 
 import streamlit as st
 
-from explorer.app.limits import MB
 from explorer.app.received_uploads import RECEIVED
 from explorer.app.session import session
 from explorer.catalog import uploads
 from explorer.catalog.folders import uploads_root
-from explorer.views.administration.command_table import choose_in_table, draw_deletion
+from explorer.text.number_format import megabytes
+from explorer.views.administration.command_table import choose_in_table, counted, draw_deletion
 from explorer.views.administration.reader_numbers import Numbers
 from explorer.views.training.run_words import duration
 
@@ -21,8 +21,8 @@ def draw_uploads(numbers: Numbers) -> None:
     stored = uploads.stored(uploads_root())[::-1]
     size = sum(each.bytes for each in stored)
     st.markdown(
-        f"**Uploads** · {len(stored):,} on disk, {size / MB:,.0f} MB · "
-        f"{RECEIVED.bytes / MB:,.0f} MB in memory"
+        f"**Uploads** · {counted(len(stored), 'model')}, {megabytes(size)} on disk · "
+        f"{megabytes(RECEIVED.bytes)} in memory, not opened yet"
     )
     if not stored:
         st.text("No uploads.")
@@ -31,8 +31,8 @@ def draw_uploads(numbers: Numbers) -> None:
     rows = [
         {
             "whose": numbers.get(each.whose.owner or None, ""),
-            "size": f"{each.bytes / MB:,.0f} MB",
-            "not used for": duration(max(0, now - each.used / 1e9)),
+            "size": megabytes(each.bytes),
+            "last used": f"{duration(max(0, now - each.used / 1e9))} ago",
         }
         for each in stored
     ]
