@@ -177,7 +177,7 @@ def test_uploads_are_listed_without_their_names_and_can_be_deleted(runs: dict[st
     table = at.dataframe[-1]
     rows = table.value.to_dict("records")
     assert [row["whose"] for row in rows] == ["reader 3", "reader 2"], "runs come first"
-    assert [row["size"] for row in rows] == ["409 kB", "9 MB"], "not what they count at least"
+    assert [row["size"] for row in rows] == ["409 kB", "9.00 MB"], "not what they count at least"
     assert [row["last used"] for row in rows] == ["60 min ago", "2.0 h ago"]
     assert "love" not in f"{rows} {said(at)}"
     at.session_state[str(table.key)] = {"selection": {"rows": [1], "columns": [], "cells": []}}
