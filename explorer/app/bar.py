@@ -136,7 +136,8 @@ def _draw_head_choice(entry: ModelEntry, first: First) -> None:
 
 
 def _draw_in(place: DeltaGenerator, pickers: Sequence[_Picker]) -> None:
-    with place:
+    """From within a page; they are the same lists as on the other pages."""
+    with place, streamlit_patches.as_part_of_the_frame():
         for picker in pickers:
             picker.draw()
 
@@ -153,12 +154,16 @@ class _Picker:
     name: Callable[[Any], str] = str
 
     def settle(self) -> Any:
-        """What is chosen, before it is drawn: what the address asks for, and nothing invalid."""
+        """What is chosen, before it is drawn: what the address asks for, and nothing invalid.
+
+        The address is asked of what nobody has chosen, and after the browser's Back.
+        """
         state, asked = st.session_state, url.asked(self.key)
         meant = [each for each in self.options if self.name(each) == asked]
-        if self.key not in state and meant:
+        is_chosen, came_back = self.key in state, streamlit_patches.came_back()
+        if meant and (came_back or not is_chosen):
             state[self.key] = meant[0]
-        elif self.key in state and state[self.key] not in self.options:
+        elif is_chosen and (came_back or state[self.key] not in self.options):
             state[self.key] = self.default
         return state.get(self.key, self.default)
 

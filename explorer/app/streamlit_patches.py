@@ -125,6 +125,21 @@ def keep_in_address(name: str) -> None:
             params.unbind_widget(bound.widget_id)
 
 
+# A widget that is drawn while a page runs is that page's: on the next it is another, which knows
+# nothing of what was chosen, and its parameter is taken out of the address on the way there.
+
+
+@contextmanager
+def as_part_of_the_frame() -> Iterator[None]:
+    """What is drawn meanwhile belongs to all pages, as what is drawn before the page does."""
+    run = get_script_run_ctx(suppress_warning=True)
+    if run is None:
+        yield
+        return
+    with run.run_with_active_hash(run.pages_manager.main_script_hash):
+        yield
+
+
 # Each value that is changed is an entry of its own in the browser's history. Another model changes
 # six, and the way back led to the new model with a layer of the old one.
 

@@ -76,6 +76,45 @@ def test_pointing_asks_nobody_and_a_head_is_chosen_by_one_message_or_by_keys(
     visitor.changed(HEAD, clicked)
 
 
+def test_back_and_forward_change_the_large_head_with_the_bar(visitor: Visitor) -> None:
+    page = visitor.open(OURS)
+    usual = shown_head(visitor)
+    for layer, head in ((1, 1), (0, 3), (1, 0)):
+        visitor.pick(GRID, layer=layer, head=head)
+        has_head(visitor, f"Layer {layer}, head {head}")
+    for name in ("Layer 0, head 3", "Layer 1, head 1", usual):
+        page.go_back()
+        has_head(visitor, name)
+    page.go_forward()
+    has_head(visitor, "Layer 1, head 1")
+
+
+def test_the_head_of_a_link_is_kept_on_the_way_to_other_pages(visitor: Visitor) -> None:
+    for name in ("This head, step by step", "Masks"):
+        page = visitor.open(OURS + "&layer=1&head=3")
+        has_head(visitor, "Layer 1, head 3")
+        page.get_by_role("link", name=name).click()
+        visitor.titled("Head, step by step" if name.startswith("This") else name)
+        visitor.rest()
+        visitor.asks(layer="1", head="3")
+
+
+def shown_head(visitor: Visitor) -> str:
+    title = visitor.page.get_by_text(re.compile(r"Layer \d+, head \d+$")).first.inner_text()
+    return title.rpartition(" · ")[2]
+
+
+def has_head(visitor: Visitor, name: str) -> None:
+    """The title and the picture, the lists of the bar and the address agree."""
+    expect(visitor.page.get_by_text(re.compile(f"{name}$")).first).to_be_visible()
+    visitor.rest()
+    layer, head = re.findall(r"\d+", name)
+    for key, value in (("layer", layer), ("head", head)):
+        expect(visitor.widget(key).locator("input")).to_have_value(value)
+    canvas = visitor.widget(HEAD).locator("canvas").first
+    expect(canvas).to_have_attribute("aria-label", re.compile(f"{name}\\b"))
+
+
 def test_a_cell_is_pinned_walked_unpinned_and_leads_to_its_query_and_key(visitor: Visitor) -> None:
     page = visitor.open(OURS + "&text=To+be,+or+not+to+be")
     visitor.click(HEAD, 2, 1)
