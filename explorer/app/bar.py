@@ -19,7 +19,7 @@ from explorer.app import shelves, streamlit_patches, url
 from explorer.app.choosing import choose_model
 from explorer.app.context import FRAME, config_of, first_head, make_context, parts_of, reads_pairs
 from explorer.app.messages import say
-from explorer.app.session import session
+from explorer.app.session import HeadAlone, session
 from explorer.app.url import TEXT_LIMIT
 from explorer.app.way_out import draw_unknown
 from explorer.catalog import folders
@@ -58,12 +58,13 @@ def draw_bar(shelf: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping[
     if is_new:
         notes = [*notes, *map(url.no_model_in, folders.places_without_models())]
     with group:
-        _draw_head_choice(entry, first)
+        lists = _draw_head_choice(entry, first)
+    reader.head_alone = HeadAlone(shelf, first, lists) if lists else None
     _draw_notes(notes)
     for name in FRAME:
         if name not in uses:
             _keep(name)
-    reader.shown_model, reader.first_head, reader.shelf = entry.name, first, shelf
+    reader.shown_model = entry.name
     reader.context = make_context(shelf, first)
     if "text" in uses and "model" in uses:
         draw_unknown(reader.context)
@@ -108,10 +109,11 @@ def _take_model() -> None:
         choose_model(picked)
 
 
-def _draw_head_choice(entry: ModelEntry, first: First) -> None:
+def _draw_head_choice(entry: ModelEntry, first: First) -> Callable[[], None] | None:
     """Which attention, which layer, which head.
 
-    Where what follows the head is drawn alone, the lists of the layer and the head belong to it.
+    Where what follows the head is drawn alone, the lists of the layer and the head belong to it:
+    what draws them is returned.
     """
     first_part, first_layer, head = first
     reader = session()
@@ -129,10 +131,10 @@ def _draw_head_choice(entry: ModelEntry, first: First) -> None:
         picker.settle()
     if reader.draws_head_alone:
         place = _group(st.container(width="content"), width="content")
-        reader.draw_head_choice = partial(_draw_in, place, numbers)
-        return
+        return partial(_draw_in, place, numbers)
     for picker in numbers:
         picker.draw()
+    return None
 
 
 def _draw_in(place: DeltaGenerator, pickers: Sequence[_Picker]) -> None:

@@ -28,7 +28,8 @@ def draw_head_alone() -> None:
 
     Only where the page can do that, and where no sentence on screen is about the head before.
     """
-    if session().drawn_for is not None and not has_notes():
+    now = session().head_alone
+    if now is not None and now.drawn_for is not None and not has_notes():
         st.rerun(HEAD_ALONE)
 
 

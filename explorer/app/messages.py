@@ -47,9 +47,9 @@ def or_stop(make: Callable[[], Made], text: str = "", pair: str = "") -> Made:
 
 def end_page() -> NoReturn:
     """The page ends here, without what follows the head; the bar still has its lists."""
-    reader = session()
-    if reader.draw_head_choice is not None and reader.drawn_for is None:
-        reader.draw_head_choice()
+    head_alone = session().head_alone
+    if head_alone is not None and head_alone.drawn_for is None:
+        head_alone.draw_lists()
     st.stop()
 
 

@@ -21,6 +21,26 @@ Note = tuple[Any, tuple[str, ...]]
 
 
 @dataclass
+class HeadAlone:
+    """For a page that draws again only what follows the head, `explorer.views.shared.head_alone`."""
+
+    shelf: Mapping[str, ModelEntry]
+    """The models that this reader could open when the page was drawn."""
+    first: tuple[str, int, int]
+    """The part, layer and head of the chosen model that are shown first."""
+    lists: Callable[[], None]
+    """Draws the layer and the head in the bar."""
+    end_entry: Callable[[], None] = lambda: None
+    """Sends what this run changed in the address, as one entry in the browser's history."""
+    drawn_for: Choice | None = None
+    """All that is chosen but the head; None until what follows the head is drawn."""
+
+    def draw_lists(self) -> None:
+        self.lists()
+        self.end_entry()
+
+
+@dataclass
 class Session:
     """One reader's. It is lost with the connection; what a link must repeat is in the address."""
 
@@ -33,14 +53,8 @@ class Session:
 
     # The frame
     context: PageContext | None = None
-    shelf: Mapping[str, ModelEntry] = field(default_factory=dict)
-    """The models that this reader could open when the page was drawn."""
-    first_head: tuple[str, int, int] | None = None
-    """The part, layer and head of the chosen model that are shown first."""
-    draw_head_choice: Callable[[], None] | None = None
-    """Draws the layer and the head in the bar, where the page draws what follows them alone."""
-    drawn_for: Choice | None = None
-    """What the page was drawn for whose head alone may change; None where it is drawn whole."""
+    head_alone: HeadAlone | None = None
+    """Where the page draws again only what follows the head when another is chosen."""
     pages: dict[str, Any] = field(default_factory=dict)
     """Every page by the name of its file; empty where a page is run alone."""
     navigation: list[Any] = field(default_factory=list)

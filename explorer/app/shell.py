@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,14 +95,19 @@ def main() -> None:
     reader.page = chosen.url_path or FIRST_PAGE
     row = ROWS[reader.page]
     reader.bar, reader.draws_head_alone = row.bar, row.draws_head_alone
-    reader.draw_head_choice, reader.drawn_for = None, None
     settle_uploads(reader)
-    draw_frame(reader)
-    follow_door()
-    try:
-        chosen.run()
-    finally:
-        reader.context = None  # the next run makes its own
+    with ExitStack() as history:
+        history.enter_context(streamlit_patches.one_entry_in_history())
+        draw_frame(reader)
+        if reader.head_alone is None:
+            history.close()
+        else:
+            reader.head_alone.end_entry = history.close
+        follow_door()
+        try:
+            chosen.run()
+        finally:
+            reader.context = None  # the next run makes its own
     streamlit_patches.run_again_with(actions)
 
 
@@ -117,13 +123,12 @@ def draw_frame(reader: Session) -> None:
     """The sidebar and the bar, and from them the context of this run."""
     take_what_was_chosen()
     shelf, asked = shelves.openable(), asked_at_first()
-    with streamlit_patches.one_entry_in_history():
-        entry = settle_model(shelf) if shelf else None
-        reader.sidebar_head = draw_sidebar(PAGES)
-        if entry is None:
-            reader.context = make_context(shelf)
-        else:
-            draw_bar(shelf, entry, asked)
+    entry = settle_model(shelf) if shelf else None
+    reader.sidebar_head, reader.head_alone = draw_sidebar(PAGES), None
+    if entry is None:
+        reader.context = make_context(shelf)
+    else:
+        draw_bar(shelf, entry, asked)
 
 
 def make_pages(reader: Session) -> None:

@@ -17,7 +17,7 @@ from explorer.app import streamlit_patches
 from explorer.app.choosing import HEAD_ALONE, has_notes
 from explorer.app.context import Choice, PageContext, make_context, page_context
 from explorer.app.page_seconds import measured
-from explorer.app.session import session
+from explorer.app.session import HeadAlone, session
 from explorer.app.throttle import turn
 from explorer.components.alone import alone
 from explorer.views.shared.miniature import mark_layer
@@ -35,32 +35,32 @@ def head_alone(
 
     @alone(key=HEAD_ALONE)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> None:
-        with _context() as context:
-            reader = session()
-            if reader.draw_head_choice is not None:
-                reader.draw_head_choice()
+        now = session().head_alone
+        if now is None:  # the page is run by itself, without the bar
+            draw(page_context(), *args, **kwargs)
+            return
+        with _context(now) as context:
+            now.draw_lists()
             draw(context, *args, **kwargs)
-            if reader.draw_head_choice is not None:
-                mark_layer(context)  # at the end, where what has no height takes no room
+            mark_layer(context)  # at the end, where what has no height takes no room
 
     return drawn
 
 
 @contextmanager
-def _context() -> Iterator[PageContext]:
+def _context(now: HeadAlone) -> Iterator[PageContext]:
     """That of the page, within its run; else a new one, with the head that is chosen now."""
     reader = session()
-    if reader.context is not None and reader.draws_head_alone:
-        reader.drawn_for = _but_head(reader.context.choice)
-    if reader.context is not None or reader.drawn_for is None:
-        yield page_context()
+    if reader.context is not None:
+        now.drawn_for = _but_head(reader.context.choice)
+        yield reader.context
         return
     with measured(), turn(), streamlit_patches.one_entry_in_history():
         for name in ("layer", "head"):  # a callback's choice, which Streamlit took as told already
             st.session_state[name] = st.session_state[name]
-        reader.context = make_context(reader.shelf, reader.first_head)
+        reader.context = make_context(now.shelf, now.first)
         try:
-            if has_notes() or _but_head(reader.context.choice) != reader.drawn_for:
+            if has_notes() or _but_head(reader.context.choice) != now.drawn_for:
                 st.rerun()
             yield reader.context
         finally:
