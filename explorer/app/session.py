@@ -22,7 +22,7 @@ Note = tuple[Any, tuple[str, ...]]
 
 @dataclass
 class HeadAlone:
-    """For a page that draws again only what follows the head, `explorer.views.shared.head_alone`."""
+    """For a page that draws only what follows the head: `explorer.views.shared.head_alone`."""
 
     shelf: Mapping[str, ModelEntry]
     """The models that this reader could open when the page was drawn."""
