@@ -383,7 +383,8 @@ MESSAGE_RATE = Limit(
     100,
     20,
     "messages",
-    "Messages of one connection in a second; what comes faster waits",
+    "Messages of one connection in a second, and a tenth of those of one network; what comes "
+    "faster waits",
 )
 DRAIN_SECONDS = Limit(
     "drain_seconds",

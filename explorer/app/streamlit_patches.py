@@ -337,6 +337,9 @@ def draw_fragments_where_they_are() -> None:
 
     def queue(requests: ScriptRequests, asked: RerunData) -> bool:
         waits = requests._rerun_data
+        if waits.widget_states and len(waits.widget_states.widgets) > WIDGETS:
+            # What is clicked while a run goes on is kept, and looked through at each next message.
+            requests._rerun_data = waits = replace(waits, widget_states=None)
         is_whole = requests._state is ScriptRequestType.RERUN and not waits.fragment_id_queue
         if asked.fragment_id and is_whole:  # the two become one, which is of the page that waits
             asked = replace(

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable
+from weakref import WeakValueDictionary
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -22,6 +23,9 @@ KEPT_AFTER = 180
 
 NO_MESSAGE, TOO_LONG = 1002, 1009
 """Codes with which a WebSocket is closed."""
+
+OF_A_NETWORK = 10
+"""Connections of one network that may say as much as one may; the others share that with them."""
 
 AT_ONCE = 5
 """Seconds' worth of messages that may come in a moment: an arrow key that is held down."""
@@ -40,13 +44,17 @@ class Messages:
         self.is_for_readers = is_for_readers
         self._held = Counter[str]()
         """By network, the bytes of the longest message of each of its connections."""
+        self._paces = WeakValueDictionary[str, Pace]()
+        """By network, while it has a connection."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "websocket":
             await self.app(scope, receive, send)
             return
         loop = asyncio.get_running_loop()
-        pace, whose, longest = Pace(MESSAGE_RATE.most), network(scope), 0
+        whose, longest = network(scope), 0
+        theirs = self._paces.setdefault(whose, Pace(OF_A_NETWORK * MESSAGE_RATE.most))
+        paces = Pace(MESSAGE_RATE.most), theirs
         was_closed = False
 
         async def send_while_open(message: Message) -> None:
@@ -68,7 +76,8 @@ class Messages:
                 try:
                     data = _bytes(message)
                     size = len(data)
-                    await asyncio.sleep(pace.wait(loop.time(), 1 + size // LARGE))
+                    now, counts_as = loop.time(), 1 + size // LARGE
+                    await asyncio.sleep(max(pace.wait(now, counts_as) for pace in paces))
                     is_heard = self.is_for_readers(data)
                 except ValueError as error:
                     log.warning("A connection was closed, since it sent what is no message.")

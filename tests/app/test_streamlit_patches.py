@@ -28,7 +28,7 @@ from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.Common_pb2 import FileURLs, FileURLsRequest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NewSession_pb2 import CustomThemeConfig
-from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime import app_session
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
@@ -537,6 +537,29 @@ def test_a_part_that_asks_behind_another_page_does_not_lead_back(
     original = streamlit_patches.STREAMLITS_QUEUE
     monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", original)
     assert drawn().page_script_hash == "a", "Streamlit turns to the page: queue may go"
+
+
+def test_what_is_clicked_while_a_run_goes_on_does_not_pile_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each message looks through all that waits: with 80,000 the loop stood still for a second."""
+
+    def waiting() -> int:
+        requests = ScriptRequests()
+        for number in range(10):
+            clicked = [
+                WidgetState(id=f"{number}-{each}", trigger_value=True) for each in range(200)
+            ]
+            requests.request_rerun(RerunData(widget_states=WidgetStates(widgets=clicked)))
+        states = requests.on_scriptrunner_ready().rerun_data.widget_states
+        assert states is not None
+        assert states.widgets[0].id.startswith("9-"), "the last are there"
+        return len(states.widgets)
+
+    assert waiting() <= streamlit_patches.WIDGETS + 200
+    original = streamlit_patches.STREAMLITS_QUEUE
+    monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", original)
+    assert waiting() == 2_000, "Streamlit bounds them: the first lines of queue may go"
 
 
 def runs_behind_an_ended_one(monkeypatch: pytest.MonkeyPatch) -> list[RerunData]:

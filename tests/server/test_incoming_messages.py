@@ -21,11 +21,13 @@ from explorer.server.incoming_messages import (
     KEPT_AFTER,
     LARGE,
     NO_MESSAGE,
+    OF_A_NETWORK,
     TOO_LONG,
     Messages,
     Pace,
 )
-from tests.server.asking import Answer, Inside, ask, scope_of
+from tests.apart import run_apart
+from tests.server.asking import Answer, Inside, ask, asked, scope_of
 
 
 def say(*said: Any) -> tuple[Inside, Answer]:
@@ -126,6 +128,30 @@ class Talks:
         due, self.later = self.later, []
         for each in due:
             each()
+
+
+def test_the_connections_of_a_network_share_what_some_may_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each message costs the loop some milliseconds at worst, whoever it is for."""
+    waited: list[float] = []
+    sleep = asyncio.sleep
+
+    async def note(seconds: float) -> None:
+        waited.append(seconds)
+        await sleep(0)
+
+    async def talk(*clients: str) -> None:
+        messages = Messages(Inside(), is_for_readers)
+        scopes = (scope_of("/", kind="websocket", client=client) for client in clients)
+        await asyncio.gather(*(asked(messages, scope, [RERUN] * AT_ONCE) for scope in scopes))
+
+    monkeypatch.setenv("EXPLORER_LIMIT_MESSAGE_RATE", "1")
+    monkeypatch.setattr(asyncio, "sleep", note)
+    run_apart(talk(*["192.0.2.1"] * OF_A_NETWORK, "192.0.2.2"))
+    assert max(waited) == 0
+    run_apart(talk(*["192.0.2.1"] * 2 * OF_A_NETWORK))
+    assert max(waited) > AT_ONCE - 1
 
 
 def test_long_messages_of_all_and_of_a_network_are_bound(monkeypatch: pytest.MonkeyPatch) -> None:
