@@ -57,6 +57,8 @@ OTHERS_START = (
 )
 LOCAL = re.compile(r"tls://127\.0\.0\.1:\d{1,5}")
 """The only addresses that are believed from a file; any other is given in DASK_ADDRESS."""
+BEHIND_ALL = 1_000_000
+"""Places; no queue is longer."""
 KEY = re.compile(r"train/[^/]+/[0-9a-f]{32}")
 """A task that trains the run of this name."""
 
@@ -197,13 +199,17 @@ class Cluster:
         return list(self._sent)
 
     def _place(self, queued: Counter[str], whose: Maker) -> int:
-        """The number of runs before, by which everybody's first run comes before any second."""
+        """How far back the run waits: everybody's first one comes before any second.
+
+        Among those of as many, the first of a network comes before any second of another.
+        """
         known = index_of(self.root).now().by_name
         there = [known[name] for name in queued if name in known]
         mine = sum(1 for run in there if run.owner == whose.owner)
         if fault := queue_fault(mine, len(queued), there, whose.network):
             raise RunError(fault)
-        return mine
+        near = sum(1 for run in there if whose.network and run.network == whose.network)
+        return mine * BEHIND_ALL + near
 
     def _send(self, client: Client, run: Run, place: int) -> None:
         key = f"train/{run.name}/{uuid.uuid4().hex}"

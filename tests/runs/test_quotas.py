@@ -78,6 +78,17 @@ def test_a_readers_ten_runs_keep_no_other_readers_first_waiting(queue: Cluster) 
     assert BEGUN.index(late.name) == 1, "after the one that was training, and before nine"
 
 
+def test_a_network_with_many_cookies_keeps_no_other_networks_first_waiting(queue: Cluster) -> None:
+    made = [queue.train_new(tiny_spec(), None, f"{each:032x}", "1" * 32) for each in range(6)]
+    late = queue.train_new(tiny_spec(), None, OTHER, "2" * 32)
+    second = queue.train_new(tiny_spec(), None, OTHER, "2" * 32)
+    wait_until(lambda: waiting(queue) == 7, "all but one in the queue")
+    MAY_END.set()
+    wait_until(lambda: len(BEGUN) == 8, "the end of all runs")
+    assert BEGUN[:2] == [made[0].name, late.name], "after the one that was training"
+    assert BEGUN[-1] == second.name, "everybody's first is before any second"
+
+
 def test_a_full_queue_takes_no_run_and_lets_one_go_on_that_is_in_it(
     queue: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
