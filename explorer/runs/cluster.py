@@ -292,6 +292,7 @@ class Cluster:
         process = subprocess.Popen(
             [sys.executable, "-m", "dask", "spec", *address, "--spec", spec],
             stdin=subprocess.DEVNULL,
+            umask=0o077,  # what Dask notes of its work is this user's alone
             start_new_session=True,  # Ctrl-C is the server's, which has the runs saved first
             env=child_environment(*PASSED_ON, *limits_set)
             | {

@@ -53,7 +53,9 @@ def only_who_owns_the_key_is_heard(root: Path, address: str) -> psutil.Process:
     """The process that listens at this address, the scheduler's."""
     file, key = root / ".cluster.json", root / ".cluster.pem"
     assert {stat.S_IMODE(each.stat().st_mode) for each in (file, key)} == {0o600}
-    assert (root / ".dask" / "dask-scratch-space").is_dir(), "nobody else writes where they work"
+    work = {each.suffix or each.name: each for each in (root / ".dask").iterdir()}
+    assert set(work) == {"dask-scratch-space", ".json"}, "nobody else writes where they work"
+    assert not [each for each in work.values() if each.stat().st_mode & 0o077], "or reads there"
     processes = processes_of(root)
     (secret,) = re.findall(r"BEGIN PRIVATE KEY-----\n(.+?)\n-----END", key.read_text(), re.DOTALL)
     assert len(processes) >= 3, "a scheduler, a nanny and its worker"
