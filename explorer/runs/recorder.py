@@ -106,7 +106,9 @@ class RunRecorder:
 
     def end(self, state: str, message: str = "") -> Status:
         """Save the state for a resume and the current model, and write the final status."""
-        self._measure()
+        if self.status.measured_at != self.state.step:
+            self._measure()
+            self.metrics.add(MetricsRow(self.state.step, value=self.status.value))
         self.keep()
         self._refresh()
         self._save(self.run.folder / "checkpoint", is_finished=state == DONE)

@@ -137,6 +137,16 @@ def test_pause_and_stop_are_obeyed_at_the_next_update(tmp_path: Path) -> None:
         assert train_to_end(run.folder) == "done"
 
 
+def test_the_curve_ends_with_what_the_status_says(tmp_path: Path) -> None:
+    """A run that is stopped between two measurements is measured once more."""
+    run = tiny_run(tmp_path)
+    for last in (2, 3, 7):  # measured anyway, and twice not
+        drive(run, steps=last - run.status().step)
+        status, values = run.status(), run.metrics().values()
+        assert values[-1] == (status.measured_at, status.value) == (last, status.value)
+        assert len({step for step, _ in values}) == len(values)
+
+
 def test_a_step_is_one_update(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     for expected in (1, 2, 3):
