@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from explorer.text.number_format import three
 from models import TransformerConfig
 
 KINDS = {
@@ -97,7 +98,7 @@ def _scaling(config: TransformerConfig) -> str:
 def short_score(run: Mapping[str, Any]) -> str:
     """The metric on held-out text without its baseline, for a narrow column."""
     found = _numbers(run.get("metrics"))
-    return f"{found[0][0]} {found[0][1]:.3g}" if found else "not measured"
+    return f"{found[0][0]} {three(found[0][1])}" if found else "not measured"
 
 
 def held_out_score(run: Mapping[str, Any]) -> str:
@@ -108,8 +109,8 @@ def held_out_score(run: Mapping[str, Any]) -> str:
     name, value = found[0]
     baseline = run.get("baseline")
     if isinstance(baseline, Mapping) and _is_float(baseline.get("value")):
-        return f"{name} {value:.3g} ({baseline.get('name')}: {baseline['value']:.3g})"
-    return f"{name} {value:.3g}"
+        return f"{name} {three(value)} ({baseline.get('name')}: {three(baseline['value'])})"
+    return f"{name} {three(value)}"
 
 
 def data_attribution(run: Mapping[str, Any]) -> str:

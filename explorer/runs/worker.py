@@ -24,6 +24,7 @@ from explorer.runs.run_files import Lock
 from explorer.runs.spec import DONE, FAILED, INTERRUPTED, PAUSED, STOPPED, RunSpec
 from explorer.runs.watchdog import Watchdog, bounded_memory, is_of_memory
 from explorer.tasks import Task, task_of
+from explorer.text.number_format import three
 from models import Transformer, load_checkpoint
 from models.loading.checkpoint import load_state
 from models.training import TrainState, train
@@ -187,7 +188,8 @@ def _words_for_target(recorder: RunRecorder) -> str:
     if not recorder.has_reached_target:
         return ""
     status = recorder.status
-    return f"Reached {status.measure} {status.value:.3g} on held-out data."
+    reached = three(status.value or 0.0)
+    return f"Reached {status.measure} {reached} on held-out data."
 
 
 def _first_line(error: BaseException) -> str:

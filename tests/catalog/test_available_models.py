@@ -98,13 +98,13 @@ def test_a_record_from_anywhere_stays_short(shipped: Path) -> None:
 
 def test_what_was_measured_is_shown_and_strange_records_are_not() -> None:
     run = {"metrics": {"nats a token": 3.701}, "baseline": {"name": "bigram", "value": 4.13}}
-    assert held_out_score(run) == "nats a token 3.7 (bigram: 4.13)"
+    assert held_out_score(run) == "nats a token 3.70 (bigram: 4.13)"
     records: list[dict[str, object]] = [{}, {"metrics": []}]
     records += [{"metrics": {"x": each}} for each in ("y", 10**400)]
     for strange in records:
         assert held_out_score(strange) == "not measured"
     baseline = {"name": "bigram", "value": 10**400}
-    assert held_out_score(run | {"baseline": baseline}) == "nats a token 3.7"
+    assert held_out_score(run | {"baseline": baseline}) == "nats a token 3.70"
 
 
 RARE: list[tuple[dict[str, Any], str]] = [

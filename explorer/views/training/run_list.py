@@ -96,7 +96,7 @@ def draw_run_list() -> None:
         height=min(246, 37 + 35 * len(runs)),
         column_config={
             "step": st.column_config.NumberColumn(format="localized"),
-            "held out": st.column_config.NumberColumn(format="%.3g"),
+            "held out": st.column_config.TextColumn(alignment="right"),
         },
     )
     draw_run_comparison(runs)

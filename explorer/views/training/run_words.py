@@ -16,6 +16,7 @@ from explorer.runs.spec import (
     Status,
 )
 from explorer.tasks import TASKS
+from explorer.text.number_format import three
 
 STATE_WORDS = {
     WAITING: "waiting for a free worker",
@@ -40,7 +41,7 @@ def progress_words(status: Status) -> str:
     """The step, the speed, the time left, and the newest held-out metric."""
     parts = [f"Step {status.step:,} of {status.steps:,}"]
     if status.state == TRAINING and status.steps_per_second > 0:
-        parts.append(f"{status.steps_per_second:.3g} steps/s")
+        parts.append(f"{three(status.steps_per_second)} steps/s")
     left = status.seconds_left
     if left is not None:
         parts.append(f"{duration(left)} left")
@@ -48,7 +49,7 @@ def progress_words(status: Status) -> str:
         parts.append(f"{duration(status.seconds)} of training")
     if status.value is not None:
         at = "" if status.measured_at is None else f" at step {status.measured_at:,}"
-        parts.append(f"{status.measure} {status.value:.3g} on held-out data{at}")
+        parts.append(f"{status.measure} {three(status.value)} on held-out data{at}")
     return " · ".join(parts)
 
 
@@ -71,7 +72,7 @@ def run_row(run: Run) -> dict[str, object]:
         "run": run.title,
         "state": status.state,
         "step": status.step,
-        "held out": status.value,
+        "held out": None if status.value is None else three(status.value),
         "metric": status.measure,
         "changed settings": changed_settings(spec),
     }
