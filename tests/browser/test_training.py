@@ -124,6 +124,14 @@ def test_the_curve_and_the_map_of_a_run_are_seen_at_once(browser: Browser, tmp_p
             visitor.close()
 
 
+def what_chooses_stands_above(visitor: Visitor, picture: Locator) -> None:
+    """The sentence and the head, in one line."""
+    main = visitor.page.get_by_test_id("stMain")
+    labels = [box_of(main.get_by_text(re.compile(name))) for name in ("^Sentence$", "^Head of")]
+    assert abs(labels[0]["y"] - labels[1]["y"]) < 1
+    assert labels[0]["y"] < box_of(picture)["y"]
+
+
 def test_pictures_stand_in_line_and_deleting_hangs_over_no_sidebar(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -135,9 +143,12 @@ def test_pictures_stand_in_line_and_deleting_hangs_over_no_sidebar(
             visitor.drawn(key)
         tops = [box_of(picture)["y"] for picture in pictures]
         assert abs(tops[0] - tops[1]) < 1
+        what_chooses_stands_above(visitor, pictures[0])
         run = tiny_run(server.runs)
         train_to_end(run.folder)
         visitor.open(f"/training?run={run.name}")
+        visitor.drawn("watched")
+        what_chooses_stands_above(visitor, page.get_by_test_id("stVegaLiteChart").first)
         press(visitor, "delete")
         question = page.get_by_test_id("stPopoverBody")
         expect(question.get_by_text("for good")).to_be_visible()
@@ -158,6 +169,8 @@ def test_the_choices_of_the_form_are_not_cut(visitor: Visitor) -> None:
     expect(page.get_by_role("combobox", name="Schedule")).to_be_visible()
     cut = "inputs => inputs.filter(one => one.scrollWidth > one.clientWidth).map(one => one.value)"
     assert choices.evaluate_all(cut) == []
+    stop = page.get_by_text("Stop at 0.99 on held-out data")
+    assert stop.evaluate("label => label.scrollWidth <= label.clientWidth + 1")
 
 
 def test_a_text_that_was_typed_is_used_without_a_key(visitor: Visitor) -> None:

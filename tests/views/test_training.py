@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app import limits
 from explorer.app.session import KEY
+from explorer.catalog.shipped import SHIPPED
 from explorer.runs.cluster import Cluster
 from explorer.runs.metrics import cut_after
 from explorer.runs.run import all_runs
@@ -84,6 +85,36 @@ def test_too_many_steps_are_said_beside_their_number_and_by_the_button(
     refusal = limits.RUN_STEPS.refusal(9_000)
     assert [text.value for text in optimizer.text] == [refusal]
     assert [text.value for text in at.text].count(refusal) == 2
+
+
+def test_a_warm_up_that_the_run_does_not_outlast_is_said_beside_it(desk: Desk) -> None:
+    at = page()
+    (optimizer,) = [form for form in at.expander if form.label.startswith("Optimizer")]
+    assert not optimizer.caption
+    at.number_input(key="reverse_steps").set_value(100).run()
+    at.number_input(key="reverse_warmup").set_value(9_000).run()
+    (optimizer,) = [form for form in at.expander if form.label.startswith("Optimizer")]
+    assert [said.value for said in optimizer.caption] == [
+        "The run ends during the warm-up, so its learning rate only rises to 0.0000556, not "
+        "0.00500."
+    ]
+    assert not at.button(key="start_training").disabled
+    at.number_input(key="reverse_warmup").set_value(100).run()
+    assert "during the warm-up" not in said(at)
+
+
+def test_what_is_shown_without_a_run_is_said_whether_or_not_there_are_runs(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(SHIPPED))
+    sentence = "Until you start or choose a run, this is a model already trained on this task."
+    assert sentence in said(page())
+    run = tiny_run(tmp_path)
+    train_to_end(run.folder)
+    at = page()
+    assert at.selectbox(key="run").placeholder == "Choose an earlier run"
+    assert sentence in said(at)
+    assert sentence not in said(page(run=run.name))
 
 
 def test_the_rows_of_the_expected_pattern_are_the_right_answer() -> None:
@@ -291,7 +322,7 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(
 
 def test_progress_says_where_how_fast_and_how_long() -> None:
     status = Status("training", 120, 400, measure="exact match", value=0.25, steps_per_second=31.24)
-    measured = "exact match 0.25 on held-out data"
+    measured = "exact match 0.250 on held-out data"
     at_120 = f"Step 120 of 400 · 31.2 steps/s · 9 s left · {measured}"
     assert run_words.progress_words(status) == at_120
     later = run_words.progress_words(status.replace(measured_at=100))

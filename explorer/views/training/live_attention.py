@@ -55,12 +55,14 @@ class AttentionPlaces:
 
 
 def draw_live_attention(
-    run: Run, task: Task, own_text: str, below: DeltaGenerator, beside: DeltaGenerator
+    run: Run,
+    task: Task,
+    own_text: str,
+    above: tuple[DeltaGenerator, DeltaGenerator],
+    beside: DeltaGenerator,
 ) -> None:
-    """One head's attention and the expected pattern beside the curves, the sentence below them."""
-    places = AttentionPlaces(
-        below.container(), beside.container(), beside.container(), beside.container()
-    )
+    """One head's attention and the expected pattern beside the curves, what chooses above them."""
+    places = AttentionPlaces(*above, beside.container(), beside.container())
     _draw_sentence_and_head(task, run.title, own_text, places, lambda text: _newest_pass(run, text))
 
 
@@ -71,10 +73,8 @@ def draw_preview(task: Task, own_text: str) -> None:
     except (KeyError, ModelError):
         st.markdown(f"Press **Start training**. Expected after training: {task.expectation}")
         return
-    st.markdown("No run yet. Below is the attention of a model already trained on this task.")
-    places = AttentionPlaces(
-        *st.columns(2, vertical_alignment="bottom"), *st.columns(2, vertical_alignment="bottom")
-    )
+    st.markdown("Until you start or choose a run, this is a model already trained on this task.")
+    places = AttentionPlaces(*st.columns(2), *st.columns(2, vertical_alignment="bottom"))
     _draw_sentence_and_head(
         task, task.name, own_text, places, lambda text: _run(Path(opened.name), text, opened)
     )

@@ -90,10 +90,11 @@ def _draw_now(run: Run, text: str, every: float | None) -> None:
     except (RunError, TextError) as error:
         say(str(error))
         return
+    sentence, head = st.columns(2)
     curves, attention = st.columns(2)
     with curves:
         _draw_curves(run, spec, status, task)
-    draw_live_attention(run, task, text, below=curves, beside=attention)
+    draw_live_attention(run, task, text, above=(sentence, head), beside=attention)
     _cpu_times().append(time.thread_time() - begun)
 
 

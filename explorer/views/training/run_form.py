@@ -27,9 +27,11 @@ from explorer.runs.settings import (
 from explorer.runs.spec import RunSpec
 from explorer.tasks import GIVEN, TASKS, Given, Task, task_of
 from explorer.text import TextError
+from explorer.text.number_format import three
 from explorer.views.training.run_list import choose_run_next
 from models.families.styles import LIKE, kind_of
 from models.presets import PRESETS
+from models.training import TrainConfig, learning_rate
 
 TASK_SHAPE = "task default"
 BYTES_OF_CHARACTER = 4
@@ -71,6 +73,8 @@ def draw_form() -> Task | None:
                 say(str(error))
         return task
     session().run_requested = spec
+    if sentence := _warm_up_words(spec.training):
+        beside_steps.caption(sentence)
     if _draw_start_button(start, is_possible=True):
         with start, st.spinner("Starting the training processes"):
             _start(spec, text)
@@ -167,6 +171,17 @@ def _draw_training_settings(task: Task) -> tuple[dict[str, Any], DeltaGenerator]
     return values, below_steps
 
 
+def _warm_up_words(training: TrainConfig) -> str:
+    """What a warm-up that the run does not outlast means; nothing of any other."""
+    if training.warmup <= training.steps:
+        return ""
+    reached = learning_rate(training, training.steps - 1)
+    return (
+        "The run ends during the warm-up, so its learning rate only rises to "
+        f"{three(reached)}, not {three(training.lr)}."
+    )
+
+
 class _Inputs:
     """Small inputs, two numbers or one choice in a row; every task keeps its own values."""
 
@@ -200,7 +215,9 @@ class _Inputs:
         )
 
     def switch(self, label: str, name: str) -> bool:
-        return bool(self._place().toggle(label, key=self.key(name), persist_state="session"))
+        """In a row of its own, and on two lines where that is narrow."""
+        self._drawn += self._drawn % 2
+        return st.toggle(label, wrap=True, key=self.key(name), persist_state="session")
 
     def key(self, name: str) -> str:
         """That of the setting of this name."""
