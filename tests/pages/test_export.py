@@ -123,9 +123,20 @@ def test_the_lines_export_every_head_of_the_layer() -> None:
     at.session_state["export"] = True
     offered = at.run().selectbox(key="export_figure").options
     assert [one.partition(" · ")[2] for one in offered[:2]] == [
-        f"{whose}, head 1",
-        f"{whose}, head 0",
+        "Layer 0, head 1",
+        "Layer 0, head 0",
     ]
+
+
+def test_the_list_of_figures_leaves_out_what_all_begin_with() -> None:
+    for titles, short in (
+        (["m · Cross · Layer 0, head 1", "m · Cross · All", "Tokens"],
+         ["Layer 0, head 1", "All", "Tokens"]),
+        (["a · Cross · Layer 0", "b · Cross · Layer 0"], ["a · Layer 0", "b · Layer 0"]),
+        (["m · Norm", "m · Cross · Norm"], ["Norm", "Cross · Norm"]),
+        (["Curve", "Table"], ["Curve", "Table"]),
+    ):  # fmt: skip
+        assert export_panel.short_titles(titles) == short
 
 
 def test_nothing_is_drawn_past_the_export() -> None:

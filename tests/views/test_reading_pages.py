@@ -52,7 +52,7 @@ def test_nothing_is_made_before_it_is_asked_for() -> None:
         ways = [button.key for button in at.get("download_button")]
         assert ways == [f"export_{way}" for way in WAYS]
         (figure,) = (each for each in at.selectbox if each.key == "export_figure")
-        assert f"{model} · " in figure.options[0]
+        assert ", head " in figure.options[0]
 
 
 def test_the_tokens_of_an_emoji_are_shown_as_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:

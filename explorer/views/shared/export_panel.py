@@ -59,13 +59,26 @@ def _choose_figure(figures: Sequence[Figure]) -> Figure:
     if len(figures) == 1:
         st.caption(literal(figures[0].title))
         return figures[0]
+    names = short_titles([figure.title for figure in figures])
     place = st.selectbox(
         "Figure",
         range(len(figures)),
-        format_func=lambda place: f"{place + 1} · {figures[place].title}",
+        format_func=lambda place: f"{place + 1} · {names[place]}",
         key="export_figure",
     )
     return figures[place]
+
+
+def short_titles(titles: Sequence[str]) -> list[str]:
+    """Without what all that name a model begin with, since the list cuts what is long."""
+    parts = [title.split(" · ") for title in titles]
+    beginnings = (each[:-1] for each in parts if len(each) > 1)
+    places = [set(names) for names in zip(*beginnings, strict=False)]
+    shared = {place for place, names in enumerate(places) if len(names) == 1}
+    return [
+        " · ".join([*(name for at, name in enumerate(begins) if at not in shared), last])
+        for *begins, last in parts
+    ]
 
 
 def file_formats(
