@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import streamlit as st
@@ -26,7 +27,8 @@ PERSISTENT = {"persist_state": "session"}
 def one_of(label: str, key: str, options: Sequence[str], default: str = "", **how: Any) -> str:
     """One of these options; the default is the first if none is given.
 
-    `as_list=True` draws a list to search in, not buttons.
+    `as_list=True` draws a list to search in, not buttons. `said_in` is the place of the message
+    about the address, where that is not beside it.
     """
     default = default or options[0]
     follow(key, default)
@@ -40,6 +42,7 @@ def one_of(label: str, key: str, options: Sequence[str], default: str = "", **ho
     if state.get(key, default) not in options:
         state[key] = default
     how |= url.bound(key)
+    place_of_message = how.pop("said_in", nullcontext())
     if how.pop("as_list", False):
         picked = st.selectbox(label, options, index=options.index(default), **how)
     else:
@@ -47,7 +50,8 @@ def one_of(label: str, key: str, options: Sequence[str], default: str = "", **ho
             label, options, default=default, required=True, wrap=True, **how
         )
     picked = default if picked is None else str(picked)
-    say_invalid(key, picked)
+    with place_of_message:
+        say_invalid(key, picked)
     return picked
 
 

@@ -55,10 +55,11 @@ with overview:
 @head_alone
 def draw_head(context: PageContext) -> None:
     """The large head under its title, and what is said of it."""
-    with st.container(horizontal=True, vertical_alignment="center"):
+    row, under = st.container(horizontal=True, vertical_alignment="center"), st.container()
+    with row:
         text = display_options.heads_title(context, options)
         title(text, key="head_title", head=large_head.raw_head(context, options))
-        view = one_of("View", "view", list(VIEWS), label_visibility="collapsed")
+        view = one_of("View", "view", list(VIEWS), said_in=under, label_visibility="collapsed")
     VIEWS[view](context, options)
     with below:
         caption = large_head.head_caption(context, options)

@@ -175,6 +175,22 @@ def test_the_display_of_a_head_is_adjusted_and_reset(visitor: Visitor) -> None:
     sized(visitor, HEAD, 6, 3)
 
 
+def test_a_wrong_view_is_said_under_its_buttons_and_no_room_is_left_under_the_overview(
+    visitor: Visitor,
+) -> None:
+    page = visitor.open(OURS + "&view=Foo")
+    visitor.drawn(HEAD)
+    visitor.drawn(GRID)
+    buttons = page.get_by_role("radiogroup", name="View").bounding_box()
+    said = page.get_by_text("“View” has no “Foo” here; showing Matrix.").bounding_box()
+    assert buttons is not None
+    assert said is not None
+    assert said["y"] >= buttons["y"] + buttons["height"]
+    empty = """grid => grid.getBoundingClientRect().bottom
+      - grid.querySelector(".notes").getBoundingClientRect().bottom"""
+    assert visitor.widget(GRID).locator(".grid").evaluate(empty) < 24
+
+
 def test_long_inputs_stay_usable(visitor: Visitor) -> None:
     """2,000 tokens of ours; 512 in a published model of 144 heads, as lines too."""
     for model, text, longest in (

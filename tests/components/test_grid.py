@@ -96,5 +96,7 @@ def test_the_height_is_decided_by_the_shape() -> None:
     assert natural_height(12, 128, 128) == 560
     assert natural_height(12, 9, 9, 12) < 480, "twelve heads are narrow, so their layers are low"
     assert natural_height(2, 9, 9, 2) == natural_height(2, 9, 9)
+    assert natural_height(2, 9, 9, 4) == 2 * 68 + 96, "four fill two fifths of a small screen"
+    assert natural_height(1, 9, 9, 2) == 1 * 104 + 96
     assert fitting_height(2, 9, 9, 2) == natural_height(2, 9, 9, 2) <= LOW
     assert fitting_height(30, 9, 9, 9) == "content", "what the window has"

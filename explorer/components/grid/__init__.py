@@ -33,8 +33,8 @@ HTML = """
 </div>
 """
 
-USUAL_WIDTH = 360
-"""Pixels for the pictures of one layer, in half of a page on a small screen."""
+USUAL_WIDTH = 272
+"""Pixels for the pictures of one layer, in two fifths of a page on a small screen."""
 
 LOW = 330
 """Pixels that are free under the top of a page on a small screen."""
@@ -122,7 +122,7 @@ def natural_height(layers: int, queries: int, keys: int, heads: int = 1) -> int:
     """
     wide = min(96.0, max(12.0, USUAL_WIDTH / heads - 8))
     tall = wide * min(1.0, max(0.25, queries / max(1, keys)))
-    return int(min(560, max(layers * (tall + 8), 150) + 96))
+    return int(min(560, max(layers * (tall + 8), 104) + 96))
 
 
 @lru_cache(maxsize=16)
