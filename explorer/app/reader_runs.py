@@ -14,7 +14,7 @@ from explorer.app.reader import network_digest, owner, sees_everything
 from explorer.catalog.available_models import RUNS_LISTED, ListedRun
 from explorer.catalog.folders import own_name, runs_root
 from explorer.catalog.run_index import HOST, index_of
-from explorer.runs.run import Run, RunError, newest_runs, run_named
+from explorer.runs.run import Run, newest_runs, no_run_named, run_named
 
 SOMEBODY_ELSES = (
     "This run is somebody else's: whoever has its link may look at it and open its model, but "
@@ -45,7 +45,7 @@ def listed_runs() -> list[Run]:
 def found_run(name: str) -> Run:
     """The run that an address names; RunError where there is none that this reader may see."""
     if own_name(name) == name and not sees_everything():
-        raise RunError(f"There is no run called {name[:60]!r}.")
+        raise no_run_named(name)
     return run_named(runs_root(), name)
 
 

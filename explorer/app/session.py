@@ -152,7 +152,7 @@ class Session:
     upload_taken: Sequence[Upload] = ()
     """What is opened in this run."""
     upload_note: tuple[Path, str] | None = None
-    """An uploaded model, and which of its files were not kept."""
+    """A model that was opened last, and which of the uploaded files were not kept."""
     examined: str | None = None
     """The model in the list whose findings are open."""
     run_requested: Any = None

@@ -103,8 +103,12 @@ def _named_runs() -> tuple[str, ...]:
 
 
 def _brought() -> list[Path]:
-    """Folders that only this reader knows, one that the address names among them."""
+    """Folders that only this reader knows, one that the address names among them.
+
+    One that was deleted leaves no row: the page has said that the chosen model no longer exists.
+    """
     brought, name = session().brought, url.asked("model")
+    brought[:] = [folder for folder in brought if folder.exists()]
     asked = uploads.uploaded(name) or _named_by_path(name)
     if asked is not None and asked not in brought:
         brought.append(asked)

@@ -36,7 +36,7 @@ def files_that_open(
         try:
             weights = {only_file(sorted([*names, *foreign]), called)}
         except CheckpointError as error:
-            raise ModelError(f"This model cannot be opened: {error}") from error
+            raise ModelError(str(error)) from error
     known = {name for name in names if any(fnmatchcase(name, each) for each in MODEL_FILES)}
     unread = {name for name in known if name.endswith((ENDING, *PICKLED, *FOREIGN))}
     return known - unread | weights - {STATE_WEIGHTS}

@@ -125,7 +125,7 @@ def keep_upload(
         for name in taken:
             digest.update(_copied(files[name], beside / title / paths[name].name))
         if fault := fault_of(beside / title):
-            raise ModelError(f"This model cannot be opened: {fault}")
+            raise ModelError(fault)
         folder = root / f"{UPLOAD}{digest.hexdigest()[:24]}"
         with _one_at_a_time(root):
             if not folder.is_dir():

@@ -43,6 +43,7 @@ from explorer.runs.metrics import Metrics
 from explorer.runs.quotas import closing_bytes, keeping_fault, outdated
 from explorer.runs.run_files import Lock, is_held, read_json_object, write_json, write_text
 from explorer.runs.spec import INTERRUPTED, STOPPED, TRAINING, RunSpec, Status
+from models.loading.safe_files import shown
 
 STEP_NAME = re.compile(r"step-(\d{6,12})")
 COMMANDS = ("train", "pause", "resume", "step", "stop", "leave")
@@ -297,8 +298,14 @@ def sweep(root: Path) -> None:
 def run_named(root: Path, name: str) -> Run:
     """The run called `name`. RunError for anything else, such as a path."""
     if not NAME.fullmatch(name) or not (Path(root) / name / "spec.json").is_file():
-        raise RunError(f"There is no run called {own_name(name)[:60]!r}.")
+        raise no_run_named(name)
     return Run(Path(root) / name)
+
+
+def no_run_named(name: str) -> RunError:
+    """What to raise where nobody, or not this reader, may find one."""
+    called = shown(own_name(name))
+    return RunError(f"There is no run called “{called}” here; choose another or start one.")
 
 
 def newest_runs(root: Path, most: int | None, owner: str | None = None) -> list[Run]:

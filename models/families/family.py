@@ -9,6 +9,8 @@ from models.families.layout import Same
 from models.families.published import Published
 
 ENDINGS = (".weight", ".bias")
+WAY_OUT = "open one such as gpt2, llama, bert or t5"
+"""For who brings another; both config.json and GGUF files call these so."""
 RENAMED = {".gamma": ".weight", ".beta": ".bias"}
 """How norms were called in the oldest files."""
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from models.config import TransformerConfig
 from models.families import FAMILIES
-from models.families.family import Family, Names
+from models.families.family import WAY_OUT, Family, Names
 from models.families.gguf_metadata import ROPE_FACTORS, Metadata
 from models.families.gguf_names import gate_in_up, gguf_names, two_stack_names
 from models.loading.safe_files import shown
@@ -48,7 +48,9 @@ def described(
     read = Metadata(values, shapes, numbers)
     found = ARCHITECTURES.get(read.architecture)
     if found is None:
-        raise ValueError(f"the architecture {shown(read.architecture)} is not supported.")
+        raise ValueError(
+            f"the architecture {shown(read.architecture)} is not supported; {WAY_OUT}."
+        )
     read.require("expert_count", None, 0)
     read.require("attention.clamp_kqv", None, 0.0)
     config = found.config(read)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from models.config import TOKENS, GenerationConfig, TransformerConfig
 from models.families import FAMILIES
-from models.families.family import Family
+from models.families.family import WAY_OUT, Family
 from models.families.gguf_architectures import described
 from models.families.published import GENERATION_SETTINGS, UNSUPPORTED_SETTINGS
 from models.loading.gguf_header import GgufHeader, gguf_file, read_gguf_header
@@ -110,7 +110,7 @@ def _describe_published(
     family = FAMILIES.get(model_type) if isinstance(model_type, str) else None
     if family is None:
         own = ", and code that a folder brings along is never run" if "auto_map" in values else ""
-        raise ValueError(f"the family {shown(model_type)} is not supported{own}.")
+        raise ValueError(f"the family {shown(model_type)} is not supported{own}; {WAY_OUT}.")
     read = family.read(values)
     read.require("quantization_config", None)
     read.require("per_layer_config", None)

@@ -119,9 +119,9 @@ def test_an_upload_opens_for_its_reader_and_by_its_address_and_a_hostile_one_is_
     pickled.mkdir()
     shutil.copy(hostile / "config.json", pickled)
     (pickled / "pytorch_model.bin").write_bytes(b"\x80\x02c")
-    for folder in (hostile, pickled):
+    for folder, fault in ((hostile, "config.json in hostile"), (pickled, "pickled holds pickled")):
         upload(visitor, folder)
-        expect(visitor.page.get_by_text("This model cannot be opened: ")).to_be_visible()
+        expect(visitor.page.get_by_text(fault)).to_be_visible()
         visitor.no_traceback()
 
     mine = zoo.bert(tmp_path / "mine", seed=5, hidden_size=512, num_hidden_layers=2)

@@ -229,7 +229,7 @@ def test_weights_that_are_not_read_are_refused_as_those_of_a_folder_are(tmp_path
         ".git/model.safetensors": r"has no model\.safetensors",
         "2_Dense/model.safetensors": r"has no model\.safetensors",
     }.items():
-        with pytest.raises(ModelError, match=rf"^This model cannot be opened: my-bert {why}"):
+        with pytest.raises(ModelError, match=rf"^my-bert {why}"):
             keep(tmp_path, {"my-bert/config.json": b"{}", f"my-bert/{weights}": b"\x80\x02c"})
     assert list(tmp_path.iterdir()) == []
 
@@ -391,7 +391,7 @@ def test_what_does_not_open_is_gone_at_once_and_pushes_nothing_out(
     junk = {"config.json": b"{", "model.safetensors": b"junk" * 1_000}
     for reader in ("honest", "stranger"):
         for _ in range(3):
-            with pytest.raises(ModelError, match=r"^This model cannot be opened: It is torn\.$"):
+            with pytest.raises(ModelError, match=r"^It is torn\.$"):
                 upload(tmp_path, junk, reader, fault="It is torn.")
     assert [each.name for each in tmp_path.iterdir() if each.is_dir()] == [good.name]
 

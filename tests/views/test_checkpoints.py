@@ -14,12 +14,13 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import weight_statistics
 from explorer.app.session import KEY
+from explorer.catalog import folders, uploads
 from explorer.text.number_format import megabytes, three
 from explorer.views.checkpoints import VIEWS, weight_norms
 from explorer.views.checkpoints.model_list import MOST_ROWS
 from explorer.views.checkpoints.weight_norms import short_part
 from models import Transformer, TransformerConfig
-from tests import apps
+from tests import apps, zoo
 from tests.apps import said, views
 from tests.models.loading.hostile import write_gpt2
 from tests.shelf import shelf
@@ -52,6 +53,12 @@ def change(folder: Path, **tensors: torch.Tensor | None) -> None:
         else:
             kept[name] = tensor
     save_file(kept, folder / WEIGHTS)
+
+
+def listed(at: AppTest) -> list[str]:
+    """The models in the list that can be opened, in its order."""
+    keys = [str(button.key) for button in at.button]
+    return [key.removeprefix("open_") for key in keys if key.startswith("open_")]
 
 
 def test_the_views_follow_the_sidebar() -> None:
@@ -242,10 +249,6 @@ def test_of_many_models_the_first_and_the_chosen_one_are_listed(spoiled: Path) -
     for number in range(MOST_ROWS):
         words_model(spoiled, f"many{number}", "the cat")
 
-    def listed(at: AppTest) -> list[str]:
-        keys = [str(button.key) for button in at.button]
-        return [key.removeprefix("open_") for key in keys if key.startswith("open_")]
-
     few = page(model="many7")
     every = listed(page(model="many7").toggle(key="all_models").set_value(True).run())
     assert sorted(every) == sorted(folder.name for folder in spoiled.iterdir())
@@ -263,3 +266,27 @@ def test_an_upload_over_the_limit_of_its_reader_is_refused_though_the_server_too
     at.run()
     press(at, "take_upload")
     assert "An upload may be at most 1 MB; this one is 2 MB." in said(at)
+
+
+def test_a_good_upload_is_said_and_leaves_no_row_when_it_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_PUBLIC", "1")
+    monkeypatch.setenv("EXPLORER_LIMIT_UPLOADS_DAYS", "3")
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+    folder = zoo.gpt2(tmp_path / "mine")
+    at = apps.page("models/checkpoints")
+    files = [(f"mine/{each.name}", each.read_bytes(), "") for each in folder.iterdir()]
+    at.file_uploader(key="uploaded_model_0").set_value(files)
+    press(at.run(), "take_upload")
+    assert (
+        "“mine” is on the list above and chosen for every page; "
+        "it is kept for 3 days after its last use." in said(at)
+    )
+    assert listed(at)[0].startswith("mine-upload-")
+    (kept,) = uploads.stored(folders.uploads_root())
+    uploads.delete(folders.uploads_root(), kept.folder.name)
+    at.run()
+    assert not at.exception
+    assert "The model mine no longer exists; showing" in said(at)
+    assert not any(name.startswith("mine") for name in listed(at))

@@ -76,7 +76,7 @@ def test_a_reader_is_shown_their_own_runs_and_those_of_nobody_else(tmp_path: Pat
 def test_the_run_of_who_runs_the_server_is_found_by_no_guess(tmp_path: Path) -> None:
     tiny_run(tmp_path)
     at = page(BOB, run="reverse-1")
-    assert "There is no run called 'reverse-1'" in said(at)
+    assert "There is no run called “reverse-1” here; choose another or start one." in said(at)
     assert not commands(at)
 
 

@@ -19,11 +19,13 @@ from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.folders import ALLOW_PATHS, find_model, paths_allowed, uploads_root
 from explorer.catalog.uploads import KeptUpload, Uploader, keep_upload, skipped_files
+from models.families import FAMILIES
 
 HELP = (
     "config.json, the weights as safetensors, the tokenizer's files, and the run.json of a model "
     "trained here; others are skipped. The limit shown holds for all of them together. The model "
-    "is kept {how_long}, under its folder's name and a key that only you know."
+    "is kept {how_long}, under its folder's name and a key that only you know. Families that open: "
+    f"{', '.join(FAMILIES)}."
 )
 GGUF_HELP = "One file with config, weights and tokenizer, as llama.cpp reads it."
 NO_ROOM = "There is not enough disk space for this upload; free some and try again."
@@ -54,22 +56,29 @@ def draw_own_model(context: PageContext) -> None:
         else:
             st.caption(CLOSED_TO_ALL if limits.is_public() else CLOSED)
     folder, skipped = session().upload_note or (None, "")
-    if skipped and context.shelf and folder == context.folder:
-        st.text(skipped)
+    if context.shelf and folder == context.folder:
+        called = shelves.labels(context.shelf)[context.choice.model]
+        kept = f"; it is kept {_how_long()}" if folder.is_relative_to(uploads_root()) else ""
+        st.text(f"“{called}” is on the list above and chosen for every page{kept}.")
+        if skipped:
+            st.text(skipped)
+
+
+def _how_long() -> str:
+    days = f"for {limits.UPLOADS_DAYS.in_words(limits.UPLOADS_DAYS.most)} after its last use"
+    return days if limits.is_public() else "while there is room"
 
 
 def _draw_uploads() -> None:
     """Streamlit says on each how large a file may be. What is opened leaves them empty."""
     reader = session()
     most, opened = max(reader.upload_megabytes, 1), reader.uploads_opened
-    days = f"for {limits.UPLOADS_DAYS.in_words(limits.UPLOADS_DAYS.most)} after its last use"
-    how_long = days if limits.is_public() else "while there is room"
     left, right = st.columns(2)
     files = left.file_uploader(
         "Model folder",
         accept_multiple_files="directory",
         key=f"uploaded_model_{opened}",
-        help=HELP.format(how_long=how_long),
+        help=HELP.format(how_long=_how_long()),
         max_upload_size=most,
     )
     file = right.file_uploader(
@@ -121,7 +130,7 @@ def _open_folder(find: Callable[[], KeptUpload]) -> None:
         say(str(error) if isinstance(error, ModelError) else NO_ROOM)
         return
     if entry.fault:
-        say(f"This model cannot be opened: {entry.fault}")
+        say(entry.fault)
         return
     shelves.add_model(entry.folder)
     session().open_next = entry.folder

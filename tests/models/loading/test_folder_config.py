@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from unittest.mock import patch
 import pytest
 
 from models.families import FAMILIES
+from models.families.family import WAY_OUT
+from models.families.gguf_architectures import ARCHITECTURES
 from models.families.published import Published
 from models.loading.folder_config import read_folder_config
 from models.loading.safe_files import CONFIG, CheckpointError
@@ -119,7 +122,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("llama", {"rope_scaling": {"type": "yarn"}, "max_position_embeddings": 0}, "a factor"),
     ("llama", {"rope_scaling": {"type": "llama3", "factor": 2, "low_freq_factor": 4}}, "_freq"),
     ("llama", {"rope_scaling": {"type": "yarn", "factor": 1e300}}, "must be between"),
-    ("electra", {}, "electra is not supported"),
+    ("electra", {}, "electra is not supported; open one such as gpt2, llama, bert or t5."),
     ("vit", {"patch_size": 16}, "vit is not supported"),
 ]
 
@@ -134,3 +137,9 @@ def test_what_is_not_supported_is_refused_by_name(tmp_path: Path) -> None:
         if words not in str(refused.value):
             offenders.append(f"{family} {values}: {refused.value}")
     assert offenders == []
+
+
+def test_the_families_of_the_way_out_open() -> None:
+    named = set(re.findall(r"[a-z]+\d?", WAY_OUT.partition("such as ")[2])) - {"or"}
+    assert len(named) == 4
+    assert named <= FAMILIES.keys() & ARCHITECTURES.keys()

@@ -208,11 +208,11 @@ NUMBERS: Cases = {
 CONFIGS: Cases = {
     "no architecture": (said(general__architecture=None), "general.architecture must be a name."),
     "a number for an architecture": (said(general__architecture=whole(7)), "must be a name."),
-    "Falcon": (said(general__architecture=word("falcon")), "falcon is not supported."),
-    "Mamba": (said(general__architecture=word("mamba")), "mamba is not supported."),
+    "Falcon": (said(general__architecture=word("falcon")), "falcon is not supported; open one"),
+    "Mamba": (said(general__architecture=word("mamba")), "mamba is not supported; "),
     "an ugly architecture": (said(general__architecture=word(UGLY)), "not text."),
     "an ugly architecture that is text": (
-        said(general__architecture=word("a\n\x1b[2J\u202e" + "x" * 100_000)), "is not supported."
+        said(general__architecture=word("a\n\x1b[2J\u202e" + "x" * 100_000)), "is not supported; "
     ),
     "no layers": (said(block_count=None), "llama.block_count must be given as a whole number."),
     "0 layers": (said(block_count=whole(0)), "n_layers must be"),
