@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.catalog.real_models import REAL_MODELS
+from explorer.text.number_format import three
 from models.families import FAMILIES
 from models.families.gguf_architectures import ARCHITECTURES
 
@@ -74,9 +75,9 @@ def checkpoints() -> str:
     for name, run in runs():
         config = json.loads((SHIPPED / name / "config.json").read_text("utf-8"))
         kind = f"{config['kind']}, {config['n_layers']} × {config['n_heads']} heads"
-        reached = ", ".join(f"{metric} {value:.3f}" for metric, value in run["metrics"].items())
+        reached = ", ".join(f"{metric} {three(value)}" for metric, value in run["metrics"].items())
         beaten = run.get("baseline")
-        baseline = f"{beaten['name']} {beaten['value']:.3f}" if beaten else "–"
+        baseline = f"{beaten['name']} {three(beaten['value'])}" if beaten else "–"
         source = run["data"].get("attribution") or "drawn from the seed"
         size = f"{run['parameters']:,} parameters"
         lines.append(f"| {run['title']} | {kind}, {size} | {reached} | {baseline} | {source} |")

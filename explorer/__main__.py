@@ -31,6 +31,7 @@ from explorer.runs.run import Run, RunError, create, create_in
 from explorer.runs.settings import MODEL_SETTINGS, TRAINING_SETTINGS, WEIGHTS_SEED, spec_of
 from explorer.runs.worker import advance
 from explorer.tasks import GIVEN, TASKS, task_of
+from explorer.text.number_format import three
 from models.families.styles import LIKE
 from models.generation import generate
 from models.presets import PRESETS
@@ -180,13 +181,13 @@ def _show_training(run: Run) -> None:
     ):
         for progress in advance(run.folder, leave.is_set):
             now = progress.status
-            value = "" if now.value is None else f"{now.measure} {now.value:.3f}"
+            value = "" if now.value is None else f"{now.measure} {three(now.value)}"
             bar.set_postfix_str(f"loss {progress.report.loss:.3f}, {value}", refresh=False)
             bar.update(progress.report.step - bar.n)
     ended = run.status()
     print(f"{run.name} is {ended.state} at step {ended.step:,} of {ended.steps:,}.")
     if ended.value is not None:
-        print(f"On held-out data: {ended.measure} {ended.value:.3f}.")
+        print(f"On held-out data: {ended.measure} {three(ended.value)}.")
     print(run.checkpoint() or run.folder)
     print(_where_to_see(run))
 
