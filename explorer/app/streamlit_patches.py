@@ -313,6 +313,8 @@ def run_again_with(actions: list[WidgetState]) -> None:
 # draws what is not there any more (its issue 9921 is one case of it), and the browser loses the
 # page: it is blank, or that of the link before, or a place in it does not exist.
 
+CLICKS = 50
+"""That wait for a run, at most; a reader makes one or two."""
 STREAMLITS_RUN = ScriptRunner._run_script
 STREAMLITS_QUEUE = ScriptRequests._request_rerun_locked
 STREAMLITS_RUNNER = AppSession._create_scriptrunner
@@ -337,9 +339,12 @@ def draw_fragments_where_they_are() -> None:
 
     def queue(requests: ScriptRequests, asked: RerunData) -> bool:
         waits = requests._rerun_data
-        if waits.widget_states and len(waits.widget_states.widgets) > WIDGETS:
-            # What is clicked while a run goes on is kept, and looked through at each next message.
-            requests._rerun_data = waits = replace(waits, widget_states=None)
+        if waits.widget_states and asked.widget_states:
+            # Of what waits only clicks are kept, and all of it is looked through for each message.
+            held = waits.widget_states.widgets
+            clicks = [each for each in held if each.WhichOneof("value") in ACTIONS][:CLICKS]
+            waits = replace(waits, widget_states=WidgetStates(widgets=clicks))
+            requests._rerun_data = waits
         is_whole = requests._state is ScriptRequestType.RERUN and not waits.fragment_id_queue
         if asked.fragment_id and is_whole:  # the two become one, which is of the page that waits
             asked = replace(

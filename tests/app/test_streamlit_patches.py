@@ -544,22 +544,22 @@ def test_what_is_clicked_while_a_run_goes_on_does_not_pile_up(
 ) -> None:
     """Each message looks through all that waits: with 80,000 the loop stood still for a second."""
 
-    def waiting() -> int:
+    def waiting() -> list[str]:
         requests = ScriptRequests()
         for number in range(10):
-            clicked = [
-                WidgetState(id=f"{number}-{each}", trigger_value=True) for each in range(200)
-            ]
-            requests.request_rerun(RerunData(widget_states=WidgetStates(widgets=clicked)))
-        states = requests.on_scriptrunner_ready().rerun_data.widget_states
-        assert states is not None
-        assert states.widgets[0].id.startswith("9-"), "the last are there"
-        return len(states.widgets)
+            said = [WidgetState(id=f"{number}-{each}", trigger_value=True) for each in range(200)]
+            typed = WidgetState(id=f"typed-{number}", string_value="cat")
+            states = WidgetStates(widgets=[typed, *said])
+            requests.request_rerun(RerunData(widget_states=states))
+        requests.request_rerun(RerunData())
+        states = requests.on_scriptrunner_ready().rerun_data.widget_states or WidgetStates()
+        return [each.id for each in states.widgets]
 
-    assert waiting() <= streamlit_patches.WIDGETS + 200
+    last = ["typed-9", *(f"9-{each}" for each in range(200))]
+    assert waiting() == last + [f"8-{each}" for each in range(streamlit_patches.CLICKS)]
     original = streamlit_patches.STREAMLITS_QUEUE
     monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", original)
-    assert waiting() == 2_000, "Streamlit bounds them: the first lines of queue may go"
+    assert len(waiting()) == 2_001, "Streamlit bounds them: the first lines of queue may go"
 
 
 def runs_behind_an_ended_one(monkeypatch: pytest.MonkeyPatch) -> list[RerunData]:
