@@ -25,8 +25,20 @@ MAY_KNOW = {
     "docs": ROOMS,
 }
 ORDER = (
-    *("models", "text", "tasks", "catalog", "interventions", "inference", "analysis", "runs"),
-    *("downloads", "charts", "snippets", "export", "app", "server", "components", "views", "pages"),
+    *("models", "text", "tasks", "catalog", "interventions", "inference", "analysis"),
+    *(
+        "circuits",
+        "runs",
+        "downloads",
+        "charts",
+        "snippets",
+        "export",
+        "app",
+        "server",
+        "components",
+        "views",
+        "pages",
+    ),
 )
 """A room may import those before it."""
 MOST_FLOORS = 8

@@ -63,6 +63,7 @@ PAGES = {
     "Generation": {"generation": PageRow("Generation")},
     "Experiments": {
         "interventions": PageRow("Interventions"),
+        "circuits": PageRow("Circuits"),
         "compare": PageRow("Compare"),
         "museum": PageRow("Museum"),
     },

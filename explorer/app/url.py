@@ -363,6 +363,14 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("draw_seed", "whole number", "from 0 to 9,999", "0"),
     ),
     *_on(
+        "circuits",
+        ("corrupted", "text", f"a text of as many tokens, up to {TEXT_LIMIT:,} characters", "none"),
+        ("answer_token", "text", "one token, up to 60 characters", "the likeliest, clean"),
+        ("against_token", "text", "one token, up to 60 characters", "the likeliest, corrupted"),
+        ("outcome", "option", "what is measured of the output", "the logit difference"),
+        ("circuit_view", "option", "what is shown of the circuit", "the first"),
+    ),
+    *_on(
         "compare",
         ("with", "option", "what the head is compared with", "the first"),
         ("other_layer", "option", "from 0 to the last layer", "the chosen layer"),

@@ -1,0 +1,1 @@
+"""The Circuits page: two texts that differ in one word, and the heads that carry the difference."""

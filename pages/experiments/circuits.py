@@ -1,0 +1,18 @@
+"""Which heads carry the difference between two texts, how they are wired, and whether it is so."""
+
+from explorer.app.context import page_context
+from explorer.app.controls import one_of
+from explorer.views.circuits.question_form import draw_question
+from explorer.views.shared import export_panel, widgets
+
+context = page_context()
+widgets.opening(
+    "Circuits",
+    "Two texts that differ in a word: which heads carry the difference to the answer, how they "
+    "are wired, and how much of it they explain.",
+)
+question = draw_question(context)
+VIEWS = {}
+if question is not None and VIEWS:
+    VIEWS[one_of("View", "circuit_view", tuple(VIEWS))](context, question)
+export_panel.export_button(export_panel.origin(context))
