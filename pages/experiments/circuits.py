@@ -1,7 +1,10 @@
 """Which heads carry the difference between two texts, how they are wired, and whether it is so."""
 
-from explorer.app.context import page_context
+from collections.abc import Callable
+
+from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
+from explorer.circuits.text_pairs import Question
 from explorer.views.circuits.question_form import draw_question
 from explorer.views.shared import export_panel, widgets
 
@@ -12,7 +15,7 @@ widgets.opening(
     "are wired, and how much of it they explain.",
 )
 question = draw_question(context)
-VIEWS = {}
+VIEWS: dict[str, Callable[[PageContext, Question], None]] = {}
 if question is not None and VIEWS:
     VIEWS[one_of("View", "circuit_view", tuple(VIEWS))](context, question)
 export_panel.export_button(export_panel.origin(context))
