@@ -1,0 +1,47 @@
+"""The graph of a circuit: its nodes, and the edges that carry a difference from one to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["embedding", "head", "feed-forward", "logits"]
+Reads = Literal["q", "k", "v", ""]
+"""Which input of a head an edge ends in; empty where a node has only one."""
+
+
+@dataclass(frozen=True, order=True)
+class Node:
+    """What writes into the residual stream or reads it; `head` is 0 where it is no head."""
+
+    kind: Kind
+    layer: int = 0
+    head: int = 0
+
+    @property
+    def title(self) -> str:
+        """What it is called on screen: 23.3 is head 3 of layer 23."""
+        if self.kind == "head":
+            return f"{self.layer}.{self.head}"
+        return f"MLP {self.layer}" if self.kind == "feed-forward" else self.kind
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What `target` reads of what `source` wrote, in the residual stream of each position.
+
+    `estimate` is the part of the metric that it carries by attribution, the mean over the pairs,
+    `spread` its standard deviation over them, and `exact` that found by patching, where it was.
+    """
+
+    source: Node
+    target: Node
+    reads: Reads
+    estimate: float
+    spread: float | None = None
+    exact: float | None = None
+
+    @property
+    def title(self) -> str:
+        to = f"{self.target.title} {self.reads}".strip()
+        return f"{self.source.title} → {to}"
