@@ -14,7 +14,7 @@ To be read in this order, in which no module needs a later one:
 10. `block`: attention and feed-forward around the residual stream
 11. `output_heads`: logits of tokens or of classes
 12. `initialization`, `transformer`: the whole model
-13. `interventions`, `trace`: a forward pass recorded and edited
+13. `interventions`, `trace`, `gradients`: a forward pass recorded, edited and differentiated
 14. `sampling`, `generation`, `beam_search`: from logits to text
 15. `losses`, `training`: from text to weights
 16. `documents`: the parts by the names that the documents give them

@@ -6,6 +6,7 @@ Source: Attention Is All You Need, section 3.2.
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -89,10 +90,19 @@ def fused_attention(
     return F.scaled_dot_product_attention(q, k, v, mask, scale=scale, enable_gqa=grouped)
 
 
+class HeadInputs(NamedTuple):
+    """An input of its own for the queries, the keys and the values of every head."""
+
+    q: Float[Tensor, "b h t D"]
+    k: Float[Tensor, "b h t D"]
+    v: Float[Tensor, "b h t D"]
+
+
 class MultiHeadAttention(nn.Module):
     """h heads side by side, each with its own projections, joined by a last one.
 
-    With `memory` the keys and values come from there (cross-attention), else from `x`.
+    With `memory` the keys and values come from there (cross-attention), else from `x`, which
+    may be `HeadInputs`: then every head has keys and values of its own.
     `n_kv_heads` below `n_heads` shares keys and values between heads (grouped-query
     attention, Ainslie et al. 2023); `qk_norm`, when it is a number, norms every query and
     key with this ε (Query-Key Normalization for Transformers, Henry et al. 2020). `scale`
@@ -129,7 +139,7 @@ class MultiHeadAttention(nn.Module):
 
     def forward(
         self,
-        x: Float[Tensor, "b q D"],
+        x: Float[Tensor, "b q D"] | HeadInputs,
         memory: Float[Tensor, "b s D"] | None = None,
         mask: AnyMask | None = None,
         bias: Bias | None = None,
@@ -137,7 +147,7 @@ class MultiHeadAttention(nn.Module):
         cache: LayerCache | None = None,
         tap: Tap = NO_TAP,
     ) -> Float[Tensor, "b q D"]:
-        q = self.q_norm(self.split(self.q_proj(x)))
+        q = self.q_norm(self.project(self.q_proj, x.q if isinstance(x, HeadInputs) else x))
         k, v = self.keys_and_values(x, memory, rotate, cache)
         q, k, v = tap("q", q if rotate is None else rotate(q)), tap("k", k), tap("v", v)
         mask, bias = show_mask_and_bias(boolean_mask(mask), bias, q, k, tap)
@@ -153,15 +163,32 @@ class MultiHeadAttention(nn.Module):
         return fused_attention(q, k, v, mask, bias, self.scale)
 
     def keys_and_values(
-        self, x: Tensor, memory: Tensor | None, rotate: Rotation | None, cache: LayerCache | None
+        self,
+        x: Tensor | HeadInputs,
+        memory: Tensor | None,
+        rotate: Rotation | None,
+        cache: LayerCache | None,
     ) -> tuple[Keys, Keys]:
         """Keys and values of all tokens that can be attended to, earlier ones from the cache."""
         if memory is not None and cache is not None and cache.length:
             return cache.read()  # the memory stays the same from token to token
-        source = x if memory is None else memory
-        k, v = self.k_norm(self.split(self.k_proj(source))), self.split(self.v_proj(source))
+        if isinstance(x, HeadInputs):
+            _, from_k, from_v = x
+        else:
+            from_k = from_v = x if memory is None else memory
+        k = self.k_norm(self.project(self.k_proj, from_k))
+        v = self.project(self.v_proj, from_v)
         k = k if rotate is None else rotate(k)
         return (k, v) if cache is None else cache.append(k, v)
+
+    def project(self, proj: nn.Linear, x: Tensor) -> Float[Tensor, "b h t d"]:
+        """What a projection makes of x (b, t, D), or of the input of each head (b, h, t, D)."""
+        if x.dim() == 3:
+            return self.split(proj(x))
+        weight = proj.weight.unflatten(0, (-1, self.d_head))  # (g, d, D)
+        of_heads = x @ repeat_groups(weight[None], self.n_heads).mT
+        bias = None if proj.bias is None else proj.bias.unflatten(0, (-1, 1, self.d_head))[None]
+        return of_heads if bias is None else of_heads + repeat_groups(bias, self.n_heads)
 
     def split(self, x: Float[Tensor, "b t hd"]) -> Float[Tensor, "b h t d"]:
         return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)

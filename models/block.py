@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from models.attention import MultiHeadAttention
+from models.attention import HeadInputs, MultiHeadAttention
 from models.cache import BlockCache
 from models.config import TransformerConfig
 from models.feed_forward import FeedForward
@@ -50,11 +51,16 @@ class Residual(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
-        self, x: Stream, sub_layer: Callable[[Tensor], Tensor], reads: Stream | None = None
+        self,
+        x: Stream,
+        sub_layer: Callable[[Any], Tensor],
+        reads: Stream | HeadInputs | None = None,
     ) -> Stream:
+        if isinstance(reads, HeadInputs):
+            return self.write(x, sub_layer(HeadInputs(*map(self.read, reads))))
         return self.write(x, sub_layer(self.read(x if reads is None else reads)))
 
-    def read(self, x: Stream) -> Stream:
+    def read(self, x: Float[Tensor, "*b t d"]) -> Float[Tensor, "*b t d"]:
         """What the sub-layer is given of the residual stream."""
         return self.input_norm(x)
 
@@ -76,6 +82,16 @@ class Residual(nn.Module):
 
     def _norm(self, name: str | None) -> nn.Module:
         return NO_NORM if name is None else self.get_submodule(name)
+
+
+def input_of_heads(x: Stream, n_heads: int, tap: Tap) -> HeadInputs | None:
+    """The residual stream as q, k and v of each head read it, shown to the tap before the norm.
+
+    None where the tap changes nothing, so that the heads share their input.
+    """
+    shared = x[:, None].expand(-1, n_heads, -1, -1)  # a view: n_heads times the same bytes
+    shown = HeadInputs(*(tap(name, shared) for name in ("q_input", "k_input", "v_input")))
+    return None if all(each is shared for each in shown) else shown
 
 
 def build_attention(config: TransformerConfig) -> MultiHeadAttention:
@@ -130,23 +146,25 @@ class Block(nn.Module):
         x = before = tap("resid_pre", x)
         x = self.attend(x, shared, cache, tap)
         if self.has_mlp:
-            reads = before if self.parallel else None
-            x = self.mlp_residual(x, lambda x: self.mlp(x, tap.at("mlp")), reads)
+            scope = tap.at("mlp")
+            reads = scope("input", before if self.parallel else x)
+            x = self.mlp_residual(x, lambda x: self.mlp(x, scope), reads)
         return tap("resid_post", x)
 
     def attend(self, x: Stream, shared: StackContext, cache: BlockCache | None, tap: Tap) -> Stream:
         """The residual stream after self-attention and cross-attention."""
 
-        def self_attention(x: Tensor) -> Tensor:
+        def self_attention(reads: Tensor | HeadInputs) -> Tensor:
             past, mask = None if cache is None else cache.self_attn, shared.masks[self.window]
-            scope = tap.at("self_attn")
-            return self.self_attn(x, None, mask, shared.bias, shared.rotate, past, scope)
+            return self.self_attn(reads, None, mask, shared.bias, shared.rotate, past, scope)
 
         def cross_attention(x: Tensor) -> Tensor:
             past, scope = None if cache is None else cache.cross_attn, tap.at("cross_attn")
             return self.cross_attn(x, shared.memory, shared.memory_mask, cache=past, tap=scope)
 
-        x = tap("resid_mid", self.self_residual(x, self_attention))
+        scope = tap.at("self_attn")
+        reads = input_of_heads(x, self.self_attn.n_heads, scope)
+        x = tap("resid_mid", self.self_residual(x, self_attention, reads))
         if self.has_cross:
             x = tap("resid_cross", self.cross_residual(x, cross_attention))
         return x

@@ -1,10 +1,11 @@
 """A forward pass recorded: every named value that was asked for, with edits made on the way.
 
 Names of sites: `{encoder|decoder}.{layer}.{self_attn|cross_attn}.{q, k, v, scores, mask,
-bias, weights, head_out, out}`, `….mlp.{hidden, out}`, `….{resid_pre, resid_mid,
-resid_cross, resid_post}`, `{encoder|decoder}.{positions, embed, pos_embed,
-segment_embed, final}`, `memory`, `logits`. `scores` are scaled products before bias and
-mask; True in `mask` means that the query may attend to the key.
+bias, weights, head_out, out}`, `….self_attn.{q_input, k_input, v_input}`, `….mlp.{input,
+hidden, out}`, `….{resid_pre, resid_mid, resid_cross, resid_post}`, `{encoder|decoder}.{positions,
+embed, pos_embed, segment_embed, final}`, `memory`, `logits`. `scores` are scaled products before
+bias and mask; True in `mask` means that the query may attend to the key; what ends in `input` is
+the residual stream as each head (b, h, t, d), or the feed-forward layer, reads it before its norm.
 """
 
 import fnmatch

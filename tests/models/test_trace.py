@@ -87,7 +87,8 @@ def test_the_documented_sites_are_there() -> None:
     watched = trace(shaken(config), *inputs_of(config))
     inside = [f"{{}}.{name}" for name in "q k v scores mask bias weights head_out out".split()]
     block = [each.format("self_attn") for each in inside]
-    block += "mlp.hidden mlp.out resid_pre resid_mid resid_post".split()
+    block += [f"self_attn.{name}_input" for name in "qkv"]
+    block += "mlp.input mlp.hidden mlp.out resid_pre resid_mid resid_post".split()
     crossing = [*block, *(each.format("cross_attn") for each in inside), "resid_cross"]
     expected = {"memory", "logits"}
     for stack, layers, names in (("encoder", 1, block), ("decoder", 2, crossing)):

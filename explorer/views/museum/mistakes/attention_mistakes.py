@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from explorer.views.museum.mistakes.model_copy import copied, modules_of, uncached, with_mistake
-from models.attention import MultiHeadAttention, attention_scores, repeat_groups
+from models.attention import HeadInputs, MultiHeadAttention, attention_scores, repeat_groups
 from models.cache import LayerCache
 from models.config import TransformerConfig
 from models.positional import Rotation
@@ -62,7 +62,7 @@ class Unmasked(MultiHeadAttention):
 
     def forward(
         self,
-        x: Float[Tensor, "b q D"],
+        x: Float[Tensor, "b q D"] | HeadInputs,
         memory: Float[Tensor, "b s D"] | None = None,
         mask: Mask | None = None,
         bias: Bias | None = None,

@@ -1,0 +1,128 @@
+"""Gradients at named sites: those of autograd by hand, and those of finite differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from models.gradients import GradientError, gradients
+from models.interventions import EditError, Replace, Scale
+from models.trace import trace
+from models.transformer import Transformer
+from tests.models.building import config_of, inputs_of, shaken
+from tests.models.grid import ODDITIES
+
+close = torch.testing.assert_close
+SITES = (
+    *("*.embed", "*.q", "*.k", "*.v", "*.weights", "*.head_out", "*.out"),
+    *("*.mlp.input", "*.hidden", "*.resid_*", "*.final", "memory"),
+)
+OF_HEADS = ("*.q_input", "*.k_input", "*.v_input")
+"""Apart, since grouped keys and values are a head's own where these are changed."""
+
+
+def one_number(output: Tensor) -> Tensor:
+    """All of the output counts, each part by a factor of its own."""
+    factors = torch.linspace(-1, 1, output.numel(), dtype=output.dtype)
+    return (output.flatten() * factors).sum()
+
+
+@pytest.mark.parametrize("sites", [SITES, OF_HEADS], ids=["shared", "of heads"])
+@pytest.mark.parametrize("name", ODDITIES)
+def test_a_gradient_is_that_of_finite_differences(name: str, sites: tuple[str, ...]) -> None:
+    config = ODDITIES[name].replace(activation="gelu")  # a kink has no slope
+    model, inputs = shaken(config), inputs_of(config, batch=2)
+    found = gradients(model, *inputs, of=one_number, sites=sites)
+    assert found.values
+    random = torch.Generator().manual_seed(0)
+    for site, value in found.values.items():
+        direction = torch.randn(value.shape, generator=random, dtype=value.dtype)
+        step = 1e-5 * direction
+        up, down = (
+            one_number(trace(model, *inputs, sites=(), edits=[Replace(site, moved)]).output)
+            for moved in (value + step, value - step)
+        )
+        expected = (up - down) / 2e-5
+        close((found.gradients[site] * direction).sum(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_gradient_is_that_of_autograd_by_hand() -> None:
+    config = config_of("decoder")
+    model, (ids,) = shaken(config), inputs_of(config)
+    site = "decoder.1.self_attn.head_out"
+    found = gradients(model, ids, of=one_number, sites=(site,))
+    seen = trace(model, ids)
+    block: Any = model.get_submodule("decoder.blocks.1")
+    last = model.get_submodule("decoder.norm")
+    head_out = seen[site].clone().requires_grad_()
+    after = seen["decoder.1.resid_pre"]
+    after = after + block.self_attn.o_proj(head_out.transpose(1, 2).flatten(2))
+    after = after + block.mlp(block.mlp_residual.norm(after))
+    one_number(model.read(last(after))).backward()
+    assert head_out.grad is not None
+    close(found.gradients[site], head_out.grad)
+    close(found.values[site], seen[site])
+
+
+def test_rows_of_a_batch_know_nothing_of_each_other() -> None:
+    config = config_of("decoder")
+    model, (ids,) = shaken(config), inputs_of(config)
+    sites = ("*.head_out", "*.q_input")
+    together = gradients(model, ids, of=lambda out: out[:, -1, 3].sum(), sites=sites)
+    for row in range(len(ids)):
+        alone = gradients(model, ids[row : row + 1], of=lambda out: out[0, -1, 3], sites=sites)
+        for site, gradient in alone.gradients.items():
+            close(together.gradients[site][row : row + 1], gradient)
+
+
+def test_nothing_is_stored_on_the_model() -> None:
+    config = config_of("decoder")
+    model, inputs = shaken(config).train(), inputs_of(config)
+    before = {name: each.clone() for name, each in model.state_dict().items()}
+    gradients(model, *inputs, of=one_number, sites=SITES)
+    assert model.training
+    assert all(each.grad is None and each.requires_grad for each in model.parameters())
+    assert all(torch.equal(before[name], each) for name, each in model.state_dict().items())
+    assert vars(model).keys() == vars(Transformer(config)).keys()
+
+
+def test_an_edit_is_made_before_the_gradient_is_taken() -> None:
+    config = config_of("decoder")
+    model, inputs = shaken(config), inputs_of(config)
+    ablated = Scale("decoder.0.self_attn.head_out", head=1)
+    found = gradients(model, *inputs, of=one_number, sites=("*.head_out",), edits=[ablated])
+    assert (found.values["decoder.0.self_attn.head_out"][:, 1] == 0).all()
+    assert found.scalar == pytest.approx(
+        float(one_number(trace(model, *inputs, edits=[ablated]).output))
+    )
+    with pytest.raises(EditError, match="No site of this pass is called nowhere"):
+        gradients(model, *inputs, of=one_number, sites=(), edits=[Scale("nowhere")])
+
+
+def test_what_is_no_number_is_refused() -> None:
+    config = config_of("decoder")
+    model, inputs = shaken(config), inputs_of(config)
+    with pytest.raises(ValueError, match="A gradient is that of one number"):
+        gradients(model, *inputs, of=lambda out: out, sites=("*.embed",))
+    with pytest.raises(GradientError, match=r"The gradient at .* is not finite"):
+        gradients(model, *inputs, of=lambda out: out.sum() * torch.inf, sites=("*.embed",))
+
+
+def test_a_head_reads_an_input_of_its_own() -> None:
+    """Only that head's query changes, and an input that is the shared one changes nothing."""
+    config = config_of("decoder", n_kv_heads=1)
+    model, inputs = shaken(config), inputs_of(config)
+    plain = trace(model, *inputs)
+    for name in "qkv":
+        site = f"decoder.1.self_attn.{name}_input"
+        same = trace(model, *inputs, edits=[Replace(site, plain[site].clone())])
+        close(same.output, plain.output)
+        other = trace(model, *inputs, edits=[Scale(site, 0.5, head=2)])[
+            f"decoder.1.self_attn.{name}"
+        ]
+        ours = same[f"decoder.1.self_attn.{name}"]
+        moved = (other - ours).abs().amax((0, 2, 3)) > 0
+        assert moved.tolist() == [False, False, True]
