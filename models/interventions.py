@@ -179,6 +179,24 @@ class ReplaceAt:
 
 
 @dataclass(frozen=True, eq=False)
+class Add:
+    """The value plus a vector (d) times a factor, at every position (…, t, d).
+
+    With `value` (b, 1, d) every row of a batch gets its own. Tokens that are generated with a
+    cache get it like those of the prompt. Source: Steering Language Models With Activation
+    Engineering (Turner et al. 2023), section 3; Steering Llama 2 via Contrastive Activation
+    Addition (Panickssery et al. 2024), section 3.
+    """
+
+    site: str
+    value: Tensor
+    factor: float = 1.0
+
+    def __call__(self, value: Tensor) -> Tensor:
+        return value + self.factor * _fitted(self.value, value, self.site)
+
+
+@dataclass(frozen=True, eq=False)
 class Replace:
     """Another value in place of the site's, for example a mask, or one of another forward pass."""
 

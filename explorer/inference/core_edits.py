@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from explorer.catalog.attention_parts import site
 from explorer.catalog.opened_model import Opened
+from explorer.inference.answers import first_place, masks_in
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, rerun, run_text
 from explorer.inference.results_cache import kept
 from explorer.interventions import edits
@@ -61,6 +63,16 @@ def check_applicable(opened: Opened, forward: ForwardPass, edit: Intervention) -
             raise NotApplicableError(
                 "The residual stream is patched under Decoder, not Cross-attention."
             )
+        case edits.Steer(head=None) if is_cross:
+            raise NotApplicableError(
+                "The residual stream is steered under Decoder, not Cross-attention."
+            )
+        case edits.Steer(head=head, texts=texts) if len(texts) % 2 == (head is None):
+            raise NotApplicableError(
+                "A direction is the difference of two texts, or of several pairs of texts."
+                if head is None
+                else "The output of a head is taken from one text."
+            )
 
 
 def token_label(opened: Opened, token: int) -> str:
@@ -70,7 +82,7 @@ def token_label(opened: Opened, token: int) -> str:
 
 
 def core_edit(opened: Opened, forward: ForwardPass, edit: Intervention) -> core.Edit:
-    """The edit of the core; NotApplicableError where another text cannot be patched from."""
+    """The edit of the core; NotApplicableError where another text gives no value for it."""
     stack, attention = edit.part.split(".")
     layer = getattr(edit, "layer", None)
     block = f"{stack}.*" if layer is None else f"{stack}.{layer}"
@@ -100,6 +112,10 @@ def core_edit(opened: Opened, forward: ForwardPass, edit: Intervention) -> core.
             other = same_length_pass(opened, forward, edit.part, text)
             value = head_output(other, edit.part, edit.layer, head, position)
             return core.ReplaceAt(f"{at}.head_out", position, value, head)
+        case edits.Steer(layer=layer, strength=strength):
+            return core.Add(
+                f"{stack}.{layer}.resid_post", steering_direction(opened, edit), strength
+            )
     raise NotApplicableError("A token is replaced before the pass.")
 
 
@@ -164,3 +180,52 @@ def same_length_pass(opened: Opened, forward: ForwardPass, part: str, text: str)
             "the same positions."
         )
     return other
+
+
+def steering_direction(opened: Opened, edit: edits.Steer) -> Tensor:
+    """The direction that is added once at strength 1, (d_model,).
+
+    NotApplicableError where there is none. A pass for each text, kept. Source: Steering Llama 2
+    via Contrastive Activation Addition (Panickssery et al. 2024), section 3; with one pair
+    Steering Language Models With Activation Engineering (Turner et al. 2023).
+    """
+
+    def make() -> Tensor:
+        try:
+            values = [_value_to_steer(opened, edit, text) for text in edit.texts]
+        except ForwardPassError as error:
+            raise NotApplicableError(str(error)) from error
+        if edit.head is not None:
+            return values[0]
+        toward, away = torch.stack(values[::2]), torch.stack(values[1::2])
+        return (toward - away).mean(0)
+
+    key = ("direction", edit.part, edit.layer, edit.head, edit.texts)
+    direction = kept(opened, key, make, lambda made: made.nbytes)
+    if not direction.isfinite().all():
+        raise NotApplicableError("The direction is not finite, so it cannot be added.")
+    if not direction.any():
+        raise NotApplicableError("The direction between these texts has no length: change one.")
+    return direction
+
+
+def _value_to_steer(opened: Opened, edit: edits.Steer, text: str) -> Tensor:
+    """The residual stream, or what a head writes into it, where the output is read (d_model,).
+
+    That is the last token of a decoder, the first step of a generated answer, or the mask; in
+    another encoder it is the mean over positions.
+    """
+    forward = run_text(opened, text)
+    stack, attention = edit.part.split(".")
+    at: int | slice = first_place(opened, forward.tokens)
+    if stack == "encoder" and not masks_in(opened, forward.tokens):
+        at = EVERYWHERE
+    if edit.head is None:
+        value = forward.trace[f"{stack}.{edit.layer}.resid_post"][forward.row, at].clone()
+    else:
+        block: Any = getattr(opened.model, stack).blocks[edit.layer]
+        projection = getattr(block, attention).o_proj.weight.detach()
+        out = head_output(forward, edit.part, edit.layer, edit.head, at)
+        width = out.shape[-1]
+        value = out @ projection[:, edit.head * width :][:, :width].mT
+    return value.mean(0) if value.dim() == 2 else value

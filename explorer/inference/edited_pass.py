@@ -10,13 +10,15 @@ from explorer.catalog.opened_model import Opened
 from explorer.inference.core_edits import NotApplicableError, check_applicable, core_edit
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.results_cache import kept
-from explorer.interventions.edits import CutEdge, Intervention, Patch, ReplaceToken
+from explorer.interventions.edits import CutEdge, Intervention, Patch, ReplaceToken, Steer
 from explorer.text import Token
 from models import interventions as core
 from models.interventions import EditError
 
 MOST_TEXTS = 4
 """Every text that is patched from is one more pass."""
+MOST_STEERING_TEXTS = 16
+"""Of all directions that are added."""
 MOST_WEIGHTS = 64 * 1024 * 1024
 """An edge is cut among all weights of its layer; the pass holds those of every such layer."""
 
@@ -81,6 +83,7 @@ def _to_core(
     in_core: list[core.Edit] = []
     reasons: dict[int, str] = {}
     texts: set[str] = set()
+    steering: set[str] = set()
     weights: dict[tuple[str, int], int] = {}
     for index, edit in enumerate(edits):
         try:
@@ -88,6 +91,9 @@ def _to_core(
             if isinstance(edit, Patch):
                 _check_texts(texts | {edit.text})
                 texts.add(edit.text)
+            if isinstance(edit, Steer):
+                _check_steering_texts(steering | set(edit.texts))
+                steering |= set(edit.texts)
             if isinstance(edit, CutEdge):
                 rows, columns = len(forward.rows(edit.part)), len(forward.columns(edit.part))
                 count = forward.part(edit.part).heads * rows * columns
@@ -105,6 +111,14 @@ def _check_texts(texts: set[str]) -> None:
         raise NotApplicableError(
             f"At most {MOST_TEXTS} texts can be patched from: patch from one of them, or remove "
             "the patches from another."
+        )
+
+
+def _check_steering_texts(texts: set[str]) -> None:
+    if len(texts) > MOST_STEERING_TEXTS:
+        raise NotApplicableError(
+            f"Directions can be made from at most {MOST_STEERING_TEXTS} texts in all: use fewer "
+            "pairs, or remove another direction."
         )
 
 

@@ -22,6 +22,8 @@ MAX_CHARACTERS = 1_500
 MAX_EDITS = 60
 MAX_PATCH_TEXT = 300
 """Characters of a sentence that is patched from."""
+MAX_STRENGTH = 100.0
+"""Of a direction that is added, in its own lengths."""
 
 PART_LETTERS = {"encoder.self_attn": "e", "decoder.self_attn": "d", "decoder.cross_attn": "c"}
 PRESET_LETTERS = {
@@ -43,6 +45,7 @@ KINDS: dict[str, type[Any]] = {
     "k": edits.HideKey,
     "t": edits.ReplaceToken,
     "p": edits.Patch,
+    "s": edits.Steer,
 }
 KIND_LETTERS = {kind: letter for letter, kind in KINDS.items()}
 Codec = tuple[Callable[[Any], str], Callable[[str], Any]]
@@ -63,11 +66,21 @@ def _pack(text: str) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _unpack(text: str) -> str:
+def _unpack(text: str, longest: int = MAX_PATCH_TEXT) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_-]+", text):
         raise ValueError(text)
     found = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
-    if len(found) > MAX_PATCH_TEXT:
+    if len(found) > longest:
+        raise ValueError(text)
+    return found
+
+
+def _read_strength(text: str) -> float:
+    """A dot would end the field, so it is written as an underscore."""
+    if not re.fullmatch(r"-?[0-9]+_[0-9]+(e-[0-9]+)?|-?[0-9]+e-[0-9]+", text):
+        raise ValueError(text)
+    found = float(text.replace("_", "."))
+    if abs(found) > MAX_STRENGTH:
         raise ValueError(text)
     return found
 
@@ -86,6 +99,11 @@ CODECS: dict[str, Codec] = {
     "allowed": (lambda allowed: str(int(allowed)), lambda text: {"0": False, "1": True}[text]),
     "text": (_pack, _unpack),
     "word": (_pack, lambda text: _unpack(text) if text else ""),
+    "strength": (lambda number: repr(float(number)).replace(".", "_"), _read_strength),
+    "texts": (
+        lambda texts: ".".join(map(_pack, texts)),
+        lambda text: tuple(_unpack(each, MAX_CHARACTERS) for each in text.split(".")),
+    ),
 }
 """How a field is written and read; what is not named here is a number."""
 
@@ -98,9 +116,10 @@ def edit_to_text(edit: Intervention) -> str:
 
 def edit_from_text(text: str) -> Intervention:
     """One intervention again; ValueError for anything that `edit_to_text` does not write."""
-    letter, *texts = text.split(".")
+    letter, _, rest = text.partition(".")
     try:
         kind = KINDS[letter]
+        texts = rest.split(".", len(fields(kind)) - 1)  # the last field may have dots
         values = [
             CODECS.get(f.name, NUMBER)[1](each) for f, each in zip(fields(kind), texts, strict=True)
         ]

@@ -103,6 +103,22 @@ class Patch:
     text: str
 
 
+@dataclass(frozen=True)
+class Steer:
+    """A direction times `strength`, added to the residual stream after a layer, everywhere.
+
+    Without `head` the direction is the difference of two `texts`, the first minus the second, or
+    the mean over several such pairs. With `head` it is what that head of the layer writes into
+    the residual stream on one text.
+    """
+
+    part: str
+    layer: int
+    head: int | None
+    strength: float
+    texts: tuple[str, ...]
+
+
 Intervention = (
     AblateHead
     | AblateAttention
@@ -113,9 +129,10 @@ Intervention = (
     | HideKey
     | ReplaceToken
     | Patch
+    | Steer
 )
 
-VALUE_FIELDS = ("to", "preset", "n", "allowed", "token", "word", "text")
+VALUE_FIELDS = ("to", "preset", "n", "allowed", "token", "word", "text", "strength")
 """The fields that say what a thing becomes; the others say which thing it is."""
 
 

@@ -21,6 +21,7 @@ from explorer.interventions.edits import (
     MaskCell,
     PresetMask,
     ReplaceToken,
+    Steer,
 )
 
 E, D, C = "encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"
@@ -42,6 +43,9 @@ SOMETHING: tuple[Intervention, ...] = (
     HideKey(D, 0, 3),
     PresetMask(D, 0, "window", 2),
     PresetMask(C, None, "padding", 1),
+    Steer(E, 0, None, 2.0, ("a black cat", "a red dog runs")),
+    Steer(D, 0, None, -3.0, ("a black cat", "a red dog runs")),
+    Steer(C, 0, 1, 4.0, ("a black cat",)),
 )
 
 

@@ -33,6 +33,7 @@ from explorer.interventions.edits import (
     Patch,
     PresetMask,
     ReplaceToken,
+    Steer,
 )
 from explorer.text import byte_tokenizer
 from explorer.text.special import DECODER
@@ -212,6 +213,13 @@ MISFITS: dict[str, Intervention] = {
     "only texts of the same length": Patch(D, 0, 0, 1, "the cat and the hat"),
     "have the same positions": Patch(D, 0, 0, 1, "the"),
     "type a sentence": Patch(D, 0, 0, 1, " "),
+    "difference of two texts, or of several pairs": Steer(D, 0, None, 1.0, ("the cat",)),
+    "is taken from one text": Steer(D, 0, 1, 1.0, ("the cat", "the hat")),
+    "between these texts has no length": Steer(D, 1, None, 1.0, ("the cat", "the cat")),
+    "no layer 9 here: there are 2": Steer(D, 9, None, 1.0, ("the cat", "the hat")),
+    "no head 9 here": Steer(D, 0, 9, 1.0, ("the cat",)),
+    "There is nothing to read": Steer(D, 0, None, 1.0, ("the cat", " ")),
+    "tokens long and this model reads at most": Steer(D, 0, None, 1.0, ("the cat", "cat " * 99)),
 }
 
 
@@ -228,6 +236,72 @@ def test_what_does_not_fit_is_not_applicable_with_its_reason(subtests: pytest.Su
             assert why_not_applicable(found, forward, (), edit) == again.not_applicable[0]
             assert why_not_applicable(found, forward, (), good) == ""
             close(again.forward.trace.output, alone.trace.output)
+
+
+def by_hand(found: Opened, part: str, layer: int, texts: tuple[str, ...]) -> torch.Tensor:
+    """The mean difference of residual streams, each at the last token, or over an encoder's."""
+    stream = f"{part.split('.')[0]}.{layer}.resid_post"
+    values = []
+    for text in texts:
+        seen = run_text(found, text)
+        inputs = [ids_of([tokens]) for tokens in (seen.source, seen.target) if tokens]
+        whole = trace(found.model, *inputs, sites=(stream,))[stream][0]
+        start = 0 if seen.source else -1
+        values.append(whole.mean(0) if part.startswith("encoder") else whole[start])
+    return (torch.stack(values[::2]) - torch.stack(values[1::2])).mean(0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_direction_of_texts_is_added_after_its_layer(name: str) -> None:
+    """Of one pair and of two, of texts of different lengths, as it is added by hand."""
+    found, forward = opened(name)
+    short = found.example[: len(found.example) // 2]
+    for part in {part.name for part in forward.parts} - {C}:
+        for texts in ((found.example, short), (found.example, short, short, found.example[:2])):
+            edit = Steer(part, 0, None, -2.5, texts)
+            again = run_edited(found, forward, (edit,))
+            assert not again.not_applicable
+            direction = by_hand(found, part, 0, texts)
+            close(core_edits.steering_direction(found, edit), direction, atol=1e-5, rtol=1e-5)
+            of_core = core.Add(f"{part.split('.')[0]}.0.resid_post", direction, -2.5)
+            expected = passed(found, forward, of_core)
+            close(logits(found, again.forward), expected, atol=1e-4, rtol=1e-4)
+            assert "-2.5 × (“" in describe_edit(found, forward, edit)
+    if found.config.kind == "encoder-decoder":
+        across = run_edited(found, forward, (Steer(C, 0, None, 1.0, (found.example, short)),))
+        assert "under Decoder, not Cross-attention" in across.not_applicable[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_outputs_of_all_heads_add_up_to_what_their_attention_writes(name: str) -> None:
+    found, forward = opened(name)
+    given = [ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens]
+    whole = trace(found.model, *given)
+    for part in forward.parts:
+        steers = [Steer(part.name, 0, head, 1.0, (found.example,)) for head in range(part.heads)]
+        at = -1 if found.config.kind == "decoder" else 0
+        rows = whole[f"{site(part.name, 0)}.out"][0]
+        wrote = rows.mean(0) if part.name == E else rows[at]
+        stack, attention = part.name.split(".")
+        block: Any = getattr(found.model, stack).blocks[0]
+        bias = getattr(block, attention).o_proj.bias
+        directions = [core_edits.steering_direction(found, each) for each in steers]
+        total = sum(directions) if bias is None else sum(directions, bias)
+        close(total, wrote, atol=1e-5, rtol=1e-5)
+        assert run_edited(found, forward, steers[:1]).applied == tuple(steers[:1])
+
+
+def test_directions_are_made_from_so_many_texts() -> None:
+    found, forward = opened("letters")
+    words = ("the", "cat", "hat", "and")
+    texts = [" ".join(each) for each in product(words, repeat=2)] + ["the cat and", "the hat and"]
+    steers = tuple(
+        Steer(D, 0, None, 1.0, (one, other))
+        for one, other in zip(texts[::2], texts[1::2], strict=True)
+    )
+    again = run_edited(found, forward, steers)
+    assert list(again.not_applicable) == [8]
+    assert "at most 16 texts in all" in again.not_applicable[8]
 
 
 def test_a_history_patches_from_a_few_texts_only() -> None:

@@ -10,6 +10,7 @@ from explorer.interventions import address_text
 from explorer.interventions.address_text import (
     MAX_EDITS,
     MAX_PATCH_TEXT,
+    MAX_STRENGTH,
     edit_from_text,
     edit_to_text,
     from_address,
@@ -28,6 +29,7 @@ from explorer.interventions.edits import (
     Patch,
     PresetMask,
     ReplaceToken,
+    Steer,
 )
 
 D = "decoder.self_attn"
@@ -36,6 +38,7 @@ some = st.none() | number
 part = st.sampled_from(sorted(address_text.PART_LETTERS))
 to = st.sampled_from(sorted(address_text.TO_LETTERS))
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=MAX_PATCH_TEXT)
+strength = st.floats(-MAX_STRENGTH, MAX_STRENGTH)
 any_edit = st.one_of(
     st.builds(AblateHead, part, number, number, to),
     st.builds(AblateAttention, part, number, to),
@@ -46,6 +49,7 @@ any_edit = st.one_of(
     st.builds(HideKey, part, some, number),
     st.builds(ReplaceToken, part, number, number, st.just("") | text),
     st.builds(Patch, part, number, some, number, text),
+    st.builds(Steer, part, number, some, strength, st.lists(text, min_size=1).map(tuple)),
 )
 PLAIN = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
 """What an address need not escape."""
@@ -57,7 +61,9 @@ def test_an_edit_is_read_as_it_was_written(edit: Intervention) -> None:
     assert set(edit_to_text(edit)) <= PLAIN
 
 
-@given(st.text(max_size=60) | st.from_regex(r"[hafxmcktp](\.[a-z0-9]{1,3}){0,7}", fullmatch=True))
+@given(
+    st.text(max_size=60) | st.from_regex(r"[hafxmcktps](\.[a-z0-9_-]{1,3}){0,7}", fullmatch=True)
+)
 def test_only_what_would_be_written_is_read(text: str) -> None:
     try:
         edit = edit_from_text(text)
@@ -81,6 +87,14 @@ NO_EDITS = (
     "m.d.a.x.1",
     "p.d.0.a.1.!!",
     "p.d.0.a.1._w",  # no text in this encoding
+    "s.d.0.a.1.QQ.Qg",  # a strength is written with its fraction
+    "s.d.0.a.nan.QQ.Qg",
+    "s.d.0.a.inf.QQ.Qg",
+    "s.d.0.a.100_5.QQ.Qg",
+    "s.d.0.a.01_0.QQ.Qg",
+    "s.d.0.a.1_0.QQ..Qg",
+    "s.d.0.a.1_0.",
+    "s.d.0.a.1_0",
     "",
 )
 
@@ -133,6 +147,7 @@ TWICE: list[tuple[Intervention, Intervention]] = [
     (HideKey(D, 0, 1), HideKey(D, 0, 1)),
     (ReplaceToken(D, 1, 4), ReplaceToken(D, 1, 5)),
     (Patch(D, 0, 1, 2, "the hat"), Patch(D, 0, 1, 2, "the cat")),
+    (Steer(D, 0, None, 2.0, ("love", "hate")), Steer(D, 0, None, -0.5, ("love", "hate"))),
 ]
 ELSEWHERE: list[tuple[Intervention, Intervention]] = [
     (MAY_NOT, MaskCell(D, None, 2, 1, True)),
@@ -141,6 +156,7 @@ ELSEWHERE: list[tuple[Intervention, Intervention]] = [
     (AblateAttention(D, 0), AblateMlp(D, 0)),
     (CutEdge(D, 0, None, 2, 1), CutEdge(D, 0, 3, 2, 1)),
     (Patch(D, 0, None, 2, "the hat"), Patch(D, 0, 1, 2, "the hat")),
+    (Steer(D, 0, None, 2.0, ("love", "hate")), Steer(D, 0, None, 2.0, ("hate", "love"))),
 ]
 
 

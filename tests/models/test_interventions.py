@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import torch
 
+from models.generation import generate_ids
 from models.interventions import (
     AblateHeads,
+    Add,
     Edit,
     EditError,
     KeepCells,
@@ -21,7 +23,7 @@ from models.interventions import (
     SetCell,
 )
 from models.masking import causal_mask
-from models.trace import CHEAP_SITES, trace
+from models.trace import CHEAP_SITES, RecordingTap, trace
 from tests.models.building import config_of, ids_of, inputs_of, keep_of_lengths, shaken
 from tests.models.edits import RemoveKey
 
@@ -195,6 +197,38 @@ def test_an_edge_that_is_cut_carries_nothing_and_nothing_takes_its_place() -> No
     close(edited(KeepCells(f"{LAST}.weights", cells)).output, cut.output)
 
 
+def test_what_is_added_is_added_at_every_position_and_row_by_row() -> None:
+    direction = torch.linspace(-1, 1, 12)
+    by_hand = PLAIN[STREAM] + 2.5 * direction
+    steered = edited(Add(STREAM, direction, 2.5))
+    close(steered[STREAM], by_hand)
+    close(steered.output, edited(Replace(STREAM, by_hand)).output)
+    factors = torch.tensor([-1.0, 3.0])
+    rows = edited(Add(STREAM, factors[:, None, None] * direction))
+    for row, factor in enumerate(factors.tolist()):
+        close(rows.output[row], edited(Add(STREAM, direction, factor)).output[row])
+    assert torch.equal(edited(Add(STREAM, direction, 0.0)).output, PLAIN.output)
+
+
+def test_what_is_added_reaches_generated_tokens_with_and_without_the_cache() -> None:
+    """Each token is the likeliest of a whole pass with the same edit."""
+    direction = torch.randn(12, generator=torch.Generator().manual_seed(2))
+    add = Add(STREAM, direction, 3.0)
+    written = {
+        use_cache: generate_ids(
+            MODEL, IDS, 6, greedy=True, use_cache=use_cache, tap=RecordingTap((), [add])
+        )
+        for use_cache in (True, False)
+    }
+    assert torch.equal(written[True], written[False])
+    assert not torch.equal(written[True], generate_ids(MODEL, IDS, 6, greedy=True))
+    for end in range(6, written[True].shape[1]):
+        so_far = written[True][:, :end]
+        kept = torch.ones_like(so_far).bool()  # generated padding is a token like any other
+        logits = trace(MODEL, so_far, keep=kept, edits=[add]).output[:, -1]
+        assert torch.equal(logits.argmax(-1), written[True][:, end])
+
+
 def test_an_edge_at_its_mean_looks_as_others_do_at_that_key() -> None:
     mean = edited(SetCell(WEIGHTS, 5, 2, None)).weights(FIRST)
     looking = PLAIN.weights(FIRST)[:, :, 2:, 2]  # a decoder's queries before 2 may not look
@@ -226,6 +260,8 @@ MISFITS: dict[str, Edit] = {
     "is no mask": MaskKey(WEIGHTS, 0),
     "has no position 6": ReplaceAt(STREAM, 6, torch.zeros(12)),
     "has the shape \\(12,\\), not \\(5,\\)": ReplaceAt(STREAM, 0, torch.zeros(5)),
+    "resid_post has the shape \\(2, 6, 12\\), not \\(5,\\)": Add(STREAM, torch.zeros(5)),
+    "An edit made torch.float": Add(MASK, torch.ones(6)),
     "weights has the shape": KeepCells(WEIGHTS, torch.ones(6, 5)),
 }
 

@@ -120,6 +120,12 @@ IN_VAIN: dict[str, list[str]] = {
     f"experiments/interventions?change=Patch&patch_text={LONG}": [
         "“Source sentence (same number of tokens)” in the address had 2,100 characters"
     ],
+    "experiments/interventions?change=Steer&steer_strength=inf": [
+        "“Strength” goes from -10 to 10, not “inf”; showing 1."
+    ],
+    "experiments/interventions?edits=1.1~s.d.0.a.nan.QQ.Qg": [
+        "“s.d.0.a.nan.QQ.Qg” in the address is not an intervention and was dropped."
+    ],
     f"generation/generation?model=translation&way=Teacher+forcing&target={LONG}": [
         "“Target” in the address had 2,100 characters; the first 400 are kept."
     ],
@@ -173,6 +179,8 @@ HELD_BY_THE_ADDRESS = [
     "experiments/interventions?change=Token&new_token=a",
     "experiments/interventions?change=Patch&patch_text=the+hat&patch_what=Residual+stream+after+the+layer"
     "&patch_at=1+·+the",
+    "experiments/interventions?change=Steer&steer_toward=the+hat&steer_away=the&steer_strength=-2.5",
+    "experiments/interventions?change=Steer&steer_by=Head+output&steer_toward=the+hat",
     "experiments/interventions?look=Every+head&heads_are=Patched&heads_from=the+hat"
     "&number=Change+in+the+top+logit&click=Ablates+the+head",
     "experiments/interventions?look=Faithfulness&edges_of=The+whole+layer&draw_seed=4",

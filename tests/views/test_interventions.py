@@ -28,6 +28,7 @@ from explorer.interventions.edits import (
     Patch,
     PresetMask,
     ReplaceToken,
+    Steer,
 )
 from explorer.text.number_format import three
 from explorer.views.shared import edit_history
@@ -76,6 +77,25 @@ def test_a_patch_of_another_length_is_refused_before_the_click() -> None:
     assert "only texts of the same length have the same positions" in said(at)
     at.text_input(key="patch_text").set_value("the hat").run()
     assert "patched from “the hat”" in said(press(at, "patch"))
+
+
+def test_a_direction_is_added_from_two_texts_or_from_a_head() -> None:
+    at = page(change="Steer", text="the cat", layer="1", head="2")
+    assert at.button(key="steer").disabled
+    at.text_input(key="steer_toward").set_value("the hat and the cat").run()
+    at.text_input(key="steer_away").set_value("the cat").run()
+    at.slider(key="steer_strength").set_value(-2.5).run()
+    assert "Layer 1: -2.5 × (“the hat and the cat” − “the cat”) added" in said(press(at, "steer"))
+    at.button_group(key="steer_by").set_value("Head output").run()
+    words = said(press(at, "steer"))
+    assert "-2.5 × the output of head 2 on “the hat and the cat” added" in words
+    assert "not apply" not in words
+    again = page(text="the cat", edits=edits(at))
+    assert "2. Layer 1: -2.5 × the output of head 2" in said(again), "the link has both"
+    assert "Steer(" in pasted(again)
+    at = page(change="Steer", text="the cat", steer_toward="cat", steer_away="cat")
+    assert at.button(key="steer").disabled
+    assert "The direction between these texts has no length" in said(at)
 
 
 def test_a_model_that_writes_writes_its_answer_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,6 +277,7 @@ def test_an_edit_of_attention_that_a_model_does_not_have_is_set_aside() -> None:
             HideKey(part, 0, 0),
             ReplaceToken(part, 0, 0),
             Patch(part, 0, 0, 0, "the cat"),
+            Steer(part, 0, None, 1.0, ("the cat", "the hat")),
         )
         assert {type(edit) for edit in foreign} == set(KIND_LETTERS)
         at = page(model=model, edits=to_address(EditHistory(foreign, len(foreign))))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explorer.app.context import PageContext
-from explorer.app.controls import note_invalid, one_of, say_invalid, text_field, token
+from explorer.app.controls import note_invalid, one_of, say_invalid, slider, text_field, token
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.url import whole_number
 from explorer.components import chips
@@ -22,6 +22,7 @@ from explorer.interventions.edits import (
     CutEdge,
     Patch,
     ReplaceToken,
+    Steer,
 )
 from explorer.text import Token
 from explorer.text.labels import cut
@@ -35,6 +36,9 @@ ABLATE_TO = {"Zero": "zero", "Mean over positions": "mean"}
 CUT_TO = {"Zero": "zero", "Mean over queries": "mean"}
 THIS_HEAD, ALL_HEADS = "This head", "Every head of the layer"
 STREAM, HEAD_OUTPUT = "Residual stream after the layer", "Head output"
+OF_TEXTS = "Difference of two texts"
+STRONGEST = 10.0
+"""Of a direction, in its own lengths; the address takes more."""
 TOKEN_AT = PersistentChoices("token_at", {"token_at": ""})
 
 
@@ -157,6 +161,26 @@ def _draw_patch_form(context: PageContext, after: ForwardPass) -> None:
     edit_button(context, edit, f"Patch {of}", "patch", type="primary")
 
 
+def _draw_steering_form(context: PageContext, after: ForwardPass) -> None:
+    at = context.choice
+    st.caption(
+        "A direction is added to the residual stream after the layer, at every position: the "
+        "difference of two texts, or what the head writes on one text. A strength of 1 adds it "
+        "once, a negative one subtracts it."
+    )
+    kind = one_of("Direction", "steer_by", (OF_TEXTS, HEAD_OUTPUT))
+    with st.container(horizontal=True):
+        toward = text_field("Towards", "steer_toward", MAX_PATCH_TEXT)
+        away = "" if kind == HEAD_OUTPUT else text_field("Away from", "steer_away", MAX_PATCH_TEXT)
+    strength = slider("Strength", "steer_strength", -STRONGEST, STRONGEST, 1.0, step=0.25)
+    texts = (toward,) if kind == HEAD_OUTPUT else (toward, away)
+    part = at.part if kind == HEAD_OUTPUT else f"{at.part.split('.')[0]}.self_attn"
+    edit = None
+    if all(text.strip() for text in texts):
+        edit = Steer(part, at.layer, at.head if kind == HEAD_OUTPUT else None, strength, texts)
+    edit_button(context, edit, f"Steer after layer {at.layer}", "steer", type="primary")
+
+
 FORMS = {
     "Head": _draw_head_form,
     "Layer": _draw_layer_form,
@@ -164,4 +188,5 @@ FORMS = {
     "Mask": draw_mask_form,
     "Token": _draw_token_form,
     "Patch": _draw_patch_form,
+    "Steer": _draw_steering_form,
 }

@@ -10,7 +10,10 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions import edits
 from explorer.interventions.edits import Intervention
 from explorer.text import Token
+from explorer.text.labels import cut
 
+LONGEST_TEXT = 60
+"""Characters of a text in the list."""
 TITLES = {
     "encoder.self_attn": "Encoder, ",
     "decoder.self_attn": "Decoder, ",
@@ -59,8 +62,21 @@ def describe_edit(opened: Opened, forward: ForwardPass, edit: Intervention) -> s
             return f"{title}{_named(tokens, position)} replaced by “{label}”"
         case edits.Patch(head=head, position=position, text=text):
             what = "residual stream after it" if head is None else f"head {head}"
-            return f"{where}, {what} at {_named(rows, position)}: patched from “{text[:60]}”"
+            return (
+                f"{where}, {what} at {_named(rows, position)}: patched from “{text[:LONGEST_TEXT]}”"
+            )
+        case edits.Steer(head=head, strength=strength, texts=texts):
+            return f"{where}: {strength:g} × {direction_words(head, texts)} added"
     raise AssertionError(edit)
+
+
+def direction_words(head: int | None, texts: Sequence[str]) -> str:
+    """A direction in words: the texts that it is made from, or the head."""
+    if head is not None:
+        return f"the output of head {head} on “{cut(texts[0], LONGEST_TEXT)}”"
+    first, *rest = (f"“{cut(each, LONGEST_TEXT)}”" for each in texts)
+    pairs = f", mean over {len(texts) // 2} pairs" if len(texts) > 2 else ""
+    return f"({first} − {rest[0] if rest else 'nothing'}{pairs})"
 
 
 def _named(tokens: Sequence[Token], position: int) -> str:

@@ -113,8 +113,8 @@ def _why_no_room(history: EditHistory, edit: Intervention) -> str:
     if has_room_for(EditHistory(), edit):
         return FULL
     return (  # letters other than a to z are written with several characters
-        f"This sentence takes {len(edit_to_text(edit)):,} characters in the address, which has "
-        f"room for about {MAX_CHARACTERS:,}: shorten the sentence."
+        f"This intervention takes {len(edit_to_text(edit)):,} characters in the address, which has "
+        f"room for about {MAX_CHARACTERS:,}: shorten its text."
     )
 
 
