@@ -17,7 +17,7 @@ from models import interventions
 
 CODE = {
     "Attention maps": (interventions.Scale, interventions.SetCell, output_change.kl),
-    "Every head": (ablation.ablate_heads, ablation.run_branches),
+    "Every head": (ablation.ablate_every_head, ablation.run_branches),
     "Faithfulness": (faithfulness.faithfulness, interventions.KeepCells),
 }
 
