@@ -6,11 +6,37 @@ from collections.abc import Callable
 
 from torch import Tensor
 
+from models import TransformerConfig
+
 LOGIT_DIFFERENCE, PROBABILITY = "Logit difference", "Probability"
 KL, LOSS, CLASS_SCORE = "KL divergence", "Loss", "Class score"
 
+ANSWERS_READ = {LOGIT_DIFFERENCE: 2, PROBABILITY: 1, LOSS: 1, CLASS_SCORE: 1, KL: 0}
+"""How many of the two answers a metric reads: both, the first, or none."""
+
+UNITS = {LOGIT_DIFFERENCE: "logits", PROBABILITY: "", KL: "nats", LOSS: "nats", CLASS_SCORE: ""}
+
 Outcome = Callable[[Tensor], Tensor]
 """From logits (b, options) at the position that is read to one number a row, (b,)."""
+
+
+def metrics_of(config: TransformerConfig) -> tuple[str, ...]:
+    """The metrics of a model with this head, the usual one first."""
+    if config.head == "classifier":
+        return LOGIT_DIFFERENCE, CLASS_SCORE, PROBABILITY, KL, LOSS
+    return LOGIT_DIFFERENCE, PROBABILITY, KL, LOSS
+
+
+def why_no_gradient(metric: str) -> str:
+    """Why plain attribution says nothing of this metric, in a sentence; empty where it does.
+
+    KL(clean ‖ other) has its minimum where the other is the clean text, so its gradient is 0 there.
+    """
+    if metric != KL:
+        return ""
+    return (
+        "The gradient of KL divergence is 0 at the clean text, so EAP finds nothing: choose EAP-IG."
+    )
 
 
 def outcome_of(name: str, answer: int, against: int, clean: Tensor) -> Outcome:

@@ -7,7 +7,7 @@ import streamlit as st
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, text_field
 from explorer.app.url import TEXT_LIMIT
-from explorer.circuits.outcome import KL, LOGIT_DIFFERENCE, LOSS, PROBABILITY
+from explorer.circuits.outcome import metrics_of
 from explorer.circuits.text_pairs import PairError, Question, TextPair, question_of
 
 LONGEST_ANSWER = 60
@@ -19,7 +19,7 @@ def draw_question(context: PageContext) -> Question | None:
     with st.container(horizontal=True):
         answer = text_field("Answer", "answer_token", LONGEST_ANSWER)
         against = text_field("Against", "against_token", LONGEST_ANSWER)
-        metric = one_of("Metric", "outcome", (LOGIT_DIFFERENCE, PROBABILITY, KL, LOSS))
+        metric = one_of("Metric", "outcome", metrics_of(context.opened.config))
     pair = TextPair(context.choice.text, corrupted, answer, against)
     try:
         return question_of(context.opened, [pair], metric)

@@ -1,0 +1,228 @@
+"""Two texts as a pair: what a model reads of them, and every sentence that refuses one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from explorer.catalog.opened_model import Opened, opened_from
+from explorer.catalog.shipped import SHIPPED
+from explorer.circuits import text_pairs
+from explorer.circuits.outcome import (
+    CLASS_SCORE,
+    KL,
+    LOGIT_DIFFERENCE,
+    LOSS,
+    PROBABILITY,
+    metrics_of,
+)
+from explorer.circuits.text_pairs import PairError, TextPair, TokenPair, question_of, token_pair
+from tests.zoo import bert
+
+CLEAN, SWAPPED = "abcdeabcdeab", "adcbeadcbeab"
+GOOD, BAD = "the food was really very good", "the food was not very good"
+
+
+@pytest.fixture
+def induction() -> Opened:
+    return opened_from(SHIPPED / "induction", "induction")
+
+
+@pytest.fixture
+def negation() -> Opened:
+    return opened_from(SHIPPED / "negation", "negation")
+
+
+@pytest.fixture
+def masked(published: Path) -> Opened:
+    return opened_from(published / "bert", "bert")
+
+
+def refusal(opened: Opened, *texts: str, metric: str = LOGIT_DIFFERENCE) -> str:
+    with pytest.raises(PairError) as refused:
+        token_pair(opened, TextPair(*texts), metric)
+    return str(refused.value)
+
+
+def pair_of(opened: Opened, *texts: str, metric: str = LOGIT_DIFFERENCE) -> TokenPair:
+    return token_pair(opened, TextPair(*texts), metric)
+
+
+def test_answers_that_nobody_typed_are_the_likeliest(induction: Opened) -> None:
+    pair = pair_of(induction, CLEAN, SWAPPED)
+    assert pair.names == ("c", "e")
+    assert pair.differing == (2, 4, 7, 9)
+    assert pair.place == 12
+    assert pair.clean_value > 0 > pair.corrupted_value
+    assert pair_of(induction, CLEAN, "abcdeabcdeac").names == ("c", "d")
+    twice = pair_of(induction, CLEAN, "bbcdeabcdeab")
+    assert twice.names[0] == "c"
+    assert twice.names[1] != "c", "the likeliest after both is named once"
+    assert pair_of(induction, CLEAN, SWAPPED, "", "c").names[0] != "c"
+
+
+def test_the_metrics_are_those_of_the_logits(induction: Opened) -> None:
+    logits = [
+        induction.model(torch.tensor([induction.tokenizer.ids(text)]))[0, -1]
+        for text in (CLEAN, SWAPPED)
+    ]
+    c, e = (induction.tokenizer.id_of(letter) for letter in "ce")
+    p, q = (each.log_softmax(-1) for each in logits)
+    expected = {
+        LOGIT_DIFFERENCE: [each[c] - each[e] for each in logits],
+        PROBABILITY: [p[c].exp(), q[c].exp()],
+        LOSS: [-p[c], -q[c]],
+        KL: [torch.zeros(()), (p.exp() * (p - q)).sum()],
+    }
+    assert set(expected) == set(metrics_of(induction.config))
+    for metric, values in expected.items():
+        pair = pair_of(induction, CLEAN, SWAPPED, "c", "e", metric=metric)
+        found = torch.tensor([pair.clean_value, pair.corrupted_value])
+        torch.testing.assert_close(found, torch.stack(values), atol=1e-4, rtol=1e-4)
+
+
+def test_a_class_is_an_answer_by_its_name(negation: Opened) -> None:
+    assert CLASS_SCORE in metrics_of(negation.config)
+    pair = pair_of(negation, GOOD, BAD, "Positive", "negative")
+    assert pair.names == ("positive", "negative")
+    assert pair.clean_value > 0 > pair.corrupted_value
+    said = refusal(negation, GOOD, BAD, "good", metric=CLASS_SCORE)
+    assert said == (
+        "“good” is no class of this model: give one of “negative”, “neutral”, “positive”."
+    )
+
+
+def test_an_answer_typed_without_its_space_is_read_with_it() -> None:
+    shakespeare = opened_from(SHIPPED / "shakespeare", "shakespeare")
+    texts = "To be, or not to", "To do, or not to"
+    typed = pair_of(shakespeare, *texts, "be", "the")
+    assert typed.names == ("␣be", "␣the")
+    assert typed.notes == ("“be” is read as “␣be”.", "“the” is read as “␣the”.")
+    spaced = pair_of(shakespeare, *texts, " be", " the")
+    assert (spaced.answer, spaced.against, spaced.notes) == (typed.answer, typed.against, ())
+    behind_a_space = pair_of(shakespeare, texts[0] + " ", texts[1] + " ", "t", "m")
+    assert behind_a_space.names == ("t", "m")
+    said = refusal(shakespeare, *texts, "Maryland", "be")
+    assert said.startswith("“Maryland” is ")
+    assert said.endswith(": give one token.")
+
+
+UNEQUAL = "The clean text has {} tokens and the corrupted one {}, but they are compared token by "
+SAME_TOKENS = (
+    "Both texts are the same tokens to this model, so there is nothing to explain: change a word "
+    "of the corrupted one."
+)
+REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
+    "no text": ((" ", SWAPPED), "There is nothing to read yet: type a sentence."),
+    "no corrupted text": (
+        (CLEAN, ""),
+        "There is no corrupted text yet: type the clean one with a word changed.",
+    ),
+    "too long": (
+        (CLEAN, "ab" * 30),
+        "The corrupted text is 61 tokens long and this model reads at most 32: shorten it to its "
+        "first 31 characters.",
+    ),
+    "other lengths": (
+        (CLEAN, "abcde"),
+        UNEQUAL.format(13, 6) + "token: “abcdeabcdeab” is 12 tokens and “abcde” is 5; make them as "
+        "many.",
+    ),
+    "the same text": ((CLEAN, CLEAN), SAME_TOKENS),
+    "the same tokens": ((CLEAN, CLEAN.upper()), SAME_TOKENS),
+    "two tokens": ((CLEAN, SWAPPED, "cd"), "“cd” is 2 tokens, “c”, “d”: give one token."),
+    "many tokens": (
+        (CLEAN, SWAPPED, "abcdef"),
+        "“abcdef” is 6 tokens, “a”, “b”, “c”, “d”, …: give one token.",
+    ),
+    "not in the vocabulary": (
+        (CLEAN, SWAPPED, "?"),
+        "“?” is not in this model's vocabulary: give one token that is.",
+    ),
+    "one answer twice": (
+        (CLEAN, SWAPPED, "c", "C"),
+        "Both answers are “c”, so they do not differ in any text: give another one.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_pair_is_refused_in_a_sentence(name: str, induction: Opened) -> None:
+    texts, sentence = REFUSED[name]
+    assert refusal(induction, *texts) == sentence
+
+
+def test_words_with_other_counts_of_tokens_are_named(masked: Opened) -> None:
+    start = UNEQUAL.format(6, 7)
+    said = refusal(masked, "the [MASK] is good", "the [MASK] is very good")
+    assert (
+        said == start + "token: “very” (1 token) is only in the corrupted text; make them as many."
+    )
+    texts = "a cat is it a cat is good", "a dogs is it a dogs is good"
+    assert refusal(masked, *texts) == (
+        UNEQUAL.format(10, 12) + "token: “cat” is 1 token and “dogs” is 2; “cat” is 1 token and "
+        "“dogs” is 2; make them as many."
+    )
+
+
+def test_a_metric_that_reads_one_answer_asks_for_no_other(induction: Opened) -> None:
+    assert pair_of(induction, CLEAN, SWAPPED, "c", "no token", metric=PROBABILITY).names[0] == "c"
+    assert pair_of(induction, CLEAN, SWAPPED, "none", "neither", metric=KL).clean_value == 0
+
+
+def test_a_mask_stands_at_one_place_of_both_texts(masked: Opened) -> None:
+    pair = pair_of(masked, "the [MASK] is good", "the [MASK] is paris", "cat", "dog")
+    assert (pair.place, pair.names) == (2, ("cat", "dog"))
+    no_mask = "This model fills a mask: put [MASK] into both texts, at one place."
+    assert refusal(masked, "the cat is good", "the dog is good") == no_mask
+    assert refusal(masked, "the [MASK] is good", "the dog is good") == no_mask
+    assert refusal(masked, "the [MASK] is good", "[MASK] dog is good") == (
+        "The mask is token 2 of the clean text and 1 of the corrupted one: put it at the same "
+        "place."
+    )
+
+
+def test_models_without_one_stack_and_a_head_are_refused(tmp_path: Path) -> None:
+    reverse = opened_from(SHIPPED / "reverse", "reverse")
+    assert refusal(reverse, "abc", "abd") == (
+        "Circuits are found in models of one stack and this one has two: the page Interventions "
+        "patches its heads one at a time."
+    )
+    headless = reverse.config.replace(kind="encoder", head="none")
+    assert text_pairs.why_no_circuits(headless) == (
+        "This model has no output head, so there is no output to compare: choose another."
+    )
+
+
+def test_an_output_that_is_not_finite_is_refused(tmp_path: Path) -> None:
+    opened = opened_from(bert(tmp_path / "bert"), "bert")
+    for parameter in opened.model.parameters():
+        parameter.fill_(float("nan"))
+    assert refusal(opened, "the [MASK] is good", "the [MASK] is paris") == (
+        "The output for the clean text is not finite, so nothing can be measured: the page "
+        "Checkpoints shows what is wrong with the model's weights."
+    )
+
+
+def test_a_change_that_the_metric_does_not_see_is_refused(
+    induction: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    constant: Callable[..., object] = lambda *_: lambda logits: logits.sum(-1) * 0 + 2.5  # noqa: E731
+    monkeypatch.setattr(text_pairs, "outcome_of", constant)
+    assert refusal(induction, CLEAN, SWAPPED) == (
+        "The metric is 2.50 for both texts, so there is nothing to explain: change a word on "
+        "which the answer depends."
+    )
+
+
+def test_a_question_says_where_plain_attribution_finds_nothing(induction: Opened) -> None:
+    pairs = [TextPair(CLEAN, SWAPPED), TextPair(CLEAN, "abcdeabcdeac")]
+    question = question_of(induction, pairs, KL)
+    assert question.key == (KL, tuple(pairs))
+    assert question.why_no_gradient == (
+        "The gradient of KL divergence is 0 at the clean text, so EAP finds nothing: choose EAP-IG."
+    )
+    assert question_of(induction, pairs, LOSS).why_no_gradient == ""
