@@ -53,9 +53,14 @@ class LayerCache:
 
 
 def _extended(held: Tensor | None, new: Tensor, length: int) -> Tensor:
-    """Room in which `new` follows the first `length` tokens of what is held."""
+    """Room in which `new` follows the first `length` tokens of what is held.
+
+    Where each head has keys of its own from now on (`HeadInputs`), it has a copy of those it shared.
+    """
     if held is None:
         return new
+    if held.shape[1] != new.shape[1]:
+        held = held.repeat_interleave(new.shape[1] // held.shape[1], dim=1)
     end = length + new.shape[2]
     if end > held.shape[2]:
         room = new.new_empty(*new.shape[:2], 2 * end, new.shape[3])

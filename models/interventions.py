@@ -100,6 +100,31 @@ class PatchHeads:
 
 
 @dataclass(frozen=True, eq=False)
+class AddByRow:
+    """`values[i]` (t, d) is added in row i of the batch: many changes in one pass.
+
+    With `heads`, to head `heads[i]` alone (b, h, t, d).
+    """
+
+    site: str
+    values: Tensor
+    heads: tuple[int, ...] | None = None
+
+    def __call__(self, value: Tensor) -> Tensor:
+        inner, rows = value.shape[-2:], len(self.values)
+        if len(value) != rows or self.values.shape[1:] != inner:
+            ours, theirs = tuple(value.shape), tuple(self.values.shape)
+            raise EditError(f"{self.site} {ours} is no batch to which {theirs} is added.")
+        if self.heads is None:
+            return value + self.values.to(value)
+        if value.dim() != 4 or len(self.heads) != rows:
+            raise EditError(f"{self.site} is not divided into heads.")
+        changed = value.clone()
+        changed[_row_by_row(self.heads, value, self.site)] += self.values.to(value)
+        return changed
+
+
+@dataclass(frozen=True, eq=False)
 class KeepCells:
     """Weights times 0 or 1, cell by cell, one pattern per row of the batch (b, h, q, k).
 

@@ -37,8 +37,3 @@ class Contrast:
     def measured(self, output: Tensor) -> Tensor:
         """The metric of each row of a model's output that was read at `read_at`, (b,)."""
         return self.outcome(output[:, 0] if output.dim() == 3 else output)
-
-    @property
-    def first_difference(self) -> int:
-        """The first position where the texts differ."""
-        return int((self.clean != self.corrupted)[0].int().argmax())
