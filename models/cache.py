@@ -55,7 +55,7 @@ class LayerCache:
 def _extended(held: Tensor | None, new: Tensor, length: int) -> Tensor:
     """Room in which `new` follows the first `length` tokens of what is held.
 
-    Where each head has keys of its own from now on (`HeadInputs`), it has a copy of those it shared.
+    Where each head has keys of its own from now on (`HeadInputs`), it copies those it shared.
     """
     if held is None:
         return new

@@ -11,13 +11,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from models import TransformerConfig
 
-INPUTS = ("q", "k", "v")
+Kind = Literal["embedding", "head", "feed-forward", "logits"]
+Reads = Literal["q", "k", "v", ""]
+"""Which input of a head is read; empty where a part has only one."""
+
+INPUTS: tuple[Reads, ...] = ("q", "k", "v")
 
 
 class WiringError(ValueError):
@@ -28,10 +33,10 @@ class WiringError(ValueError):
 class Place:
     """What a row or column stands for: a part, its layer, its head and which input is read."""
 
-    kind: str
+    kind: Kind
     layer: int = 0
     head: int = 0
-    reads: str = ""
+    reads: Reads = ""
 
 
 @dataclass(frozen=True)

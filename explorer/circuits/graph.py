@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-Kind = Literal["embedding", "head", "feed-forward", "logits"]
-Reads = Literal["q", "k", "v", ""]
-"""Which input of a head an edge ends in; empty where a node has only one."""
+from explorer.analysis.wiring import Kind, Reads
 
 
 @dataclass(frozen=True, order=True)
