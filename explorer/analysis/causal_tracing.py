@@ -1,0 +1,145 @@
+"""Causal tracing: what one value, at one layer and position, carries of two texts' difference.
+
+Denoising: the corrupted text is passed, and the value is that of the clean text; what comes back
+of the metric did not need the rest. Noising: the clean text is passed, and the value is that of
+the corrupted one; what is lost of the metric could not do without it.
+Sources: Locating and Editing Factual Associations in GPT (Meng et al. 2022), section 2; How to use
+and interpret activation patching (Heimersheim and Nanda 2024), section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from explorer.analysis.ablation import RecordedPass, multiplications, run_layers
+from explorer.analysis.contrast import Contrast
+from explorer.analysis.wiring import plain_wiring
+from models.interventions import Edit, ReplaceAt
+from models.trace import CHEAP_SITES, Trace, trace
+
+RESIDUAL, ATTENTION, FEED_FORWARD = "resid_pre", "self_attn.out", "mlp.out"
+"""What can be patched: the residual stream as a layer reads it, and what its two parts write."""
+
+
+@dataclass(frozen=True, eq=False)
+class TracedGrid:
+    """The metric after each value alone was patched, (layers, t), and that of both texts.
+
+    Row 0 of the residual stream is the embedding.
+    """
+
+    values: Tensor
+    clean: float
+    corrupted: float
+    denoising: bool
+
+    @property
+    def normalised(self) -> Tensor:
+        """0 where the metric is that of the corrupted text, 1 where that of the clean one."""
+        return (self.values - self.corrupted) / (self.clean - self.corrupted)
+
+    @property
+    def share(self) -> Tensor:
+        """How much of the difference came back by denoising, or was lost by noising."""
+        return self.normalised if self.denoising else 1 - self.normalised
+
+    @property
+    def change(self) -> Tensor:
+        """The same in the unit of the metric."""
+        return self.share * (self.clean - self.corrupted)
+
+
+@dataclass(frozen=True, eq=False)
+class Tracing:
+    """A pair to be traced: the recorded pass of one text, and the values `of` the other at `site`.
+
+    Where `denoising` they are those of the clean text.
+    """
+
+    contrast: Contrast
+    site: str
+    denoising: bool
+    base: RecordedPass
+    other: Trace
+
+    @property
+    def part(self) -> str:
+        return f"{plain_wiring(self.contrast.config).stack}.self_attn"
+
+    @property
+    def layers(self) -> int:
+        return plain_wiring(self.contrast.config).layers
+
+    @property
+    def tokens(self) -> int:
+        return self.contrast.clean.shape[1]
+
+    @property
+    def cost(self) -> int:
+        """About how many multiplications `columns` takes."""
+        of_position = (
+            multiplications(replace(self.base, from_position=position), self.part, layer)
+            for position in range(self.base.start(self.part), self.tokens)
+            for layer in range(self.layers)
+        )
+        return sum(of_position)
+
+    def columns(self) -> Iterator[Tensor]:
+        """For each position the metric where a layer's value there is patched, (layers,).
+
+        In a causal stack the positions before the first difference need no pass, and a pass of
+        another computes what lies behind it: the layers from its own on, the positions from its
+        own on.
+        """
+        unchanged = self.contrast.measured(self.base.trace.output)
+        for position in range(self.tokens):
+            if position < self.base.start(self.part):
+                yield unchanged.expand(self.layers)
+            else:
+                yield self._column(position)
+
+    def _column(self, position: int) -> Tensor:
+        base = replace(self.base, from_position=position)
+        here = position - base.start(self.part)
+
+        def edit_of(layer: int, rows: range) -> Edit:
+            site = self._site(layer)
+            return ReplaceAt(site, here, self.other[site][0, position])
+
+        found = run_layers(base, self.part, range(self.layers), 1, edit_of)
+        return torch.cat([self.contrast.outcome(logits) for logits in found])
+
+    def _site(self, layer: int) -> str:
+        return f"{self.part.split('.')[0]}.{layer}.{self.site}"
+
+    def grid(self, columns: Sequence[Tensor]) -> TracedGrid:
+        """All columns together, beside what both texts have alone."""
+        ends = [
+            float(self.contrast.measured(each.output)) for each in (self.base.trace, self.other)
+        ]
+        corrupted, clean = ends if self.denoising else ends[::-1]
+        return TracedGrid(torch.stack(tuple(columns), 1), clean, corrupted, self.denoising)
+
+
+def tracing_of(contrast: Contrast, site: str, denoising: bool) -> Tracing:
+    """Two passes: that of one text from which others branch off, and that it is patched from."""
+    texts = contrast.clean, contrast.corrupted
+    passed, other = texts[::-1] if denoising else texts
+    seen = trace(contrast.model, passed, sites=CHEAP_SITES, read_at=contrast.read_at)
+    place, differs = contrast.place, contrast.first_difference
+    base = RecordedPass(seen, [passed], place, from_position=differs)
+    values = trace(contrast.model, other, sites=[f"*.{site}"], read_at=contrast.read_at)
+    return Tracing(contrast, site, denoising, base, values)
+
+
+def mean_grid(grids: Sequence[TracedGrid]) -> TracedGrid:
+    """The mean over pairs of one length, traced in the same way."""
+    values = torch.stack([each.values for each in grids]).mean(0)
+    clean, corrupted = (
+        sum(getattr(each, name) for each in grids) / len(grids) for name in ("clean", "corrupted")
+    )
+    return TracedGrid(values, clean, corrupted, grids[0].denoising)
