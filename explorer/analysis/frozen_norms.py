@@ -40,3 +40,34 @@ def before_activation(act: Callable[[Tensor], Tensor], x: Tensor, direction: Ten
 def before_linear(linear: nn.Linear, direction: Tensor) -> Before:
     added = 0.0 if linear.bias is None else float((direction * linear.bias).sum())
     return direction @ linear.weight, added
+
+
+def through_norm(norm: nn.Module, x: Tensor, given: Tensor) -> Tensor:
+    """What a norm of x (…, d) makes of a part `given` (n, d) of its input; the bias is no part's.
+
+    The parts of x then sum to what the norm makes of x, less its bias.
+    """
+    if isinstance(norm, RMSNorm):
+        return linear_part(norm, given) * (x.square().mean(-1, keepdim=True) + norm.eps).rsqrt()
+    if not isinstance(norm, LayerNorm):
+        return given
+    return linear_part(norm, given) * (x.var(-1, correction=0, keepdim=True) + norm.eps).rsqrt()
+
+
+def linear_part(norm: nn.Module, given: Tensor) -> Tensor:
+    """What is left of a norm without its scale and bias: γ ⊙ (x − μ), or γ ⊙ x of an RMSNorm."""
+    if isinstance(norm, RMSNorm):
+        return given * norm.weight
+    if not isinstance(norm, LayerNorm):
+        return given
+    return (given - given.mean(-1, keepdim=True)) * norm.weight
+
+
+def before_linear_part(norm: nn.Module, direction: Tensor) -> Tensor:
+    """A direction (…, d) in front of the same map."""
+    if isinstance(norm, RMSNorm):
+        return direction * norm.weight
+    if not isinstance(norm, LayerNorm):
+        return direction
+    scaled = direction * norm.weight
+    return scaled - scaled.mean(-1, keepdim=True)

@@ -1,0 +1,63 @@
+"""How much a head reads of what each earlier head writes: Q-, K- and V-composition.
+
+‖W_QKᵀ W_OV‖ / ‖W_QK‖ ‖W_OV‖ and its like, Frobenius norms, where W_OV is the earlier head's. A
+head that is unrelated, its directions turned at random, has 1 / √d in the mean square.
+Shapes: w width of one head, d width of the model, h heads.
+Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021), “Analyzing a
+Two-Layer Model”.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from explorer.analysis.head_weights import HeadWeights, head_weights, written_later
+from explorer.catalog.waiting import stepping
+from models import Transformer
+
+READS = ("q", "k", "v")
+
+
+def composition(model: Transformer, layer: int, head: int) -> Tensor:
+    """(3, layer, h): by what is read (q, k, v), the score with every head of every earlier layer.
+
+    Only weights count, so a large score says what could be read, not that it is. Costs
+    w² × d for every earlier head: no d × d matrix is made.
+    """
+    here = head_weights(model, layer, head)
+    scores = torch.zeros(len(READS), layer, model.config.n_heads, dtype=torch.float64)
+    for earlier in stepping(range(layer)):
+        for other in range(model.config.n_heads):
+            there = head_weights(model, earlier, other)
+            output = written_later(model, earlier, there.output.mT, layer).mT
+            scores[:, earlier, other] = composition_scores(here, there.value, output)
+    return scores
+
+
+def composition_scores(here: HeadWeights, value: Tensor, output: Tensor) -> Tensor:
+    """(3,): those of one pair of heads; the earlier one has `value` (w, d) and `output` (d, w)."""
+    read = _gram(value)
+    written = _norm(_gram(output.mT), read)
+    circuits = (here.key, here.query), (here.query, here.key), (here.output.mT, here.value)
+    found = []
+    for far, near in circuits:
+        # ‖farᵀ near output value‖, by the w × w matrices that its square is the trace of.
+        outer, middle = _gram(far), near @ output
+        own = _norm(outer, _gram(near))
+        found.append((outer @ middle @ read * middle).sum().clamp(min=0).sqrt() / (own * written))
+    return torch.stack(found)
+
+
+def unrelated(d_model: int) -> float:
+    """The score of heads that have nothing to do with each other: 1 / √d, a root mean square."""
+    return d_model**-0.5
+
+
+def _gram(rows: Tensor) -> Tensor:
+    return rows @ rows.mT
+
+
+def _norm(left: Tensor, right: Tensor) -> Tensor:
+    """‖leftᵀ right‖ of matrices (w, d) by their Gram matrices."""
+    return (left * right).sum().clamp(min=0).sqrt()

@@ -1,0 +1,186 @@
+"""A head's circuits by small matrices are those by whole ones, and its writes sum to the pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from explorer.analysis.direct_logits import direct_logits, source_writes
+from explorer.analysis.head_composition import READS, composition, composition_scores
+from explorer.analysis.head_copying import copying, why_no_copying
+from explorer.analysis.head_spectra import singular_values_of_product, spectra
+from explorer.analysis.head_weights import head_weights
+from explorer.analysis.logit_attribution import contributions
+from explorer.analysis.output_change import has_words, last_streams
+from explorer.inference.forward_pass import ForwardPass
+from models import Transformer
+from models.normalization import RMSNorm
+from tests.models.building import config_of, shaken
+
+SHAPES: list[dict[str, Any]] = [
+    {"positions": "rotary"},
+    {"positions": "rotary", "n_heads": 4, "n_kv_heads": 2, "d_head": 2, "qk_norm": True},
+    {"n_heads": 4, "n_kv_heads": 1, "d_head": 5, "tie_embeddings": True},
+    {"norm_position": "post"},
+    {"norm_position": "sandwich", "norm": "rms", "qkv_bias": False},
+    {"norm_position": "sandwich", "embedding_norm": True},
+]
+
+
+def model_of(shape: dict[str, Any]) -> Transformer:
+    return shaken(config_of(**{"n_layers": 3, **shape})).requires_grad_(False)
+
+
+def blocks_of(model: Transformer) -> Any:
+    return model.last_stack.blocks
+
+
+def folded(norm: torch.nn.Module, d: int) -> Tensor:
+    """The matrix (d, d) of a norm without its scale."""
+    if isinstance(norm, torch.nn.Identity):
+        return torch.eye(d).double()
+    weight: Any = norm.weight
+    gain = torch.diag(weight)
+    return gain if isinstance(norm, RMSNorm) else gain @ (torch.eye(d) - 1 / d).double()
+
+
+def whole(model: Transformer, layer: int, head: int) -> tuple[Tensor, Tensor]:
+    """The QK and the OV circuit (d, d), written down plainly."""
+    config, block = model.config, blocks_of(model)[layer]
+    attention = block.self_attn
+    w, group = attention.d_head, head // (config.n_heads // config.kv_heads)
+    reads = folded(block.self_residual.input_norm, config.d_model)
+    query = attention.q_proj.weight[head * w : (head + 1) * w]
+    key = attention.k_proj.weight[group * w : (group + 1) * w]
+    value = attention.v_proj.weight[group * w : (group + 1) * w]
+    if config.qk_norm:
+        query = torch.diag(attention.q_norm.weight) @ query
+        key = torch.diag(attention.k_norm.weight) @ key
+    writes = folded(block.self_residual.output_norm, config.d_model)
+    output = writes @ attention.o_proj.weight[:, head * w : (head + 1) * w]
+    return (query @ reads).T @ (key @ reads), output @ value @ reads
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_circuits_are_those_of_whole_matrices(shape: dict[str, Any]) -> None:
+    model = model_of(shape)
+    for head in range(model.config.n_heads):
+        found, (qk, ov) = head_weights(model, 1, head), whole(model, 1, head)
+        torch.testing.assert_close(found.query.T @ found.key, qk)
+        torch.testing.assert_close(found.output @ found.value, ov)
+        for spectrum, matrix in zip(spectra(found), (qk, ov), strict=True):
+            values = torch.linalg.svdvals(matrix)
+            torch.testing.assert_close(spectrum.values, values[: len(spectrum.values)])
+            assert float(values[len(spectrum.values) :].abs().sum()) < 1e-9
+            assert float(spectrum.random.norm()) == pytest.approx(float(matrix.norm()))
+
+
+def test_a_head_wider_than_the_model_has_no_more_values_than_the_model_is_wide() -> None:
+    left, right = torch.randn(7, 4).double(), torch.randn(7, 4).double()
+    found = singular_values_of_product(left, right)
+    torch.testing.assert_close(found, torch.linalg.svdvals(left.T @ right))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_composition_is_that_of_whole_matrices(shape: dict[str, Any]) -> None:
+    model = model_of(shape)
+    config, blocks = model.config, blocks_of(model)
+    found = composition(model, 2, 1)
+    assert found.shape == (len(READS), 2, config.n_heads)
+    qk, own = whole(model, 2, 1)
+    for layer in range(2):
+        for head in range(config.n_heads):
+            _, ov = whole(model, layer, head)
+            for block in blocks[layer:2]:  # what stands in the stream itself (post-norm)
+                for residual in (block.self_residual, block.mlp_residual):
+                    ov = folded(residual.sum_norm, config.d_model) @ ov
+            expected = [
+                (qk.T @ ov).norm() / qk.norm() / ov.norm(),
+                (qk @ ov).norm() / qk.norm() / ov.norm(),
+                (own @ ov).norm() / own.norm() / ov.norm(),
+            ]
+            torch.testing.assert_close(found[:, layer, head], torch.stack(expected))
+
+
+def test_a_head_that_reads_what_another_writes_has_a_score_of_one() -> None:
+    """The keys of one read the only direction that the other writes; its queries read another."""
+    model = shaken(config_of())
+    here = head_weights(model, 1, 0)
+    value, output = torch.zeros(4, 12).double(), torch.zeros(12, 4).double()
+    value[0, 3], output[5, 0] = 1.0, 2.0
+    key, query = torch.zeros(4, 12).double(), torch.zeros(4, 12).double()
+    key[1, 5], query[1, 7] = 3.0, 0.5
+    made = type(here)(query, key, here.value, here.output)
+    q, k, _ = composition_scores(made, value, output).tolist()
+    assert (q, k) == (0.0, pytest.approx(1.0))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_eigenvalues_are_those_of_the_circuit_from_tokens_to_tokens(
+    shape: dict[str, Any],
+) -> None:
+    model = model_of(shape)
+    config, stack = model.config, model.last_stack
+    w = config.head_width
+    for head in range(config.n_heads):
+        found = copying(model, 1, head)
+        block = blocks_of(model)[1]
+        embedded = stack.embedding_norm(stack.embedding.weight * stack.embedding_scale)
+        norm = block.self_residual.input_norm
+        read = norm(embedded) - getattr(norm, "bias", 0.0)
+        group = config.kv_head(head)
+        value = block.self_attn.v_proj.weight[group * w : (group + 1) * w]
+        writes = folded(block.self_residual.output_norm, config.d_model)
+        through = writes @ block.self_attn.o_proj.weight[:, head * w : (head + 1) * w] @ value
+        for each in blocks_of(model)[1:]:
+            for residual in (each.self_residual, each.mlp_residual):
+                through = folded(residual.sum_norm, config.d_model) @ through
+        through = folded(stack.norm, config.d_model) @ through
+        head_of_model: Any = model.head
+        words = stack.embedding.weight if config.tie_embeddings else head_of_model.weight
+        circuit = words @ through @ read.T  # (v, v)
+        every = torch.linalg.eigvals(circuit)
+        every = every[every.abs().argsort(descending=True)]
+        few = found.eigenvalues
+        torch.testing.assert_close(
+            few.abs().sort(descending=True).values, every.abs()[:w], rtol=1e-4, atol=1e-5
+        )
+        score = float(every.real.sum() / every.abs().sum())
+        assert found.score == pytest.approx(score, abs=1e-4)
+        own = circuit.diagonal()
+        top = (circuit > own).sum(0) < 5
+        assert found.own_in_top == pytest.approx(float(top.double().mean()))
+
+
+def test_copying_has_a_meaning_in_language_models_of_one_stack() -> None:
+    assert why_no_copying(config_of()) == ""
+    for other in (
+        config_of("encoder-decoder"),
+        config_of("encoder", head="classifier"),
+        config_of("encoder", head="masked-language-model"),
+    ):
+        assert why_no_copying(other).endswith(".")
+
+
+def test_what_heads_write_to_the_logits_is_what_attribution_says(found: ForwardPass) -> None:
+    """Of the whole head, and as the sum over the keys that it attends to."""
+    config = found.config
+    if not has_words(config) or config.kind == "encoder-decoder":
+        pytest.skip("of one stack, with a head over tokens")
+    stack, layers = last_streams(config)
+    part, place = f"{stack}.self_attn", len(found.tokens) - 2
+    for option in (1, 4):
+        parts = contributions(found, place, option).heads[part]
+        for layer in range(layers):
+            for head in range(config.n_heads):
+                weights = found.weights(part, layer, head)[place]
+                sources = direct_logits(found, layer, place, source_writes(found, layer, head))
+                assert float(weights @ sources[:, option]) == pytest.approx(
+                    float(parts[layer, head]), rel=1e-6, abs=1e-9
+                )
+                some = torch.tensor([option, 2])
+                few = direct_logits(found, layer, place, source_writes(found, layer, head), some)
+                torch.testing.assert_close(few, sources[:, some])
