@@ -17,6 +17,7 @@ from torch import Tensor
 
 from explorer.analysis.ablation import RecordedPass, multiplications, run_layers
 from explorer.analysis.contrast import Contrast
+from explorer.analysis.patching import shared_tokens
 from explorer.analysis.wiring import plain_wiring
 from models.interventions import Edit, ReplaceAt
 from models.trace import CHEAP_SITES, Trace, trace
@@ -130,7 +131,7 @@ def tracing_of(contrast: Contrast, site: str, denoising: bool) -> Tracing:
     texts = contrast.clean, contrast.corrupted
     passed, other = texts[::-1] if denoising else texts
     seen = trace(contrast.model, passed, sites=CHEAP_SITES, read_at=contrast.read_at)
-    place, differs = contrast.place, contrast.first_difference
+    place, differs = contrast.place, shared_tokens(contrast.clean, contrast.corrupted)
     base = RecordedPass(seen, [passed], place, from_position=differs)
     values = trace(contrast.model, other, sites=[f"*.{site}"], read_at=contrast.read_at)
     return Tracing(contrast, site, denoising, base, values)

@@ -373,6 +373,9 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("against_token", "text", "one token, up to 60 characters", "the likeliest, corrupted"),
         ("outcome", "option", "what is measured of the output", "the logit difference"),
         ("circuit_view", "option", "what is shown of the circuit", "the first"),
+        ("attributed_by", "option", "how parts and edges are estimated", "the first"),
+        ("circuit_values", "option", "estimates or exact values", "the first"),
+        ("patched_edges", "whole number", "from 1 to 200", "40"),
     ),
     *_on(
         "compare",

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
 from explorer.circuits.text_pairs import Question
+from explorer.views.circuits.circuit_view import draw_circuit
+from explorer.views.circuits.parts_view import draw_parts
 from explorer.views.circuits.question_form import draw_question
 from explorer.views.shared import export_panel, widgets
 
@@ -15,7 +17,10 @@ widgets.opening(
     "are wired, and how much of it they explain.",
 )
 question = draw_question(context)
-VIEWS: dict[str, Callable[[PageContext, Question], None]] = {}
-if question is not None and VIEWS:
+VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
+    "Heads": draw_parts,
+    "Circuit": draw_circuit,
+}
+if question is not None:
     VIEWS[one_of("View", "circuit_view", tuple(VIEWS))](context, question)
 export_panel.export_button(export_panel.origin(context))

@@ -1,0 +1,94 @@
+"""The circuit: its strongest edges, and how much of the difference it explains at every size."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.app.context import PageContext
+from explorer.app.controls import whole
+from explorer.charts.circuit_charts import circuit_curves
+from explorer.circuits.graph import Edge
+from explorer.circuits.measure import Scores, correlation
+from explorer.circuits.text_pairs import Question
+from explorer.components.chart import chart
+from explorer.text.number_format import three
+from explorer.views.circuits.measured import (
+    Curve,
+    choose_method,
+    curve_of,
+    exact_of_edges,
+    scores_of_question,
+)
+from explorer.views.shared import widgets
+
+PATCHED, MOST = 40, 200
+"""Edges whose exact value is measured: as many as usual, and at most."""
+CURVES = 320
+LISTED = 420
+
+
+def draw_circuit(context: PageContext, question: Question) -> None:
+    """The edges by their estimates with exact values beside them, and the curves of all sizes."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        method = choose_method(question)
+        count = whole("Edges patched exactly", "patched_edges", 1, MOST, PATCHED, width=180)
+    if method is None:
+        return
+    scores = scores_of_question(context, question, method)
+    if scores is None:
+        return
+    if scores.edges is None:
+        st.text(scores.why_no_edges)
+        return
+    exact = exact_of_edges(context, question, scores, method, min(count, len(scores.order)))
+    edges = [
+        scores.edge(*place, None if exact is None else exact[at])
+        for at, place in enumerate(scores.strongest(count))
+    ]
+    curves, listed = widgets.side_by_side(6, 5)
+    with curves:
+        curve = curve_of(context, question, scores, method)
+        if curve is not None:
+            _draw_curve(curve, scores)
+    with listed:
+        _draw_edges(edges, method)
+
+
+def _draw_curve(curve: Curve, scores: Scores) -> None:
+    st.markdown("**How much of the difference a circuit explains**")
+    spec = circuit_curves(curve.points, curve.smallest)
+    title = "Share of the difference that circuits of every size restore"
+    chart(spec, height=CURVES, key="circuit_curves", title=title)
+    total = len(scores.order)
+    if curve.smallest is None:
+        st.text(f"No circuit that was tried restores 90 %, out of {total:,} edges.")
+    else:
+        share = three(100 * curve.smallest / total)
+        st.text(
+            f"About {curve.smallest:,} of {total:,} edges ({share} %) restore 90 % of the "
+            "difference."
+        )
+    st.caption(
+        "In a circuit's pass only its edges carry the clean text and all others the corrupted one: "
+        "0 is the metric of the corrupted text, 1 that of the clean one. Faithfulness is what the "
+        "circuit alone restores, completeness what is left in all edges but the circuit's. Random "
+        "circuits have as many edges each; drawn is their mean and range."
+    )
+
+
+def _draw_edges(edges: list[Edge], method: str) -> None:
+    st.markdown("**Strongest edges**")
+    known = [(edge.estimate, edge.exact) for edge in edges if edge.exact is not None]
+    r = correlation([about for about, _ in known], [value for _, value in known])
+    table = {
+        "edge": [edge.title for edge in edges],
+        method: [three(edge.estimate) for edge in edges],
+        "exact": ["" if edge.exact is None else three(edge.exact) for edge in edges],
+    }
+    if any(edge.spread is not None for edge in edges):
+        table["spread"] = ["" if e.spread is None else three(e.spread) for e in edges]
+    right = st.column_config.TextColumn(alignment="right")
+    columns = dict.fromkeys([*table][1:], right)
+    st.dataframe(table, hide_index=True, height=LISTED, column_config=columns)
+    if r is not None:
+        st.text(f"Pearson's r of estimate and exact value over these {len(known)} edges: {r:.3f}.")

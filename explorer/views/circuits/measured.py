@@ -1,0 +1,193 @@
+"""What the views of the Circuits page share: estimates, exact values and circuits, made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import streamlit as st
+
+from explorer.analysis.ablation import QUICK
+from explorer.analysis.circuit_curves import (
+    DRAWS,
+    CircuitPoint,
+    circuit_curve,
+    sizes,
+    smallest_circuit,
+)
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of
+from explorer.app.messages import say
+from explorer.app.progress import bar, with_bar
+from explorer.app.session import session
+from explorer.catalog.opened_model import Opened
+from explorer.circuits.measure import (
+    METHODS,
+    Scores,
+    attributions,
+    contrast_of,
+    corrupted_passes,
+    exact_writers,
+    mean_over_pairs,
+    pieces_of_writers,
+    scores_of,
+)
+from explorer.circuits.text_pairs import Question
+from explorer.inference.forward_pass import ForwardPassError
+from explorer.inference.results_cache import kept
+from explorer.views.interventions.many_passes import is_started
+from models.gradients import GradientError
+
+BACKWARD = 3
+"""A forward and a backward pass cost about so many forward passes."""
+CIRCUIT = 3
+"""A pass of a circuit costs about so many plain ones."""
+Made = TypeVar("Made")
+
+
+def choose_method(question: Question) -> str | None:
+    """How edges and parts are estimated; None, and a sentence, where that says nothing."""
+    method = one_of("Estimate", "attributed_by", tuple(METHODS))
+    if METHODS[method] == 1 and question.why_no_gradient:
+        st.text(question.why_no_gradient)
+        return None
+    return method
+
+
+def scores_of_question(context: PageContext, question: Question, method: str) -> Scores | None:
+    """The estimates of all pairs, made once; None, and a sentence or a button, where not."""
+    opened, steps = context.opened, METHODS[method]
+    key = "circuit scores", question.key, method
+    cost = _passes(opened, question) * (1 + BACKWARD * steps)
+    if not is_started("attribution", (opened.name, *key), cost):
+        return None
+
+    def measure() -> Scores:
+        found = attributions(opened, question, steps)
+        return scores_of(opened, with_bar(found, len(question.pairs), "Attribution"))
+
+    return _or_say(lambda: kept(opened, key, measure, lambda made: made.nbytes))
+
+
+@dataclass
+class ExactSoFar:
+    """The metric that each part carries, pair by pair, as far as it was measured."""
+
+    by_pair: list[dict[int, float]] = field(default_factory=list)
+
+    def mean(self, column: int) -> float | None:
+        """Of the pairs in which this writer was patched; None where it was in none."""
+        known = [each[column] for each in self.by_pair if column in each]
+        return sum(known) / len(known) if known else None
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.by_pair))
+
+
+def exact_of_writers(context: PageContext, question: Question, scores: Scores) -> ExactSoFar:
+    """The exact value of every part, as far as it is measured; a Stop button while it is.
+
+    What was measured stays when it is stopped, and goes on from the pair where it was.
+    """
+    opened, columns = context.opened, len(scores.wiring.columns)
+    key = "exact parts", question.key
+    total = columns * len(question.pairs)
+    found: ExactSoFar = kept(opened, key, ExactSoFar, lambda _: 100 * total)
+    if found.count == total:
+        return found
+    cost = _passes(opened, question) * columns // 2
+    place = st.container()
+    with place:
+        if not is_started("exact_parts", (opened.name, *key), cost):
+            if found.count:
+                st.text(f"Stopped: {found.count:,} of {total:,} values are measured.")
+            return found
+        stop = st.empty()
+        if cost > QUICK:
+            stop.button("Stop", key="stop_exact", on_click=_stop, args=("exact_parts",))
+        with bar("Exact values, part by part") as report:
+            _or_say(lambda: _measure(opened, question, found, report))
+        stop.empty()
+    return found
+
+
+def _measure(
+    opened: Opened, question: Question, found: ExactSoFar, report: Callable[[float], None]
+) -> None:
+    pieces, pairs = pieces_of_writers(opened), question.pairs
+    for at, pair in enumerate(pairs):
+        if at < len(found.by_pair) - 1:
+            continue
+        if at == len(found.by_pair):
+            found.by_pair.append({})
+        for piece, (some, lost) in enumerate(exact_writers(contrast_of(opened, pair))):
+            found.by_pair[at].update(zip(some, lost.tolist(), strict=True))
+            report((at + (piece + 1) / pieces) / len(pairs))
+
+
+def exact_of_edges(
+    context: PageContext, question: Question, scores: Scores, method: str, count: int
+) -> list[float] | None:
+    """The exact values of the strongest edges, made once; None where they are not asked for."""
+    opened, edges = context.opened, scores.strongest(count)
+    key = "exact edges", question.key, method, count
+    cost = _passes(opened, question) * count // 2
+    if not is_started("exact_edges", (opened.name, *key), cost):
+        return None
+
+    def measure() -> list[float]:
+        lost = [0.0] * len(edges)
+        with bar("Exact values, edge by edge") as report:
+            for done, (at, part) in enumerate(mean_over_pairs(opened, question, edges)):
+                lost[at] += part
+                report((done + 1) / (len(edges) * len(question.pairs)))
+        return lost
+
+    return _or_say(lambda: kept(opened, key, measure, lambda made: 8 * len(made)))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Circuits of every size, and about how few edges restore 90 %."""
+
+    points: tuple[CircuitPoint, ...]
+    smallest: int | None
+
+
+def curve_of(context: PageContext, question: Question, scores: Scores, method: str) -> Curve | None:
+    """The circuits of every size, made once; None where they are not asked for yet."""
+    opened = context.opened
+    key = "circuit curve", question.key, method
+    count = len(sizes(len(scores.order)))
+    cost = _passes(opened, question) * CIRCUIT * (2 + DRAWS) * count
+    if not is_started("circuit_curve", (opened.name, *key), cost):
+        return None
+
+    def measure() -> Curve:
+        passes, clean = corrupted_passes(opened, question), sum(scores.clean) / len(scores.clean)
+        steps = circuit_curve(passes, clean, scores.order)
+        points = with_bar(steps, count, "Circuits of every size")
+        return Curve(tuple(points), smallest_circuit(passes, clean, scores.order, points))
+
+    return _or_say(lambda: kept(opened, key, measure, lambda made: 200 * len(made.points)))
+
+
+def _passes(opened: Opened, question: Question) -> int:
+    """Multiplications of one plain pass of every pair."""
+    tokens = sum(len(pair.clean) for pair in question.pairs)
+    return tokens * opened.model.n_parameters
+
+
+def _stop(name: str) -> None:
+    session().long_runs.pop(name, None)
+
+
+def _or_say(make: Callable[[], Made]) -> Made | None:
+    """What cannot be measured is said in a sentence."""
+    try:
+        return make()
+    except (GradientError, ForwardPassError) as error:
+        say(str(error))
+        return None

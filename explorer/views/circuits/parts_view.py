@@ -1,0 +1,134 @@
+"""Which heads and feed-forward layers carry the difference: estimates beside exact values."""
+
+from __future__ import annotations
+
+import streamlit as st
+import torch
+
+from explorer.app.choosing import choose_head
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of
+from explorer.catalog.attention_parts import map_title
+from explorer.charts.circuit_charts import estimate_and_exact
+from explorer.circuits.measure import Scores, correlation, node_of
+from explorer.circuits.outcome import UNITS
+from explorer.circuits.text_pairs import Question
+from explorer.components.cells import cells
+from explorer.components.chart import chart
+from explorer.text.number_format import three
+from explorer.views.circuits.measured import (
+    choose_method,
+    exact_of_writers,
+    scores_of_question,
+)
+from explorer.views.shared import widgets
+
+ESTIMATE, EXACT = "Estimate", "Exact value"
+LISTED, NAMED = 10, 3
+SCATTER = 340
+
+
+def draw_parts(context: PageContext, question: Question) -> None:
+    """The grid of heads, the strongest parts of any kind, and estimates against exact values."""
+    with st.container(horizontal=True):
+        method = choose_method(question)
+        which = one_of("Values", "circuit_values", (ESTIMATE, EXACT))
+    if method is None:
+        return
+    scores = scores_of_question(context, question, method)
+    if scores is None:
+        return
+    left, right = widgets.side_by_side(6, 5)
+    with right:
+        exact = exact_of_writers(context, question, scores)
+        values = [exact.mean(at) for at in range(len(scores.wiring.columns))]
+        _draw_strongest(scores, values, method)
+    with left:
+        estimates = scores.writers.tolist()
+        _draw_grid(context, question, scores, values if which == EXACT else estimates, which)
+        unit = UNITS[question.metric]
+        st.caption(
+            f"How much of the metric{f', in {unit},' if unit else ''} is lost when a head alone "
+            f"gets what it wrote for the corrupted text{_over(question)}. All of it is "
+            f"{three(scores.difference)}. Positive heads support the answer."
+        )
+    if exact.count:
+        _draw_agreement(scores, values, method)
+
+
+def _over(question: Question) -> str:
+    count = len(question.pairs)
+    return f", the mean over {count} pairs" if count > 1 else ""
+
+
+def _draw_grid(
+    context: PageContext,
+    question: Question,
+    scores: Scores,
+    values: list[float | None] | list[float],
+    which: str,
+) -> None:
+    at, wiring = context.choice, scores.wiring
+    grid = torch.full((wiring.layers, wiring.heads), torch.nan)
+    for place, value in zip(wiring.columns, values, strict=True):
+        if place.kind == "head" and value is not None:
+            grid[place.layer, place.head] = value
+    cells(
+        grid,
+        *([str(number) for number in range(count)] for count in grid.shape),
+        key="circuit_heads",
+        title=map_title(at.model, at.part, f"Each head's part of the {question.metric.lower()}"),
+        selected=(at.layer, at.head),
+        on_pick=choose_head,
+        unit=UNITS[question.metric],
+        absent="not measured",
+        scale="diverging",
+        top=float(scores.writers[1:].abs().max()) or None,
+    )
+
+
+def _draw_strongest(scores: Scores, exact: list[float | None], method: str) -> None:
+    st.markdown("**Strongest parts**")
+    order = scores.writers.abs().argsort(descending=True)[:LISTED].tolist()
+    table = {
+        "part": [node_of(scores.wiring.columns[at]).title for at in order],
+        method: [three(float(scores.writers[at])) for at in order],
+        "exact": ["" if (value := exact[at]) is None else three(value) for at in order],
+    }
+    if scores.writers_spread is not None:
+        table["spread"] = [three(float(scores.writers_spread[at])) for at in order]
+    right = st.column_config.TextColumn(alignment="right")
+    st.dataframe(table, hide_index=True, column_config=dict.fromkeys([*table][1:], right))
+
+
+def _draw_agreement(scores: Scores, exact: list[float | None], method: str) -> None:
+    """Estimate against exact value of every part that was patched, and what was missed."""
+    known = [at for at, value in enumerate(exact) if value is not None]
+    places = [scores.wiring.columns[at] for at in known]
+    names = [node_of(place).title for place in places]
+    about = [float(scores.writers[at]) for at in known]
+    values = [value for value in exact if value is not None]
+    drawn, said = widgets.side_by_side(6, 5)
+    with drawn:
+        spec = estimate_and_exact(names, [place.kind for place in places], about, values)
+        title = f"Exact value of every part against its estimate by {method}"
+        chart(spec, height=SCATTER, key="estimates", title=title)
+    with said:
+        heads = [at for at, place in enumerate(places) if place.kind == "head"]
+        for what, some in (("all parts", range(len(known))), ("the heads", heads)):
+            r = correlation([about[at] for at in some], [values[at] for at in some])
+            if r is not None:
+                st.text(f"Pearson's r of estimate and exact value over {what}: {r:.3f}.")
+        missed = sorted(range(len(known)), key=lambda at: -abs(values[at] - about[at]))[:NAMED]
+        st.text(
+            "Where the estimate is furthest from the exact value: "
+            + "; ".join(
+                f"{names[at]} ({three(about[at])} estimated, {three(values[at])} exact)"
+                for at in missed
+            )
+            + "."
+        )
+        st.caption(
+            "The estimate is linear: it multiplies the difference of what a part wrote for the two "
+            "texts with a gradient. Patching runs the model again, once for every part."
+        )
