@@ -31,7 +31,7 @@ from explorer.circuits.text_pairs import Question, TokenPair
 from explorer.inference.model_inputs import ids_of
 from models.trace import trace
 
-METHODS = {"EAP": 1, "EAP-IG": 5}
+METHODS = {"EAP-IG": 5, "EAP": 1}
 """Steps between the corrupted and the clean embedding, by the name of the method."""
 
 
