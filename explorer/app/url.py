@@ -327,7 +327,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("learn_encode", "whole number", "how many merges are applied to the text", "all"),
         ("learn_size", "whole number", "a size of the vocabulary", "the largest"),
     ),
-    *_on("interventions compare", ("edits", "state", "the interventions as text", "none")),
+    *_on("interventions compare circuits", ("edits", "state", "the interventions as text", "none")),
     *_on(
         "interventions logit_lens",
         ("expected_at", "token", "an output position", "the last"),
@@ -355,10 +355,8 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("patch_text", "text", "a text of as many tokens", "none"),
         ("patch_what", "option", "what is patched", "the first"),
         ("patch_at", "token", "a token of the text", "the last"),
-        ("steer_by", "option", "what a direction is made from", "the first"),
         ("steer_toward", "text", "a text, up to 300 characters", "none"),
         ("steer_away", "text", "a text, up to 300 characters", "none"),
-        ("steer_strength", "number", "from −10 to 10", "1"),
         ("heads_are", "option", "what every head becomes", "the first"),
         ("heads_from", "text", "a text of as many tokens", "none"),
         ("number", "option", "what is measured of every head", "the first"),
@@ -367,7 +365,13 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("draw_seed", "whole number", "from 0 to 9,999", "0"),
     ),
     *_on(
+        "interventions circuits",
+        ("steer_by", "option", "what a direction is made from", "the first"),
+        ("steer_strength", "number", "from −10 to 10", "1"),
+    ),
+    *_on(
         "circuits",
+        ("steer_prompt", "text", f"up to {TEXT_LIMIT:,} characters", "the corrupted text"),
         ("corrupted", "text", f"a text of as many tokens, up to {TEXT_LIMIT:,} characters", "none"),
         ("answer_token", "text", "one token, up to 60 characters", "the likeliest, clean"),
         ("against_token", "text", "one token, up to 60 characters", "the likeliest, corrupted"),

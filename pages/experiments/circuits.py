@@ -8,6 +8,7 @@ from explorer.circuits.text_pairs import Question
 from explorer.views.circuits.circuit_view import draw_circuit
 from explorer.views.circuits.parts_view import draw_parts
 from explorer.views.circuits.question_form import draw_question
+from explorer.views.circuits.steering_view import draw_steering
 from explorer.views.shared import export_panel, widgets
 
 context = page_context()
@@ -20,6 +21,7 @@ question = draw_question(context)
 VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
     "Heads": draw_parts,
     "Circuit": draw_circuit,
+    "Steering": draw_steering,
 }
 if question is not None:
     VIEWS[one_of("View", "circuit_view", tuple(VIEWS))](context, question)

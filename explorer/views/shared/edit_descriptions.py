@@ -11,6 +11,7 @@ from explorer.interventions import edits
 from explorer.interventions.edits import Intervention
 from explorer.text import Token
 from explorer.text.labels import cut
+from explorer.text.number_format import three
 
 LONGEST_TEXT = 60
 """Characters of a text in the list."""
@@ -66,7 +67,7 @@ def describe_edit(opened: Opened, forward: ForwardPass, edit: Intervention) -> s
                 f"{where}, {what} at {_named(rows, position)}: patched from “{text[:LONGEST_TEXT]}”"
             )
         case edits.Steer(head=head, strength=strength, texts=texts):
-            return f"{where}: {strength:g} × {direction_words(head, texts)} added"
+            return f"{where}: {three(strength)} × {direction_words(head, texts)} added"
     raise AssertionError(edit)
 
 

@@ -40,6 +40,7 @@ LINKS = {
     "positions": "Positions",
     "attention": "Attention maps of every head",
     "masks": "Masks",
+    "interventions": "Interventions",
     "training": "Train a model",
     "checkpoints": "Checkpoints",
 }

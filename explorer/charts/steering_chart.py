@@ -1,0 +1,100 @@
+"""The metric of a question over the strength of a direction, for clean and corrupted texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import altair as alt
+
+from explorer.charts.fill import Spec, filled_chart, finite, written
+from explorer.charts.frame import (
+    MIDDLE,
+    around_zero,
+    fixed,
+    framed_spec,
+    number_line,
+    ruler,
+    scale_ends,
+    text_line,
+)
+
+CLEAN, CORRUPTED = "clean", "corrupted"
+WHICH: dict[str, Any] = {
+    "sort": [CLEAN, CORRUPTED],
+    "legend": alt.Legend(symbolOpacity=1),  # not as faint as the band
+}
+
+
+@dataclass(frozen=True)
+class SteeredPoint:
+    """At one strength the metric of one kind of text: the mean over pairs and its spread."""
+
+    strength: float
+    which: str
+    mean: float
+    spread: float = 0.0
+
+
+def steering_chart(points: Sequence[SteeredPoint], metric: str, chosen: float) -> Spec:
+    """A line for each kind of text in the band of its spread; a rule at the chosen strength."""
+    curves = [{"strength": p.strength, "which": p.which, "value": finite(p.mean)} for p in points]
+    band = [
+        {
+            "strength": p.strength,
+            "which": p.which,
+            "least": finite(p.mean - p.spread),
+            "most": finite(p.mean + p.spread),
+        }
+        for p in points
+    ]
+    numbers: dict[float, dict[str, Any]] = {}
+    for p in points:
+        said = written(p.mean) + (f" ± {written(p.spread)}" if p.spread else "")
+        numbers.setdefault(p.strength, {"strength": p.strength})[p.which] = said
+    ends = (value for p in points for value in (p.mean - p.spread, p.mean + p.spread))
+    strengths = [p.strength for p in points] or [0.0]
+    tables = {
+        "curves": curves,
+        "band": band,
+        "numbers": [*numbers.values()],
+        "chosen": [{"strength": chosen}],
+    }
+    axes = scale_ends("x", min(strengths), max(*strengths, 1.0)) | scale_ends(
+        "y", *around_zero(ends)
+    )
+    return filled_chart(_steering(metric), tables, **axes)
+
+
+@cache
+def _steering(metric: str) -> Spec:
+    x = alt.X("strength:Q", title="strength", scale=fixed("x"))
+    y: dict[str, Any] = {"title": metric, "scale": fixed("y")}
+    band = (
+        alt.Chart(alt.NamedData("band"))
+        .mark_area(opacity=0.18)
+        .encode(
+            x=x,
+            y=alt.Y("least:Q", **y),
+            y2="most",
+            color=alt.Color("which:N", **WHICH),
+        )
+    )
+    curves = (
+        alt.Chart(alt.NamedData("curves"))
+        .mark_line(point=alt.OverlayMarkDef(size=22))
+        .encode(
+            x=x,
+            y=alt.Y("value:Q", **y),
+            color=alt.Color("which:N", **WHICH),
+            strokeDash=alt.StrokeDash("which:N", **WHICH),
+        )
+    )
+    chosen = (
+        alt.Chart(alt.NamedData("chosen")).mark_rule(strokeDash=[4, 4], color=MIDDLE).encode(x=x)
+    )
+    tooltip = [number_line("strength"), text_line(CLEAN), text_line(CORRUPTED)]
+    layers = alt.layer(band, curves, chosen, ruler(x, "strength", tooltip, "numbers"))
+    return framed_spec(layers)
