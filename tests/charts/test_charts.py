@@ -23,6 +23,7 @@ from explorer.charts.position_curves import (
 )
 from explorer.charts.query_key_bars import dimension_bars, distance_curve
 from explorer.charts.singular_value_chart import MOST_POINTS, drawn_ranks, singular_value_curves
+from explorer.charts.steering_chart import CLEAN, CORRUPTED, SteeredPoint, steering_chart
 from explorer.charts.training_curves import held_out_curves, loss_curves, spread, thinned
 
 NAN, INF = math.nan, math.inf
@@ -68,6 +69,13 @@ CHARTS: dict[str, dict[str, Any]] = {
         [EdgeCut(1, 0.5, NAN, NAN, INF), EdgeCut(2, NAN, 0, 0, 0)]
     ),
     "no edge with a number": edge_cut_curves([EdgeCut(1, NAN, NAN, NAN, NAN)]),
+    "steered": steering_chart(
+        [SteeredPoint(s, w, s + 1, 0.5) for s in (-1.0, 2.0) for w in (CLEAN, CORRUPTED)],
+        "loss",
+        1.0,
+    ),
+    "steered without numbers": steering_chart([SteeredPoint(0.0, CLEAN, NAN, INF)], "loss", 0.0),
+    "not steered": steering_chart([], "loss", 0.0),
     "products by size": dimension_bars([0.5, -2.0, 0.0, 1.25], [1, 3, 0, 2], "product", last=True),
     "products without numbers": dimension_bars([NAN, INF, 1.0], [0, 1, 2], "key"),
     "one product": dimension_bars([1.0], [0], "key", last=True),
@@ -76,7 +84,7 @@ CHARTS: dict[str, dict[str, Any]] = {
     "by distance without numbers": distance_curve([(0, NAN)], 0, "score"),
     "one distance": distance_curve([(0, 1.0)], 0, "bias"),
 }
-FIXED = ["waves", "by offset", "by head", "over places", "loss", "held out", "spectrum"]
+FIXED = ["waves", "by offset", "by head", "over places", "loss", "held out", "spectrum", "steered"]
 
 
 def test_a_chart_is_json_that_vega_lite_accepts_in_the_one_frame(subtests: pytest.Subtests) -> None:

@@ -1,0 +1,101 @@
+"""The view Steering of the page Circuits, without a browser: its numbers, its texts, its button."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.catalog.opened_model import open_model
+from explorer.circuits.outcome import LOGIT_DIFFERENCE
+from explorer.circuits.steering import STRENGTHS, steering_curves, steering_of
+from explorer.circuits.text_pairs import TextPair, question_of
+from explorer.inference.core_edits import steering_direction
+from explorer.inference.steered_text import steered_text
+from explorer.interventions import address_text
+from explorer.text.number_format import three
+from tests import apps
+from tests.apps import said
+from tests.views.drawing import press
+
+PAIR = TextPair("the cat and the hat", "the hat and the cat")
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+
+def page(**address: str) -> AppTest:
+    asked = {
+        "model": "letters",
+        "text": PAIR.clean,
+        "corrupted": PAIR.corrupted,
+        "circuit_view": "Steering",
+        "layer": "1",
+        "head": "2",
+        "steer_strength": "2.5",
+        **address,
+    }
+    return apps.page("experiments/circuits", **asked)
+
+
+def drawn(at: AppTest, table: str) -> list[dict[str, Any]]:
+    """The rows of a table of the chart."""
+    layers = json.loads(at.get("vega_lite_chart")[0].proto.spec)["layer"]
+    (rows,) = (each["data"]["values"] for each in layers if each["data"]["name"] == table)
+    return list(rows)
+
+
+@pytest.mark.parametrize("kind", ["Difference of two texts", "Head output"])
+def test_the_chart_and_the_texts_are_those_of_the_direction(kind: str) -> None:
+    at = page(steer_by=kind)
+    opened = open_model("letters")
+    question = question_of(opened, [PAIR], LOGIT_DIFFERENCE)
+    head = 2 if kind == "Head output" else None
+    steer = steering_of(question, "decoder.self_attn", 1, head, 2.5)
+    found = steering_curves(opened, question, steer)
+    for which, values in (("clean", found.clean), ("corrupted", found.corrupted)):
+        shown = [row for row in drawn(at, "curves") if row["which"] == which]
+        assert [row["strength"] for row in shown] == list(STRENGTHS)
+        assert [row["value"] for row in shown] == pytest.approx(values[0].tolist(), abs=1e-5)
+    assert drawn(at, "chosen") == [{"strength": 2.5}]
+    words = said(at)
+    assert (
+        f"The direction has norm {three(float(steering_direction(opened, steer).norm()))}" in words
+    )
+    for added in (None, steer):
+        assert steered_text(opened, PAIR.corrupted, added).strip() in words
+
+
+def test_the_direction_becomes_an_intervention_that_the_link_holds() -> None:
+    at = press(page(), "add_steering")
+    address = str(at.text_input(key="edits").value)
+    words = "Layer 1: 2.50 × (“the cat and the hat” − “the hat and the cat”) added"
+    assert words in said(at)
+    other = apps.page("experiments/interventions", model="letters", edits=address)
+    assert words in said(other)
+    assert "not apply" not in said(other)
+
+
+def test_a_prompt_of_one_s_own_is_written_on_and_a_wrong_one_refused() -> None:
+    at = page(steer_prompt="the cat")
+    assert steered_text(open_model("letters"), "the cat", None).strip() in said(at)
+    at.text_input(key="steer_prompt").set_value("cat " * 60).run()
+    assert not at.exception
+    assert "tokens long and this model reads at most" in said(at)
+    at.text_input(key="steer_prompt").set_value(" ").run()
+    assert not at.exception
+
+
+def test_a_model_that_writes_nothing_still_has_the_curve() -> None:
+    at = page(model="reviews", text="the cat", corrupted="the dog", layer="0", head="0")
+    assert "This model does not generate text" in said(at)
+    assert drawn(at, "curves")
+
+
+def test_texts_that_the_address_cannot_hold_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not page().button(key="add_steering").disabled
+    monkeypatch.setattr(address_text, "MAX_CHARACTERS", 60)
+    at = page()
+    assert at.button(key="add_steering").disabled
+    assert "This intervention takes 65 characters in the address" in said(at)
