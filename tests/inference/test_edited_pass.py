@@ -266,7 +266,7 @@ def test_a_direction_of_texts_is_added_after_its_layer(name: str) -> None:
             of_core = core.Add(f"{part.split('.')[0]}.0.resid_post", direction, -2.5)
             expected = passed(found, forward, of_core)
             close(logits(found, again.forward), expected, atol=1e-4, rtol=1e-4)
-            assert "−2.5 × (“" in describe_edit(found, forward, edit)
+            assert "−2.50 × (“" in describe_edit(found, forward, edit)
     if found.config.kind == "encoder-decoder":
         across = run_edited(found, forward, (Steer(C, 0, None, 1.0, (found.example, short)),))
         assert "under Decoder, not Cross-attention" in across.not_applicable[0]

@@ -85,13 +85,13 @@ def test_a_direction_is_added_from_two_texts_or_from_a_head() -> None:
     at.text_input(key="steer_toward").set_value("the hat and the cat").run()
     at.text_input(key="steer_away").set_value("the cat").run()
     at.slider(key="steer_strength").set_value(-2.5).run()
-    assert "Layer 1: −2.5 × (“the hat and the cat” − “the cat”) added" in said(press(at, "steer"))
+    assert "Layer 1: −2.50 × (“the hat and the cat” − “the cat”) added" in said(press(at, "steer"))
     at.button_group(key="steer_by").set_value("Head output").run()
     words = said(press(at, "steer"))
-    assert "−2.5 × the output of head 2 on “the hat and the cat” added" in words
+    assert "−2.50 × the output of head 2 on “the hat and the cat” added" in words
     assert "not apply" not in words
     again = page(text="the cat", edits=edits(at))
-    assert "2. Layer 1: −2.5 × the output of head 2" in said(again), "the link has both"
+    assert "2. Layer 1: −2.50 × the output of head 2" in said(again), "the link has both"
     assert "Steer(" in pasted(again)
     at = page(change="Steer", text="the cat", steer_toward="cat", steer_away="cat")
     assert at.button(key="steer").disabled
