@@ -128,7 +128,22 @@ PAGES_AT_ONCE = Limit(
     "pages",
     "Runs of pages that compute at the same time; others take turns",
 )
-
+PAIRS = Limit(
+    "pairs",
+    200,
+    20,
+    "pairs",
+    "Pairs of texts that one question about a circuit has",
+    "The table has {found} of texts and at most {most} are read here: leave some out.",
+)
+TABLE_BYTES = Limit(
+    "table_bytes",
+    1 * MB,
+    200_000,
+    "bytes",
+    "A table of pairs of texts, as CSV",
+    "The table has {found} and at most {most} are read here: leave some rows out.",
+)
 UPLOAD_BYTES = Limit(
     "upload_bytes",
     200 * MB,

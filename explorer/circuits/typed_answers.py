@@ -26,7 +26,7 @@ def option_of(opened: Opened, before: str, typed: str, logits: Tensor) -> tuple[
         return _class_of(class_names(opened), typed, shown)
     variants = [typed] if typed[:1].isspace() or before[-1:].isspace() else [typed, f" {typed}"]
     try:
-        pieces = [_pieces(opened, before, each) for each in variants]
+        pieces = [pieces_of(opened, before, each) for each in variants]
     except TextError as error:
         return None, str(error)
     single = [each[0] for each in pieces if len(each) == 1]
@@ -52,7 +52,7 @@ def _class_of(names: Sequence[str], typed: str, shown: str) -> tuple[int | None,
     return None, f"“{shown}” is no class of this model: give one of {some}{more}."
 
 
-def _pieces(opened: Opened, before: str, typed: str) -> tuple[Token, ...]:
+def pieces_of(opened: Opened, before: str, typed: str) -> tuple[Token, ...]:
     """The tokens with which a text goes on that goes on so; else those of the answer alone."""
     if opened.config.kind == "decoder":
         start, whole = (_inside(opened, text) for text in (before, before + typed))
