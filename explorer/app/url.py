@@ -379,6 +379,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("circuit_view", "option", "what is shown of the circuit", "the first"),
         ("attributed_by", "option", "how parts and edges are estimated", "the first"),
         ("circuit_values", "option", "estimates or exact values", "the first"),
+        ("circuit_step", "whole number", "a snapshot of the training", "the last"),
         ("patched_edges", "whole number", "from 1 to 200", "40"),
     ),
     *_on(

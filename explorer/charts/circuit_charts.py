@@ -134,3 +134,33 @@ def _curves() -> Spec:
     at = alt.Chart(alt.NamedData("at")).mark_rule(strokeWidth=1.5, opacity=0.7).encode(x=x)
     tooltip = [number_line("edges", places=0), *map(text_line, (CIRCUIT, COMPLEMENT, RANDOM))]
     return framed_spec(alt.layer(band, curves, at, ruler(x, "edges", tooltip, "numbers")))
+
+
+def edges_over_steps(rows: Sequence[tuple[int, str, float]], shown: int) -> Spec:
+    """A line for each name over the steps of a training; a rule stands at the step `shown`."""
+    lines: list[dict[str, Any]] = [
+        {"step": step, "edge": name, "value": finite(value)} for step, name, value in rows
+    ]
+    values = [value for _, _, value in rows]
+    at: list[dict[str, Any]] = [{"step": shown}]
+    low, high = around_zero(values)
+    return filled_chart(_over_steps(), {"lines": lines, "at": at}, **scale_ends("y", low, high))
+
+
+@cache
+def _over_steps() -> Spec:
+    x = alt.X("step:Q", title="step", scale=alt.Scale(type="symlog", nice=False))
+    y = alt.Y("value:Q", title="part of the metric", scale=fixed("y"))
+    at = alt.Chart(alt.NamedData("at")).mark_rule(strokeWidth=1.5, opacity=0.7).encode(x=x)
+    lines = (
+        alt.Chart(alt.NamedData("lines"))
+        .mark_line(point=alt.OverlayMarkDef(size=22))
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color("edge:N", sort=None, legend=alt.Legend(columns=3)),
+            strokeDash=alt.StrokeDash("edge:N", sort=None),
+            tooltip=[text_line("edge"), number_line("step", places=0), number_line("value")],
+        )
+    )
+    return framed_spec(alt.layer(at, lines))

@@ -9,6 +9,7 @@ from explorer.views.circuits.circuit_view import draw_circuit
 from explorer.views.circuits.parts_view import draw_parts
 from explorer.views.circuits.question_form import draw_question
 from explorer.views.circuits.steering_view import draw_steering
+from explorer.views.circuits.training_view import draw_over_training
 from explorer.views.shared import export_panel, widgets
 
 context = page_context()
@@ -22,6 +23,7 @@ VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
     "Heads": draw_parts,
     "Circuit": draw_circuit,
     "Steering": draw_steering,
+    "Over training": draw_over_training,
 }
 if question is not None:
     VIEWS[one_of("View", "circuit_view", tuple(VIEWS))](context, question)

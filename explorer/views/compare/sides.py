@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import streamlit as st
 
@@ -23,13 +22,12 @@ from explorer.inference.readable_text import why_unreadable
 from explorer.inference.results_cache import kept
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import EditHistory
-from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run
 from explorer.snippets import Head
 from explorer.views.shared.edit_descriptions import describe_edit
 from explorer.views.shared.edit_history import draw_history
 from explorer.views.shared.edited_answers import draw_answers
 from explorer.views.shared.map_pair import MapSide
+from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
 from models import TransformerConfig
 
 HEAD, SENTENCE, MODEL, STEP, EDITED = (
@@ -41,15 +39,13 @@ HEAD, SENTENCE, MODEL, STEP, EDITED = (
 )
 LIST_WIDTH, NUMBER_WIDTH = 320, 110
 SAME_HEAD = "Layer {}, head {}"
-Snapshots = dict[str, Path]
-"""Folders of the training that made the chosen model, by their step."""
 
 
 def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
     """The head chosen in the bar, and what the reader compares it with."""
     at = context.choice
     head = Head(context.forward, context.folder, at.part, at.layer, at.head)
-    snapshots = _snapshots(context)
+    snapshots = snapshots_of(context)
     kinds: dict[str, Callable[[PageContext, Head], MapSide]] = {
         HEAD: _another_head,
         SENTENCE: _another_sentence,
@@ -133,9 +129,7 @@ def _another_step(context: PageContext, first: Head, snapshots: Snapshots) -> Ma
     opened, forward = context.opened, first.forward
     step = one_of("Step", "other_step", tuple(snapshots), as_list=True, width=LIST_WIDTH)
     folder = snapshots[step]
-    other = _open_or_stop(
-        lambda: kept(opened, ("step", folder), lambda: open_folder(folder), lambda one: one.bytes)
-    )
+    other = _open_or_stop(lambda: open_snapshot(opened, folder))
     if forward.written:
         st.text("On both sides the decoder is fed the trained model's answer (teacher forcing).")
     again = kept(
@@ -199,10 +193,3 @@ def _open_or_stop(open_model: Callable[[], Opened]) -> Opened:
     except ModelError as error:
         say(str(error))
         st.stop()
-
-
-def _snapshots(context: PageContext) -> Snapshots:
-    entry = context.shelf[context.choice.model]
-    if entry.origin == "brought":  # nothing around a reader's own folder is searched
-        return {}
-    return {str(step): folder for step, folder in Run(entry.folder.parent).snapshots()}

@@ -1,0 +1,112 @@
+"""The circuit over training: its strongest edges with the weights of every snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import streamlit as st
+
+from explorer.app.context import PageContext
+from explorer.app.messages import say
+from explorer.app.progress import with_bar
+from explorer.catalog import ModelError
+from explorer.catalog.opened_model import Opened
+from explorer.charts.circuit_charts import edges_over_steps
+from explorer.circuits.measure import METHODS
+from explorer.circuits.over_training import ScoresAtStep, over_training, why_not_over_training
+from explorer.circuits.text_pairs import Question
+from explorer.components.chart import chart
+from explorer.inference.results_cache import kept
+from explorer.text.number_format import three
+from explorer.views.circuits.measured import choose_method
+from explorer.views.shared import widgets
+from explorer.views.shared.step_slider import stepper
+from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
+
+FOLLOWED, LISTED = 6, 10
+HEIGHT = 320
+
+
+def draw_over_training(context: PageContext, question: Question) -> None:
+    """Lines of the trained model's strongest edges over the steps, and those of one step."""
+    snapshots = snapshots_of(context)
+    if not snapshots:
+        st.text(
+            "This model has no snapshots of its training: choose one that was trained here, or "
+            "train one on the page Training."
+        )
+        return
+    if why := why_not_over_training(question):
+        st.text(why)
+        return
+    method = choose_method(question)
+    if method is None:
+        return
+    key = "circuit over training", question.key, method, tuple(snapshots)
+    try:
+        found = kept(
+            context.opened,
+            key,
+            lambda: _measure(context.opened, question, snapshots, METHODS[method]),
+            lambda made: sum(each.scores.nbytes for each in made),
+        )
+    except ModelError as error:
+        say(str(error))
+        return
+    if not len(found[-1].scores.order):
+        st.text(found[-1].scores.why_no_edges)
+        return
+    curves, one_step = widgets.side_by_side(6, 5)
+    with one_step:
+        at = stepper(
+            "Training step", "circuit_step", len(found), len(found) - 1, names=[*snapshots]
+        )
+        _draw_step(found[at])
+    with curves:
+        _draw_curves(found, found[at].step, question)
+
+
+def _measure(
+    opened: Opened, question: Question, snapshots: Snapshots, steps: int
+) -> list[ScoresAtStep]:
+    def models() -> Iterator[tuple[int, Opened]]:
+        for step, folder in snapshots.items():
+            yield int(step), open_snapshot(opened, folder)
+
+    measured = over_training(question, models(), steps)
+    return with_bar(measured, len(snapshots), "Attribution, snapshot by snapshot")
+
+
+def _draw_curves(found: list[ScoresAtStep], shown: int, question: Question) -> None:
+    last = found[-1].scores
+    rows = []
+    for place in last.strongest(FOLLOWED):
+        name = last.edge(*place).title
+        for each in found:
+            assert each.scores.edges is not None
+            rows.append((each.step, name, float(each.scores.edges[place])))
+    rows += [(each.step, "the whole difference", each.scores.difference) for each in found]
+    title = "Strongest edges over training"
+    with st.container(key="over_training"):
+        st.markdown(f"**{title}**")
+        chart(edges_over_steps(rows, shown), height=HEIGHT, key="edges_over_steps", title=title)
+    st.caption(
+        f"The {FOLLOWED} strongest edges of the trained model, and how much of the metric "
+        f"({question.metric.lower()}) each carries with the weights of every snapshot. Steps are "
+        "on a logarithmic scale."
+    )
+
+
+def _draw_step(at: ScoresAtStep) -> None:
+    st.markdown(f"**Strongest edges at step {at.step:,}**")
+    edges = [at.scores.edge(*place) for place in at.scores.strongest(LISTED)]
+    st.dataframe(
+        {
+            "edge": [edge.title for edge in edges],
+            "estimate": [three(edge.estimate) for edge in edges],
+        },
+        hide_index=True,
+        column_config={"estimate": st.column_config.TextColumn(alignment="right")},
+    )
+    clean, corrupted = (sum(all_) / len(all_) for all_ in (at.scores.clean, at.scores.corrupted))
+    st.text(f"Metric: {three(clean)} for the clean text, {three(corrupted)} for the corrupted one.")
