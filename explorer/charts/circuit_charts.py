@@ -113,9 +113,12 @@ def _within(value: float) -> float | None:
 
 @cache
 def _curves() -> Spec:
-    x = alt.X("edges:Q", title="edges", scale=alt.Scale(type="log", base=10, nice=False))
+    sizes = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
+    axis = alt.Axis(values=sizes, format=",", labelOverlap="greedy")
+    x = alt.X("edges:Q", title="edges", axis=axis, scale=alt.Scale(type="log", nice=False))
     y: dict[str, Any] = {"title": "share of the difference", "scale": fixed("y")}
-    which: dict[str, Any] = {"sort": [CIRCUIT, COMPLEMENT, RANDOM]}
+    legend = alt.Legend(symbolOpacity=1)
+    which: dict[str, Any] = {"sort": [CIRCUIT, COMPLEMENT, RANDOM], "legend": legend}
     band = (
         alt.Chart(alt.NamedData("band"))
         .mark_area(opacity=0.18)
@@ -149,7 +152,8 @@ def edges_over_steps(rows: Sequence[tuple[int, str, float]], shown: int) -> Spec
 
 @cache
 def _over_steps() -> Spec:
-    x = alt.X("step:Q", title="step", scale=alt.Scale(type="symlog", nice=False))
+    axis = alt.Axis(values=[0, *(10**power for power in range(7))], format=",")
+    x = alt.X("step:Q", title="step", axis=axis, scale=alt.Scale(type="symlog", nice=False))
     y = alt.Y("value:Q", title="part of the metric", scale=fixed("y"))
     at = alt.Chart(alt.NamedData("at")).mark_rule(strokeWidth=1.5, opacity=0.7).encode(x=x)
     lines = (
