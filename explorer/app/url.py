@@ -381,6 +381,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("circuit_values", "option", "estimates or exact values", "the first"),
         ("circuit_step", "whole number", "a snapshot of the training", "the last"),
         ("patched_edges", "whole number", "from 1 to 200", "40"),
+        ("composed_by", "option", "which input of a head reads: Q, K or V", "K"),
     ),
     *_on(
         "compare",

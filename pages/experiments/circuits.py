@@ -7,6 +7,7 @@ from explorer.app.controls import one_of
 from explorer.circuits.text_pairs import Question
 from explorer.views.circuits.circuit_view import draw_circuit
 from explorer.views.circuits.parts_view import draw_parts
+from explorer.views.circuits.head_card import HEAD_CARD, draw_head_view
 from explorer.views.circuits.question_form import draw_question
 from explorer.views.circuits.steering_view import draw_steering
 from explorer.views.circuits.training_view import draw_over_training
@@ -22,6 +23,7 @@ question = draw_question(context)
 VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
     "Heads": draw_parts,
     "Circuit": draw_circuit,
+    HEAD_CARD: draw_head_view,
     "Steering": draw_steering,
     "Over training": draw_over_training,
 }

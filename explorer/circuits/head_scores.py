@@ -1,0 +1,131 @@
+"""The scores of one head on standard prompts, and the name that they justify, if any.
+
+A head is named only where a score reaches its threshold. Weight on the first token names no
+head: attention that finds nothing else rests there (Xiao et al. 2023, Efficient Streaming
+Language Models with Attention Sinks), so its share is given beside the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from explorer.analysis.head_copying import Copying, copying, why_no_copying
+from explorer.analysis.name_moving import NameMoving, name_moving
+from explorer.analysis.standard_prompts import standard_scores
+from explorer.catalog.opened_model import Opened
+from explorer.inference.results_cache import kept
+from explorer.text.number_format import three
+
+THRESHOLD = 0.5
+"""Half of the attention, of the source tokens, or of a logit."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """One number of a head. `place` is its rank among the `heads` of the model, if it has one."""
+
+    title: str
+    value: float
+    meaning: str
+    place: int | None = None
+    heads: int = 0
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class HeadScores:
+    """The scores of a head that have a meaning for its model, and the names they justify."""
+
+    scores: tuple[Score, ...]
+    names: tuple[str, ...]
+    measured_on: tuple[str, ...]
+    """On what they are measured, or why one is missing, a sentence each."""
+
+    @property
+    def named(self) -> str:
+        """What the head is called, and by what rule, or that nothing justifies a name."""
+        if not self.names:
+            return f"No name: no score reaches its threshold of {three(THRESHOLD)}."
+        return f"{' and '.join(self.names).capitalize()}: its score is at least {three(THRESHOLD)}."
+
+
+_ON_REPEATS = {
+    "previous": ("Previous token", "weight on the token before", "previous-token head"),
+    "duplicate": ("Duplicate token", "weight on the earlier copy", "duplicate-token head"),
+    "induction": ("Induction", "weight on what followed the copy", "induction head"),
+    "first": ("First token", "weight on it, where attention rests", ""),
+}
+ON_REPEATS = "Attention on 4 sequences of random tokens, each repeated once."
+ON_NAMES = (
+    "Names on {prompts} indirect-object prompts, at their last token, against the other name."
+)
+ON_WEIGHTS = (
+    "Copying by weights alone; the last share is of {tokens} random tokens, {chance} by chance."
+)
+NO_NAMES = (
+    "No name-moving score: it is for decoders that continue a text and know names as one token."
+)
+
+
+def head_scores(opened: Opened, layer: int, head: int) -> HeadScores:
+    """Those of one head. The first of a model costs passes over the standard prompts."""
+    scores, names, said = [], [], [ON_REPEATS]
+    for name, values in standard_scores(opened).items():
+        title, meaning, called = _ON_REPEATS[name]
+        scores.append(_ranked(title, values, layer, head, meaning))
+        if called and scores[-1].value >= THRESHOLD:
+            names.append(called)
+    if (moved := name_moving(opened)) is not None:
+        scores += _of_names(moved, layer, head)
+        said.append(ON_NAMES.format(prompts=moved.prompts))
+        if float(moved.weight[layer, head]) >= THRESHOLD:
+            raised = float(moved.raised[layer, head])
+            names += ["name mover"] * (raised >= THRESHOLD)
+            names += ["negative name mover"] * (raised <= -THRESHOLD)
+    else:
+        said.append(NO_NAMES)
+    if why := why_no_copying(opened.config):
+        said.append(f"No copying score: {why[0].lower()}{why[1:]}")
+    else:
+        found = copying_of(opened, layer, head)
+        scores += _of_copying(found)
+        chance = three(found.by_chance)
+        said.append(ON_WEIGHTS.format(tokens=len(found.ranks), chance=chance))
+        if found.own_in_top >= THRESHOLD:
+            names.append("copying head")
+    return HeadScores(tuple(scores), tuple(names), tuple(said))
+
+
+def copying_of(opened: Opened, layer: int, head: int) -> Copying:
+    """What the head copies by its weights alone, made once."""
+    return kept(
+        opened,
+        ("copying", layer, head),
+        lambda: copying(opened.model, layer, head),
+        lambda made: made.eigenvalues.nbytes + made.ranks.nbytes,
+    )
+
+
+def _of_names(found: NameMoving, layer: int, head: int) -> list[Score]:
+    raised = "added to the name it attends to"
+    return [
+        _ranked("Name moving", found.raised, layer, head, raised, "logits"),
+        _ranked("Name attended to", found.weight, layer, head, "weight on that name"),
+    ]
+
+
+def _of_copying(found: Copying) -> list[Score]:
+    return [
+        Score("Copying", found.score, "Σλ / Σ|λ| of the OV circuit"),
+        Score("Own token in top 5", found.own_in_top, "share of tokens it raises so"),
+    ]
+
+
+def _ranked(
+    title: str, values: Tensor, layer: int, head: int, meaning: str, unit: str = ""
+) -> Score:
+    value = values[layer, head]
+    place = int((values > value).sum()) + 1
+    return Score(title, float(value), meaning, place, values.numel(), unit)

@@ -1,0 +1,118 @@
+"""The card of one head: its scores, its map, what it copies and with which heads it composes.
+
+`draw_head_card` draws it for any head, such as that of an edge that was clicked.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis.head_spectra import Spectrum, spectra
+from explorer.analysis.head_weights import head_weights
+from explorer.analysis.output_change import last_streams
+from explorer.app.context import PageContext
+from explorer.catalog.attention_parts import WORDS, head_title
+from explorer.charts.singular_value_chart import singular_value_curves
+from explorer.circuits.head_at_work import clean_pass
+from explorer.circuits.head_scores import HeadScores, head_scores
+from explorer.circuits.text_pairs import Question
+from explorer.components import matrix
+from explorer.components.chart import chart
+from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.results_cache import kept
+from explorer.text.number_format import three
+from explorer.views.circuits.head_composition_view import draw_composition
+from explorer.views.circuits.head_sources import draw_direct_effect, draw_sources
+from explorer.views.shared import widgets
+
+MAP_HEIGHT, CURVE_HEIGHT = 380, 190
+HEAD_CARD = "Head card"
+
+
+def draw_head_view(context: PageContext, question: Question) -> None:
+    """The card of the head that is chosen in the bar."""
+    draw_head_card(context, question, context.choice.layer, context.choice.head)
+
+
+def draw_head_card(context: PageContext, question: Question, layer: int, head: int) -> None:
+    """The card of one head of the chosen model, over the clean text of the first pair."""
+    opened, pair = context.opened, question.pairs[0]
+    forward = clean_pass(opened, pair)
+    part = f"{last_streams(opened.config)[0]}.self_attn"
+    title = head_title(opened.name, part, layer, head)
+    found = head_scores(opened, layer, head)
+    st.markdown(widgets.bold_title(title))
+    st.markdown(found.named)
+    numbers, drawn = widgets.side_by_side(6, 5)
+    with numbers:
+        _draw_scores(found)
+        draw_direct_effect(opened, pair, layer, head)
+    with drawn:
+        _draw_map(forward, part, layer, head, title)
+    draw_sources(opened, pair, layer, head)
+    reads, spectrum = widgets.side_by_side(5, 6)
+    with reads:
+        draw_composition(opened, layer, head)
+    with spectrum:
+        _draw_spectra(context, layer, head)
+
+
+def _draw_scores(found: HeadScores) -> None:
+    scores = found.scores
+    st.table(
+        {
+            "score": [each.title for each in scores],
+            "value": [f"{three(each.value)} {each.unit}".strip() for each in scores],
+            "rank": [f"{each.place} of {each.heads:,}" if each.place else "" for each in scores],
+            "what it is": [each.meaning for each in scores],
+        },
+        border="horizontal",
+        hide_index=True,
+        alt="Scores of this head on standard prompts",
+    )
+    st.caption(" ".join(found.measured_on))
+
+
+def _draw_map(forward: ForwardPass, part: str, layer: int, head: int, title: str) -> None:
+    words = WORDS[part]
+    matrix(
+        forward.weights(part, layer, head),
+        forward.rows(part),
+        forward.columns(part),
+        key="card_map",
+        allowed=forward.mask(part, layer),
+        row_name=words.row,
+        column_name=words.column,
+        sentence=words.cell,
+        title=title,
+        height=MAP_HEIGHT,
+        top=1.0,
+    )
+
+
+def _draw_spectra(context: PageContext, layer: int, head: int) -> None:
+    opened = context.opened
+    found = kept(
+        opened,
+        ("head spectra", layer, head),
+        lambda: spectra(head_weights(opened.model, layer, head)),
+        lambda made: sum(each.values.nbytes + each.random.nbytes for each in made),
+    )
+    st.markdown("**Singular values**")
+    columns = st.columns(2)
+    for name, column, spectrum in zip(("QK", "OV"), columns, found, strict=True):
+        with column:
+            _draw_spectrum(name, spectrum)
+    st.caption(
+        "W_Qᵀ W_K and W_O W_V with the gains of their norms, beside the product of two random "
+        "matrices of the same sizes and Frobenius norm. Left out: biases, the scale of the norms, "
+        "and positions that turn queries and keys."
+    )
+
+
+def _draw_spectrum(name: str, spectrum: Spectrum) -> None:
+    values, random = spectrum.values.tolist(), spectrum.random.tolist()
+    spec = singular_value_curves(values, random, random[0])
+    title = f"Singular values of the {name} circuit"
+    chart(spec, height=CURVE_HEIGHT, key=f"spectrum_{name}", title=title)
+    st.caption(f"{name}: {spectrum.above_random} of {len(values)} above the random head's largest.")
