@@ -6,8 +6,8 @@ from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
 from explorer.circuits.text_pairs import Question
 from explorer.views.circuits.circuit_view import draw_circuit
-from explorer.views.circuits.parts_view import draw_parts
 from explorer.views.circuits.head_card import HEAD_CARD, draw_head_view
+from explorer.views.circuits.parts_view import draw_parts
 from explorer.views.circuits.question_form import draw_question
 from explorer.views.circuits.steering_view import draw_steering
 from explorer.views.circuits.training_view import draw_over_training
