@@ -80,11 +80,16 @@ class Tracing:
         return self.contrast.clean.shape[1]
 
     @property
+    def first_changed(self) -> int:
+        """The first position where patching can change anything."""
+        return self.base.start(self.part)
+
+    @property
     def cost(self) -> int:
         """About how many multiplications `columns` takes."""
         of_position = (
             multiplications(replace(self.base, from_position=position), self.part, layer)
-            for position in range(self.base.start(self.part), self.tokens)
+            for position in range(self.first_changed, self.tokens)
             for layer in range(self.layers)
         )
         return sum(of_position)
@@ -98,7 +103,7 @@ class Tracing:
         """
         unchanged = self.contrast.measured(self.base.trace.output)
         for position in range(self.tokens):
-            if position < self.base.start(self.part):
+            if position < self.first_changed:
                 yield unchanged.expand(self.layers)
             else:
                 yield self._column(position)
@@ -131,8 +136,8 @@ def tracing_of(contrast: Contrast, site: str, denoising: bool) -> Tracing:
     texts = contrast.clean, contrast.corrupted
     passed, other = texts[::-1] if denoising else texts
     seen = trace(contrast.model, passed, sites=CHEAP_SITES, read_at=contrast.read_at)
-    place, differs = contrast.place, shared_tokens(contrast.clean, contrast.corrupted)
-    base = RecordedPass(seen, [passed], place, from_position=differs)
+    alike = shared_tokens(contrast.clean, contrast.corrupted)
+    base = RecordedPass(seen, [passed], contrast.place, from_position=alike)
     values = trace(contrast.model, other, sites=[f"*.{site}"], read_at=contrast.read_at)
     return Tracing(contrast, site, denoising, base, values)
 

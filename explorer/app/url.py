@@ -382,6 +382,10 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("circuit_step", "whole number", "a snapshot of the training", "the last"),
         ("patched_edges", "whole number", "from 1 to 200", "40"),
         ("composed_by", "option", "which input of a head reads: Q, K or V", "K"),
+        ("patched_value", "option", "which value is patched", "the residual stream"),
+        ("patch_way", "option", "denoising or noising", "denoising"),
+        ("patch_number", "option", "the share of the difference or the metric", "the share"),
+        ("patched_at", "option", "a token by its place", "the one that is read"),
     ),
     *_on(
         "compare",

@@ -10,6 +10,7 @@ from explorer.views.circuits.head_card import HEAD_CARD, draw_head_view
 from explorer.views.circuits.parts_view import draw_parts
 from explorer.views.circuits.question_form import draw_question
 from explorer.views.circuits.steering_view import draw_steering
+from explorer.views.circuits.tracing_view import draw_tracing
 from explorer.views.circuits.training_view import draw_over_training
 from explorer.views.shared import export_panel, widgets
 
@@ -26,6 +27,7 @@ VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
     HEAD_CARD: draw_head_view,
     "Steering": draw_steering,
     "Over training": draw_over_training,
+    "Causal tracing": draw_tracing,
 }
 if question is not None:
     VIEWS[one_of("View", "circuit_view", tuple(VIEWS))](context, question)

@@ -1,0 +1,78 @@
+"""The lines that patch one value after another, and single edges, each in a pass of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from explorer.analysis.causal_tracing import Tracing
+from explorer.circuits.text_pairs import Question
+from explorer.inference.forward_pass import ForwardPass
+from explorer.snippets.pass_code import hint, how_read, path, script
+
+PAIRED = (
+    "from pathlib import Path",
+    "from explorer.catalog.opened_model import opened_from",
+    "from explorer.circuits.text_pairs import TextPair, token_pair",
+    "from explorer.inference.model_inputs import ids_of",
+    "from models import trace",
+)
+
+
+def pair_lines(forward: ForwardPass, folder: Path, question: Question) -> list[str]:
+    """After these lines `pair` is the first pair of the question, `clean` and `corrupted` its IDs.
+
+    `measured(output)` is the metric of a model's output.
+    """
+    is_read_at_one = forward.config.head.endswith("language-model")
+    at = "[:, pair.place]" if is_read_at_one else ""
+    return [
+        f"folder = Path({path(folder)!r}){hint(folder)}",
+        f"opened = opened_from(folder, folder.name{how_read(forward.is_prompt)})",
+        f"pair = token_pair(opened, {question.pairs[0].texts!r}, {question.metric!r})",
+        "clean, corrupted = ids_of([pair.clean]), ids_of([pair.corrupted])",
+        "",
+        "def measured(text, edits):",
+        "    output = trace(opened.model, text, sites=(), edits=edits).output",
+        f"    return float(pair.outcome(output{at}))",
+        "",
+    ]
+
+
+def tracing_lines(forward: ForwardPass, folder: Path, question: Question, tracing: Tracing) -> str:
+    """The grid of the first pair, one pass for each cell: `share` and `change`."""
+    passed, other = "corrupted", "clean"
+    if not tracing.denoising:
+        passed, other = other, passed
+    stack = tracing.part.split(".")[0]
+    site = f'f"{stack}.{{layer}}.{tracing.site}"'
+    lines = [
+        *pair_lines(forward, folder, question),
+        f"sites = [{site} for layer in range({tracing.layers})]",
+        f"values = trace(opened.model, {other}, sites=sites)",
+        "",
+        "def patched(site, i):",
+        f"    return measured({passed}, [ReplaceAt(site, i, values[site][0, i])])",
+        "",
+        f"tokens = range({tracing.tokens})",
+        "grid = torch.tensor([[patched(site, i) for site in sites] for i in tokens])",
+        f"change = {_change(tracing.denoising)}",
+        "share = change / (pair.clean_value - pair.corrupted_value)",
+        "print(share)  # a row for each token, a column for each layer",
+    ]
+    return script(
+        lines,
+        *PAIRED,
+        "from models.interventions import ReplaceAt",
+        comments=first_of(question),
+    )
+
+
+def _change(denoising: bool) -> str:
+    return "grid - pair.corrupted_value" if denoising else "pair.clean_value - grid"
+
+
+def first_of(question: Question) -> Sequence[str]:
+    """What is said above lines that are of one pair where the page has several."""
+    count = len(question.pairs)
+    return [f"# The first of {count} pairs."] if count > 1 else []

@@ -1,0 +1,207 @@
+"""Causal tracing on screen: one value patched at a time, token by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import streamlit as st
+from torch import Tensor
+
+from explorer.analysis.ablation import MOST
+from explorer.analysis.causal_tracing import (
+    ATTENTION,
+    FEED_FORWARD,
+    RESIDUAL,
+    TracedGrid,
+    Tracing,
+    mean_grid,
+    tracing_of,
+)
+from explorer.app.choosing import choose_head
+from explorer.app.context import PageContext
+from explorer.app.controls import choose_token, one_of, token
+from explorer.app.progress import with_bar
+from explorer.catalog.folders import own_name
+from explorer.circuits.measure import contrast_of
+from explorer.circuits.outcome import UNITS
+from explorer.circuits.text_pairs import Question, TokenPair
+from explorer.components.cells import AROUND, HIGHEST, LARGEST_CELL, cells
+from explorer.inference.results_cache import kept
+from explorer.snippets.tracing_code import tracing_lines
+from explorer.text.number_format import three
+from explorer.text.token_labels import texts
+from explorer.views.interventions.many_passes import is_started
+from explorer.views.shared import widgets
+from models.interventions import ReplaceAt
+
+PATCHED = {
+    "Residual stream": RESIDUAL,
+    "Attention output": ATTENTION,
+    "Feed-forward output": FEED_FORWARD,
+}
+DENOISING, NOISING = "Denoising", "Noising"
+SHARE, CHANGE = "Share", "Metric"
+TOO_LONG = "One pass for every token and layer takes too long here: shorten both texts."
+LISTED = 8
+ROOM, SMALLEST_CELL = 620, 16
+"""Pixels: the width of a large picture without its labels, and a cell of a deep model."""
+
+
+def draw_tracing(context: PageContext, question: Question) -> None:
+    """A cell for each token and layer, the largest beside it, and the chosen one in a sentence."""
+    opened, at = context.opened, context.choice
+    has_mlp = opened.config.d_ff > 0
+    offered = [name for name, site in PATCHED.items() if has_mlp or site != FEED_FORWARD]
+    with st.container(horizontal=True):
+        what = one_of("Patched", "patched_value", offered)
+        way = one_of("Direction", "patch_way", (DENOISING, NOISING))
+        number = one_of("Change as", "patch_number", (SHARE, CHANGE))
+    pairs = alike(question)
+    tracings = [
+        tracing_of(contrast_of(opened, pair), PATCHED[what], way == DENOISING) for pair in pairs
+    ]
+    cost = sum(each.cost for each in tracings)
+    if cost > MOST:
+        st.text(TOO_LONG)
+        return
+    key = ("tracing", *question.key, what, way)
+    if not is_started("tracing", (opened.name, key), cost):
+        return
+    found = kept(opened, key, lambda: _measure(tracings), lambda made: made.values.nbytes)
+    drawn, numbers = widgets.side_by_side(7, 3)
+    unit = "" if number == SHARE else UNITS[question.metric]
+    values = (found.share if number == SHARE else found.change).T
+    first = min(each.first_changed for each in tracings)
+    names = token_labels(pairs[0])
+    done = "comes back" if found.denoising else "is lost"
+    with drawn:
+        place = token("Position", "patched_at", names, pairs[0].place, width=320)
+        st.text(_in_words(found, question, names, (at.layer, place), what))
+
+        def pick(row: int, layer: int) -> None:
+            choose_head(layer, at.head)
+            choose_token("patched_at", first + row)
+
+        layers = [str(layer) for layer in range(len(values.T))]
+        cells(
+            values[first:],
+            [f"{name} ({first + row})" for row, name in enumerate(names[first:])],
+            layers,
+            key="traced_values",
+            title=f"{own_name(at.model)} · {what}, {way.lower()}: what {done} of the difference",
+            selected=(place - first, at.layer) if place >= first else None,
+            on_pick=pick,
+            row_name="token",
+            column_name="layer",
+            sentence="{row}, layer {column}: {value}",
+            unit=unit,
+            scale="diverging",
+            top=1.0 if number == SHARE else None,
+            height=_height(len(values) - first, len(layers)),
+            written=(names[first:], layers),
+        )
+        st.caption(_explained(question, pairs, what, way, first))
+    with numbers:
+        _draw_largest(values, names, unit or number.lower())
+    widgets.code_panel(
+        Tracing.columns,
+        ReplaceAt,
+        script=lambda: tracing_lines(context.forward, context.folder, question, tracings[0]),
+    )
+
+
+def _height(rows: int, columns: int) -> int:
+    """Room for square cells where all columns have to fit beside each other."""
+    cell = max(SMALLEST_CELL, min(LARGEST_CELL, ROOM // columns))
+    return min(HIGHEST, rows * cell + AROUND)
+
+
+def alike(question: Question) -> tuple[TokenPair, ...]:
+    """All pairs where they are equally long, else the first alone."""
+    lengths = {len(pair.clean) for pair in question.pairs}
+    return question.pairs if len(lengths) == 1 else question.pairs[:1]
+
+
+def _measure(tracings: list[Tracing]) -> TracedGrid:
+    def columns() -> Iterator[Tensor]:
+        for each in tracings:
+            yield from each.columns()
+
+    tokens = tracings[0].tokens
+    found = with_bar(columns(), tokens * len(tracings), "Every layer, by token")
+    return mean_grid(
+        [each.grid(found[n * tokens : (n + 1) * tokens]) for n, each in enumerate(tracings)]
+    )
+
+
+def token_labels(pair: TokenPair) -> list[str]:
+    """The tokens of both texts where they differ, else the one they share."""
+    both = zip(texts(pair.clean), texts(pair.corrupted), strict=True)
+    return [one if one == other else f"{one} / {other}" for one, other in both]
+
+
+def _in_words(
+    found: TracedGrid, question: Question, names: list[str], chosen: tuple[int, int], what: str
+) -> str:
+    """The largest share, and the chosen cell in every number."""
+    tokens = found.values.shape[1]
+    best = divmod(int(found.share.abs().nan_to_num().argmax()), tokens)
+    done = "comes back" if found.denoising else "is lost"
+    unit = UNITS[question.metric]
+    largest = (
+        f"{what}: most of the difference {done} at layer {best[0]}, {_named(names, best[1])}: "
+        f"{three(float(found.share[best]))} of it."
+    )
+    metric, clean, corrupted = (
+        f"{three(value)} {unit}".strip()
+        for value in (float(found.values[chosen]), found.clean, found.corrupted)
+    )
+    return (
+        f"{largest} Chosen: layer {chosen[0]}, {_named(names, chosen[1])}: "
+        f"{three(float(found.share[chosen]))} of it {done}, so the metric is {metric}, between "
+        f"{corrupted} (corrupted) and {clean} (clean)."
+    )
+
+
+def _named(names: list[str], place: int) -> str:
+    return f"“{names[place]}” ({place})"
+
+
+def _explained(
+    question: Question, pairs: tuple[TokenPair, ...], what: str, way: str, first: int
+) -> str:
+    passed, other, done = ("corrupted", "clean", "comes back")
+    if way == NOISING:
+        passed, other, done = ("clean", "corrupted", "is lost")
+    said = [
+        f"The {passed} text is passed, and the {what.lower()} of one layer at one token is that "
+        f"of the {other} text. At 1 the whole difference of the metric {done}, at 0 none of it."
+    ]
+    if what == "Residual stream":
+        said.append("The residual stream is what a layer reads: that of layer 0 is the embedding.")
+    if first:
+        said.append(
+            f"The first {first} tokens are the same in both texts, so patching there changes "
+            "nothing: they are left out."
+        )
+    if len(pairs) > 1:
+        said.append(f"Mean over {len(pairs)} pairs; the tokens are those of the first.")
+    elif len(question.pairs) > 1:
+        said.append("The pairs have different lengths, so this is the first of them alone.")
+    return " ".join(said)
+
+
+def _draw_largest(values: Tensor, names: list[str], unit: str) -> None:
+    """A row for each of the largest values of (t, layers)."""
+    st.markdown("**Largest effects**")
+    flat, layers = values.flatten(), values.shape[1]
+    order = flat.abs().nan_to_num().argsort(descending=True)[:LISTED].tolist()
+    st.dataframe(
+        {
+            "token": [f"{names[i // layers]} ({i // layers})" for i in order],
+            "layer": [i % layers for i in order],
+            unit: [three(float(flat[i])) for i in order],
+        },
+        hide_index=True,
+        column_config={unit: st.column_config.TextColumn(alignment="right")},
+    )
