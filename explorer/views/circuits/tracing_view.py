@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import streamlit as st
 from torch import Tensor
@@ -26,10 +26,11 @@ from explorer.circuits.measure import contrast_of
 from explorer.circuits.outcome import UNITS
 from explorer.circuits.text_pairs import Question, TokenPair
 from explorer.components.cells import AROUND, HIGHEST, LARGEST_CELL, cells
+from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import kept
 from explorer.snippets.tracing_code import tracing_lines
 from explorer.text.number_format import three
-from explorer.text.token_labels import texts
+from explorer.text.token_labels import VisibleText, texts
 from explorer.views.interventions.many_passes import is_started
 from explorer.views.shared import widgets
 from models.interventions import ReplaceAt
@@ -57,9 +58,13 @@ def draw_tracing(context: PageContext, question: Question) -> None:
         way = one_of("Direction", "patch_way", (DENOISING, NOISING))
         number = one_of("Change as", "patch_number", (SHARE, CHANGE))
     pairs = alike(question)
-    tracings = [
-        tracing_of(contrast_of(opened, pair), PATCHED[what], way == DENOISING) for pair in pairs
-    ]
+    try:
+        tracings = [
+            tracing_of(contrast_of(opened, pair), PATCHED[what], way == DENOISING) for pair in pairs
+        ]
+    except ForwardPassError as error:
+        st.text(str(error))
+        return
     cost = sum(each.cost for each in tracings)
     if cost > MOST:
         st.text(TOO_LONG)
@@ -134,14 +139,14 @@ def _measure(tracings: list[Tracing]) -> TracedGrid:
     )
 
 
-def token_labels(pair: TokenPair) -> list[str]:
+def token_labels(pair: TokenPair) -> list[VisibleText]:
     """The tokens of both texts where they differ, else the one they share."""
     both = zip(texts(pair.clean), texts(pair.corrupted), strict=True)
-    return [one if one == other else f"{one} / {other}" for one, other in both]
+    return [VisibleText(one if one == other else f"{one} / {other}") for one, other in both]
 
 
 def _in_words(
-    found: TracedGrid, question: Question, names: list[str], chosen: tuple[int, int], what: str
+    found: TracedGrid, question: Question, names: Sequence[str], chosen: tuple[int, int], what: str
 ) -> str:
     """The largest share, and the chosen cell in every number."""
     tokens = found.values.shape[1]
@@ -163,7 +168,7 @@ def _in_words(
     )
 
 
-def _named(names: list[str], place: int) -> str:
+def _named(names: Sequence[str], place: int) -> str:
     return f"“{names[place]}” ({place})"
 
 
@@ -191,7 +196,7 @@ def _explained(
     return " ".join(said)
 
 
-def _draw_largest(values: Tensor, names: list[str], unit: str) -> None:
+def _draw_largest(values: Tensor, names: Sequence[str], unit: str) -> None:
     """A row for each of the largest values of (t, layers)."""
     st.markdown("**Largest effects**")
     flat, layers = values.flatten(), values.shape[1]

@@ -1,0 +1,93 @@
+"""Causal tracing on the Circuits page: the grid, its sentence, what a click chooses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis.causal_tracing import ATTENTION, RESIDUAL, TracedGrid, tracing_of
+from explorer.catalog.opened_model import opened_from
+from explorer.catalog.shipped import SHIPPED
+from explorer.circuits.measure import contrast_of
+from explorer.circuits.text_pairs import Question, TextPair, question_of
+from explorer.components import wire
+from explorer.text.number_format import three
+from explorer.views.circuits import tracing_view
+from tests import apps
+from tests.views.drawing import pasted, run, sent
+
+CLEAN, SWAPPED = "abcdeabcdeab", "abcdeadceeab"
+ASKED = {"model": "induction", "text": CLEAN, "corrupted": SWAPPED}
+VIEW = {**ASKED, "circuit_view": "Causal tracing"}
+
+
+def drawn(at: AppTest) -> wire.Array:
+    header, planes = sent(at, "traced_values")
+    if "exact" in planes:
+        return np.frombuffer(planes["exact"], "<f4").reshape(header["shape"])
+    return wire.decode(wire.codes_of(planes["values"], header["shape"]), header)
+
+
+def question(*more: TextPair) -> Question:
+    opened = opened_from(SHIPPED / "induction", "induction")
+    return question_of(opened, [TextPair(CLEAN, SWAPPED), *more], "Logit difference")
+
+
+def grid(site: str, denoising: bool) -> TracedGrid:
+    opened = opened_from(SHIPPED / "induction", "induction")
+    tracing = tracing_of(contrast_of(opened, question().pairs[0]), site, denoising)
+    return tracing.grid([*tracing.columns()])
+
+
+def test_the_grid_begins_where_the_texts_differ() -> None:
+    at = apps.page("experiments/circuits", **VIEW)
+    header, _ = sent(at, "traced_values")
+    pair = question().pairs[0]
+    first = pair.differing[0]
+    assert len(header["rows"]) == len(pair.clean) - first
+    assert header["rows"][0] == f"b / d ({first})"
+    found = grid(RESIDUAL, True)
+    np.testing.assert_allclose(drawn(at), found.share.T[first:], atol=2e-3)
+    said = apps.said(at)
+    assert f"The first {first} tokens are the same in both texts" in said
+    assert f"{three(found.corrupted)} logits (corrupted)" in said
+
+
+def test_what_is_patched_and_in_which_direction() -> None:
+    asked = {"patched_value": "Attention output", "patch_way": "Noising", "patch_number": "Metric"}
+    at = apps.page("experiments/circuits", **VIEW, **asked)
+    found = grid(ATTENTION, False)
+    values = drawn(at)
+    np.testing.assert_allclose(values, found.change.T[-len(values) :], atol=2e-2)
+    assert "The clean text is passed" in apps.said(at)
+    assert "is lost" in apps.said(at)
+
+
+def test_the_chosen_layer_and_token_are_said() -> None:
+    at = apps.page("experiments/circuits", **VIEW, layer="0", patched_at="7 · c / d")
+    found = grid(RESIDUAL, True)
+    said = f"Chosen: layer 0, “c / d” (7): {three(float(found.share[0, 7]))} of it comes back"
+    assert said in apps.said(at)
+
+
+def test_too_many_passes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracing_view, "MOST", 1)
+    at = apps.page("experiments/circuits", **VIEW)
+    assert tracing_view.TOO_LONG in apps.said(at)
+    assert "traced_values" not in apps.views(at)
+
+
+def test_pairs_of_one_length_are_averaged_and_others_are_not() -> None:
+    same = question(TextPair(SWAPPED, CLEAN))
+    assert len(tracing_view.alike(same)) == 2
+    longer = question(TextPair(f"{CLEAN}c", f"{SWAPPED}c"))
+    assert tracing_view.alike(longer) == longer.pairs[:1]
+
+
+@pytest.mark.parametrize("way", ["Denoising", "Noising"])
+def test_its_lines_make_its_numbers(way: str) -> None:
+    at = apps.page("experiments/circuits", **VIEW, patch_way=way)
+    made, _ = run(pasted(at), SHIPPED)
+    values = drawn(at)
+    np.testing.assert_allclose(values, made["share"][-len(values) :], atol=2e-3)
