@@ -65,9 +65,9 @@ def test_what_is_patched_and_in_which_direction() -> None:
 
 
 def test_the_chosen_layer_and_token_are_said() -> None:
-    at = apps.page("experiments/circuits", **VIEW, layer="0", patched_at="7 · c / d")
+    at = apps.page("experiments/circuits", **VIEW, layer="0", patched_at="7 · b / d")
     found = grid(RESIDUAL, True)
-    said = f"Chosen: layer 0, “c / d” (7): {three(float(found.share[0, 7]))} of it comes back"
+    said = f"Chosen: layer 0, “b / d” (7): {three(float(found.share[0, 7]))} of it comes back"
     assert said in apps.said(at)
 
 
