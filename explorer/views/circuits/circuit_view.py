@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
+from explorer.analysis.attribution_patching import attribute
+from explorer.analysis.circuit_pass import CorruptedPass
+from explorer.analysis.exact_edges import exact_edges
 from explorer.app.context import PageContext
 from explorer.app.controls import whole
 from explorer.charts.circuit_charts import circuit_curves
@@ -11,6 +16,8 @@ from explorer.circuits.graph import Edge
 from explorer.circuits.measure import Scores, correlation
 from explorer.circuits.text_pairs import Question
 from explorer.components.chart import chart
+from explorer.inference.forward_pass import run_text
+from explorer.snippets.circuit_code import circuit_lines
 from explorer.text.number_format import three
 from explorer.views.circuits.measured import (
     Curve,
@@ -52,6 +59,9 @@ def draw_circuit(context: PageContext, question: Question) -> None:
             _draw_curve(curve, scores)
     with listed:
         _draw_edges(edges, method)
+    clean = run_text(context.opened, question.pairs[0].texts.clean)
+    lines = partial(circuit_lines, clean, context.folder, question, method, len(edges))
+    widgets.code_panel(attribute, exact_edges, CorruptedPass.metrics, script=lines)
 
 
 def _draw_curve(curve: Curve, scores: Scores) -> None:

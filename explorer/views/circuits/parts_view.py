@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 import torch
 
+from explorer.analysis.attribution_patching import attribute, attribute_writers
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
@@ -15,6 +18,8 @@ from explorer.circuits.outcome import UNITS
 from explorer.circuits.text_pairs import Question
 from explorer.components.cells import cells
 from explorer.components.chart import chart
+from explorer.inference.forward_pass import run_text
+from explorer.snippets.circuit_code import parts_lines
 from explorer.text.number_format import three
 from explorer.views.circuits.measured import (
     choose_method,
@@ -22,6 +27,7 @@ from explorer.views.circuits.measured import (
     scores_of_question,
 )
 from explorer.views.shared import widgets
+from models.gradients import gradients
 
 ESTIMATE, EXACT = "Estimate", "Exact value"
 LISTED, NAMED = 10, 3
@@ -54,6 +60,11 @@ def draw_parts(context: PageContext, question: Question) -> None:
         )
     if exact.count:
         _draw_agreement(scores, values, method)
+    score = attribute if scores.edges is not None else attribute_writers
+    clean = run_text(context.opened, question.pairs[0].texts.clean)
+    has_edges = scores.edges is not None
+    lines = partial(parts_lines, clean, context.folder, question, method, has_edges=has_edges)
+    widgets.code_panel(gradients, score, script=lines)
 
 
 def _over(question: Question) -> str:
