@@ -43,8 +43,8 @@ class TokenPair:
     """A pair as a model reads it: as many tokens in both texts, and the two answers by their IDs.
 
     `place` is the position whose output is read; a classifier's is that of the whole text.
-    `clean_value` and `corrupted_value` are the metric of the two texts. `notes` say how an answer
-    was read that was typed in another way.
+    `clean_value` and `corrupted_value` are the metric of the two texts. `notes` say how a word
+    or an answer was read that is no token as it was typed.
     """
 
     texts: TextPair
@@ -159,7 +159,7 @@ def _token_pair(opened: Opened, texts: TextPair, metric: str) -> TokenPair:
         clean_value=clean_value,
         corrupted_value=corrupted_value,
         names=(option_name(opened, answer), option_name(opened, against)),
-        notes=notes,
+        notes=tuple(dict.fromkeys((*clean.notes, *corrupted.notes, *notes))),
     )
 
 

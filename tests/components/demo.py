@@ -129,6 +129,8 @@ def demo_chips(show: str) -> None:
         chips(["plain", "strings", "too"], key="plain")
     elif show == "emoji":
         chips(EMOJI, key="chips")
+    elif show == "two":
+        chips(words("the cat"), key="chips", below=words("the dog"), highlight=[2])
     else:
         text = ("to be or not to be " * 6000)[: int(show)]
         chips(characters(text), key="chips", text=text, height=400)

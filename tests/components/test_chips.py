@@ -49,6 +49,22 @@ def test_what_comes_later_is_faint_and_a_long_text_scrolls_to_what_is_marked(
     assert box["y"] <= marked["y"] <= box["y"] + box["height"] - marked["height"]
 
 
+def test_two_texts_stand_one_above_another(open_demo: OpenDemo) -> None:
+    page = open_demo("chips", "two").page
+    view = page.locator(".chips")
+    item = view.locator("li").nth(2)
+    expect(item.locator(".chip")).to_have_text(["␣cat", "␣dog"])
+    expect(view.locator(".chip")).to_have_count(8)
+    item.locator(".chip").nth(1).hover()
+    expect(view.locator(".sentence")).to_contain_text("␣cat is token 2 of 4")
+    expect(view.locator(".sentence")).to_contain_text("below it ␣dog")
+    above, below = (item.locator(".chip").nth(at).bounding_box() for at in (0, 1))
+    assert above
+    assert below
+    assert (above["x"], above["width"]) == (below["x"], below["width"])
+    assert above["y"] + above["height"] <= below["y"]
+
+
 def test_a_strange_sentence_is_shown_and_not_executed(open_demo: OpenDemo) -> None:
     page = open_demo("chips", "strange").page
     view = page.locator(".chips").first

@@ -39,13 +39,15 @@ def chips(
     on_pick: Callable[[int], None] | None = None,
     name: str = "token",
     height: int | None = None,
+    below: Sequence[Label] | None = None,
 ) -> int | None:
     """Draw the tokens; `highlight` marks some of them by their place, those from `later` on are
     faint.
 
     With `on_pick` a chip can be clicked: it is called with the token's place before
     the script runs, and the place is returned once. `height` bounds the view, which
-    then scrolls by itself; without it the view is as high as its chips.
+    then scrolls by itself; without it the view is as high as its chips. `below` are as many
+    tokens of another text: each stands under its counterpart.
     """
 
     def hand_over() -> None:
@@ -54,12 +56,15 @@ def chips(
             on_pick(picked)
 
     def figures() -> list[Figure]:
-        return [TableData({name: texts(tokens)}, f"{name}s".capitalize())]
+        table = {name: texts(tokens)} | ({} if below is None else {"below": texts(below)})
+        return [TableData(table, f"{name}s".capitalize())]
 
     marked = [highlight] if isinstance(highlight, int) else list(highlight or [])
     result = _VIEW(
         key=key,
-        data=encode(tokens, text=text, key=key, name=name, pickable=on_pick is not None),
+        data=encode(
+            tokens, text=text, key=key, name=name, pickable=on_pick is not None, below=below
+        ),
         height=height or "content",
         choice=[len(tokens) if later is None else later, *marked],
         figures=figures,
@@ -69,7 +74,13 @@ def chips(
 
 
 def encode(
-    tokens: Sequence[Label], *, text: str | None, key: str, name: str, pickable: bool
+    tokens: Sequence[Label],
+    *,
+    text: str | None,
+    key: str,
+    name: str,
+    pickable: bool,
+    below: Sequence[Label] | None = None,
 ) -> bytes:
     """The chips as one message; the ids and the spans only where tokens have them."""
     shown = tokens[:MOST]
@@ -88,5 +99,6 @@ def encode(
         "total": len(tokens),
         "text": text if text is None or len(tokens) <= MOST else text[:last],
         "pickable": pickable,
+        "below": [] if below is None else texts(below[:MOST]),
     }
     return wire.pack(header)

@@ -78,6 +78,10 @@ function spoken({data, points}, place) {
       said.push(`${whole ? "the character's bytes" : "bytes"} ${hex}${bytes.length > 12 ? " …" : ""}`);
     }
   }
+  if (data.below[place] && data.below[place] !== data.labels[place]) {
+    said.push("below it {below}");
+    parts.below = data.below[place];
+  }
   return [said.join(" · "), parts];
 }
 
@@ -114,12 +118,23 @@ function chip(state, label, place) {
   made.dataset.place = place;
   made.setAttribute("aria-describedby", "said");
   made.tabIndex = place === 0 ? 0 : -1;
+  spell(made, label);
+  const item = element("li");
+  item.append(made);
+  if (data.below[place]) {
+    const under = element("span", "chip");
+    under.dataset.place = place;
+    spell(under, data.below[place]);
+    item.append(under);
+  }
+  return [item, made];
+}
+
+// A label with its signs for white space paler than the rest.
+function spell(made, label) {
   for (const piece of label.split(/([␣↵⇥]+)/).filter(Boolean)) {
     made.append(/^[␣↵⇥]+$/.test(piece) ? element("span", "space", piece) : piece);
   }
-  const item = element("li");
-  item.append(made);
-  return [item, made];
 }
 
 // Characters that cannot be seen, or that would turn the text around them about.

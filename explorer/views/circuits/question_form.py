@@ -1,28 +1,116 @@
-"""The question of the Circuits page: the corrupted text, the two answers and the metric."""
+"""The question of the Circuits page: where its pairs come from, their answers and the metric."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import streamlit as st
 
+from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
-from explorer.app.controls import one_of, text_field
+from explorer.app.controls import follow, one_of, text_field, whole
+from explorer.app.limits import MB, PAIRS, TABLE_BYTES
+from explorer.app.messages import say
+from explorer.app.progress import with_bar
 from explorer.app.url import TEXT_LIMIT
-from explorer.circuits.outcome import metrics_of
-from explorer.circuits.text_pairs import PairError, Question, TextPair, question_of
+from explorer.catalog.opened_model import Opened
+from explorer.circuits.first_corruption import first_corruption
+from explorer.circuits.outcome import ANSWERS_READ, metrics_of
+from explorer.circuits.pair_table import COLUMNS, pairs_of_csv
+from explorer.circuits.pair_templates import TEMPLATES, fitting, make_pairs
+from explorer.circuits.text_pairs import (
+    PairError,
+    Question,
+    TextPair,
+    TokenPair,
+    token_pair,
+    why_no_circuits,
+)
+from explorer.views.circuits.pair_tokens import draw_pairs
+from explorer.views.shared import widgets
 
+OWN, TABLE = "Your two texts", "CSV"
 LONGEST_ANSWER = 60
+USUAL_COUNT = 5
 
 
 def draw_question(context: PageContext) -> Question | None:
     """What is asked; None, and a sentence, where it is no question."""
-    corrupted = text_field("Corrupted text", "corrupted", TEXT_LIMIT, context.choice.text)
-    with st.container(horizontal=True):
-        answer = text_field("Answer", "answer_token", LONGEST_ANSWER)
-        against = text_field("Against", "against_token", LONGEST_ANSWER)
-        metric = one_of("Metric", "outcome", metrics_of(context.opened.config))
-    pair = TextPair(context.choice.text, corrupted, answer, against)
-    try:
-        return question_of(context.opened, [pair], metric)
-    except PairError as error:
-        st.text(str(error))
+    opened = context.opened
+    if why := why_no_circuits(opened.config):
+        say(why)
+        draw_page_link("interventions")
         return None
+    widgets.notes(context.forward.notes)  # where it cannot be read, the page ends with a way out
+    source = one_of("Pairs of texts", "pair_source", (OWN, *fitting(opened), TABLE))
+    try:
+        pairs, metric = _choose(context, source)
+        if not pairs:
+            return None
+        read = _read(opened, pairs, metric)
+        question = Question(tuple(with_bar(read, len(pairs), "Reading the pairs")), metric)
+    except PairError as error:
+        say(str(error))
+        return None
+    draw_pairs(context, question)
+    return question
+
+
+def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], str]:
+    """The pairs by what a sentence about them calls them, and the metric."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if source == OWN:
+            return _own(context)
+        if source == TABLE:
+            return _table(context)
+        count = whole("Pairs", "pair_count", 1, PAIRS.most, min(USUAL_COUNT, PAIRS.most), width=120)
+        seed = whole("Seed", "pair_seed", 0, 9_999, 0, width=120)
+        metric = _metric(context)
+    made = make_pairs(context.opened, source, count, seed)
+    st.caption(f"{TEMPLATES[source].about} {made.said}")
+    return {f"Pair {at + 1}": pair for at, pair in enumerate(made.pairs)}, metric
+
+
+def _own(context: PageContext) -> tuple[Mapping[str, TextPair], str]:
+    clean = context.choice.text
+    usual = first_corruption(context.opened, clean)[:TEXT_LIMIT]
+    follow("corrupted", usual)
+    corrupted = text_field("Corrupted text", "corrupted", TEXT_LIMIT, usual, width=520)
+    metric = _metric(context)
+    labels = ("Answer", "answer_token"), ("Against", "against_token")
+    answers = [
+        text_field(label, key, LONGEST_ANSWER, width=150, placeholder="The likeliest")
+        for label, key in labels[: ANSWERS_READ[metric]]
+    ]
+    return {"": TextPair(clean, corrupted, *answers)}, metric
+
+
+def _table(context: PageContext) -> tuple[Mapping[str, TextPair], str]:
+    largest = TABLE_BYTES.most
+    file = st.file_uploader(
+        f"A table with the columns {', '.join(COLUMNS)}; answers may be left out",
+        type=["csv"],
+        key="pair_table",
+        max_upload_size=-(-largest // MB),
+        width=520,
+    )
+    metric = _metric(context)
+    if file is None:
+        return {}, metric
+    if not TABLE_BYTES.allows(file.size):
+        raise PairError(TABLE_BYTES.refusal(file.size))
+    pairs = pairs_of_csv(file.getvalue())
+    return {f"Line {line}": pair for line, pair in pairs.items()}, metric
+
+
+def _metric(context: PageContext) -> str:
+    return one_of("Metric", "outcome", metrics_of(context.opened.config))
+
+
+def _read(opened: Opened, pairs: Mapping[str, TextPair], metric: str) -> Iterator[TokenPair]:
+    """Pair by pair; the one that is none is named."""
+    for name, pair in pairs.items():
+        try:
+            yield token_pair(opened, pair, metric)
+        except PairError as error:
+            raise PairError(f"{name} is no pair here. {error}" if name else str(error)) from error
