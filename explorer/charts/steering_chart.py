@@ -1,4 +1,4 @@
-"""The metric of a question over the strength of a direction, for clean and corrupted texts."""
+"""The metric of a question over directions that are added, for clean and corrupted texts."""
 
 from __future__ import annotations
 
@@ -30,20 +30,26 @@ WHICH: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class SteeredPoint:
-    """At one strength the metric of one kind of text: the mean over pairs and its spread."""
+    """With one direction the metric of one kind of text: the mean over pairs and its spread.
 
-    strength: float
+    `at` is its strength, its layer or its head.
+    """
+
+    at: float
     which: str
     mean: float
     spread: float = 0.0
 
 
-def steering_chart(points: Sequence[SteeredPoint], metric: str, chosen: float) -> Spec:
-    """A line for each kind of text in the band of its spread; a rule at the chosen strength."""
-    curves = [{"strength": p.strength, "which": p.which, "value": finite(p.mean)} for p in points]
+def steering_chart(points: Sequence[SteeredPoint], over: str, metric: str, chosen: float) -> Spec:
+    """A line for each kind of text in the band of its spread; a rule at what is chosen.
+
+    `over` says what the points differ in: strength, layer or head.
+    """
+    curves = [{"at": p.at, "which": p.which, "value": finite(p.mean)} for p in points]
     band = [
         {
-            "strength": p.strength,
+            "at": p.at,
             "which": p.which,
             "least": finite(p.mean - p.spread),
             "most": finite(p.mean + p.spread),
@@ -53,24 +59,23 @@ def steering_chart(points: Sequence[SteeredPoint], metric: str, chosen: float) -
     numbers: dict[float, dict[str, Any]] = {}
     for p in points:
         said = written(p.mean) + (f" ± {written(p.spread)}" if p.spread else "")
-        numbers.setdefault(p.strength, {"strength": p.strength})[p.which] = said
+        numbers.setdefault(p.at, {"at": p.at})[p.which] = said
     ends = (value for p in points for value in (p.mean - p.spread, p.mean + p.spread))
-    strengths = [p.strength for p in points] or [0.0]
+    places = [p.at for p in points] or [0.0]
     tables = {
         "curves": curves,
         "band": band,
         "numbers": [*numbers.values()],
-        "chosen": [{"strength": chosen}],
+        "chosen": [{"at": chosen}],
     }
-    axes = scale_ends("x", min(strengths), max(*strengths, 1.0)) | scale_ends(
-        "y", *around_zero(ends)
-    )
-    return filled_chart(_steering(metric), tables, **axes)
+    axes = scale_ends("x", min(places), max(*places, 1.0)) | scale_ends("y", *around_zero(ends))
+    return filled_chart(_steering(over, metric), tables, **axes)
 
 
 @cache
-def _steering(metric: str) -> Spec:
-    x = alt.X("strength:Q", title="strength", scale=fixed("x"))
+def _steering(over: str, metric: str) -> Spec:
+    whole = alt.Undefined if over == "strength" else alt.Axis(tickMinStep=1)
+    x = alt.X("at:Q", title=over, scale=fixed("x"), axis=whole)
     y: dict[str, Any] = {"title": metric, "scale": fixed("y")}
     band = (
         alt.Chart(alt.NamedData("band"))
@@ -95,6 +100,6 @@ def _steering(metric: str) -> Spec:
     chosen = (
         alt.Chart(alt.NamedData("chosen")).mark_rule(strokeDash=[4, 4], color=MIDDLE).encode(x=x)
     )
-    tooltip = [number_line("strength"), text_line(CLEAN), text_line(CORRUPTED)]
-    layers = alt.layer(band, curves, chosen, ruler(x, "strength", tooltip, "numbers"))
+    tooltip = [number_line("at", over), text_line(CLEAN), text_line(CORRUPTED)]
+    layers = alt.layer(band, curves, chosen, ruler(x, "at", tooltip, "numbers"))
     return framed_spec(layers)

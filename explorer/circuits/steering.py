@@ -1,4 +1,4 @@
-"""What a direction does to the answer of a question, over strengths.
+"""What directions do to the answer of a question: over strengths, over layers, over heads.
 
 Source: Steering Llama 2 via Contrastive Activation Addition (Panickssery et al. 2024), section 4.
 """
@@ -6,15 +6,16 @@ Source: Steering Llama 2 via Contrastive Activation Addition (Panickssery et al.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 import torch
 from torch import Tensor
 
 from explorer.analysis.ablation import RecordedPass, multiplications, run_branches
 from explorer.catalog.opened_model import Opened
-from explorer.circuits.text_pairs import Question, TokenPair
-from explorer.inference.core_edits import steering_direction
+from explorer.circuits.text_pairs import Question
+from explorer.inference.core_edits import NotApplicableError, steering_direction
 from explorer.inference.forward_pass import run_text
 from explorer.inference.model_inputs import ids_of
 from explorer.interventions.edits import Steer
@@ -26,10 +27,9 @@ STRENGTHS = (*(-each for each in reversed(UPWARDS)), 0.0, *UPWARDS)
 
 
 @dataclass(frozen=True, eq=False)
-class SteeringCurves:
-    """The metric of the clean and of the corrupted texts, each (pairs, strengths)."""
+class SteeredValues:
+    """The metric of the clean and of the corrupted texts, each (pairs, directions)."""
 
-    strengths: tuple[float, ...]
     clean: Tensor
     corrupted: Tensor
 
@@ -45,59 +45,88 @@ def steering_of(
     pairs = [pair.texts for pair in question.pairs]
     if head is not None:
         return Steer(part, layer, head, strength, (pairs[0].clean,))
-    part = f"{part.split('.')[0]}.self_attn"
     texts = (text for pair in pairs for text in (pair.clean, pair.corrupted))
-    return Steer(part, layer, None, strength, tuple(texts))
+    return Steer(_own(part), layer, None, strength, tuple(texts))
 
 
-def steering_cost(opened: Opened, question: Question, steer: Steer) -> int:
-    """About how many multiplications the curves take."""
-    bases = _bases(opened, question)
-    return len(STRENGTHS) * sum(multiplications(each, own(steer), steer.layer) for each in bases)
+def over_strengths(steer: Steer) -> list[Steer]:
+    """The same direction at every strength."""
+    return [replace(steer, strength=strength) for strength in STRENGTHS]
 
 
-def steering_curves(
+def over_places(opened: Opened, steer: Steer, layers: int, heads: int) -> list[Steer]:
+    """The direction of the same texts after every layer, or of every head of the layer.
+
+    Left out are those that have none.
+    """
+    if steer.head is None:
+        others = [replace(steer, layer=layer) for layer in range(layers)]
+    else:
+        others = [replace(steer, head=head) for head in range(heads)]
+    return [each for each in others if _has_direction(opened, each)]
+
+
+def steering_cost(opened: Opened, question: Question, steers: Sequence[Steer]) -> int:
+    """About how many multiplications `steered_values` takes."""
+    return sum(
+        multiplications(base, _own(steer.part), steer.layer)
+        for _, base in _bases(opened, question)
+        for steer in steers
+    )
+
+
+def steered_values(
     opened: Opened,
     question: Question,
-    steer: Steer,
-    strengths: Sequence[float] = STRENGTHS,
+    steers: Sequence[Steer],
     report: Callable[[float], None] = lambda done: None,
-) -> SteeringCurves:
-    """A row of a batch for every strength; the layers up to that of the direction run once.
+) -> SteeredValues:
+    """The metric with each of these added alone, as a row of a batch.
 
-    NotApplicableError where there is no direction. The strength of `steer` does not matter.
+    Those of one layer stand together. The layers up to theirs do not run again. Memory is that
+    of one batch. NotApplicableError where one has no direction.
     """
-    direction = steering_direction(opened, steer)
-    site = f"{steer.part.split('.')[0]}.{steer.layer}.resid_post"
-    factors = torch.tensor(strengths, dtype=direction.dtype)
+    bases, found = list(_bases(opened, question)), []
+    for done, (outcome, base) in enumerate(bases):
+        logits = []
+        for layer, group in groupby(steers, lambda each: each.layer):
+            logits.append(_steered_logits(opened, base, layer, list(group)))
+        found.append(outcome(torch.cat(logits)))
+        report((done + 1) / len(bases))
+    return SteeredValues(torch.stack(found[::2]), torch.stack(found[1::2]))
+
+
+def _steered_logits(
+    opened: Opened, base: RecordedPass, layer: int, steers: Sequence[Steer]
+) -> Tensor:
+    """The logits where the output is read, a row for each direction."""
+    part = _own(steers[0].part)
+    added = torch.stack([each.strength * steering_direction(opened, each) for each in steers])
 
     def edit_of(rows: range) -> Edit:
-        return Add(site, factors[rows.start : rows.stop, None, None] * direction)
+        site = f"{part.split('.')[0]}.{layer}.resid_post"
+        return Add(site, added[rows.start : rows.stop, None])
 
-    bases = list(_bases(opened, question))
-    found = []
-    for done, (base, pair) in enumerate(zip(bases, twice(question.pairs), strict=True)):
-        logits = run_branches(base, own(steer), steer.layer, len(strengths), edit_of)
-        found.append(pair.outcome(logits))
-        report((done + 1) / len(bases))
-    clean, corrupted = torch.stack(found[::2]), torch.stack(found[1::2])
-    return SteeringCurves(tuple(strengths), clean, corrupted)
+    return run_branches(base, part, layer, len(steers), edit_of)
 
 
-def own(steer: Steer) -> str:
-    """The self-attention of the stack that is steered."""
-    return f"{steer.part.split('.')[0]}.self_attn"
+def _has_direction(opened: Opened, steer: Steer) -> bool:
+    try:
+        return bool(len(steering_direction(opened, steer)))
+    except NotApplicableError:
+        return False
 
 
-def twice(pairs: Sequence[TokenPair]) -> Iterator[TokenPair]:
-    """Each pair for its clean and for its corrupted text."""
-    return (pair for pair in pairs for _ in range(2))
+def _own(part: str) -> str:
+    """The self-attention of the stack of a part."""
+    return f"{part.split('.')[0]}.self_attn"
 
 
-def _bases(opened: Opened, question: Question) -> Iterator[RecordedPass]:
-    """The recorded passes of the clean and the corrupted text of each pair, in turn."""
+def _bases(
+    opened: Opened, question: Question
+) -> Iterator[tuple[Callable[[Tensor], Tensor], RecordedPass]]:
+    """The recorded passes of the clean and the corrupted text of each pair, with the metric."""
     for pair in question.pairs:
         for text in (pair.texts.clean, pair.texts.corrupted):
-            forward = run_text(opened, text)
-            inputs = [ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens]
-            yield RecordedPass(forward.trace, inputs, pair.place)
+            passed = run_text(opened, text)
+            yield pair.outcome, RecordedPass(passed.trace, [ids_of([passed.tokens])], pair.place)

@@ -70,12 +70,15 @@ CHARTS: dict[str, dict[str, Any]] = {
     ),
     "no edge with a number": edge_cut_curves([EdgeCut(1, NAN, NAN, NAN, NAN)]),
     "steered": steering_chart(
-        [SteeredPoint(s, w, s + 1, 0.5) for s in (-1.0, 2.0) for w in (CLEAN, CORRUPTED)],
-        "loss",
-        1.0,
+        [SteeredPoint(at, which, 0.5, 0.1) for at in (-1, 2) for which in (CLEAN, CORRUPTED)],
+        over="layer",
+        metric="loss",
+        chosen=1.0,
     ),
-    "steered without numbers": steering_chart([SteeredPoint(0.0, CLEAN, NAN, INF)], "loss", 0.0),
-    "not steered": steering_chart([], "loss", 0.0),
+    "steered without numbers": steering_chart(
+        [SteeredPoint(0.0, CLEAN, NAN, INF)], over="strength", metric="loss", chosen=0.0
+    ),
+    "not steered": steering_chart([], over="head", metric="loss", chosen=0.0),
     "products by size": dimension_bars([0.5, -2.0, 0.0, 1.25], [1, 3, 0, 2], "product", last=True),
     "products without numbers": dimension_bars([NAN, INF, 1.0], [0, 1, 2], "key"),
     "one product": dimension_bars([1.0], [0], "key", last=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from explorer.catalog.shipped import SHIPPED
 from explorer.circuits.outcome import KL, LOGIT_DIFFERENCE, PROBABILITY
 from explorer.circuits.steering import (
     STRENGTHS,
+    over_places,
+    over_strengths,
+    steered_values,
     steering_cost,
-    steering_curves,
     steering_of,
 )
 from explorer.circuits.text_pairs import Question, TextPair, question_of
@@ -54,7 +57,8 @@ def test_a_curve_is_a_pass_for_every_strength(name: str, metric: str, published:
     for layer in range(part.layers):
         for head in (None, 1):
             steer = steering_of(question, part.name, layer, head, 1.0)
-            found = steering_curves(opened, question, steer)
+            steers = over_strengths(steer)
+            found = steered_values(opened, question, steers)
             shape = (len(question.pairs), len(STRENGTHS))
             assert found.clean.shape == found.corrupted.shape == shape
             direction = steering_direction(opened, steer)
@@ -76,18 +80,38 @@ def test_a_curve_is_a_pass_for_every_strength(name: str, metric: str, published:
                         assert got == pytest.approx(expected, rel=1e-3, abs=1e-4)
                 unchanged = float(found.clean[at, STRENGTHS.index(0.0)])
                 assert unchanged == pytest.approx(pair.clean_value, abs=1e-5)
-            assert steering_cost(opened, question, steer) > 0
+            assert steering_cost(opened, question, steers) > 0
 
 
 def test_one_strength_of_the_curve_is_the_intervention(published: Path) -> None:
     opened, question = asked("induction", published)
     steer = steering_of(question, "decoder.self_attn", 0, None, -1.5)
-    found = steering_curves(opened, question, steer, [-1.5])
+    found = steered_values(opened, question, [steer])
     pair = question.pairs[0]
     edited = run_edited(opened, run_text(opened, pair.texts.clean), [steer])
     assert edited.applied == (steer,)
     logits = edited.forward.trace.output[:, -1]
     close(found.clean[0], pair.outcome(logits), atol=1e-5, rtol=1e-5)
+
+
+def test_every_layer_and_every_head_has_its_own_direction(published: Path) -> None:
+    opened, question = asked("induction", published)
+    layers, heads = opened.config.n_layers, opened.config.n_heads
+    for head in (None, 0):
+        steer = steering_of(question, "decoder.self_attn", 1, head, 2.0)
+        places = over_places(opened, steer, layers, heads)
+        assert len(places) == (layers if head is None else heads)
+        together = steered_values(opened, question, places)
+        for at, place in enumerate(places):
+            alone = steered_values(opened, question, [place])
+            close(together.clean[:, at], alone.clean[:, 0], atol=1e-5, rtol=1e-5)
+            close(together.corrupted[:, at], alone.corrupted[:, 0], atol=1e-5, rtol=1e-5)
+
+
+def test_a_layer_without_a_direction_is_left_out(published: Path) -> None:
+    opened, _ = asked("induction", published)
+    same = Steer("decoder.self_attn", 0, None, 1.0, ("abab", "abab"))
+    assert over_places(opened, same, opened.config.n_layers, 1) == []
 
 
 def test_adding_the_whole_difference_after_the_last_layer_turns_one_answer_into_the_other(
@@ -98,7 +122,7 @@ def test_adding_the_whole_difference_after_the_last_layer_turns_one_answer_into_
     question = question_of(opened, INDUCTION[:1], LOGIT_DIFFERENCE)
     last = opened.config.n_layers - 1
     steer = steering_of(question, "decoder.self_attn", last, None, 1.0)
-    found = steering_curves(opened, question, steer, [-1.0, 1.0])
+    found = steered_values(opened, question, [replace(steer, strength=-1.0), steer])
     pair = question.pairs[0]
     assert float(found.corrupted[0, 1]) == pytest.approx(pair.clean_value, rel=1e-4)
     assert float(found.clean[0, 0]) == pytest.approx(pair.corrupted_value, rel=1e-4)

@@ -10,7 +10,13 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.catalog.opened_model import open_model
 from explorer.circuits.outcome import LOGIT_DIFFERENCE
-from explorer.circuits.steering import STRENGTHS, steering_curves, steering_of
+from explorer.circuits.steering import (
+    STRENGTHS,
+    over_places,
+    over_strengths,
+    steered_values,
+    steering_of,
+)
 from explorer.circuits.text_pairs import TextPair, question_of
 from explorer.inference.core_edits import steering_direction
 from explorer.inference.steered_text import steered_text
@@ -39,30 +45,35 @@ def page(**address: str) -> AppTest:
     return apps.page("experiments/circuits", **asked)
 
 
-def drawn(at: AppTest, table: str) -> list[dict[str, Any]]:
-    """The rows of a table of the chart."""
-    layers = json.loads(at.get("vega_lite_chart")[0].proto.spec)["layer"]
+def drawn(at: AppTest, table: str, chart: int = 0) -> list[dict[str, Any]]:
+    """The rows of a table of one of the two charts."""
+    layers = json.loads(at.get("vega_lite_chart")[chart].proto.spec)["layer"]
     (rows,) = (each["data"]["values"] for each in layers if each["data"]["name"] == table)
     return list(rows)
 
 
-@pytest.mark.parametrize("kind", ["Difference of two texts", "Head output"])
-def test_the_chart_and_the_texts_are_those_of_the_direction(kind: str) -> None:
-    at = page(steer_by=kind)
+@pytest.mark.parametrize("head", [None, 2])
+def test_the_charts_and_the_texts_are_those_of_the_direction(head: int | None) -> None:
+    at = page(steer_by="Difference of two texts" if head is None else "Head output")
     opened = open_model("letters")
     question = question_of(opened, [PAIR], LOGIT_DIFFERENCE)
-    head = 2 if kind == "Head output" else None
     steer = steering_of(question, "decoder.self_attn", 1, head, 2.5)
-    found = steering_curves(opened, question, steer)
-    for which, values in (("clean", found.clean), ("corrupted", found.corrupted)):
-        shown = [row for row in drawn(at, "curves") if row["which"] == which]
-        assert [row["strength"] for row in shown] == list(STRENGTHS)
-        assert [row["value"] for row in shown] == pytest.approx(values[0].tolist(), abs=1e-5)
-    assert drawn(at, "chosen") == [{"strength": 2.5}]
+    config = opened.config
+    places = over_places(opened, steer, config.n_layers, config.n_heads)
+    at_place = [each.layer if head is None else each.head for each in places]
+    for chart, steers, where, chosen in (
+        (0, over_strengths(steer), list(STRENGTHS), 2.5),
+        (1, places, at_place, 1 if head is None else 2),
+    ):
+        found = steered_values(opened, question, steers)
+        for which, values in (("clean", found.clean), ("corrupted", found.corrupted)):
+            shown = [row for row in drawn(at, "curves", chart) if row["which"] == which]
+            assert [row["at"] for row in shown] == where
+            assert [row["value"] for row in shown] == pytest.approx(values[0].tolist(), abs=1e-5)
+        assert drawn(at, "chosen", chart) == [{"at": chosen}]
     words = said(at)
-    assert (
-        f"The direction has norm {three(float(steering_direction(opened, steer).norm()))}" in words
-    )
+    norm = three(float(steering_direction(opened, steer).norm()))
+    assert f"The direction has norm {norm}, the residual stream there" in words
     for added in (None, steer):
         assert steered_text(opened, PAIR.corrupted, added).strip() in words
 
@@ -84,7 +95,7 @@ def test_a_prompt_of_one_s_own_is_written_on_and_a_wrong_one_refused() -> None:
     assert not at.exception
     assert "tokens long and this model reads at most" in said(at)
     at.text_input(key="steer_prompt").set_value(" ").run()
-    assert not at.exception
+    assert "There is nothing to continue: type a prompt." in said(at)
 
 
 def test_a_model_that_writes_nothing_still_has_the_curve() -> None:

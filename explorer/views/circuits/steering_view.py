@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
+from torch import Tensor
 
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, slider, text_field
@@ -12,9 +14,11 @@ from explorer.app.progress import bar
 from explorer.app.url import TEXT_LIMIT
 from explorer.charts.steering_chart import CLEAN, CORRUPTED, SteeredPoint, steering_chart
 from explorer.circuits.steering import (
-    SteeringCurves,
+    SteeredValues,
+    over_places,
+    over_strengths,
+    steered_values,
     steering_cost,
-    steering_curves,
     steering_of,
 )
 from explorer.circuits.text_pairs import Question
@@ -34,25 +38,28 @@ from explorer.views.shared.edit_descriptions import direction_words
 from explorer.views.shared.edit_history import draw_history, edit_button
 from models.interventions import Add
 
-CHART_HEIGHT = 320
+CHART_HEIGHT = 300
 TEXT_HEIGHT = 130
 """Room for `MOST_WRITTEN` tokens, so that nothing moves with the strength."""
 
 
 def draw_steering(context: PageContext, question: Question) -> None:
-    """The direction and the metric over strengths, beside the texts without and with it."""
-    left, right = widgets.side_by_side(8, 7)
-    with left:
+    """A direction, the metric over strengths and places, the texts without and with it."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         steer = _choose_direction(context, question)
-        button = st.container(horizontal=True, vertical_alignment="center")
-        why = _draw_effect(context, question, steer)
-    with right:
-        prompt = _draw_texts(context, question, None if why else steer)
+        button = st.container(width="content")
+    if why := _why_no_direction(context, steer):
+        st.text(why)
+    else:
+        st.text(_in_words(context, question, steer))
+        _draw_metrics(context, question, steer)
+    prompt = _draw_texts(context, question, None if why else steer)
     with st.expander("Interventions: undo or remove"):
+        st.caption("They apply on the pages Interventions and Compare, and to nothing here.")
         draw_history(context)
+        widgets.page_links("interventions")
     with button:
         edit_button(context, steer, "Add to the interventions", "add_steering", type="primary")
-        widgets.page_links("interventions")
     clean = run_text(context.opened, question.pairs[0].texts.clean)
     script = partial(steering_lines, clean, context.folder, question, steer, prompt)
     widgets.code_panel(Add, steering_direction, script=script)
@@ -60,65 +67,98 @@ def draw_steering(context: PageContext, question: Question) -> None:
 
 def _choose_direction(context: PageContext, question: Question) -> Steer:
     at = context.choice
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        kind = one_of("Direction", "steer_by", (OF_TEXTS, HEAD_OUTPUT))
-        strength = slider("Strength", "steer_strength", -STRONGEST, STRONGEST, 1.0, step=0.25)
+    kind = one_of("Direction", "steer_by", (OF_TEXTS, HEAD_OUTPUT))
+    strength = slider("Strength", "steer_strength", -STRONGEST, STRONGEST, 1.0, step=0.25)
     head = at.head if kind == HEAD_OUTPUT else None
     return steering_of(question, at.part, at.layer, head, strength)
 
 
-def _draw_effect(context: PageContext, question: Question, steer: Steer) -> str:
-    """How long the direction is, and the chart; a sentence where there is no direction."""
-    opened = context.opened
+def _why_no_direction(context: PageContext, steer: Steer) -> str:
     try:
-        check_applicable(opened, context.forward, steer)
-        direction = steering_direction(opened, steer)
+        check_applicable(context.opened, context.forward, steer)
+        steering_direction(context.opened, steer)
     except NotApplicableError as error:
-        st.text(str(error))
         return str(error)
-    clean = run_text(opened, question.pairs[0].texts.clean)
-    stream = clean.trace[f"{steer.part.split('.')[0]}.{steer.layer}.resid_post"][clean.row]
-    length, usual = float(direction.norm()), float(stream.norm(dim=-1).median())
-    share = f"{three(100 * abs(steer.strength) * length / usual)} %" if usual else "no share"
-    st.text(
-        f"{three(steer.strength)} × {direction_words(steer.head, steer.texts)}, added to the "
-        f"residual stream after layer {steer.layer} at every position. The direction has norm "
-        f"{three(length)}, the stream {three(usual)} (median over the clean text), so "
-        f"{share} of it is added."
-    )
-    key = ("steering", question.key, steer.part, steer.layer, steer.head)
-    if not is_started("steering", (opened.name, *key), steering_cost(opened, question, steer)):
-        return ""
-
-    def measure() -> SteeringCurves:
-        with bar("Steering") as report:
-            return steering_curves(opened, question, steer, report=report)
-
-    found = kept(opened, key, measure, lambda made: made.bytes)
-    spec = steering_chart(points(found), question.metric.lower(), steer.strength)
-    title = f"{question.metric} over the strength of the direction"
-    chart(spec, height=CHART_HEIGHT, key="steered_metric", title=title)
-    pairs = len(question.pairs)
-    over = f": mean and standard deviation over {pairs} pairs" if pairs > 1 else ""
-    st.caption(
-        f"{question.metric} at the position that is read, after the clean and after the corrupted "
-        f"text{over}. The dashed rule is the chosen strength."
-    )
     return ""
 
 
-def points(found: SteeringCurves) -> list[SteeredPoint]:
-    """The chart's points: mean and standard deviation over the pairs."""
+def _in_words(context: PageContext, question: Question, steer: Steer) -> str:
+    """What is added where, and how long it is beside the residual stream."""
+    clean = run_text(context.opened, question.pairs[0].texts.clean)
+    stream = clean.trace[f"{steer.part.split('.')[0]}.{steer.layer}.resid_post"][clean.row]
+    length = float(steering_direction(context.opened, steer).norm())
+    usual = float(stream.norm(dim=-1).median())
+    share = f"{three(100 * abs(steer.strength) * length / usual)} %" if usual else "no share"
+    return (
+        f"{three(steer.strength)} × {direction_words(steer.head, steer.texts)}, added to the "
+        f"residual stream after layer {steer.layer} at every position. The direction has norm "
+        f"{three(length)}, the residual stream there {three(usual)} (median over the clean text): "
+        f"what is added is {share} of it."
+    )
+
+
+def _draw_metrics(context: PageContext, question: Question, steer: Steer) -> None:
+    """Two charts: this direction over strengths, and others like it at this strength."""
+    opened, part = context.opened, context.part
+    places = over_places(opened, steer, part.layers, part.heads)
+    over, chosen = ("layer", steer.layer) if steer.head is None else ("head", steer.head)
+    left, right = widgets.side_by_side(1, 1)
+    with left:
+        st.markdown("**At every strength**")
+        steers = over_strengths(steer)
+        at = [each.strength for each in steers]
+        points = _points(context, question, "steered_strengths", steers, at)
+        _draw_curves(points, question, "strength", steer.strength)
+    with right:
+        of = "After every layer" if over == "layer" else f"Every head of layer {steer.layer}"
+        st.markdown(f"**{of}, at this strength**")
+        numbers = [float(getattr(each, over)) for each in places]
+        points = _points(context, question, "steered_places", places, numbers)
+        _draw_curves(points, question, over, float(chosen))
+    pairs = len(question.pairs)
+    spread = f": mean and standard deviation over {pairs} pairs" if pairs > 1 else ""
+    st.caption(
+        f"{question.metric} at the position that is read, after the clean and after the corrupted "
+        f"text{spread}. Dashed: what is chosen."
+    )
+
+
+def _points(
+    context: PageContext,
+    question: Question,
+    name: str,
+    steers: Sequence[Steer],
+    at: Sequence[float],
+) -> list[SteeredPoint]:
+    """Mean and standard deviation over the pairs; nothing before the reader lets it run."""
+    opened = context.opened
+    key = ("steered", question.key, tuple(steers))
+    if not is_started(name, (opened.name, *key), steering_cost(opened, question, steers)):
+        return []
+
+    def measure() -> SteeredValues:
+        with bar("Steering") as report:
+            return steered_values(opened, question, steers, report)
+
+    found = kept(opened, key, measure, lambda made: made.bytes)
     return [
-        SteeredPoint(
-            strength,
-            which,
-            float(values[:, at].mean()),
-            float(values[:, at].std(correction=0)) if len(values) > 1 else 0.0,
-        )
-        for which, values in ((CLEAN, found.clean), (CORRUPTED, found.corrupted))
-        for at, strength in enumerate(found.strengths)
+        SteeredPoint(place, which, float(values.mean()), _spread(values))
+        for which, all_values in ((CLEAN, found.clean), (CORRUPTED, found.corrupted))
+        for place, values in zip(at, all_values.T, strict=True)
     ]
+
+
+def _spread(values: Tensor) -> float:
+    return float(values.std(correction=0)) if len(values) > 1 else 0.0
+
+
+def _draw_curves(
+    points: Sequence[SteeredPoint], question: Question, over: str, chosen: float
+) -> None:
+    if points:
+        spec = steering_chart(points, over, question.metric.lower(), chosen)
+        title = f"{question.metric} with a direction added, by {over}"
+        chart(spec, height=CHART_HEIGHT, key=f"steered_by_{over}", title=title)
 
 
 def _draw_texts(context: PageContext, question: Question, steer: Steer | None) -> str:
@@ -130,19 +170,23 @@ def _draw_texts(context: PageContext, question: Question, steer: Steer | None) -
     usual = question.pairs[0].texts.corrupted
     prompt = text_field("Prompt", "steer_prompt", TEXT_LIMIT, usual)
     if not prompt.strip():
+        st.text("There is nothing to continue: type a prompt.")
         return ""
-    for title, added in (("Without the direction", None), ("With the direction", steer)):
-        st.markdown(f"**{title}**")
-        with st.container(border=True, height=TEXT_HEIGHT):
-            if added is None and title.startswith("With the"):
-                st.text("There is no direction to add.")
-                continue
-            try:
-                with bar("Writing") as report:
-                    written = steered_text(opened, prompt, added, report)
-            except (ForwardPassError, NotApplicableError) as error:
-                st.text(str(error))
-                return ""
-            st.text(written.strip() or "no readable text")
+    added: list[tuple[str, Steer | None]] = [("Without the direction", None)]
+    if steer is not None:
+        added.append((f"With {three(steer.strength)} × the direction", steer))
+    texts = []
+    try:
+        for _, each in added:
+            with bar("Writing") as report:
+                texts.append(steered_text(opened, prompt, each, report))
+    except (ForwardPassError, NotApplicableError) as error:
+        st.text(str(error))
+        return ""
+    for place, (title, _), text in zip(widgets.side_by_side(1, 1), added, texts, strict=False):
+        with place:
+            st.markdown(f"**{title}**")
+            with st.container(border=True, height=TEXT_HEIGHT):
+                st.text(text.strip() or "no readable text")
     st.caption(f"The likeliest token each time, up to {MOST_WRITTEN} tokens after the prompt.")
     return prompt
