@@ -279,6 +279,18 @@ def beams(page: Panel) -> None:
     assert page.column("score") == [three(found.nodes[end].score) for end in found.ends]
 
 
+def steering(page: Panel) -> None:
+    """The clean text's metric at every strength, the length of the direction, and the text."""
+    made = page.made
+    page.says(made["direction"].norm())
+    layers = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)["layer"]
+    (rows,) = (each["data"]["values"] for each in layers if each["data"]["name"] == "curves")
+    drawn = [row["value"] for row in rows if row["which"] == "clean"]
+    np.testing.assert_allclose(drawn, made["curve"], rtol=1e-3, atol=1e-4)
+    if "written" in made:
+        assert made["written"].strip() in page.words()
+
+
 def forced(page: Panel) -> None:
     chances = page.made["probabilities"]
     assert torch.isfinite(chances).all()
@@ -297,6 +309,13 @@ ADJUSTED: tuple[dict[str, str], ...] = (
     {"heads": "Max of all layers", "hide_first": "true"},
     {"mass": "50", "words": "true", "colours": "Row", "log": "true"},
 )
+STEERED_BY_HEAD = {"steer_by": "Head output", "steer_strength": "-3.5"}
+STEERED: dict[str, tuple[str, str]] = {
+    "letters": ("the cat and the hat", "the hat and the cat"),
+    "reviews": ("the cat", "the dog"),
+    "gpt2": ("5 17 3", "5 9 3"),
+    "bert": ("the cat [MASK] good", "a dog [MASK] good"),
+}
 VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("overview/overview", {}, start, ALL),
     ("input/tokens", {}, tokens, ALL),
@@ -342,6 +361,11 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     *[("attention/attention", look, adjusted, MOST) for look in ADJUSTED],
     ("experiments/interventions", {"edits": "1.1~h.d.0.1.z"}, before_after, WRITING),
     ("experiments/interventions", {"edits": CUT_AND_MASKED}, before_after, ("bert", "reviews")),
+    *(
+        ("experiments/circuits", asked | {"text": clean, "corrupted": corrupted}, steering, (name,))
+        for name, (clean, corrupted) in STEERED.items()
+        for asked in ({"circuit_view": "Steering"}, {"circuit_view": "Steering"} | STEERED_BY_HEAD)
+    ),
     ("experiments/compare", {"with": "Another head"}, compared, MOST),
     ("experiments/compare", {"with": "Another sentence"}, compared, FEW),
     ("experiments/compare", {**OTHER_MODEL, "other_model": "reviews"}, pooled, ("letters",)),

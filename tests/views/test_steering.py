@@ -73,7 +73,7 @@ def test_the_charts_and_the_texts_are_those_of_the_direction(head: int | None) -
         assert drawn(at, "chosen", chart) == [{"at": chosen}]
     words = said(at)
     norm = three(float(steering_direction(opened, steer).norm()))
-    assert f"The direction has norm {norm}, the residual stream there" in words
+    assert f"The direction has norm {norm} and the residual stream there" in words
     for added in (None, steer):
         assert steered_text(opened, PAIR.corrupted, added).strip() in words
 

@@ -92,8 +92,8 @@ def _in_words(context: PageContext, question: Question, steer: Steer) -> str:
     return (
         f"{three(steer.strength)} × {direction_words(steer.head, steer.texts)}, added to the "
         f"residual stream after layer {steer.layer} at every position. The direction has norm "
-        f"{three(length)}, the residual stream there {three(usual)} (median over the clean text): "
-        f"what is added is {share} of it."
+        f"{three(length)} and the residual stream there {three(usual)} (median over the clean "
+        f"text): what is added is {share} of it."
     )
 
 
