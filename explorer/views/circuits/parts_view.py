@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -30,6 +31,7 @@ from explorer.views.shared import widgets
 from models.gradients import gradients
 
 ESTIMATE, EXACT = "Estimate", "Exact value"
+FEED_FORWARD = "MLP"
 LISTED, NAMED = 10, 3
 SCATTER = 340
 
@@ -51,12 +53,13 @@ def draw_parts(context: PageContext, question: Question) -> None:
         _draw_strongest(scores, values, method)
     with left:
         estimates = scores.writers.tolist()
-        _draw_grid(context, question, scores, values if which == EXACT else estimates, which)
+        _draw_grid(context, question, scores, values if which == EXACT else estimates)
         unit = UNITS[question.metric]
         st.caption(
-            f"How much of the metric{f', in {unit},' if unit else ''} is lost when a head alone "
+            f"How much of the metric{f', in {unit},' if unit else ''} is lost when a part alone "
             f"gets what it wrote for the corrupted text{_over(question)}. All of it is "
-            f"{three(scores.difference)}. Positive heads support the answer."
+            f"{three(scores.difference)}. Positive parts support the answer. Colours end at the "
+            "strongest head; 23.3 is head 3 of layer 23."
         )
     if exact.count:
         _draw_agreement(scores, values, method)
@@ -76,25 +79,39 @@ def _draw_grid(
     context: PageContext,
     question: Question,
     scores: Scores,
-    values: list[float | None] | list[float],
-    which: str,
+    values: Sequence[float | None],
 ) -> None:
+    """Layers across, heads down, and the feed-forward layers in the last row."""
     at, wiring = context.choice, scores.wiring
-    grid = torch.full((wiring.layers, wiring.heads), torch.nan)
+    rows = [*map(str, range(wiring.heads)), *([FEED_FORWARD] if wiring.has_mlp else [])]
+    grid = torch.full((len(rows), wiring.layers), torch.nan)
+    of_heads = [0.0]
     for place, value in zip(wiring.columns, values, strict=True):
-        if place.kind == "head" and value is not None:
-            grid[place.layer, place.head] = value
+        if value is None or place.kind == "embedding":
+            continue
+        row = place.head if place.kind == "head" else -1
+        grid[row, place.layer] = value
+        of_heads += [abs(value)] if place.kind == "head" else []
+
+    def pick(row: int, layer: int) -> None:
+        if row < wiring.heads:
+            choose_head(layer, row)
+
     cells(
         grid,
-        *([str(number) for number in range(count)] for count in grid.shape),
+        rows,
+        [*map(str, range(wiring.layers))],
         key="circuit_heads",
         title=map_title(at.model, at.part, f"Each head's part of the {question.metric.lower()}"),
-        selected=(at.layer, at.head),
-        on_pick=choose_head,
+        selected=(at.head, at.layer),
+        on_pick=pick,
+        row_name="head",
+        column_name="layer",
+        sentence="Layer {column}, head {row}: {value}",
         unit=UNITS[question.metric],
         absent="not measured",
         scale="diverging",
-        top=float(scores.writers[1:].abs().max()) or None,
+        top=max(of_heads) or None,
     )
 
 
