@@ -17,7 +17,7 @@ from explorer.charts.circuit_charts import estimate_and_exact
 from explorer.circuits.measure import Scores, correlation, node_of
 from explorer.circuits.outcome import UNITS
 from explorer.circuits.text_pairs import Question
-from explorer.components.cells import cells
+from explorer.components.cells import AROUND, cells, natural_height
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import run_text
 from explorer.snippets.circuit_code import parts_lines
@@ -34,6 +34,8 @@ ESTIMATE, EXACT = "Estimate", "Exact value"
 FEED_FORWARD = "MLP"
 LISTED, NAMED = 10, 3
 SCATTER = 340
+WIDTH = 930
+"""Pixels that the grid has at most, and so its square cells at most their share of it."""
 
 
 def draw_parts(context: PageContext, question: Question) -> None:
@@ -112,6 +114,7 @@ def _draw_grid(
         absent="not measured",
         scale="diverging",
         top=max(of_heads) or None,
+        height=min(natural_height(len(rows)), AROUND + len(rows) * WIDTH // (wiring.layers + 1)),
     )
 
 
