@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from explorer.analysis.causal_tracing import Tracing
+from explorer.analysis.wiring import plain_wiring
 from explorer.circuits.text_pairs import Question
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import hint, how_read, path, script
@@ -76,3 +77,44 @@ def first_of(question: Question) -> Sequence[str]:
     """What is said above lines that are of one pair where the page has several."""
     count = len(question.pairs)
     return [f"# The first of {count} pairs."] if count > 1 else []
+
+
+def path_lines(
+    forward: ForwardPass,
+    folder: Path,
+    question: Question,
+    ends: tuple[int, int, str],
+    *,
+    is_sender: bool,
+) -> str:
+    """The paths of the first pair from this head (layer, head), or into its input q, k or v."""
+    wiring, (layer, head, reads) = plain_wiring(forward.config), ends
+    stack, heads = wiring.stack, f"range({wiring.heads})"
+    first, last = (layer + 1, wiring.layers) if is_sender else (0, layer)
+    sender = (f"{layer}", f"{head}") if is_sender else ("other", "i")
+    receiver = ("other", "i") if is_sender else (f"{layer}", f"{head}")
+    lines = [
+        *pair_lines(forward, folder, question),
+        "def written(text, layer):  # what each head adds to the residual stream, (h, t, d)",
+        f'    site = f"{stack}.{{layer}}.self_attn.head_out"',
+        f"    attention = opened.model.{stack}.blocks[layer].self_attn",
+        "    return through_output(attention, trace(opened.model, text, sites=[site])[site][0])",
+        "",
+        "def path(layer, head, to_layer, to_head):",
+        "    lost = written(corrupted, layer)[head] - written(clean, layer)[head]",
+        f'    site = f"{stack}.{{to_layer}}.self_attn.{reads}_input"',
+        "    edit = AddByRow(site, lost[None], (to_head,))",
+        "    return measured(clean, []) - measured(clean, [edit])",
+        "",
+        f"layers, heads = range({first}, {last}), {heads}",
+        f"rows = [[path({', '.join((*sender, *receiver))}) for i in heads] for other in layers]",
+        "paths = torch.tensor(rows)",
+        "print(paths)  # a row for each layer, a column for each head",
+    ]
+    return script(
+        lines,
+        *PAIRED,
+        "from explorer.analysis.attribution_patching import through_output",
+        "from models.interventions import AddByRow",
+        comments=first_of(question),
+    )

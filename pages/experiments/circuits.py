@@ -8,6 +8,7 @@ from explorer.circuits.text_pairs import Question
 from explorer.views.circuits.circuit_view import draw_circuit
 from explorer.views.circuits.head_card import HEAD_CARD, draw_head_view
 from explorer.views.circuits.parts_view import draw_parts
+from explorer.views.circuits.path_view import draw_paths
 from explorer.views.circuits.question_form import draw_question
 from explorer.views.circuits.steering_view import draw_steering
 from explorer.views.circuits.tracing_view import draw_tracing
@@ -28,6 +29,7 @@ VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
     "Steering": draw_steering,
     "Over training": draw_over_training,
     "Causal tracing": draw_tracing,
+    "Path patching": draw_paths,
 }
 if question is not None:
     VIEWS[one_of("View", "circuit_view", tuple(VIEWS))](context, question)

@@ -22,8 +22,9 @@ ASKED = {"model": "induction", "text": CLEAN, "corrupted": SWAPPED}
 VIEW = {**ASKED, "circuit_view": "Causal tracing"}
 
 
-def drawn(at: AppTest) -> wire.Array:
-    header, planes = sent(at, "traced_values")
+def drawn(at: AppTest, key: str = "traced_values") -> wire.Array:
+    """The numbers that a view was sent."""
+    header, planes = sent(at, key)
     if "exact" in planes:
         return np.frombuffer(planes["exact"], "<f4").reshape(header["shape"])
     return wire.decode(wire.codes_of(planes["values"], header["shape"]), header)

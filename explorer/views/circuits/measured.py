@@ -97,7 +97,7 @@ def exact_of_writers(context: PageContext, question: Question, scores: Scores) -
     found: ExactSoFar = kept(opened, key, ExactSoFar, lambda _: 100 * total)
     if found.count == total:
         return found
-    cost = _branches(opened, question) * columns
+    cost = cost_of_branches(opened, question) * columns
     place = st.container()
     with place:
         if not is_started("exact_parts", (opened.name, *key), cost):
@@ -133,7 +133,7 @@ def exact_of_edges(
     """The exact values of the strongest edges, made once; None where they are not asked for."""
     opened, edges = context.opened, scores.strongest(count)
     key = "exact edges", question.key, method, count
-    cost = _branches(opened, question) * count
+    cost = cost_of_branches(opened, question) * count
     if not is_started("exact_edges", (opened.name, *key), cost):
         return None
 
@@ -179,7 +179,7 @@ def _passes(opened: Opened, question: Question) -> int:
     return sum(len(pair.clean) for pair in question.pairs) * _per_token(opened)
 
 
-def _branches(opened: Opened, question: Question) -> int:
+def cost_of_branches(opened: Opened, question: Question) -> int:
     """The same of one that branches off in the middle, and where the texts differ first."""
     differing = sum(len(pair.clean) - pair.differing[0] for pair in question.pairs)
     is_causal = opened.config.kind == "decoder"
