@@ -32,12 +32,14 @@ install_plain_states()
 
 NO_CHOICE: Final = object()
 USED_BY = {
-    "fading.js": ("board", "pass_map", "stage_list", "tree"),
+    "columns.js": ("circuit_map", "pass_map"),
+    "fading.js": ("board", "circuit_map", "pass_map", "stage_list", "tree"),
     "framing.js": ("chips", "inspect"),
     "picking.js": ("cells", "grid"),
     "playing.js": ("player", "stage_list"),
 }
-"""What some views share: ends that fade, chips in the frame of a character, cells to pick from."""
+"""What some views share: tokens under columns, ends that fade, chips in the frame of a character,
+cells to pick from."""
 
 
 def read(path: Path) -> str:

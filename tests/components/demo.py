@@ -25,6 +25,7 @@ from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.components import chips, grid, lines, matrix, mounting
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.cells import cells
+from explorer.components.circuit_map import Held, circuit_map
 from explorer.components.grid import EveryHead
 from explorer.components.inspect import inspect
 from explorer.components.matrix import Beside
@@ -46,6 +47,7 @@ from explorer.components.tree import Node, tree
 from explorer.text.token_labels import Label
 from explorer.views.overview import doors, pass_picture
 from tests.components import flows
+from tests.components.invented_circuit import invented
 from tests.components.passed import passed
 from tests.components.samples import (
     EMOJI,
@@ -373,6 +375,24 @@ def demo_miniature(show: str) -> None:
     )
 
 
+def demo_circuit_map(show: str) -> None:
+    """A circuit; what is chosen comes back."""
+    shown = {
+        "long": lambda: invented(numbered(90)),
+        "strange": lambda: invented(STRANGE),
+        "deep": lambda: invented(layers=30),
+    }.get(show, invented)()
+    if st.button("Another head"):
+        choose(Held(len(shown.edges), (5, 0)))
+    circuit_map(
+        shown,
+        key="circuit_map",
+        title="demo",
+        held=told((Held(len(shown.edges)),))[0],
+        on_held=choose,
+    )
+
+
 def demo_ranked(show: str) -> None:
     weights = heads(4, 6, 16, 16) if show == "many" else heads(2, 4, 12, 12) * causal(12)
     places = [(layer, head) for layer in range(len(weights)) for head in range(weights.shape[1])]
@@ -473,6 +493,7 @@ DEMOS = (
     demo_beside,
     demo_pass_map,
     demo_flow,
+    demo_circuit_map,
     demo_miniature,
     demo_ranked,
     demo_stage_list,

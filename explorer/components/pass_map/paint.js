@@ -1,6 +1,6 @@
 // Where everything stands, and how it is drawn.
 
-const GUTTER = 30, NARROWEST = 17, CHIP = 24, SLANTED = 52, APART = 40, WORD = 11, INSIDE = 296, LEFT = 90, CLASSES = 56;
+const GUTTER = 30, NARROWEST = 17, APART = 40, WORD = 11, INSIDE = 296, LEFT = 90, CLASSES = 56;
 const BEFORE_MLP = {self_attn: 0.26, cross_attn: 0.5}, MLP_AT = 0.74;
 
 const rowsAt = part => BEFORE_MLP[part.name.split(".")[1]];
@@ -154,32 +154,9 @@ function layers(state, pen, stack, left, right) {
 }
 
 function labels(state, pen, stack, i) {
-  const {place, ink} = state, x = xOf(state, stack, i), text = isolated(stack.tokens[i]);
-  const muted = stack.muted.includes(i), y = place.height - place.bottom;
-  pen.font = `12px ${ink.mono}`;
-  pen.fillStyle = css(muted ? ink.muted : ink.text);
-  if (place.slantedBelow) {
-    slanted(pen, x, y + 4, fitted(pen, text, SLANTED * 1.2), false);
-    return;
-  }
-  const wide = place.column - 4, cut = fitted(pen, text, wide - 6);
-  const chip = Math.min(wide, pen.measureText(cut).width + 12);
-  pen.fillStyle = css(ink.text, 0.07);
-  pen.beginPath();
-  pen.roundRect(x - chip / 2, y, chip, CHIP - 4, 5);
-  pen.fill();
-  pen.fillStyle = css(muted ? ink.muted : ink.text);
-  pen.textAlign = "center";
-  pen.fillText(cut, x, y + CHIP / 2 - 2);
-}
-
-function slanted(pen, x, y, text, above) {
-  pen.save();
-  pen.translate(x, y);
-  pen.rotate(-Math.PI / 3.2);
-  pen.textAlign = above ? "left" : "right";
-  pen.fillText(text, 0, 0);
-  pen.restore();
+  const {place, ink} = state, x = xOf(state, stack, i), muted = stack.muted.includes(i);
+  const wide = place.slantedBelow ? 0 : place.column - 4;
+  tokenLabel(pen, ink, stack.tokens[i], muted, x, place.height - place.bottom, wide);
 }
 
 function answer(state, pen, at, strong = false) {

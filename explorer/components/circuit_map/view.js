@@ -1,0 +1,217 @@
+// A circuit: how much of it is drawn, what is pointed at, what is chosen.
+
+const NEAR = 6, LISTED = 5;
+
+function make(state) {
+  const {root} = state, get = selector => root.querySelector(selector);
+  Object.assign(state, {stage: get(".stage"), canvas: get("canvas"), range: get("input"), shown: null});
+  state.faded = fades(state.stage);
+  state.stage.addEventListener("pointermove", event => point(state, hit(state, event)));
+  state.stage.addEventListener("pointerleave", () => point(state, null));
+  state.stage.addEventListener("click", event => choosePart(state, hit(state, event)));
+  state.canvas.addEventListener("keydown", event => walk(state, event));
+  state.canvas.addEventListener("blur", () => point(state, null));
+  state.range.addEventListener("input", () => {
+    state.count = state.data.counts[Number(state.range.value)];
+    counted(state);
+    told(state);
+  });
+  state.chosen = () => state.data && choose(state) && counted(state);
+}
+
+// ---- what is meant ---------------------------------------------------------------------
+
+function hit(state, event) {
+  const box = state.canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+  const inside = item => item.width
+    ? Math.abs(x - item.x) <= item.width / 2 + 1 && Math.abs(y - item.y) <= state.place.pill / 2
+    : Math.abs(x - item.x) <= 40 && (item.kind === "logits" ? y < TOP - 8 : y > item.y - 4);
+  const item = state.items?.find(inside);
+  if (item) return {part: item.part};
+  let best = null, least = NEAR;
+  for (const line of state.lines ?? []) {
+    const away = distance(bends(line), x, y);
+    if (away < least) { least = away; best = {edge: line.edge}; }
+  }
+  return best;
+}
+
+function distance([x0, y0, ax, ay, bx, by, x1, y1], x, y) {
+  let least = Infinity;
+  for (let step = 0; step <= 24; step++) {
+    const t = step / 24, s = 1 - t, a = s * s * s, b = 3 * s * s * t, c = 3 * s * t * t, d = t * t * t;
+    least = Math.min(least, Math.hypot(a * x0 + b * ax + c * bx + d * x1 - x, a * y0 + b * ay + c * by + d * y1 - y));
+  }
+  return least;
+}
+
+function point(state, found) {
+  if (JSON.stringify(found) === JSON.stringify(state.pointed ?? null)) return;
+  state.pointed = found;
+  state.canvas.style.cursor = found ? "pointer" : "";
+  tell(state);
+}
+
+// The page hears of a head or of an edge; what is chosen stays on the card.
+function choosePart(state, found) {
+  const {data} = state, isSame = JSON.stringify(found) === JSON.stringify(state.held);
+  state.held = isSame ? null : found;
+  tell(state);
+  if (state.held) state.root.querySelector(".spoken").textContent = `${spokenOf(state, state.held)} Picked.`;
+  if (!found || data.parts[found.part]?.[0] !== "head" && found.edge === undefined) return;
+  told(state);
+}
+
+const told = state => {
+  const {held, data} = state, [kind, layer, head] = data.parts[held?.part] ?? [];
+  tellPage(state, [state.count, ...(kind === "head" ? [layer, head] : [-1, -1]), held?.edge ?? -1]);
+};
+
+function choose(state) {
+  const choice = news(state), {data} = state;
+  if (!choice) return false;
+  const [count, layer, head, edge] = choice;
+  state.count = count;
+  const part = data.parts.findIndex(([kind, at, of]) => kind === "head" && at === layer && of === head);
+  state.held = data.edges[edge] ? {edge} : part >= 0 ? {part} : null;
+  return true;
+}
+
+function walk(state, event) {
+  const {items, data, count} = state, at = state.pointed ?? state.held;
+  const upDown = {ArrowUp: 1, ArrowDown: -1}[event.key], sideways = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+  if (upDown) {
+    const rank = {embedding: -1, head: 0, "feed-forward": 0.5, logits: 1e6};
+    const level = part => data.parts[part][1] + rank[data.parts[part][0]] + data.parts[part][2] / 1e6;
+    const parts = [...new Set(items.map(item => item.part))].sort((a, b) => level(a) - level(b));
+    const from = parts.indexOf(at?.part);
+    point(state, {part: parts[from < 0 ? (upDown > 0 ? 0 : parts.length - 1) : Math.max(0, Math.min(parts.length - 1, from + upDown))]});
+  } else if (sideways) {
+    point(state, {edge: at?.edge === undefined ? 0 : Math.max(0, Math.min(count - 1, at.edge + sideways))});
+  } else if (event.key === "Enter" || event.key === " ") choosePart(state, at ?? null);
+  else if (event.key === "Escape") { state.held = null; point(state, null); tell(state); }
+  else return;
+  if (state.pointed && event.key.startsWith("Arrow")) {
+    state.root.querySelector(".spoken").textContent = spokenOf(state, state.pointed);
+  }
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+// ---- words -----------------------------------------------------------------------------
+
+const kindOf = {head: "Head", "feed-forward": "Feed-forward", embedding: "Embedding", logits: "Output"};
+const nameOf = ([kind, layer, , title]) =>
+  kind === "head" ? `Head ${title}` : kind === "feed-forward" ? `Feed-forward ${layer}` : kindOf[kind];
+const signed = value => value === null ? "no value" : value > 0 ? `+${three(value)}` : three(value);
+const percent = value => `${three(100 * value)} %`;
+
+function spokenOf({data}, found) {
+  const [name, [estimate, exact]] = found.part === undefined
+    ? [data.edges[found.edge].title, data.edges[found.edge].scores]
+    : [nameOf(data.parts[found.part]), data.parts[found.part].slice(4)];
+  return `${name}: estimate ${signed(estimate)}${exact === null ? "" : `, exact ${signed(exact)}`}.`;
+}
+
+function tell(state) {
+  const {root, data, pointed, held} = state, line = root.querySelector(".sentence");
+  const there = held && (held.edge === undefined ? state.items.some(item => item.part === held.part) : held.edge < state.count);
+  state.shown = pointed ?? (there ? held : null);
+  const weakest = data.edges[state.count - 1]?.scores[0] ?? 0;
+  line.textContent = `of ${data.every.toLocaleString("en-US")}, the strongest; each carries at least ` +
+    `${three(Math.abs(weakest))} of the difference of ${three(data.difference ?? NaN)}`;
+  card(state);
+  paint(state);
+}
+
+function row(name, value, className = "") {
+  const made = element("div", `row ${className}`);
+  made.append(element("bdi", "name", name), element("span", "value", value));
+  return made;
+}
+
+function card(state) {
+  const {root, data, shown} = state, holder = root.querySelector(".card");
+  root.querySelector(".hint").hidden = Boolean(shown);
+  holder.replaceChildren(...(!shown ? [] : shown.part === undefined ? edgeCard(state, shown.edge) : partCard(state, shown.part)));
+}
+
+function scores([estimate, exact, spread], difference) {
+  const found = [row("estimate", signed(estimate))];
+  if (spread !== null && spread !== undefined) found.push(row("spread over pairs", three(spread)));
+  found.push(row("exact", exact === null ? "not patched" : signed(exact)));
+  const best = exact ?? estimate;
+  if (difference && best !== null) found.push(row("of the difference", percent(best / difference)));
+  return found;
+}
+
+function edgeCard({data}, index) {
+  const edge = data.edges[index], found = [element("div", "title", edge.title)];
+  found.push(element("div", "what", `edge ${index + 1} of ${data.edges.length}${edge.reads ? `, read as ${edge.reads}` : ""}`));
+  found.push(...scores(edge.scores, data.difference), element("div", "what", "at"));
+  for (const [at, score] of edge.at) found.push(row(`${data.tokens[at]} (${at})`, signed(score), "token"));
+  if (edge.elsewhere >= 0.005) found.push(row("elsewhere", percent(edge.elsewhere)));
+  return found;
+}
+
+function partCard({data, count}, part) {
+  const found = [element("div", "title", nameOf(data.parts[part]))];
+  const [kind, , , , estimate, exact] = data.parts[part];
+  if (kind === "logits") found.push(element("bdi", "what", data.output));
+  else found.push(...scores([estimate, exact, null], data.difference));
+  const drawn = data.edges.slice(0, count);
+  for (const [side, words] of [["to", "into it"], ["from", "out of it"]]) {
+    const own = drawn.filter(edge => edge[side] === part);
+    if (!own.length) continue;
+    found.push(element("div", "what", `${own.length} drawn ${own.length === 1 ? "edge" : "edges"} ${words}`));
+    for (const edge of own.slice(0, LISTED)) {
+      const end = edge.title.split(" → ")[side === "to" ? 0 : 1];
+      found.push(row(side === "to" && edge.reads ? `${end} as ${edge.reads}` : end, signed(edge.scores[0])));
+    }
+    if (own.length > LISTED) found.push(element("div", "what", `and ${own.length - LISTED} more`));
+  }
+  return found;
+}
+
+// ---- running -----------------------------------------------------------------------------
+
+function foldedWords({data, place: {folded, thin}}) {
+  const found = [];
+  if (folded) found.push(`${folded} of ${data.layers} layers`);
+  if (thin) found.push(`${thin} of ${data.tokens.length} tokens`);
+  return found.length ? `Folded: ${found.join(" and ")} with nothing drawn.` : "";
+}
+
+// Another number of edges is drawn.
+function counted(state) {
+  const {data, root} = state;
+  state.range.max = String(data.counts.length - 1);
+  state.range.value = String(Math.max(0, data.counts.indexOf(state.count)));
+  root.querySelector(".count output").textContent = String(state.count);
+  if (!state.stage.clientWidth) return;
+  const drawn = data.edges.slice(0, state.count).flatMap(edge => edge.at.map(([, score]) => Math.abs(score)));
+  state.largest = Math.max(...drawn, 1e-12);
+  state.largestPart = Math.max(...data.parts.map(part => Math.abs(part[4] ?? 0)), 1e-12);
+  layout(state);
+  root.querySelector(".notes").textContent = foldedWords(state);
+  root.dataset.place = JSON.stringify(state.items.map(({key, title, at, x, y}) => ({key, title, at, x, y})));
+  state.canvas.setAttribute("aria-label",
+    `${data.title}. ${state.count} edges, the strongest: ${data.edges.slice(0, 3).map((_, edge) => spokenOf(state, {edge})).join(" ")}`);
+  tell(state);
+  state.faded();
+}
+
+function show(state) {
+  const {data, root, stage, fresh} = state, colours = signs(state);
+  if (fresh) {
+    state.fresh = false;
+    Object.assign(state, {pointed: null, held: null, heard: undefined, count: data.counts[0]});
+  }
+  choose(state);
+  if (!data.counts.includes(state.count)) state.count = data.counts.at(-1);
+  for (const [name, colour] of Object.entries(colours)) root.style.setProperty(`--${name}`, css(colour));
+  counted(state);
+  if (fresh && state.place) stage.scrollLeft = state.place.bands[data.place].middle - stage.clientWidth / 2;
+}
+
+export default publish("explorer_circuit_map", component => mount(component, ".circuit-map", make, show));

@@ -1,0 +1,58 @@
+"""A circuit for the picture of circuits: invented, the same in every process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from explorer.circuits.graph import Edge, Node
+from explorer.components.circuit_map import CircuitMap, Move, NodeScore
+from explorer.text.token_labels import Label
+
+EMBEDDING, LOGITS = Node("embedding"), Node("logits")
+MOVER, WRITER, LATE = Node("head", 1, 2), Node("head", 0, 1), Node("head", 5, 0)
+FIRST, LAST = Node("feed-forward", 0), Node("feed-forward", 5)
+WORDS = ["Mary", "and", "John", "then", "John", "to"]
+EDGES = (
+    Edge(MOVER, LOGITS, "", 4.0, 0.5, 3.5),
+    Edge(FIRST, MOVER, "v", 3.0),
+    Edge(MOVER, LATE, "q", -2.0),
+    Edge(EMBEDDING, FIRST, "", 1.5),
+    Edge(LATE, LOGITS, "", -1.0),
+    Edge(WRITER, MOVER, "k", 0.8),
+    Edge(MOVER, LAST, "", -0.5, None, -0.25),
+    Edge(LAST, LOGITS, "", 0.4),
+)
+PLACES = (5, 4, 5, 4, 5, 4, 5, 5)
+"""Where each of the edges runs, nearly all of it."""
+MOVES = (Move(1, 2, 5, 4, 2.0), Move(1, 2, 5, 0, 3.0), Move(0, 1, 4, 2, 1.0), Move(5, 0, 5, 0, 1.5))
+
+
+def invented(words: Sequence[Label] = WORDS, layers: int = 6) -> CircuitMap:
+    """Two heads and what is around them; of more than six words the last six have it all."""
+    first = len(words) - len(WORDS)
+    positions = torch.zeros(len(EDGES), len(words))
+    for row, (edge, place) in enumerate(zip(EDGES, PLACES, strict=True)):
+        positions[row, first + place] = 0.9 * edge.estimate
+        positions[row, first + place - 1] = 0.1 * edge.estimate
+    other = [*words]
+    other[first + 4] = "Mary"
+    moves = [
+        Move(each.layer, each.head, first + each.query, first + each.key, each.size)
+        for each in MOVES
+    ]
+    nodes = {MOVER: NodeScore(3.5, 3.25), LATE: NodeScore(-1.0), FIRST: NodeScore(1.5, 1.25)}
+    return CircuitMap(
+        tokens=words,
+        corrupted=other,
+        layers=layers,
+        edges=EDGES,
+        positions=positions,
+        nodes=nodes,
+        moves=moves,
+        place=len(words) - 1,
+        output="Mary − John",
+        difference=10.0,
+        every=1234,
+    )

@@ -1,0 +1,228 @@
+"""The circuit on the picture of the pass: where its parts stand, what is said, what is chosen."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import Locator, expect
+
+from explorer.components import wire
+from explorer.components.circuit_map import (
+    MOST_PLACES,
+    Held,
+    counts,
+    drawn_places,
+    encode,
+    figure,
+    held_in,
+)
+from tests.browser.truth.screen import UNSEEN, painted
+from tests.browser.visiting import Visitor
+from tests.components.conftest import OpenDemo
+from tests.components.invented_circuit import EDGES, MOVER, PLACES, invented
+
+# ---- what is sent -----------------------------------------------------------------------------
+
+
+def test_a_message_holds_every_edge_with_its_places_and_what_is_no_number_as_none() -> None:
+    shown = replace(invented(), edges=(*EDGES[:-1], replace(EDGES[-1], exact=float("nan"))))
+    header, planes = wire.unpack(encode(shown, "circuit_map", "demo"))
+    assert planes == {}
+    parts = header["parts"]
+    for sent, edge, place in zip(header["edges"], EDGES, PLACES, strict=True):
+        assert [parts[sent[end]][3] for end in ("from", "to")] == [
+            edge.source.title,
+            edge.target.title,
+        ]
+        assert [at for at, _ in sent["at"]] == [place]
+        assert sent["elsewhere"] == pytest.approx(0.1, abs=1e-6)
+    assert header["edges"][-1]["scores"] == [0.4, None, None]
+    assert header["edges"][0]["scores"] == [4.0, 3.5, 0.5]
+    assert header["other"] == [[4, "Mary"]]
+    assert [part[4:] for part in parts if part[3] == MOVER.title] == [[3.5, 3.25]]
+
+
+def test_an_edge_is_drawn_at_the_few_positions_that_have_most_of_it() -> None:
+    assert drawn_places(torch.tensor([0.1, -1.0, 0.5, 0.19])) == [1, 2]
+    assert drawn_places(torch.ones(9)) == list(range(MOST_PLACES))
+    assert drawn_places(torch.zeros(3)) == []
+    assert drawn_places(torch.tensor([float("nan"), 1.0])) == [1]
+
+
+def test_what_a_browser_sends_is_checked() -> None:
+    shown = invented()
+    most = len(EDGES)
+    assert counts(shown) == [5, most]
+    assert held_in([5, -1, -1, -1], shown) == Held(5)
+    assert held_in([most, 1, 2, -1], shown) == Held(most, (1, 2))
+    assert held_in([most, 1, 3, 2], shown) == Held(most, None, 2), "there is no head 1.3"
+    assert held_in([most, -1, -1, most], shown) == Held(most)
+    for strange in (None, 5, [], [4, 1, 2, 0], [5, 1, 2], [5, 1, 2, 0.0], [True, 1, 2, 0], "5"):
+        assert held_in(strange, shown) is None
+
+
+def test_its_table_has_a_row_for_every_edge() -> None:
+    rows = [*figure(invented(), "demo").rows]
+    assert rows[0] == ("1.2", "logits", "", 4.0, 0.5, 3.5, "5 to")
+    assert rows[1] == ("MLP 0", "1.2", "v", 3.0, None, None, "4 John")
+    assert len(rows) == len(EDGES)
+
+
+# ---- what is drawn ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The picture as it stands on the page."""
+
+    visitor: Visitor
+
+    @property
+    def view(self) -> Locator:
+        return self.visitor.widget("circuit_map").locator(".circuit-map")
+
+    @property
+    def canvas(self) -> Locator:
+        return self.view.locator("canvas")
+
+    def items(self) -> dict[str, dict[str, Any]]:
+        """By name and position: where what is drawn stands; "port" before what reads k or v."""
+        found = json.loads(self.view.get_attribute("data-place") or "")
+        return {
+            f"{'port ' if each['key'].startswith('port') else ''}{each['title']}@{each['at']}": each
+            for each in found
+        }
+
+    def point(self, name: str) -> str:
+        """What the card says of it."""
+        item, box = self.items()[name], self.canvas.bounding_box()
+        assert box is not None
+        self.visitor.page.mouse.move(box["x"] + item["x"], box["y"] + item["y"])
+        painted(self.visitor)
+        return self.card()
+
+    def click(self, name: str) -> None:
+        self.point(name)
+        self.visitor.page.mouse.down()
+        self.visitor.page.mouse.up()
+
+    def card(self) -> str:
+        return " ".join(self.view.locator(".card").inner_text().translate(UNSEEN).split())
+
+    def told(self, held: Held) -> None:
+        text = re.compile(re.escape(f"told ({held!r},)"))
+        expect(self.visitor.page.get_by_text(text)).to_be_visible()
+
+    def edges(self, count: int) -> None:
+        """Move the slider to so many."""
+        self.view.locator("input").fill(str(counts(invented()).index(count)))
+        painted(self.visitor)
+
+
+def opened(open_demo: OpenDemo, show: str = "", **how: object) -> Drawn:
+    drawn = Drawn(open_demo("circuit_map", show, **how))
+    expect(drawn.visitor.page.get_by_text(re.compile(r"^told .*, run \d+$"))).to_be_visible()
+    painted(drawn.visitor)
+    return drawn
+
+
+def test_parts_stand_in_their_rows_and_columns_and_apart(open_demo: OpenDemo) -> None:
+    items = opened(open_demo).items()
+    assert {"1.2@5", "port 1.2@4", "5.0@5", "0.1@4", "MLP 0@4", "MLP 5@5"} <= set(items)
+    assert items["0.1@4"]["y"] > items["MLP 0@4"]["y"] > items["1.2@5"]["y"] > items["5.0@5"]["y"]
+    assert items["5.0@5"]["y"] > items["MLP 5@5"]["y"] > items["logits@5"]["y"]
+    assert items["port 1.2@4"]["y"] == items["1.2@5"]["y"], "a head is one row"
+    assert items["port 1.2@4"]["x"] < items["1.2@5"]["x"]
+
+
+@pytest.mark.parametrize(
+    ("show", "folded"),
+    [
+        ("deep", "Folded: 27 of 30 layers with nothing drawn."),
+        ("long", "Folded: 3 of 6 layers and 86 of 90 tokens with nothing drawn."),
+        ("strange", "Folded: 3 of 6 layers with nothing drawn."),
+    ],
+)
+def test_what_has_no_part_is_folded_and_it_says_how_much(
+    open_demo: OpenDemo, show: str, folded: str
+) -> None:
+    drawn = opened(open_demo, show)
+    expect(drawn.view.locator(".notes")).to_have_text(folded)
+    stage = drawn.view.locator(".stage")
+    assert stage.evaluate("stage => stage.scrollWidth <= stage.clientWidth"), "it fits"
+
+
+def test_a_part_that_is_pointed_at_says_its_scores_and_its_edges(open_demo: OpenDemo) -> None:
+    card = opened(open_demo).point("1.2@5")
+    assert card == (
+        "Head 1.2 estimate +3.50 exact +3.25 of the difference 32.5 % "
+        "2 drawn edges into it MLP 0 as v +3.00 0.1 as k +0.800 "
+        "3 drawn edges out of it logits +4.00 5.0 q −2.00 MLP 5 −0.500"
+    )
+
+
+def test_an_edge_says_its_scores_and_where_it_runs(open_demo: OpenDemo) -> None:
+    drawn = opened(open_demo)
+    drawn.canvas.focus()
+    drawn.visitor.page.keyboard.press("ArrowRight")
+    assert drawn.card() == (
+        "1.2 → logits edge 1 of 8 estimate +4.00 spread over pairs 0.500 exact +3.50 "
+        "of the difference 35.0 % at to (5) +3.60 elsewhere 10.0 %"
+    )
+    for _ in range(2):
+        drawn.visitor.page.keyboard.press("ArrowRight")
+    assert drawn.card().startswith("1.2 → 5.0 q edge 3 of 8, read as q estimate −2.00 exact not")
+    expect(drawn.view.locator(".spoken")).to_have_text("1.2 → 5.0 q: estimate −2.00.")
+
+
+def test_fewer_edges_are_drawn_without_the_server_and_the_page_hears_of_it(
+    open_demo: OpenDemo,
+) -> None:
+    drawn = opened(open_demo)
+    drawn.edges(5)
+    assert "MLP 5@5" not in drawn.items()
+    expect(drawn.view.locator(".sentence")).to_have_text(
+        "of 1,234, the strongest; each carries at least 1.00 of the difference of 10.0"
+    )
+    drawn.told(Held(5))
+
+
+def test_a_head_and_an_edge_that_are_chosen_are_told(open_demo: OpenDemo) -> None:
+    drawn, most = opened(open_demo), len(EDGES)
+    drawn.click("1.2@5")
+    drawn.told(Held(most, (1, 2)))
+    drawn.visitor.away()
+    assert drawn.card().startswith("Head 1.2"), "what is chosen stays"
+    drawn.canvas.focus()
+    drawn.visitor.page.keyboard.press("Escape")
+    drawn.visitor.page.keyboard.press("ArrowRight")
+    drawn.visitor.page.keyboard.press("Enter")
+    drawn.told(Held(most, None, 0))
+
+
+def test_what_the_page_chooses_is_on_the_card(open_demo: OpenDemo) -> None:
+    drawn = opened(open_demo)
+    drawn.visitor.page.get_by_text("Another head").click()
+    expect(drawn.view.locator(".card .title")).to_have_text("Head 5.0")
+
+
+def test_the_keys_go_through_the_parts_from_below(open_demo: OpenDemo) -> None:
+    drawn, names = opened(open_demo), []
+    drawn.canvas.focus()
+    for _ in range(7):
+        drawn.visitor.page.keyboard.press("ArrowUp")
+        names.append(drawn.view.locator(".card .title").inner_text())
+    assert names == [
+        "Embedding",
+        "Head 0.1",
+        "Feed-forward 0",
+        "Head 1.2",
+        "Head 5.0",
+        "Feed-forward 5",
+        "Output",
+    ]
