@@ -6,6 +6,7 @@ import re
 
 from playwright.sync_api import Locator, expect
 
+from tests.browser.truth import steering
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
 
@@ -100,3 +101,17 @@ def test_a_held_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor: 
     wait_until(lambda: edits(visitor) == "", "painted back, so nothing is changed")
     visitor.away()
     visitor.shows("map_after", before)
+
+
+def test_a_direction_found_on_the_circuits_page_is_added_and_sent_on(visitor: Visitor) -> None:
+    visitor.open(f"/circuits?{steering.ASKS}")
+    chart(visitor, "steered_over_strength")
+    visitor.press("Add to the interventions")
+    words = "Layer 1: 1.50 × (“abcdeabcdeab” − “adcbeadcbeab”) added"
+    wait_until(lambda: edits(visitor).startswith("1.1~s.d.1.a.1_5."), "it is in the address")
+    visitor.open(f"/interventions?{steering.ASKS}&edits={edits(visitor)}")
+    listed(visitor, words)
+    visitor.follow("Compare")
+    visitor.turn_to("Your interventions")
+    visitor.page.get_by_text("Interventions: undo or remove", exact=True).click()
+    listed(visitor, words)

@@ -21,6 +21,7 @@ from tests.browser.truth import (
     measured,
     mixing,
     placing,
+    steering,
     views,
     weighing,
 )
@@ -84,6 +85,7 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
     ("compare", "Another sentence"): (changing.another_sentence, changing.ASKS_SENTENCE),
     ("compare", "Another model"): (changing.another_model, changing.ASKS_MODEL),
     ("compare", "Your interventions"): (changing.edits, changing.ASKS_EDITS),
+    ("circuits", "Steering"): (steering.steering, steering.ASKS),
     ("museum", "Exhibits"): (finding.exhibits, ""),
     ("museum", "Systems"): (finding.systems, ""),
     **{

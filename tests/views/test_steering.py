@@ -110,3 +110,17 @@ def test_texts_that_the_address_cannot_hold_are_said(monkeypatch: pytest.MonkeyP
     at = page()
     assert at.button(key="add_steering").disabled
     assert "This intervention takes 65 characters in the address" in said(at)
+
+
+def test_many_pairs_are_shown_with_their_spread_and_are_too_many_for_a_link(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("EXPLORER_CHECKPOINTS")
+    how = {"model": "induction", "text": "abcab", "pair_source": "Induction", "head": "0"}
+    at = page(**how, pair_count="9", corrupted="")
+    assert "mean and standard deviation over 9 pairs" in said(at)
+    assert "mean over 9 pairs), added to the residual stream" in said(at)
+    assert all(row["least"] < row["most"] for row in drawn(at, "band"))
+    assert at.button(key="add_steering").disabled
+    assert "at most 16 texts in all" in said(at)
+    assert not page(**how, pair_count="4", corrupted="").button(key="add_steering").disabled

@@ -158,7 +158,8 @@ def _draw_curves(
     if points:
         spec = steering_chart(points, over, question.metric.lower(), chosen)
         title = f"{question.metric} with a direction added, by {over}"
-        chart(spec, height=CHART_HEIGHT, key=f"steered_by_{over}", title=title)
+        with st.container(key=f"steered_over_{over}"):
+            chart(spec, height=CHART_HEIGHT, key=f"steered_by_{over}", title=title)
 
 
 def _draw_texts(context: PageContext, question: Question, steer: Steer | None) -> str:
