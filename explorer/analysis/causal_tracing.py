@@ -86,13 +86,16 @@ class Tracing:
 
     @property
     def cost(self) -> int:
-        """About how many multiplications `columns` takes."""
-        of_position = (
+        """About how many multiplications `columns` takes.
+
+        Each position costs as much less than the one before it, so it is the mean of both ends.
+        """
+        ends = (
             multiplications(replace(self.base, from_position=position), self.part, layer)
-            for position in range(self.first_changed, self.tokens)
+            for position in (self.first_changed, self.tokens - 1)
             for layer in range(self.layers)
         )
-        return sum(of_position)
+        return (self.tokens - self.first_changed) * sum(ends) // 2
 
     def columns(self) -> Iterator[Tensor]:
         """For each position the metric where a layer's value there is patched, (layers,).

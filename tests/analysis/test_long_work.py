@@ -9,7 +9,10 @@ import pytest
 import torch
 
 from explorer.analysis.ablation import RecordedPass, ablate_every_head
+from explorer.analysis.causal_tracing import RESIDUAL, tracing_of
+from explorer.analysis.contrast import Contrast
 from explorer.analysis.diagnostics import training_findings
+from explorer.analysis.exact_edges import exact_edges
 from explorer.analysis.faithfulness import faithfulness
 from explorer.analysis.forward_pass.pass_values import recorded, recorded_block
 from explorer.analysis.head_metrics import metrics_by_layer
@@ -48,10 +51,18 @@ def ids(forward: ForwardPass) -> torch.Tensor:
     return ids_of([forward.target])
 
 
+def contrast(forward: ForwardPass) -> Contrast:
+    """The text with its tokens the other way round."""
+    given = ids(forward)
+    return Contrast(forward.trace.model, given, given.flip(1), 3, lambda logits: logits[:, 0])
+
+
 WORK: dict[str, Work] = {
     "a pass": lambda opened, _: run_batch_uncached(opened, ("the hat",)),
     "first look": lambda opened, _: first_look(opened),
     "ablation": lambda _, forward: [*ablate_every_head(base(forward), PART, 2)],
+    "causal tracing": lambda _, forward: [*tracing_of(contrast(forward), RESIDUAL, True).columns()],
+    "paths": lambda _, forward: [*exact_edges(contrast(forward), [(9, 0)])],
     "faithfulness": lambda _, forward: faithfulness(base(forward), PART, 0, 0),
     "pass values": lambda _, forward: recorded(forward, ("*.out",)),
     "one block": lambda _, forward: recorded_block(forward, "decoder", 1),
@@ -68,7 +79,7 @@ WORK: dict[str, Work] = {
     "teacher forcing": lambda opened, forward: teacher_forcing(
         opened.model, None, ids(forward)[0], 1
     ),
-    "paths": lambda _, forward: token_paths(forward, "decoder", (0, 1)),
+    "token paths": lambda _, forward: token_paths(forward, "decoder", (0, 1)),
     "weights": lambda opened, _: [*summarized(opened.model)],
     "diagnostics": lambda opened, _: training_findings(opened.model, [*summarized(opened.model)]),
     "generation": lambda opened, forward: [*generate(opened.model, ids(forward))],
@@ -81,6 +92,7 @@ WORK: dict[str, Work] = {
 
 RUNS_THE_CORE = (
     *("a pass", "an edited pass", "pass values", "one block", "a branch"),
+    *("causal tracing", "paths"),
     *("ablation", "faithfulness", "teacher forcing", "generation", "sampling", "beam search"),
 )
 
