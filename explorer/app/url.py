@@ -389,7 +389,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("patched_value", "option", "which value is patched", "the residual stream"),
         ("patch_way", "option", "denoising or noising", "denoising"),
         ("patch_number", "option", "the share of the difference or the metric", "the share"),
-        ("path_end", "option", "paths from the chosen head, or into it", "from it"),
+        ("path_end", "option", "edges from the chosen head, or into it", "from it"),
         ("path_reads", "option", "queries, keys or values", "queries"),
         ("patched_at", "option", "a token by its place", "the one that is read"),
     ),

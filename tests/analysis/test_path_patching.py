@@ -8,7 +8,7 @@ import torch
 from explorer.analysis.attribution_patching import through_output
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.exact_edges import exact_edges
-from explorer.analysis.path_patching import Path, path_grid, paths_from, paths_into
+from explorer.analysis.path_patching import Edge, edge_grid, edges_from, edges_into
 from explorer.analysis.wiring import INPUTS, wiring_of
 from models import TransformerConfig, trace
 from models.interventions import Replace
@@ -33,7 +33,7 @@ def written(contrast: Contrast, text: torch.Tensor, layer: int, head: int) -> to
     return through_output(contrast.model.last_stack.blocks[layer].self_attn, seen)[head]
 
 
-def alone(contrast: Contrast, path: Path) -> float:
+def alone(contrast: Contrast, path: Edge) -> float:
     """What a whole pass with this path loses."""
     wiring = wiring_of(contrast.config)
     to, sender = wiring.rows[path[0]], wiring.columns[path[1]]
@@ -62,7 +62,7 @@ def alone(contrast: Contrast, path: Path) -> float:
 def test_a_path_is_a_pass_of_its_own(config: TransformerConfig, reads: str) -> None:
     contrast = contrast_of(config)
     wiring = wiring_of(config)
-    paths = paths_from(wiring, 0, 1, reads)  # type: ignore[arg-type]
+    paths = edges_from(wiring, 0, 1, reads)  # type: ignore[arg-type]
     found = dict(exact_edges(contrast, paths))
     assert len(found) == len(paths)
     for at, path in enumerate(paths):
@@ -71,7 +71,7 @@ def test_a_path_is_a_pass_of_its_own(config: TransformerConfig, reads: str) -> N
 
 def test_paths_of_a_head_and_into_it() -> None:
     wiring = wiring_of(config_of("decoder", n_layers=3))
-    out = paths_from(wiring, 1, 2, "k")
+    out = edges_from(wiring, 1, 2, "k")
     ends = [wiring.rows[row] for row, _ in out]
     assert [(end.kind, end.layer) for end in ends] == [
         ("feed-forward", 1),
@@ -79,7 +79,7 @@ def test_paths_of_a_head_and_into_it() -> None:
         ("feed-forward", 2),
         ("logits", 0),
     ]
-    into = paths_into(wiring, 1, 2, "v")
+    into = edges_into(wiring, 1, 2, "v")
     assert [wiring.columns[column].kind for _, column in into] == [
         "embedding",
         *["head"] * 3,
@@ -92,9 +92,9 @@ def test_paths_of_a_head_and_into_it() -> None:
 
 def test_the_grid_has_a_value_at_every_end_and_none_elsewhere() -> None:
     wiring = wiring_of(config_of("decoder", n_layers=3))
-    ends = [wiring.rows[row] for row, _ in paths_from(wiring, 1, 2, "q")]
-    found = path_grid(wiring, ends, [float(at) for at in range(len(ends))])
-    assert found.shape == (3, 4)
-    assert found[2].tolist() == [1, 2, 3, 4]
-    assert found[1, 3] == 0
+    ends = [wiring.rows[row] for row, _ in edges_from(wiring, 1, 2, "q")]
+    found = edge_grid(wiring, ends, [float(at) for at in range(len(ends))])
+    assert found.shape == (4, 3)
+    assert found[:, 2].tolist() == [1, 2, 3, 4]
+    assert found[3, 1] == 0
     assert int(found.isnan().sum()) == 12 - 5

@@ -291,6 +291,22 @@ def steering(page: Panel) -> None:
         assert made["written"].strip() in page.words()
 
 
+def traced(page: Panel) -> None:
+    """The grid, from where the texts differ."""
+    seen = page.picture("traced_values")
+    name = "change" if page.at.session_state["patch_number"] == "Metric" else "share"
+    made = page.made[name].numpy()[-len(seen) :]
+    np.testing.assert_allclose(seen, made, rtol=2e-3, atol=2e-3 * max(1.0, np.abs(made).max()))
+
+
+def paths(page: Panel) -> None:
+    """Every head at the other end of an edge."""
+    made = page.made["paths"].numpy().T
+    layers = page.made["layers"]
+    seen = page.picture("path_ends")[: len(made), layers.start : layers.stop]
+    np.testing.assert_allclose(seen, made, rtol=2e-3, atol=2e-3 * np.abs(made).max())
+
+
 def forced(page: Panel) -> None:
     chances = page.made["probabilities"]
     assert torch.isfinite(chances).all()
@@ -316,6 +332,15 @@ STEERED: dict[str, tuple[str, str]] = {
     "gpt2": ("5 17 3", "5 9 3"),
     "bert": ("the cat [MASK] good", "a dog [MASK] good"),
 }
+BOTH = ("text", "corrupted")
+TRACED: tuple[dict[str, str], ...] = (
+    {},
+    {"patched_value": "Attention output", "patch_way": "Noising", "patch_number": "Metric"},
+)
+PATHS: tuple[dict[str, str], ...] = (
+    {"layer": "0", "head": "1"},
+    {"layer": "1", "head": "0", "path_end": "Into this head", "path_reads": "Values"},
+)
 VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("overview/overview", {}, start, ALL),
     ("input/tokens", {}, tokens, ALL),
@@ -365,6 +390,20 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
         ("experiments/circuits", asked | {"text": clean, "corrupted": corrupted}, steering, (name,))
         for name, (clean, corrupted) in STEERED.items()
         for asked in ({"circuit_view": "Steering"}, {"circuit_view": "Steering"} | STEERED_BY_HEAD)
+    ),
+    *(
+        (
+            "experiments/circuits",
+            asked | dict(zip(BOTH, STEERED[name], strict=True)),
+            check,
+            (name,),
+        )
+        for view, check, ways, names in (
+            ("Causal tracing", traced, TRACED, STEERED),
+            ("Path patching", paths, PATHS, ("letters", "gpt2")),  # norms leave the others no edges
+        )
+        for name in names
+        for asked in ({"circuit_view": view} | way for way in ways)
     ),
     ("experiments/compare", {"with": "Another head"}, compared, MOST),
     ("experiments/compare", {"with": "Another sentence"}, compared, FEW),

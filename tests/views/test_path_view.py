@@ -28,9 +28,9 @@ def test_its_lines_make_its_numbers(asked: dict[str, str], rows: slice) -> None:
     values = drawn(at, "path_ends")
     made, _ = run(pasted(at), SHIPPED)
     paths = made["paths"].numpy()
-    np.testing.assert_allclose(values[rows, : paths.shape[1]], paths, atol=5e-3)
+    np.testing.assert_allclose(values[: paths.shape[1], rows], paths.T, atol=5e-3)
     header, _ = sent(at, "path_ends")
-    assert header["columns"][0] == "head 0"
+    assert header["rows"] == ["0", "1"]  # it has no feed-forward layers
 
 
 def test_the_strongest_path_of_an_induction_model_is_into_the_keys() -> None:

@@ -102,7 +102,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
             unit=unit,
             scale="diverging",
             top=1.0 if number == SHARE else None,
-            height=_height(len(values) - first, len(layers)),
+            height=height_across(len(values) - first, len(layers)),
             written=(names[first:], layers),
         )
         st.caption(_explained(question, pairs, what, way, first))
@@ -115,7 +115,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     )
 
 
-def _height(rows: int, columns: int) -> int:
+def height_across(rows: int, columns: int) -> int:
     """Room for square cells where all columns have to fit beside each other."""
     cell = max(SMALLEST_CELL, min(LARGEST_CELL, ROOM // columns))
     return min(HIGHEST, rows * cell + AROUND)
