@@ -1,4 +1,4 @@
-"""Ablations, masks, replaced tokens and activation patching: what they do to the output."""
+"""Ablations, masks, replaced tokens, patches, directions: what they do to the output."""
 
 import streamlit as st
 
@@ -24,8 +24,8 @@ CODE = {
 context = page_context()
 widgets.opening(
     "Interventions",
-    "Ablate heads and layers, cut edges, mask keys, replace tokens or patch activations: the "
-    "model runs again, and its output is shown before and after.",
+    "Ablate heads, cut edges, mask keys, replace tokens, patch activations or steer: the model "
+    "runs again, and its output is shown before and after.",
 )
 widgets.notes(context.forward.notes)
 forms, output = widgets.side_by_side(8, 7)
