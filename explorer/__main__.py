@@ -1,4 +1,4 @@
-"""Train, resume, generate, export, and make or download models from the command line.
+"""Train, resume, generate, export, find circuits, and make or download models: the command line.
 
 A run is the same folder that the app writes. In the app's folder of runs it is shown while
 it trains, and its model can be opened afterwards.
@@ -24,6 +24,7 @@ from tqdm import tqdm
 from explorer.catalog import shipped
 from explorer.catalog.folders import runs_root
 from explorer.catalog.real_models import REAL_MODELS, RealModel
+from explorer.circuits import circuit_command
 from explorer.downloads.model_download import Progress, download, fetched_bytes, is_in
 from explorer.export import published_folder
 from explorer.runs.open_run import open_folder
@@ -91,6 +92,11 @@ def export_model(asked: argparse.Namespace) -> None:
     opened = open_folder(asked.folder)
     family = published_folder.to_folder(opened, asked.out)
     print(f"{asked.out} is a {family} folder; transformers can open it.")
+
+
+def find_circuit(asked: argparse.Namespace) -> None:
+    for line in circuit_command.find_circuit(open_folder(asked.model), asked):
+        print(line)
 
 
 def get_model(asked: argparse.Namespace) -> None:
@@ -271,6 +277,10 @@ def _parser() -> argparse.ArgumentParser:
     out.set_defaults(command=export_model)
     out.add_argument("folder", type=Path, metavar="FOLDER", help="a run or a checkpoint")
     out.add_argument("out", type=Path, metavar="OUT", help="the folder to write")
+
+    circuit = commands.add_parser("circuit", help="find the circuit behind an answer, as a file")
+    circuit.set_defaults(command=find_circuit)
+    circuit_command.add_arguments(circuit)
 
     more = commands.add_parser("get", help="download a real model, or list those there are")
     more.set_defaults(command=get_model)

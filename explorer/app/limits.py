@@ -144,6 +144,15 @@ TABLE_BYTES = Limit(
     "A table of pairs of texts, as CSV",
     "The table has {found} and at most {most} are read here: leave some rows out.",
 )
+FINDING_BYTES = Limit(
+    "finding_bytes",
+    20 * MB,
+    4 * MB,
+    "bytes",
+    "A finding about a circuit that is opened from a file",
+    "The file has {found} and a finding at most {most} here: choose another file.",
+)
+
 UPLOAD_BYTES = Limit(
     "upload_bytes",
     200 * MB,

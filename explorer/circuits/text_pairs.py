@@ -158,7 +158,7 @@ def _token_pair(opened: Opened, texts: TextPair, metric: str) -> TokenPair:
         outcome=outcome,
         clean_value=clean_value,
         corrupted_value=corrupted_value,
-        names=(option_name(opened, answer), option_name(opened, against)),
+        names=(str(option_name(opened, answer)), str(option_name(opened, against))),
         notes=tuple(dict.fromkeys((*clean.notes, *corrupted.notes, *notes))),
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from explorer.circuits.finding import FindingError, finding_from
 from explorer.circuits.pair_table import pairs_of_csv
 from explorer.circuits.text_pairs import PairError
 
@@ -28,4 +29,15 @@ def table(monkeypatch: pytest.MonkeyPatch) -> str:
     return _refused(b"a,b\n" * 3)
 
 
-MEETINGS: dict[str, Callable[..., str]] = {"pairs": pairs, "table_bytes": table}
+def finding(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("EXPLORER_LIMIT_FINDING_BYTES", "8")
+    with pytest.raises(FindingError) as refused:
+        finding_from(b"{" * 9)
+    return str(refused.value)
+
+
+MEETINGS: dict[str, Callable[..., str]] = {
+    "pairs": pairs,
+    "table_bytes": table,
+    "finding_bytes": finding,
+}
