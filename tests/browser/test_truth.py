@@ -20,6 +20,7 @@ from tests.browser.truth import (
     looking,
     measured,
     mixing,
+    patching,
     placing,
     steering,
     views,
@@ -86,6 +87,8 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
     ("compare", "Another model"): (changing.another_model, changing.ASKS_MODEL),
     ("compare", "Your interventions"): (changing.edits, changing.ASKS_EDITS),
     ("circuits", "Steering"): (steering.steering, steering.ASKS),
+    ("circuits", "Causal tracing"): (patching.tracing, patching.ASKS_TRACING),
+    ("circuits", "Path patching"): (patching.paths, patching.ASKS_PATHS),
     ("museum", "Exhibits"): (finding.exhibits, ""),
     ("museum", "Systems"): (finding.systems, ""),
     **{
