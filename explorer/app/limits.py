@@ -360,6 +360,30 @@ TOKENIZER_CHARACTERS = Limit(
     "A text to train a tokenizer on",
     "The text has {found}; at most {most} fit, so shorten it.",
 )
+LINES = Limit(
+    "lines",
+    1_000,
+    1_000,
+    "lines",
+    "A text whose lines are searched for what excites a head",
+    "The text has {found}; at most {most} are read, so shorten it.",
+)
+LINE_CHARACTERS = Limit(
+    "line_characters",
+    1_000,
+    500,
+    "characters",
+    "One line of such a text",
+    "A line of this text has {found}; at most {most} are read, so break it.",
+)
+ACTIVATIONS_KEPT = Limit(
+    "activations_kept",
+    500 * MB,
+    200 * MB,
+    "bytes",
+    "What heads made of such texts, as numbers on disk without the texts, of all readers; the "
+    "oldest leave first",
+)
 WORK_SECONDS = Limit(
     "work_seconds",
     600,

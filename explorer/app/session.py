@@ -143,6 +143,8 @@ class Session:
     """The numbers and trainings of the museum that were computed after a click, by name."""
     tokenizer_file: Any = None
     """The uploaded training text of a tokenizer, which no address holds."""
+    lines_file: str | None = None
+    """The uploaded text whose lines are searched, which no address holds."""
     system_reads: tuple[str, str, str] = ("", "", "")
     """A document's system that was just made, its text, and why it reads no other."""
     upload_megabytes: int = 200

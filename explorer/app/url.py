@@ -385,6 +385,8 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("circuit_values", "option", "estimates or exact values", "the first"),
         ("circuit_step", "whole number", "a snapshot of the training", "the last"),
         ("patched_edges", "whole number", "from 1 to 200", "40"),
+        ("lines_from", "option", "a text whose lines are searched", "the first"),
+        ("excited_by", "option", "how much a head acts in a line: by norm or weight", "the first"),
         ("composed_by", "option", "which input of a head reads: Q, K or V", "K"),
         ("patched_value", "option", "which value is patched", "the residual stream"),
         ("patch_way", "option", "denoising or noising", "denoising"),

@@ -66,6 +66,11 @@ def systems_root() -> Path:
     return runs_root() / ".systems"
 
 
+def activations_root() -> Path:
+    """Where it is kept how much the lines of readers' texts excite heads, without the texts."""
+    return runs_root() / ".activations"
+
+
 def named_folders() -> list[Path]:
     """The checkpoint folders in the places that EXPLORER_MODELS names, sorted by name."""
     found = [folder for place in _named_places() for folder in checkpoints_in(place)]

@@ -6,7 +6,8 @@ from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
 from explorer.circuits.text_pairs import Question
 from explorer.views.circuits.circuit_view import draw_circuit
-from explorer.views.circuits.head_card import HEAD_CARD, draw_head_view
+from explorer.views.circuits.evidence import draw_evidence
+from explorer.views.circuits.head_card import draw_head_view
 from explorer.views.circuits.parts_view import draw_parts
 from explorer.views.circuits.path_view import draw_paths
 from explorer.views.circuits.question_form import draw_question
@@ -25,7 +26,8 @@ question = draw_question(context)
 VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
     "Heads": draw_parts,
     "Circuit": draw_circuit,
-    HEAD_CARD: draw_head_view,
+    "Head card": draw_head_view,
+    "Text as evidence": draw_evidence,
     "Steering": draw_steering,
     "Over training": draw_over_training,
     "Causal tracing": draw_tracing,

@@ -2,7 +2,8 @@
 
 With `text` the sentence stands above its tokens, and each shows where the other is: an
 emoji may be four tokens over one character, so a chip lights up its span of the text. The
-tokens of one character stand in one frame under it.
+tokens of one character stand in one frame under it. With `values` a chip is the darker the
+larger its number is, which pointing at it says.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Callable, Sequence
 
 from explorer.components import events, wire
 from explorer.components.mounting import View
-from explorer.export.figure_data import Figure, TableData
+from explorer.export.figure_data import Figure, TableData, Value
+from explorer.text.number_format import three
 from explorer.text.token_labels import Label, groups_of, specials, text_of, texts
 
 MOST = 4_000
@@ -40,9 +42,11 @@ def chips(
     name: str = "token",
     height: int | None = None,
     below: Sequence[Label] | None = None,
+    values: Sequence[float] | None = None,
+    unit: str = "",
 ) -> int | None:
     """Draw the tokens; `highlight` marks some of them by their place, those from `later` on are
-    faint.
+    faint. `values` has a number of every token, in this `unit`, negative where it has none.
 
     With `on_pick` a chip can be clicked: it is called with the token's place before
     the script runs, and the place is returned once. `height` bounds the view, which
@@ -56,14 +60,23 @@ def chips(
             on_pick(picked)
 
     def figures() -> list[Figure]:
-        table = {name: texts(tokens)} | ({} if below is None else {"below": texts(below)})
+        table: dict[str, Sequence[Value]] = {name: texts(tokens)}
+        table |= {} if below is None else {"below": texts(below)}
+        table |= {} if values is None else {unit or "value": list(values)}
         return [TableData(table, f"{name}s".capitalize())]
 
     marked = [highlight] if isinstance(highlight, int) else list(highlight or [])
     result = _VIEW(
         key=key,
         data=encode(
-            tokens, text=text, key=key, name=name, pickable=on_pick is not None, below=below
+            tokens,
+            text=text,
+            key=key,
+            name=name,
+            pickable=on_pick is not None,
+            below=below,
+            values=values,
+            unit=unit,
         ),
         height=height or "content",
         choice=[len(tokens) if later is None else later, *marked],
@@ -81,9 +94,13 @@ def encode(
     name: str,
     pickable: bool,
     below: Sequence[Label] | None = None,
+    values: Sequence[float] | None = None,
+    unit: str = "",
 ) -> bytes:
     """The chips as one message; the ids and the spans only where tokens have them."""
     shown = tokens[:MOST]
+    known = [] if values is None else values[:MOST]
+    top = max([*known, 0.0])
     last = getattr(shown[-1], "end", None) if shown else None
     header = {
         "name": key,
@@ -97,6 +114,8 @@ def encode(
         "ids": [getattr(token, "id", None) for token in shown],
         "spans": [[getattr(token, "start", None), getattr(token, "end", None)] for token in shown],
         "total": len(tokens),
+        "shades": [max(0.0, value) / top if top else 0.0 for value in known],
+        "said": [f"{three(value)} {unit}".strip() if value >= 0 else "" for value in known],
         "text": text if text is None or len(tokens) <= MOST else text[:last],
         "pickable": pickable,
         "below": [] if below is None else texts(below[:MOST]),

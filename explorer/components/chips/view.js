@@ -67,6 +67,7 @@ const segments = (state, start, end) => start === null ? [] : state.segments
 function spoken({data, points}, place) {
   const [start, end] = data.spans[place], id = data.ids[place], parts = {label: data.labels[place]};
   const said = [`{label} is ${data.word} ${place} of ${data.total}`];
+  if (data.said[place]) said.push(data.said[place]);
   if (id !== null) said.push(`id ${id}`);
   if (data.muted.includes(place)) said.push("special");
   else if (start !== null) {
@@ -115,6 +116,8 @@ function chip(state, label, place) {
   if (data.pickable) made.type = "button";
   made.classList.toggle("muted", data.muted.includes(place));
   made.classList.toggle("pickable", data.pickable);
+  made.classList.toggle("shaded", place in data.shades);
+  made.style.setProperty("--shade", data.shades[place] ?? 0);
   made.dataset.place = place;
   made.setAttribute("aria-describedby", "said");
   made.tabIndex = place === 0 ? 0 : -1;

@@ -26,7 +26,6 @@ from explorer.views.circuits.head_sources import draw_direct_effect, draw_source
 from explorer.views.shared import widgets
 
 MAP_HEIGHT, CURVE_HEIGHT = 380, 190
-HEAD_CARD = "Head card"
 
 
 def draw_head_view(context: PageContext, question: Question) -> None:

@@ -1,0 +1,175 @@
+"""Text as evidence: the lines of a text that excite the chosen head most, and where in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+from torch import Tensor
+
+from explorer.analysis.line_activations import LineActivations, token_activations
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of
+from explorer.app.messages import or_stop
+from explorer.app.progress import bar
+from explorer.app.session import session
+from explorer.catalog.opened_model import Opened
+from explorer.circuits.exciting_lines import (
+    ExcitingLine,
+    TokenizedLines,
+    best_lines,
+    lines_so_far,
+    measure,
+    tokenized,
+)
+from explorer.circuits.text_pairs import Question
+from explorer.components import chips
+from explorer.inference.results_cache import kept
+from explorer.text import TextError, Token
+from explorer.text.labels import cut
+from explorer.text.literal import literal
+from explorer.text.number_format import three
+from explorer.text.token_labels import label_at
+from explorer.views.circuits.line_source import choose_lines
+from explorer.views.interventions.many_passes import QUICK, is_started
+from explorer.views.shared import widgets
+
+LARGE, LISTED, LONGEST = 3, 10, 120
+STARTED = "lines"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One way to say how much a head acts: its name among the tensors, its unit and its words."""
+
+    name: str
+    unit: str
+    meaning: str
+
+
+MEASURES = {
+    "Output norm": Measure(
+        "norm",
+        "norm",
+        "the largest norm of what the head writes at a token of the line, W_O times its output",
+    ),
+    "Largest weight": Measure(
+        "weight",
+        "weight",
+        "the largest attention weight in the line on another token than the first",
+    ),
+}
+EXPLANATION = (
+    "The first token and special tokens do not count: attention that finds nothing else rests "
+    "there. One pass gives all heads, so another head is shown at once. What is kept on disk are "
+    "these numbers under a digest of model and tokens, not the text."
+)
+
+
+def draw_evidence(context: PageContext, question: Question) -> None:
+    """The three lines with the most of the chosen head, and a list of ten."""
+    opened, at = context.opened, context.choice
+    try:
+        lines = choose_lines(opened)
+        by = MEASURES[one_of("Excited by", "excited_by", tuple(MEASURES))]
+        read = kept(opened, ("lines", lines), lambda: tokenized(opened, lines), _bytes_of)
+    except TextError as error:
+        st.text(str(error))
+        return
+    found = lines_so_far(opened, read)
+    _measure_rest(opened, read, found)
+    st.markdown(widgets.bold_title(widgets.head_title(context)))
+    _say_how_many(read, found)
+    best = best_lines(found, by.name, at.layer, at.head, LISTED)
+    for place, line in enumerate(best[:LARGE]):
+        _draw_line(opened, read, line, by, (at.layer, at.head), f"line_{place}")
+    _draw_list(read, best, by)
+    st.caption(f"{by.meaning.capitalize()}. {EXPLANATION}")
+
+
+def _measure_rest(opened: Opened, read: TokenizedLines, found: LineActivations) -> None:
+    """The lines that are not measured yet; a button stops it, and it goes on from there."""
+    left = [row for row, known in zip(read.rows, found.measured.tolist(), strict=True) if not known]
+    if not left:
+        return
+    per_token = sum(each.numel() for each in opened.model.last_stack.blocks.parameters())
+    cost = per_token * sum(map(len, left))
+    asked = opened.name, read.lines
+    if not is_started(STARTED, asked, cost):
+        return
+    stop = st.empty()
+    if cost > QUICK:
+        stop.button("Stop", key="stop_lines", on_click=_stop)
+    with bar(f"Reading {len(read.rows):,} lines") as report:
+
+        def go_on() -> None:
+            for done in measure(opened, read, found):
+                report(done)
+
+        or_stop(go_on)
+    stop.empty()
+
+
+def _stop() -> None:
+    session().long_runs.pop(STARTED, None)
+
+
+def _say_how_many(read: TokenizedLines, found: LineActivations) -> None:
+    count, known = len(read.rows), int(found.measured.sum())
+    said = [
+        f"{count:,} lines." if known == count else f"{known:,} of {count:,} lines are measured."
+    ]
+    if read.cut:
+        most = max(map(len, read.rows))
+        said.append(
+            f"{read.cut:,} are longer than the model reads: the first {most:,} tokens count."
+        )
+    st.caption(" ".join(said))
+
+
+def _draw_line(
+    opened: Opened,
+    read: TokenizedLines,
+    line: ExcitingLine,
+    by: Measure,
+    head: tuple[int, int],
+    key: str,
+) -> None:
+    tokens = read.rows[line.line]
+    values = _of_tokens(opened, tokens, by.name)[head]
+    st.markdown(
+        f"Line {line.line + 1}: {three(line.value)} at “{literal(label_at(tokens, line.token))}”"
+    )
+    chips(tokens, key=key, highlight=line.token, values=values.tolist(), unit=by.unit)
+
+
+def _of_tokens(opened: Opened, tokens: tuple[Token, ...], name: str) -> Tensor:
+    """One number of every head at every token of a line, (layers, heads, tokens); made once."""
+    found = kept(
+        opened,
+        ("line tokens", tuple(token.id for token in tokens)),
+        lambda: token_activations(opened, [tokens]),
+        lambda made: made.norm.nbytes + made.weight.nbytes,
+    )
+    values: Tensor = getattr(found, name)[0]
+    return values
+
+
+def _draw_list(read: TokenizedLines, best: list[ExcitingLine], by: Measure) -> None:
+    if not best:
+        return
+    right = st.column_config.TextColumn(alignment="right")
+    st.dataframe(
+        {
+            by.unit: [three(each.value) for each in best],
+            "at": [label_at(read.rows[each.line], each.token) for each in best],
+            "line": [f"{each.line + 1:,}" for each in best],
+            "text": [cut(read.lines[each.line], LONGEST) for each in best],
+        },
+        hide_index=True,
+        column_config={by.unit: right, "line": right},
+    )
+
+
+def _bytes_of(read: TokenizedLines) -> int:
+    return 200 * sum(map(len, read.rows))

@@ -1,0 +1,64 @@
+"""Where the lines come from that are searched: a text of the app, one that is pasted, or a file."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.app import limits
+from explorer.app.controls import one_of
+from explorer.app.session import session
+from explorer.catalog.opened_model import Opened
+from explorer.circuits.built_in_lines import built_in_lines, built_in_texts
+from explorer.text.reader_lines import decoded, lines_in
+
+PASTED, FILE = "Pasted text", "Text file"
+MOST_PASTED = 50_000
+MB = 1_000_000
+
+
+def choose_lines(opened: Opened) -> tuple[str, ...]:
+    """The lines; TextError says why there are none."""
+    texts = built_in_texts(opened)
+    name = one_of("Lines from", "lines_from", (*texts, PASTED, FILE))
+    if name == PASTED:
+        return lines_in(_pasted())
+    if name == FILE:
+        return lines_in(_of_file())
+    return built_in_lines(opened, name)
+
+
+def _pasted() -> str:
+    return str(
+        st.text_area(
+            "Your text, line by line",
+            key="evidence_text",
+            max_chars=MOST_PASTED,
+            placeholder="Type or paste lines; upload a longer text as a file",
+            persist_state="session",
+        )
+        or ""
+    )
+
+
+def _of_file() -> str:
+    """The text of a file; a link does not contain it, as it does not what is pasted."""
+    st.caption(
+        f"Plain text in UTF-8, at most {limits.LINES.most:,} lines of at most "
+        f"{limits.LINE_CHARACTERS.most:,} characters. It is not kept, and a link does not "
+        "contain it."
+    )
+    most = 4 * limits.LINES.most * limits.LINE_CHARACTERS.most
+    upload = st.file_uploader(
+        "Text file",
+        key="evidence_file",
+        max_upload_size=max(1, most // MB),
+        on_change=_forget_file,
+    )
+    if upload is not None and session().lines_file is None:
+        session().lines_file = decoded(upload.getvalue())
+    return session().lines_file or ""
+
+
+def _forget_file() -> None:
+    """For the callback: the file was removed, or another was uploaded."""
+    session().lines_file = None
