@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import safetensors.torch
 from safetensors import SafetensorError
+from safetensors.torch import load, save
 
 from explorer.analysis.head_weights import blocks_of
 from explorer.analysis.line_activations import LineActivations, activations_by_batch
@@ -90,7 +90,7 @@ def read_kept(digest: str, shape: tuple[int, int, int]) -> LineActivations | Non
     """What was kept under this digest, if it is there and of this shape."""
     path = activations_root() / f"{digest}{ENDING}"
     try:
-        tensors = safetensors.torch.load(path.read_bytes())
+        tensors = load(path.read_bytes())
         os.utime(path)
     except (OSError, SafetensorError):
         return None
@@ -115,7 +115,7 @@ def keep(digest: str, found: LineActivations) -> None:
         handle, name = tempfile.mkstemp(prefix=WRITING, dir=root)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(safetensors.torch.save(found.tensors))
+                file.write(save(found.tensors))
             os.replace(name, root / f"{digest}{ENDING}")
         finally:
             Path(name).unlink(missing_ok=True)

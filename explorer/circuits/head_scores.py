@@ -48,7 +48,8 @@ class HeadScores:
         """What the head is called, and by what rule, or that nothing justifies a name."""
         if not self.names:
             return f"No name: no score reaches its threshold of {three(THRESHOLD)}."
-        return f"{' and '.join(self.names).capitalize()}: its score is at least {three(THRESHOLD)}."
+        named = " and ".join(self.names)
+        return f"{named.capitalize()}: its score reaches the threshold of {three(THRESHOLD)}."
 
 
 _ON_REPEATS = {
@@ -119,7 +120,7 @@ def _of_names(found: NameMoving, layer: int, head: int) -> list[Score]:
 def _of_copying(found: Copying) -> list[Score]:
     return [
         Score("Copying", found.score, "Σλ / Σ|λ| of the OV circuit"),
-        Score("Own token in top 5", found.own_in_top, "share of tokens it raises so"),
+        Score("Own token in top 5", found.own_in_top, "share of tokens it ranks so"),
     ]
 
 

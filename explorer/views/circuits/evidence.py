@@ -30,7 +30,7 @@ from explorer.text.labels import cut
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
-from explorer.views.circuits.line_source import choose_lines
+from explorer.views.circuits.line_source import choose_source, lines_of
 from explorer.views.interventions.many_passes import QUICK, is_started
 from explorer.views.shared import widgets
 
@@ -51,12 +51,12 @@ MEASURES = {
     "Output norm": Measure(
         "norm",
         "norm",
-        "the largest norm of what the head writes at a token of the line, W_O times its output",
+        "The largest norm of what the head writes at a token of the line, W_O times its output",
     ),
     "Largest weight": Measure(
         "weight",
         "weight",
-        "the largest attention weight in the line on another token than the first",
+        "The largest attention weight in the line on another token than the first",
     ),
 }
 EXPLANATION = (
@@ -70,8 +70,10 @@ def draw_evidence(context: PageContext, question: Question) -> None:
     """The three lines with the most of the chosen head, and a list of ten."""
     opened, at = context.opened, context.choice
     try:
-        lines = choose_lines(opened)
-        by = MEASURES[one_of("Excited by", "excited_by", tuple(MEASURES))]
+        with st.container(horizontal=True):
+            source = choose_source(opened)
+            by = MEASURES[one_of("Excited by", "excited_by", tuple(MEASURES))]
+        lines = lines_of(opened, source)
         read = kept(opened, ("lines", lines), lambda: tokenized(opened, lines), _bytes_of)
     except TextError as error:
         st.text(str(error))
@@ -84,7 +86,7 @@ def draw_evidence(context: PageContext, question: Question) -> None:
     for place, line in enumerate(best[:LARGE]):
         _draw_line(opened, read, line, by, (at.layer, at.head), f"line_{place}")
     _draw_list(read, best, by)
-    st.caption(f"{by.meaning.capitalize()}. {EXPLANATION}")
+    st.caption(f"{by.meaning}. {EXPLANATION}")
 
 
 def _measure_rest(opened: Opened, read: TokenizedLines, found: LineActivations) -> None:
@@ -158,7 +160,6 @@ def _of_tokens(opened: Opened, tokens: tuple[Token, ...], name: str) -> Tensor:
 def _draw_list(read: TokenizedLines, best: list[ExcitingLine], by: Measure) -> None:
     if not best:
         return
-    right = st.column_config.TextColumn(alignment="right")
     st.dataframe(
         {
             by.unit: [three(each.value) for each in best],
@@ -167,7 +168,11 @@ def _draw_list(read: TokenizedLines, best: list[ExcitingLine], by: Measure) -> N
             "text": [cut(read.lines[each.line], LONGEST) for each in best],
         },
         hide_index=True,
-        column_config={by.unit: right, "line": right},
+        column_config={
+            by.unit: st.column_config.TextColumn(alignment="right", width=90),
+            "at": st.column_config.TextColumn(width=140),
+            "line": st.column_config.TextColumn(alignment="right", width=60),
+        },
     )
 
 

@@ -16,15 +16,16 @@ MOST_PASTED = 50_000
 MB = 1_000_000
 
 
-def choose_lines(opened: Opened) -> tuple[str, ...]:
-    """The lines; TextError says why there are none."""
-    texts = built_in_texts(opened)
-    name = one_of("Lines from", "lines_from", (*texts, PASTED, FILE))
-    if name == PASTED:
-        return lines_in(_pasted())
-    if name == FILE:
-        return lines_in(_of_file())
-    return built_in_lines(opened, name)
+def choose_source(opened: Opened) -> str:
+    """The name of the text."""
+    return one_of("Lines from", "lines_from", (*built_in_texts(opened), PASTED, FILE))
+
+
+def lines_of(opened: Opened, name: str) -> tuple[str, ...]:
+    """Its lines; TextError says why there are none."""
+    if name in built_in_texts(opened):
+        return built_in_lines(opened, name)
+    return lines_in(_pasted() if name == PASTED else _of_file())
 
 
 def _pasted() -> str:
