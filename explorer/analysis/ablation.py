@@ -92,11 +92,11 @@ def ablate_every_head(
 def run_layers(
     base: RecordedPass,
     part: str,
-    layers: range,
+    layers: Sequence[int],
     count: int,
     edit_of: Callable[[int, range], Edit],
 ) -> Iterator[Tensor]:
-    """For each layer the logits (count, options) of `count` passes that branch off there.
+    """For each of these layers, in order, the logits (count, options) of passes from there.
 
     `edit_of(layer, rows)` is the edit of these rows, as in `run_branches`. Several layers share a
     batch where it has room.

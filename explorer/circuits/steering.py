@@ -12,7 +12,7 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from explorer.analysis.ablation import RecordedPass, multiplications, run_branches
+from explorer.analysis.ablation import RecordedPass, multiplications, run_layers
 from explorer.catalog.opened_model import Opened
 from explorer.circuits.text_pairs import Question
 from explorer.inference.core_edits import NotApplicableError, steering_direction
@@ -83,31 +83,27 @@ def steered_values(
 ) -> SteeredValues:
     """The metric with each of these added alone, as a row of a batch.
 
-    Those of one layer stand together. The layers up to theirs do not run again. Memory is that
-    of one batch. NotApplicableError where one has no direction.
+    They are in the order of their layers, as many in each. The layers up to theirs do not run
+    again. NotApplicableError where one has no direction.
     """
+    part = _own(steers[0].part)
+    added = {
+        layer: torch.stack([each.strength * steering_direction(opened, each) for each in group])
+        for layer, group in groupby(steers, lambda each: each.layer)
+    }
+
+    def edit_of(layer: int, rows: range) -> Edit:
+        site = f"{part.split('.')[0]}.{layer}.resid_post"
+        return Add(site, added[layer][rows.start : rows.stop, None])
+
     bases, found = list(_bases(opened, question)), []
     for done, (outcome, base) in enumerate(bases):
         logits = []
-        for layer, group in groupby(steers, lambda each: each.layer):
-            logits.append(_steered_logits(opened, base, layer, list(group)))
+        for each in run_layers(base, part, list(added), len(steers) // len(added), edit_of):
+            logits.append(each)
+            report((done + len(logits) / len(added)) / len(bases))
         found.append(outcome(torch.cat(logits)))
-        report((done + 1) / len(bases))
     return SteeredValues(torch.stack(found[::2]), torch.stack(found[1::2]))
-
-
-def _steered_logits(
-    opened: Opened, base: RecordedPass, layer: int, steers: Sequence[Steer]
-) -> Tensor:
-    """The logits where the output is read, a row for each direction."""
-    part = _own(steers[0].part)
-    added = torch.stack([each.strength * steering_direction(opened, each) for each in steers])
-
-    def edit_of(rows: range) -> Edit:
-        site = f"{part.split('.')[0]}.{layer}.resid_post"
-        return Add(site, added[rows.start : rows.stop, None])
-
-    return run_branches(base, part, layer, len(steers), edit_of)
 
 
 def _has_direction(opened: Opened, steer: Steer) -> bool:
