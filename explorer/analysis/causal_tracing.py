@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from explorer.analysis.ablation import RecordedPass, multiplications, run_layers
+from explorer.analysis.ablation import RecordedPass, run_layers
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.patching import shared_tokens
 from explorer.analysis.wiring import plain_wiring
@@ -56,16 +57,32 @@ class TracedGrid:
 
 @dataclass(frozen=True, eq=False)
 class Tracing:
-    """A pair to be traced: the recorded pass of one text, and the values `of` the other at `site`.
+    """One way to trace a pair: which value is patched, and whether it is the clean text's.
 
-    Where `denoising` they are those of the clean text.
+    The two passes, of one text and of the other, are made when they are first asked for.
     """
 
     contrast: Contrast
     site: str
     denoising: bool
-    base: RecordedPass
-    other: Trace
+
+    @cached_property
+    def base(self) -> RecordedPass:
+        """The pass of one text, from which others branch off."""
+        text = self._texts[0]
+        seen = trace(self.contrast.model, text, sites=CHEAP_SITES, read_at=self.contrast.read_at)
+        return RecordedPass(seen, [text], self.contrast.place, from_position=self.first_changed)
+
+    @cached_property
+    def other(self) -> Trace:
+        """What is patched, of the other text."""
+        sites, read_at = [f"*.{self.site}"], self.contrast.read_at
+        return trace(self.contrast.model, self._texts[1], sites=sites, read_at=read_at)
+
+    @property
+    def _texts(self) -> tuple[Tensor, Tensor]:
+        both = self.contrast.clean, self.contrast.corrupted
+        return both[::-1] if self.denoising else both
 
     @property
     def part(self) -> str:
@@ -82,27 +99,28 @@ class Tracing:
     @property
     def first_changed(self) -> int:
         """The first position where patching can change anything."""
-        return self.base.start(self.part)
+        is_causal = self.contrast.config.kind == "decoder"
+        return shared_tokens(self.contrast.clean, self.contrast.corrupted) if is_causal else 0
 
     @property
     def cost(self) -> int:
         """About how many multiplications `columns` takes.
 
-        Each position costs as much less than the one before it, so it is the mean of both ends.
+        On the mean a branch passes half of the layers and, in a causal stack, half of what lies
+        behind the first difference.
         """
-        ends = (
-            multiplications(replace(self.base, from_position=position), self.part, layer)
-            for position in (self.first_changed, self.tokens - 1)
-            for layer in range(self.layers)
-        )
-        return (self.tokens - self.first_changed) * sum(ends) // 2
+        branches = self.layers * (self.tokens - self.first_changed)
+        stack = self.contrast.model.last_stack
+        weights = sum(each.numel() for each in stack.blocks.parameters()) // 2
+        is_causal = self.contrast.config.kind == "decoder"
+        computed = (self.tokens - self.first_changed) / 2 if is_causal else self.tokens
+        return int(branches * computed * weights)
 
     def columns(self) -> Iterator[Tensor]:
         """For each position the metric where a layer's value there is patched, (layers,).
 
-        In a causal stack the positions before the first difference need no pass, and a pass of
-        another computes what lies behind it: the layers from its own on, the positions from its
-        own on.
+        In a causal stack the positions before the first difference need no pass, and that of
+        another computes only what lies behind it: layers and positions from its own on.
         """
         unchanged = self.contrast.measured(self.base.trace.output)
         for position in range(self.tokens):
@@ -132,17 +150,6 @@ class Tracing:
         ]
         corrupted, clean = ends if self.denoising else ends[::-1]
         return TracedGrid(torch.stack(tuple(columns), 1), clean, corrupted, self.denoising)
-
-
-def tracing_of(contrast: Contrast, site: str, denoising: bool) -> Tracing:
-    """Two passes: that of one text from which others branch off, and that it is patched from."""
-    texts = contrast.clean, contrast.corrupted
-    passed, other = texts[::-1] if denoising else texts
-    seen = trace(contrast.model, passed, sites=CHEAP_SITES, read_at=contrast.read_at)
-    alike = shared_tokens(contrast.clean, contrast.corrupted)
-    base = RecordedPass(seen, [passed], contrast.place, from_position=alike)
-    values = trace(contrast.model, other, sites=[f"*.{site}"], read_at=contrast.read_at)
-    return Tracing(contrast, site, denoising, base, values)
 
 
 def mean_grid(grids: Sequence[TracedGrid]) -> TracedGrid:

@@ -13,8 +13,8 @@ from explorer.analysis.causal_tracing import (
     FEED_FORWARD,
     RESIDUAL,
     TracedGrid,
+    Tracing,
     mean_grid,
-    tracing_of,
 )
 from explorer.analysis.contrast import Contrast
 from models import TransformerConfig, trace
@@ -51,7 +51,7 @@ def contrast_of(config: TransformerConfig, place: int = -1) -> Contrast:
 
 
 def grid_of(contrast: Contrast, site: str, denoising: bool) -> TracedGrid:
-    tracing = tracing_of(contrast, site, denoising)
+    tracing = Tracing(contrast, site, denoising)
     return tracing.grid([*tracing.columns()])
 
 
@@ -91,7 +91,7 @@ def test_the_embedding_of_the_only_other_token_is_the_whole_difference() -> None
 def test_a_shorter_rest_costs_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """And no batch holds more than it may."""
     decoder, encoder = (
-        tracing_of(contrast_of(MODELS[n]), RESIDUAL, True) for n in ("decoder", "encoder")
+        Tracing(contrast_of(MODELS[n]), RESIDUAL, True) for n in ("decoder", "encoder")
     )
     assert decoder.cost < encoder.cost
     monkeypatch.setattr(ablation, "NUMBERS_HELD", 1)

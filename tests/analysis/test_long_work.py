@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from explorer.analysis.ablation import RecordedPass, ablate_every_head
-from explorer.analysis.causal_tracing import RESIDUAL, tracing_of
+from explorer.analysis.causal_tracing import RESIDUAL, Tracing
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.diagnostics import training_findings
 from explorer.analysis.exact_edges import exact_edges
@@ -61,7 +61,7 @@ WORK: dict[str, Work] = {
     "a pass": lambda opened, _: run_batch_uncached(opened, ("the hat",)),
     "first look": lambda opened, _: first_look(opened),
     "ablation": lambda _, forward: [*ablate_every_head(base(forward), PART, 2)],
-    "causal tracing": lambda _, forward: [*tracing_of(contrast(forward), RESIDUAL, True).columns()],
+    "causal tracing": lambda _, forward: [*Tracing(contrast(forward), RESIDUAL, True).columns()],
     "paths": lambda _, forward: [*exact_edges(contrast(forward), [(9, 0)])],
     "faithfulness": lambda _, forward: faithfulness(base(forward), PART, 0, 0),
     "pass values": lambda _, forward: recorded(forward, ("*.out",)),

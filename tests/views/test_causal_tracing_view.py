@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.causal_tracing import ATTENTION, RESIDUAL, TracedGrid, tracing_of
+from explorer.analysis.causal_tracing import ATTENTION, RESIDUAL, TracedGrid, Tracing
 from explorer.catalog.opened_model import opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.circuits.measure import contrast_of
@@ -37,7 +37,7 @@ def question(*more: TextPair) -> Question:
 
 def grid(site: str, denoising: bool) -> TracedGrid:
     opened = opened_from(SHIPPED / "induction", "induction")
-    tracing = tracing_of(contrast_of(opened, question().pairs[0]), site, denoising)
+    tracing = Tracing(contrast_of(opened, question().pairs[0]), site, denoising)
     return tracing.grid([*tracing.columns()])
 
 

@@ -111,9 +111,9 @@ def _in_words(
     unit = UNITS[question.metric]
     order = sorted(range(len(edges)), key=lambda at: -abs(values[at]))
     best = order[0]
+    among = f"Strongest of {len(edges):,} edges" if len(edges) > 1 else "The only edge"
     said = [
-        f"Strongest of {len(edges):,} edges: {edge_title(wiring, edges[best])}, with "
-        f"{three(values[best])} {unit}".rstrip()
+        f"{among}: {edge_title(wiring, edges[best])}, with {three(values[best])} {unit}".rstrip()
         + "."
     ]
     for at, (row, column) in enumerate(edges):

@@ -15,7 +15,6 @@ from explorer.analysis.causal_tracing import (
     TracedGrid,
     Tracing,
     mean_grid,
-    tracing_of,
 )
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
@@ -58,13 +57,9 @@ def draw_tracing(context: PageContext, question: Question) -> None:
         way = one_of("Direction", "patch_way", (DENOISING, NOISING))
         number = one_of("Change as", "patch_number", (SHARE, CHANGE))
     pairs = alike(question)
-    try:
-        tracings = [
-            tracing_of(contrast_of(opened, pair), PATCHED[what], way == DENOISING) for pair in pairs
-        ]
-    except ForwardPassError as error:
-        st.text(str(error))
-        return
+    tracings = [
+        Tracing(contrast_of(opened, pair), PATCHED[what], way == DENOISING) for pair in pairs
+    ]
     cost = sum(each.cost for each in tracings)
     if cost > MOST:
         st.text(TOO_LONG)
@@ -72,7 +67,11 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     key = ("tracing", *question.key, what, way)
     if not is_started("tracing", (opened.name, key), cost):
         return
-    found = kept(opened, key, lambda: _measure(tracings), lambda made: made.values.nbytes)
+    try:
+        found = kept(opened, key, lambda: _measure(tracings), lambda made: made.values.nbytes)
+    except ForwardPassError as error:
+        st.text(str(error))
+        return
     drawn, numbers = widgets.side_by_side(7, 3)
     unit = "" if number == SHARE else UNITS[question.metric]
     values = (found.share if number == SHARE else found.change).T
