@@ -28,10 +28,10 @@ VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
     "Circuit": draw_circuit,
     "Head card": draw_head_view,
     "Text as evidence": draw_evidence,
-    "Steering": draw_steering,
-    "Over training": draw_over_training,
     "Causal tracing": draw_tracing,
     "Path patching": draw_paths,
+    "Steering": draw_steering,
+    "Over training": draw_over_training,
 }
 if question is not None:
     VIEWS[one_of("View", "circuit_view", tuple(VIEWS))](context, question)

@@ -12,6 +12,7 @@ import pytest
 from explorer.runs.worker import train_to_end
 from tests.browser.truth import (
     changing,
+    circuits,
     finding,
     flowing,
     generating,
@@ -86,6 +87,8 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
     ("compare", "Another sentence"): (changing.another_sentence, changing.ASKS_SENTENCE),
     ("compare", "Another model"): (changing.another_model, changing.ASKS_MODEL),
     ("compare", "Your interventions"): (changing.edits, changing.ASKS_EDITS),
+    ("circuits", "Heads"): (circuits.parts, circuits.ASKS_PARTS),
+    ("circuits", "Circuit"): (circuits.circuit, circuits.ASKS_CIRCUIT),
     ("circuits", "Steering"): (steering.steering, steering.ASKS),
     ("circuits", "Causal tracing"): (patching.tracing, patching.ASKS_TRACING),
     ("circuits", "Path patching"): (patching.paths, patching.ASKS_PATHS),
@@ -106,6 +109,7 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
 """What each view claims, and what its address asks for. Views that ask for the same are read in
 one load of their page, one after the other."""
 OF_A_RUN = ("compare", "A training step")
+CIRCUIT_OF_A_RUN = ("circuits", "Over training")
 """Offered only where a training lies beside the model, so it has a test of its own."""
 
 
@@ -191,6 +195,15 @@ def test_a_training_step_is_the_step_s(visitor: Visitor, server: Server) -> None
     assert faults(changing.step(visitor, run)) == []
 
 
+def test_a_circuit_over_training_is_the_one_of_each_snapshot(
+    visitor: Visitor, server: Server
+) -> None:
+    run = tiny_run(server.runs, task="induction")
+    train_to_end(run.folder)
+    visitor.open(f"/circuits?{circuits.asks_run(run)}")
+    assert faults(circuits.over_training(visitor, run)) == []
+
+
 def test_a_difference_over_groups_compares_what_both_models_have(visitor: Visitor) -> None:
     visitor.open(address(("compare", "Another model"), changing.ASKS_WORDS))
     assert faults(changing.over_groups(visitor)) == []
@@ -198,7 +211,7 @@ def test_a_difference_over_groups_compares_what_both_models_have(visitor: Visito
 
 def test_no_view_is_left_out() -> None:
     """What the pages' own tables offer is read here."""
-    assert set(views.every()) == {*TRUTHS, OF_A_RUN}
+    assert set(views.every()) == {*TRUTHS, OF_A_RUN, CIRCUIT_OF_A_RUN}
     assert set(views.CHOICES) <= set(views.pages())
 
 

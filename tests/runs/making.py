@@ -11,15 +11,18 @@ from explorer.runs.spec import RunSpec
 from explorer.tasks import TASKS
 
 
-def tiny_spec(**training: Any) -> RunSpec:
-    """The reverse task with a model small enough for two milliseconds a step, and dropout."""
-    task = TASKS["reverse"]
-    model = task.model.replace(
-        d_model=16, n_heads=2, n_layers=1, n_encoder_layers=1, d_ff=16, dropout=0.1
-    )
+def tiny_spec(name: str = "reverse", **training: Any) -> RunSpec:
+    """A task with a model small enough for two milliseconds a step, and dropout."""
+    task = TASKS[name]
+    sizes: dict[str, Any] = {"d_model": 16, "n_heads": 2, "n_layers": 1, "d_ff": 16}
+    if task.model.kind == "encoder-decoder":
+        sizes["n_encoder_layers"] = 1
+    model = task.model.replace(**sizes, dropout=0.1)
     settings: dict[str, Any] = {"steps": 12, "batch_size": 4, "warmup": 3, **training}
-    return RunSpec("reverse", model, task.training.replace(**settings), weights_seed=5)
+    return RunSpec(name, model, task.training.replace(**settings), weights_seed=5)
 
 
-def tiny_run(root: Path, stop_at: float | None = None, **training: Any) -> Run:
-    return create(root, replace(tiny_spec(**training), stop_at=stop_at))
+def tiny_run(
+    root: Path, stop_at: float | None = None, task: str = "reverse", **training: Any
+) -> Run:
+    return create(root, replace(tiny_spec(task, **training), stop_at=stop_at))

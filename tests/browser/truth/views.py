@@ -22,15 +22,17 @@ def table(page: str, name: str) -> list[str]:
     """The keys of a table in a page's own file, which draws when it is imported."""
     (path,) = ROOT.glob(f"pages/*/{page}.py")
     for line in ast.parse(path.read_text("utf-8")).body:
-        if not isinstance(line, ast.Assign) or not isinstance(line.value, ast.Dict):
+        if not isinstance(line, ast.Assign | ast.AnnAssign) or not isinstance(line.value, ast.Dict):
             continue
-        if any(isinstance(each, ast.Name) and each.id == name for each in line.targets):
+        targets = line.targets if isinstance(line, ast.Assign) else [line.target]
+        if any(isinstance(each, ast.Name) and each.id == name for each in targets):
             return [ast.literal_eval(key) for key in line.value.keys if key is not None]
     raise AssertionError(f"the page {page} has no table {name}")
 
 
 CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "attention": ("view", table("attention", "VIEWS")),
+    "circuits": ("circuit_view", table("circuits", "VIEWS")),
     "generation": ("way", table("generation", "WAYS")),
     "heads": ("side", table("heads", "SIDES")),
     "museum": ("room", table("museum", "VIEWS")),
