@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -48,6 +49,14 @@ def sent(at: AppTest, key: str) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The message that the view under this key was sent: its header and its planes of numbers."""
     (view,) = (view for view in at.get("bidi_component") if view.key == key)
     return wire.unpack(view.proto.bytes)
+
+
+def handed(at: AppTest, name: str) -> Any:
+    """What stands beside the picture under this name."""
+    (view,) = (each for each in at.get("bidi_component") if each.key == f"{name}-choice")
+    named, value = json.loads(view.proto.json)
+    assert named == name
+    return value
 
 
 def cells(at: AppTest, key: str) -> dict[str, dict[str, str]]:

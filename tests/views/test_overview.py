@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from explorer.views.overview.held import LEAST_USUAL
 from tests import apps
 from tests.apps import exported, said, views
 from tests.shelf import WORDS, put
-from tests.views.drawing import long_model, pasted, put_state, run, sent, words_model
+from tests.views.drawing import handed, long_model, pasted, put_state, run, sent, words_model
 
 pytestmark = pytest.mark.usefixtures("small_models")
 NOTHING = [-1] * 5
@@ -30,14 +29,6 @@ TEXT = "the black cat sleeps"
 
 def page(model: str = "translation", **address: str) -> AppTest:
     return apps.page("overview/overview", model=model, **address)
-
-
-def handed(at: AppTest, name: str) -> Any:
-    """What stands beside the picture under this name."""
-    (view,) = (each for each in at.get("bidi_component") if each.key == f"{name}-choice")
-    named, value = json.loads(view.proto.json)
-    assert named == name
-    return value
 
 
 def choice(at: AppTest) -> list[float]:

@@ -117,12 +117,14 @@ function bandsOf(state, pen, cells, quiet, room) {
   if (isTight) quiet.forEach((is, at) => { if (is) least[at] = THIN; });
   pen.font = `12px ${ink.mono}`;
   const left = widths => Math.max(0, room - sum(widths));
-  const wanted = data.tokens.map((token, at) => 
-    isTight && quiet[at] ? 0 : Math.max(0, Math.min(76, pen.measureText(token).width + 18) - least[at]));
-  const share = Math.min(1, left(least) * 0.5 / (sum(wanted) || 1));
-  const widths = least.map((one, at) => one + share * wanted[at]);
-  const rest = left(widths), all = sum(weight.map(Math.sqrt));
-  weight.forEach((one, at) => { widths[at] += Math.min(rest * Math.sqrt(one) / all, 60 + 40 * Math.sqrt(one)); });
+  const grown = (widths, wanted, share) => {
+    const part = Math.min(1, share * left(widths) / (sum(wanted) || 1));
+    return widths.map((wide, at) => wide + part * wanted[at]);
+  };
+  const roomy = grown(least, weight.map(one => 26 * Math.sqrt(one)), 1);
+  const whole = data.tokens.map((token, at) =>
+    isTight && quiet[at] ? 0 : Math.max(0, Math.min(76, pen.measureText(token).width + 18) - roomy[at]));
+  const readable = grown(roomy, whole, 0.6), widths = grown(readable, weight.map(one => 50 * Math.sqrt(one)), 1);
   let x = GUTTER;
   return widths.map((wide, at) => {
     const band = {left: x, wide, middle: x + wide / 2, used: weight[at] > 0, thin: isTight && quiet[at]};

@@ -19,11 +19,14 @@ from explorer.components.chart import chart
 from explorer.inference.forward_pass import run_text
 from explorer.snippets.circuit_code import circuit_lines
 from explorer.text.number_format import three
+from explorer.views.circuits.circuit_picture import draw_circuit_map
+from explorer.views.circuits.head_card import draw_head_card
 from explorer.views.circuits.measured import (
     Curve,
     choose_method,
     curve_of,
     exact_of_edges,
+    parts_so_far,
     scores_of_question,
 )
 from explorer.views.shared import widgets
@@ -35,7 +38,7 @@ LISTED = 420
 
 
 def draw_circuit(context: PageContext, question: Question) -> None:
-    """The edges by their estimates with exact values beside them, and the curves of all sizes."""
+    """The strongest edges drawn and listed, with exact values, and the curves of all sizes."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         method = choose_method(question)
         count = whole("Edges patched exactly", "patched_edges", 1, MOST, PATCHED, width=180)
@@ -52,6 +55,11 @@ def draw_circuit(context: PageContext, question: Question) -> None:
         scores.edge(*place, None if exact is None else exact[at])
         for at, place in enumerate(scores.strongest(count))
     ]
+    parts = parts_so_far(context.opened, question, scores).means(len(scores.writers))
+    head = draw_circuit_map(context, question, scores, method, exact or (), parts)
+    if head is not None:
+        with st.container(border=True):
+            draw_head_card(context, question, head.layer, head.head)
     curves, listed = widgets.side_by_side(6, 5)
     with curves:
         curve = curve_of(context, question, scores, method)

@@ -81,6 +81,10 @@ class ExactSoFar:
         known = [each[column] for each in self.by_pair if column in each]
         return sum(known) / len(known) if known else None
 
+    def means(self, columns: int) -> list[float | None]:
+        """Of all writers."""
+        return [self.mean(column) for column in range(columns)]
+
     @property
     def count(self) -> int:
         return sum(map(len, self.by_pair))
@@ -94,7 +98,7 @@ def exact_of_writers(context: PageContext, question: Question, scores: Scores) -
     opened, columns = context.opened, len(scores.wiring.columns)
     key = "exact parts", question.key
     total = columns * len(question.pairs)
-    found: ExactSoFar = kept(opened, key, ExactSoFar, lambda _: 100 * total)
+    found = parts_so_far(opened, question, scores)
     if found.count == total:
         return found
     cost = cost_of_branches(opened, question) * columns
@@ -110,6 +114,14 @@ def exact_of_writers(context: PageContext, question: Question, scores: Scores) -
         with bar("Exact values, part by part") as report:
             _or_say(lambda: _measure(opened, question, found, report))
         stop.empty()
+    return found
+
+
+def parts_so_far(opened: Opened, question: Question, scores: Scores) -> ExactSoFar:
+    """What `exact_of_writers` has measured until now."""
+    total = len(scores.wiring.columns) * len(question.pairs)
+    key = "exact parts", question.key
+    found: ExactSoFar = kept(opened, key, ExactSoFar, lambda _: 100 * total)
     return found
 
 

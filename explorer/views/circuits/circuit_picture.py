@@ -1,0 +1,193 @@
+"""The circuit on the picture of the pass, and what is chosen in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from torch import Tensor
+
+from explorer.analysis.adjusted_weights import value_and_output, weigh_by_value_norm
+from explorer.analysis.attribution_patching import positions_of_edges
+from explorer.app.choosing import choose_head
+from explorer.app.context import PageContext
+from explorer.app.messages import say
+from explorer.app.persistent_choices import PersistentChoices
+from explorer.app.session import session
+from explorer.app.url import whole_number
+from explorer.circuits.graph import Edge, Node
+from explorer.circuits.head_at_work import clean_pass
+from explorer.circuits.measure import METHODS, Scores, contrast_of, node_of
+from explorer.circuits.outcome import ANSWERS_READ, LOGIT_DIFFERENCE
+from explorer.circuits.text_pairs import Question
+from explorer.components.circuit_map import (
+    MOST_EDGES,
+    CircuitMap,
+    Held,
+    Move,
+    NodeScore,
+    circuit_map,
+    counts,
+    drawn_places,
+    held_in,
+)
+from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.results_cache import kept
+from explorer.text.labels import cut
+
+KEY = "circuit_map"
+USUAL = 40
+"""Edges that are drawn at first."""
+IN_ADDRESS = PersistentChoices("circuit_picture", {"drawn_edges": "", "drawn_part": ""})
+PART = re.compile(r"([0-9]{1,5})\.([0-9]{1,5})|e([0-9]{1,5})")
+BYTES_AN_EDGE = 400
+
+
+def draw_circuit_map(
+    context: PageContext,
+    question: Question,
+    scores: Scores,
+    method: str,
+    exact: Sequence[float],
+    exact_parts: Sequence[float | None] = (),
+) -> Node | None:
+    """Draw the strongest edges, with the exact values of the first so many of them.
+
+    `exact_parts` are those of the writers, by their columns. The head that is chosen in the
+    picture, or that of the edge, comes back; a head is also that of the bar then.
+    """
+    shown = picture_of(context, question, scores, method, exact, exact_parts)
+    held = held_now(shown)
+    texts = question.pairs[0].texts
+    title = f"{context.opened.title}: the circuit between “{texts.clean}” and “{texts.corrupted}”"
+    circuit_map(shown, key=KEY, title=title, held=held, on_held=hold)
+    return head_of(held, shown.edges)
+
+
+def picture_of(
+    context: PageContext,
+    question: Question,
+    scores: Scores,
+    method: str,
+    exact: Sequence[float],
+    exact_parts: Sequence[float | None] = (),
+) -> CircuitMap:
+    """What is drawn. The positions of the edges and what their heads move are made once.
+
+    They are those of the first pair, whose clean text is drawn; scores are means over all pairs.
+    """
+    opened, pair = context.opened, question.pairs[0]
+    places = scores.strongest(MOST_EDGES)
+    edges = [
+        scores.edge(*place, exact[at] if at < len(exact) else None)
+        for at, place in enumerate(places)
+    ]
+
+    def make() -> tuple[Tensor, tuple[Move, ...]]:
+        positions = positions_of_edges(contrast_of(opened, pair), places, METHODS[method])
+        part = f"{scores.wiring.stack}.self_attn"
+        return positions, tuple(moves(clean_pass(opened, pair), part, edges, positions))
+
+    key = "circuit picture", question.key, method
+    size = len(edges) * (BYTES_AN_EDGE + 4 * len(pair.clean))
+    positions, moved = kept(opened, key, make, lambda made: size)
+    columns, parts = scores.wiring.columns, [*exact_parts] or [None] * len(scores.writers)
+    return CircuitMap(
+        tokens=pair.clean,
+        corrupted=pair.corrupted,
+        layers=scores.wiring.layers,
+        edges=edges,
+        positions=positions,
+        nodes={
+            node_of(place): NodeScore(float(estimate), value)
+            for place, estimate, value in zip(columns, scores.writers, parts, strict=True)
+        },
+        moves=moved,
+        place=pair.place,
+        output=_output(question),
+        difference=scores.difference,
+        every=len(scores.order),
+    )
+
+
+def moves(
+    forward: ForwardPass, part: str, edges: Sequence[Edge], positions: Tensor
+) -> Iterator[Move]:
+    """What the heads of these edges bring to where they write or read q.
+
+    From each position where k or v is read, and from the key that most comes from. Cost grows
+    with heads × t².
+    """
+    reads: dict[Node, set[int]] = {}
+    writes: dict[Node, set[int]] = {}
+    for edge, scores in zip(edges, positions, strict=True):
+        at = drawn_places(scores)
+        if edge.source.kind == "head":
+            writes.setdefault(edge.source, set()).update(at)
+        if edge.target.kind == "head":
+            to = writes if edge.reads == "q" else reads
+            to.setdefault(edge.target, set()).update(at)
+    for head in sorted({*reads, *writes}):
+        weights = forward.weights(part, head.layer, head.head)
+        brought = weigh_by_value_norm(
+            weights, *value_and_output(forward, part, head.layer, head.head)
+        )
+        keys = sorted(reads.get(head, ()))
+        queries = writes.get(head) or {int(brought[:, keys].sum(1).argmax())}
+        for query in sorted(queries):
+            for key in sorted({*keys, int(brought[query].argmax())}):
+                size = float(brought[query, key])
+                if size > 0:
+                    yield Move(head.layer, head.head, query, key, size)
+
+
+def hold(held: Held) -> None:
+    """For the callback: the address repeats what is chosen, and the bar shows the head."""
+    IN_ADDRESS.put("drawn_edges", str(held.count))
+    IN_ADDRESS.put("drawn_part", _written(held))
+    if held.head is not None:
+        choose_head(*held.head)
+
+
+def held_now(shown: CircuitMap) -> Held:
+    """What the address, or a click, has chosen; what the address asks for in vain is said."""
+    is_new = IN_ADDRESS.name not in session().persistent
+    asked = {name: str(text) for name, text in IN_ADDRESS.texts().items()}
+    usual = max((each for each in counts(shown) if each <= USUAL), default=len(shown.edges))
+    count = whole_number(asked.get("drawn_edges", ""))
+    part = PART.fullmatch(asked.get("drawn_part", ""))
+    chosen = [-1 if each is None else int(each) for each in part.groups()] if part else [-1] * 3
+    held = held_in([count, *chosen], shown) or held_in([usual, *chosen], shown) or Held(usual)
+    kept_as = {"drawn_edges": str(held.count), "drawn_part": _written(held)}
+    for name, text in asked.items():
+        if is_new and text and text != kept_as[name]:
+            say(f"“{name}” cannot be “{cut(text, 20)}” for this circuit; it is left out.")
+    if held.count == usual:
+        kept_as["drawn_edges"] = ""
+    IN_ADDRESS.settle(kept_as)
+    return held
+
+
+def head_of(held: Held, shown: Sequence[Edge]) -> Node | None:
+    """The head that is chosen, or that the chosen edge ends in or else begins in."""
+    if held.head is not None:
+        return Node("head", *held.head)
+    ends = () if held.edge is None else (shown[held.edge].target, shown[held.edge].source)
+    return next((node for node in ends if node.kind == "head"), None)
+
+
+def _written(held: Held) -> str:
+    """As it stands in the address: 23.3 for a head, e7 for an edge."""
+    if held.edge is not None:
+        return f"e{held.edge}"
+    return "" if held.head is None else "{}.{}".format(*held.head)
+
+
+def _output(question: Question) -> str:
+    """What is measured, in a few words."""
+    names = question.pairs[0].names
+    if len(question.pairs) > 1 or not ANSWERS_READ[question.metric]:
+        return question.metric
+    if question.metric == LOGIT_DIFFERENCE:
+        return f"logit of {names[0]} − logit of {names[1]}"
+    return f"{question.metric} of {names[0]}"

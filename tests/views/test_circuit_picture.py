@@ -1,0 +1,135 @@
+"""The picture of a circuit on its page: the model's own numbers, and what the address chooses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis.attribution_patching import positions_of_edges
+from explorer.catalog.opened_model import Opened, open_model
+from explorer.circuits.measure import (
+    METHODS,
+    Scores,
+    attributions,
+    contrast_of,
+    mean_over_pairs,
+    scores_of,
+)
+from explorer.circuits.outcome import LOGIT_DIFFERENCE
+from explorer.circuits.text_pairs import Question, TextPair, question_of
+from explorer.components.circuit_map import MOST_EDGES, drawn_places
+from explorer.inference.forward_pass import run_text
+from explorer.views.circuits.circuit_picture import USUAL
+from tests import apps
+from tests.views.drawing import handed, sent
+
+PAIR = TextPair("the cat and the hat", "the hat and the cat")
+METHOD, PATCHED = "EAP", 3
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+
+def page(**address: str) -> AppTest:
+    asked = {"model": "letters", "text": PAIR.clean, "corrupted": PAIR.corrupted}
+    asked |= {"circuit_view": "Circuit", "attributed_by": METHOD, "patched_edges": str(PATCHED)}
+    return apps.page("experiments/circuits", **asked | address)
+
+
+def header(at: AppTest) -> dict[str, Any]:
+    return sent(at, "circuit_map")[0]
+
+
+def notes(at: AppTest) -> list[str]:
+    return [text.value for text in at.text if "cannot be" in text.value]
+
+
+def found() -> tuple[Opened, Question, Scores]:
+    opened = open_model("letters")
+    question = question_of(opened, [PAIR], LOGIT_DIFFERENCE)
+    return opened, question, scores_of(opened, [*attributions(opened, question, METHODS[METHOD])])
+
+
+def test_every_edge_has_its_scores_and_the_positions_that_it_is_due_to() -> None:
+    shown, (opened, question, scores) = header(page()), found()
+    places = scores.strongest(MOST_EDGES)
+    exact = [0.0] * PATCHED
+    for at, lost in mean_over_pairs(opened, question, places[:PATCHED]):
+        exact[at] += lost
+    positions = positions_of_edges(contrast_of(opened, question.pairs[0]), places)
+    assert shown["every"] == len(scores.order)
+    assert len(shown["edges"]) == len(places) == len(positions)
+    for at, (edge, place) in enumerate(zip(shown["edges"], places, strict=True)):
+        meant = scores.edge(*place)
+        assert edge["title"] == meant.title
+        estimate, by_patching, _ = edge["scores"]
+        assert estimate == pytest.approx(meant.estimate, abs=1e-5)
+        assert by_patching == (pytest.approx(exact[at], abs=1e-5) if at < PATCHED else None)
+        for token, score in edge["at"]:
+            assert score == pytest.approx(float(positions[at, token]), abs=1e-5)
+    sums = positions.sum(1)
+    estimates = torch.tensor([scores.edge(*place).estimate for place in places])
+    torch.testing.assert_close(sums, estimates, rtol=1e-4, atol=1e-5)
+
+
+def test_attention_joins_where_a_head_reads_and_where_it_writes() -> None:
+    shown, (opened, question, scores) = header(page()), found()
+    forward = run_text(opened, PAIR.clean)
+    attention = opened.model.last_stack.blocks
+    places = scores.strongest(MOST_EDGES)
+    positions = positions_of_edges(contrast_of(opened, question.pairs[0]), places)
+    for part, query, key, size in shown["moves"]:
+        _, layer, head, *_ = shown["parts"][part]
+        weight = forward.weights("decoder.self_attn", layer, head)[query, key]
+        of = attention[layer].self_attn
+        group, wide = opened.config.kv_head(head), of.d_head
+        value = forward.trace[f"decoder.{layer}.self_attn.v"][0, group, key]
+        written = of.o_proj.weight[:, head * wide :][:, :wide] @ value
+        assert size == pytest.approx(float(weight * written.norm()), rel=1e-4)
+    joined = {(part, key) for part, _, key, _ in shown["moves"]}
+    names = [part[3] for part in shown["parts"]]
+    for place, scored in zip(places, positions, strict=True):
+        edge = scores.edge(*place)
+        if edge.reads in ("k", "v"):
+            node = names.index(edge.target.title)
+            assert {(node, at) for at in drawn_places(scored)} <= joined, edge.title
+
+
+def test_a_part_has_its_own_scores_and_the_exact_one_where_it_was_measured() -> None:
+    _, _, scores = found()
+    known = {place.kind: at for at, place in enumerate(scores.wiring.columns)}
+    (embedding,) = (part for part in header(page())["parts"] if part[0] == "embedding")
+    estimate = float(scores.writers[known["embedding"]])
+    assert embedding[4] == pytest.approx(estimate, abs=1e-5)
+    page(circuit_view="Heads")
+    (embedding,) = (part for part in header(page())["parts"] if part[0] == "embedding")
+    assert embedding[5] is not None, "the view Heads has patched it"
+
+
+def test_a_link_repeats_what_is_drawn_and_chosen() -> None:
+    at = page()
+    usual = header(at)["counts"]
+    assert usual[-1] == len(header(at)["edges"])
+    assert handed(at, "circuit_map") == [USUAL, -1, -1, -1]
+    assert handed(page(drawn_edges="20", drawn_part="e3"), "circuit_map") == [20, -1, -1, 3]
+    at = page(drawn_part="0.1")
+    assert handed(at, "circuit_map") == [USUAL, 0, 1, -1]
+    assert (notes(at), at.query_params["drawn_part"]) == ([], "0.1")
+
+
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        ("drawn_edges", ["0", "7", "-5", "x", "9" * 12, "1e2", "<b>5</b>"]),
+        ("drawn_part", ["9.9", "e99999", "e-1", "0", "0.1.2", "<img src=x>", "e" + "1" * 9]),
+    ],
+)
+def test_what_does_not_exist_is_said_and_left_out(name: str, texts: list[str]) -> None:
+    for text in texts:
+        at = page(**{name: text})
+        told = [note for note in notes(at) if note.startswith(f"“{name}” cannot be “")]
+        assert len(told) == 1, text
+        assert handed(at, "circuit_map") == [USUAL, -1, -1, -1]
+        assert name not in at.query_params
