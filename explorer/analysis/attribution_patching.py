@@ -65,7 +65,7 @@ def attribute(contrast: Contrast, steps: int = 1) -> Attribution:
     wiring = wiring_of(contrast.config)
     found = slopes(contrast, wiring, [*wiring.writers, *wiring.readers], steps)
     written = writes(contrast.model, wiring, found.differences)
-    edges = torch.zeros(len(wiring.rows), len(wiring.columns))
+    edges = written.new_zeros(len(wiring.rows), len(wiring.columns))
     first = 0
     for site, places in wiring.readers.items():
         rows, count = slice(first, first + len(places)), wiring.written_before(places[0])
@@ -112,7 +112,7 @@ def slopes(contrast: Contrast, wiring: Wiring, sites: Sequence[str], steps: int 
     )
     first = next(iter(wiring.writers))
     summed: dict[str, Tensor] = {}
-    shares = (torch.arange(steps) + 1) / steps
+    shares = (torch.arange(steps, dtype=torch.float64) + 1) / steps
     begin = corrupted[first]
     clean = begin if steps == 1 else _embedding(contrast, first)
     for some in shares.split(ROWS_AT_ONCE):
@@ -161,5 +161,5 @@ def writes(model: Transformer, wiring: Wiring, values: dict[str, Tensor]) -> Ten
 
 def through_output(attention: Any, heads: Tensor) -> Tensor:
     """The output projection of each head's own part, (…, h, t, w) to (…, h, t, d)."""
-    weight = attention.o_proj.weight.unflatten(1, (-1, attention.d_head))  # (d, h, w)
+    weight = attention.o_proj.weight.detach().unflatten(1, (-1, attention.d_head))  # (d, h, w)
     return heads @ weight.permute(1, 2, 0)

@@ -88,7 +88,7 @@ def smallest_circuit(
 ) -> int | None:
     """About how few of the strongest edges restore `enough`; None where no size that was tried did.
 
-    Searched by halving between two sizes of `points`, so that it is within 2 % of one that does.
+    Searched by halving between two sizes of `points`, so that it is within 2.4 % of one that does.
     """
     at = next((at for at, point in enumerate(points) if point.circuit >= enough), None)
     if at is None:

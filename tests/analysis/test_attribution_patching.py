@@ -1,0 +1,206 @@
+"""Estimates of parts and edges: those of autograd by hand, and those of the published formula."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from explorer.analysis import attribution_patching
+from explorer.analysis.attribution_patching import (
+    attribute,
+    attribute_writers,
+    positions_of_edges,
+)
+from explorer.analysis.contrast import Contrast
+from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
+from models import TransformerConfig, trace
+from models.gradients import GradientError
+from tests.analysis.eap_by_hooks import published_scores
+from tests.analysis.wired_models import DIFFERS, MODELS, contrast_of, metric_of, passed, written
+from tests.grids import grid
+from tests.models.building import config_of
+from tests.parity.cases import DECODERS
+from tests.parity.families import AllInDouble, Case, open_pair
+
+STEPS = (1, 3)
+SUMMED = {
+    "post": config_of("decoder", norm_position="post"),
+    "sandwich": config_of("decoder", norm_position="sandwich", n_kv_heads=1),
+    "encoder behind": config_of("encoder", norm_position="post", head="classifier"),
+}
+"""Models whose residual stream is no plain sum of what was written."""
+
+
+def close(ours: Tensor, theirs: Tensor) -> None:
+    torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
+
+
+def edges_by_hand(contrast: Contrast, steps: int) -> Tensor:
+    """∂m/∂c at c = 0 where c times the difference of each write is added to each input, (r, w)."""
+    wiring = wiring_of(contrast.config)
+    clean, corrupted = (
+        written(contrast, wiring, text) for text in (contrast.clean, contrast.corrupted)
+    )
+    lost = clean - corrupted
+    factors = torch.zeros(len(wiring.rows), len(wiring.columns), dtype=lost.dtype)
+    factors.requires_grad_()
+    added = torch.einsum("rw,wtd->rtd", factors, lost)
+    at, first = {}, 0
+    for site, places in wiring.readers.items():
+        at[site] = added[first : first + len(places)]
+        first += len(places)
+    found = _mean_slope(contrast, steps, factors, at)
+    return found * wiring.is_edge
+
+
+def writers_by_hand(contrast: Contrast, steps: int) -> Tensor:
+    """∂m/∂c at c = 0 where c times its difference is added to each write, (w,)."""
+    wiring = plain_wiring(contrast.config)
+    clean, corrupted = (
+        trace(contrast.model, text) for text in (contrast.clean, contrast.corrupted)
+    )
+    factors = torch.zeros(len(wiring.columns), dtype=torch.float64, requires_grad=True)
+    at, first = {}, 0
+    for site, places in wiring.writers.items():
+        some = factors[first : first + len(places)]
+        lost = clean[site][0] - corrupted[site][0]
+        at[site] = some[:, None, None] * lost
+        first += len(places)
+    return _mean_slope(contrast, steps, factors, at)
+
+
+def _mean_slope(contrast: Contrast, steps: int, by: Tensor, added: dict[str, Tensor]) -> Tensor:
+    """The gradient with `added` at these sites, the mean over the way of the embedding."""
+    first = next(iter(plain_wiring(contrast.config).writers))
+    clean, corrupted = (
+        trace(contrast.model, text)[first] for text in (contrast.clean, contrast.corrupted)
+    )
+    total = torch.zeros_like(by)
+    for step in range(1, steps + 1):
+        embedding = corrupted + step / steps * (clean - corrupted)
+
+        def shown(site: str, value: Tensor, embedding: Tensor = embedding) -> Tensor:
+            value = embedding if site == first else value
+            more = added.get(site)
+            return value if more is None else value + (more if value.dim() == 4 else more[0])
+
+        (slope,) = torch.autograd.grad(passed(contrast, shown), by, retain_graph=True)
+        total += slope / steps
+    return total
+
+
+@grid("steps, config", STEPS, MODELS.values())
+def test_estimates_are_those_of_autograd_by_hand(config: TransformerConfig, steps: int) -> None:
+    contrast = contrast_of(config)
+    found = attribute(contrast, steps)
+    assert found.edges is not None
+    close(found.edges, edges_by_hand(contrast, steps))
+    close(found.writers, writers_by_hand(contrast, steps))
+    close(attribute_writers(contrast, steps).writers, found.writers)
+    assert found.clean == pytest.approx(metric_of(contrast, contrast.clean), abs=1e-12)
+    assert found.corrupted == pytest.approx(metric_of(contrast, contrast.corrupted), abs=1e-12)
+
+
+@grid("steps, config", STEPS, SUMMED.values())
+def test_parts_have_estimates_where_edges_have_none(config: TransformerConfig, steps: int) -> None:
+    contrast = contrast_of(config)
+    found = attribute_writers(contrast, steps)
+    assert found.edges is None
+    close(found.writers, writers_by_hand(contrast, steps))
+
+
+@grid("steps, config", STEPS, MODELS.values())
+def test_the_edges_of_a_part_add_up_to_it(config: TransformerConfig, steps: int) -> None:
+    """What it writes has no other way to the output."""
+    contrast = contrast_of(config)
+    found = attribute(contrast, steps)
+    assert found.edges is not None
+    close(found.edges.sum(0), found.writers)
+    wiring = wiring_of(config)
+    assert (found.edges[~wiring.is_edge] == 0).all()
+    assert (found.edges[wiring.is_edge] != 0).any()
+
+
+@grid("steps, config", STEPS, MODELS.values())
+def test_the_positions_of_an_edge_add_up_to_it(config: TransformerConfig, steps: int) -> None:
+    contrast = contrast_of(config)
+    edges = attribute(contrast, steps).edges
+    assert edges is not None
+    places = [(reader, writer) for reader, writer in wiring_of(config).is_edge.nonzero().tolist()]
+    found = positions_of_edges(contrast, places, steps)
+    assert found.shape == (len(places), contrast.clean.shape[1])
+    close(found.sum(1), torch.stack([edges[place] for place in places]))
+    if config.kind == "decoder":
+        close(found[:, :DIFFERS], torch.zeros(len(places), DIFFERS, dtype=found.dtype))
+    assert positions_of_edges(contrast, [], steps).shape == (0, contrast.clean.shape[1])
+
+
+def test_points_on_the_way_are_passed_together_or_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    contrast = contrast_of(MODELS["rotary, grouped"])
+    together = attribute(contrast, steps=10)
+    monkeypatch.setattr(attribution_patching, "ROWS_AT_ONCE", 3)
+    apart = attribute(contrast, steps=10)
+    assert together.edges is not None
+    assert apart.edges is not None
+    close(apart.edges, together.edges)
+    close(apart.writers, together.writers)
+
+
+def test_the_whole_way_is_the_whole_difference() -> None:
+    """The embedding's estimate over many steps, which is an integral over the way."""
+    contrast = contrast_of(MODELS["decoder"])
+    found = attribute_writers(contrast, steps=400)
+    assert float(found.writers[0]) == pytest.approx(found.clean - found.corrupted, rel=1e-2)
+
+
+PUBLISHED = [case for case in DECODERS if case.name in ("gpt2", "llama")]
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("case", PUBLISHED, ids=str)
+def test_scores_are_those_of_the_formula_in_hooks(tmp_path: Path, case: Case, steps: int) -> None:
+    """On the reference library's own model, whose weights ours are."""
+    pair = open_pair(case, tmp_path).double()
+    clean = torch.arange(3, 12)[None]
+    corrupted = clean.clone()
+    corrupted[0, [1, 4]] = torch.tensor([20, 21])
+    contrast = Contrast(
+        pair.ours.model, clean, corrupted, 8, lambda logits: logits[:, 7] - logits[:, 30]
+    )
+    with AllInDouble():
+        theirs = published_scores(pair.reference, clean, corrupted, (7, 30), steps)
+    found = attribute(contrast, steps)
+    assert found.edges is not None
+    assert float(theirs.abs().max()) > 1e-3
+    torch.testing.assert_close(found.edges, theirs, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (SUMMED["post"], "has a norm on the residual stream, so what a head writes does not"),
+        (SUMMED["sandwich"], "has a norm on what each layer writes, so what a head writes"),
+        (config_of("encoder-decoder"), "has an encoder and a decoder: the page Interventions"),
+    ],
+)
+def test_a_model_without_edges_says_why(config: TransformerConfig, words: str) -> None:
+    with pytest.raises(WiringError, match=words) as said:
+        wiring_of(config)
+    assert str(said.value).count(". ") == 0
+    if config.kind != "encoder-decoder":
+        with pytest.raises(WiringError, match=words):
+            attribute(contrast_of(config))
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_weights_that_are_no_numbers_have_no_gradients(steps: int) -> None:
+    contrast = contrast_of(MODELS["decoder"])
+    with torch.no_grad():
+        contrast.model.get_parameter("decoder.blocks.1.self_attn.o_proj.weight")[0, 0] = torch.nan
+    with pytest.raises(GradientError, match=r"^The gradient at .* is not finite"):
+        attribute(contrast, steps)
