@@ -7,7 +7,7 @@ from pathlib import Path
 
 from explorer.analysis.causal_tracing import Tracing
 from explorer.analysis.wiring import plain_wiring
-from explorer.circuits.text_pairs import Question
+from explorer.circuits.text_pairs import Question, TokenPair
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import hint, how_read, path, script
 
@@ -20,8 +20,10 @@ PAIRED = (
 )
 
 
-def pair_lines(forward: ForwardPass, folder: Path, question: Question) -> list[str]:
-    """After these lines `pair` is the first pair of the question, `clean` and `corrupted` its IDs.
+def pair_lines(
+    forward: ForwardPass, folder: Path, question: Question, pair: TokenPair
+) -> list[str]:
+    """After these lines `pair` is this pair of the question, `clean` and `corrupted` its IDs.
 
     `measured(output)` is the metric of a model's output.
     """
@@ -30,7 +32,7 @@ def pair_lines(forward: ForwardPass, folder: Path, question: Question) -> list[s
     return [
         f"folder = Path({path(folder)!r}){hint(folder)}",
         f"opened = opened_from(folder, folder.name{how_read(forward.is_prompt)})",
-        f"pair = token_pair(opened, {question.pairs[0].texts!r}, {question.metric!r})",
+        f"pair = token_pair(opened, {pair.texts!r}, {question.metric!r})",
         "clean, corrupted = ids_of([pair.clean]), ids_of([pair.corrupted])",
         "",
         "def measured(text, edits):",
@@ -40,15 +42,17 @@ def pair_lines(forward: ForwardPass, folder: Path, question: Question) -> list[s
     ]
 
 
-def tracing_lines(forward: ForwardPass, folder: Path, question: Question, tracing: Tracing) -> str:
-    """The grid of the first pair, one pass for each cell: `share` and `change`."""
+def tracing_lines(
+    forward: ForwardPass, folder: Path, question: Question, pair: TokenPair, tracing: Tracing
+) -> str:
+    """The grid of one pair, one pass for each cell: `share` and `change`."""
     passed, other = "corrupted", "clean"
     if not tracing.denoising:
         passed, other = other, passed
     stack = tracing.part.split(".")[0]
     site = f'f"{stack}.{{layer}}.{tracing.site}"'
     lines = [
-        *pair_lines(forward, folder, question),
+        *pair_lines(forward, folder, question, pair),
         f"sites = [{site} for layer in range({tracing.layers})]",
         f"values = trace(opened.model, {other}, sites=sites)",
         "",
@@ -65,7 +69,7 @@ def tracing_lines(forward: ForwardPass, folder: Path, question: Question, tracin
         lines,
         *PAIRED,
         "from models.interventions import ReplaceAt",
-        comments=first_of(question),
+        comments=one_of_many(question),
     )
 
 
@@ -73,28 +77,33 @@ def _change(denoising: bool) -> str:
     return "grid - pair.corrupted_value" if denoising else "pair.clean_value - grid"
 
 
-def first_of(question: Question) -> Sequence[str]:
-    """What is said above lines that are of one pair where the page has several."""
+def one_of_many(question: Question) -> Sequence[str]:
+    """What is said above lines of one pair where the page has several."""
     count = len(question.pairs)
-    return [f"# The first of {count} pairs."] if count > 1 else []
+    return (
+        [f"# One of {count} pairs: the page shows the mean over those of one length."]
+        if count > 1
+        else []
+    )
 
 
 def path_lines(
     forward: ForwardPass,
     folder: Path,
     question: Question,
+    pair: TokenPair,
     ends: tuple[int, int, str],
     *,
     is_sender: bool,
 ) -> str:
-    """The paths of the first pair from this head (layer, head), or into its input q, k or v."""
+    """The paths of one pair from this head (layer, head), or into its input q, k or v."""
     wiring, (layer, head, reads) = plain_wiring(forward.config), ends
     stack, heads = wiring.stack, f"range({wiring.heads})"
     first, last = (layer + 1, wiring.layers) if is_sender else (0, layer)
     sender = (f"{layer}", f"{head}") if is_sender else ("other", "i")
     receiver = ("other", "i") if is_sender else (f"{layer}", f"{head}")
     lines = [
-        *pair_lines(forward, folder, question),
+        *pair_lines(forward, folder, question, pair),
         "def written(text, layer):  # what each head adds to the residual stream, (h, t, d)",
         f'    site = f"{stack}.{{layer}}.self_attn.head_out"',
         f"    attention = opened.model.{stack}.blocks[layer].self_attn",
@@ -116,5 +125,5 @@ def path_lines(
         *PAIRED,
         "from explorer.analysis.attribution_patching import through_output",
         "from models.interventions import AddByRow",
-        comments=first_of(question),
+        comments=one_of_many(question),
     )

@@ -79,11 +79,14 @@ def test_too_many_passes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "traced_values" not in apps.views(at)
 
 
-def test_pairs_of_one_length_are_averaged_and_others_are_not() -> None:
+def test_pairs_of_one_length_are_averaged_and_of_others_one_is_shown() -> None:
     same = question(TextPair(SWAPPED, CLEAN))
-    assert len(tracing_view.alike(same)) == 2
+    assert len(tracing_view.alike(same, same.pairs[1])) == 2
     longer = question(TextPair(f"{CLEAN}c", f"{SWAPPED}c"))
-    assert tracing_view.alike(longer) == longer.pairs[:1]
+    assert tracing_view.alike(longer, longer.pairs[1]) == longer.pairs[1:]
+    of_template = {"pair_source": "Induction", "pair_count": "3"}
+    said = apps.said(apps.page("experiments/circuits", **VIEW, **of_template))
+    assert "The pairs have different lengths, so this is the pair on screen alone." in said
 
 
 @pytest.mark.parametrize("way", ["Denoising", "Noising"])

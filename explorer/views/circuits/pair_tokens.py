@@ -37,12 +37,22 @@ def draw_pairs(context: PageContext, question: Question) -> None:
 
 
 def _choose(question: Question) -> TokenPair:
-    names = [
+    names = _names(question)
+    shown = one_of("Pair on screen", "pair_shown", names, as_list=True, width=520)
+    return question.pairs[names.index(shown)]
+
+
+def shown_pair(question: Question) -> TokenPair:
+    """The pair on screen, for views that are drawn behind its tokens."""
+    names, shown = _names(question), st.session_state.get("pair_shown")
+    return question.pairs[names.index(shown) if shown in names else 0]
+
+
+def _names(question: Question) -> list[str]:
+    return [
         f"{at + 1} · {cut(readable(pair.texts.clean).replace('␣', ' '), LONGEST_NAME)}"
         for at, pair in enumerate(question.pairs)
     ]
-    shown = one_of("Pair on screen", "pair_shown", names, as_list=True, width=520)
-    return question.pairs[names.index(shown)]
 
 
 def _take(clean: str) -> None:

@@ -22,6 +22,7 @@ from explorer.inference.results_cache import kept
 from explorer.snippets.tracing_code import path_lines
 from explorer.text.number_format import three
 from explorer.views.circuits.measured import cost_of_branches
+from explorer.views.circuits.pair_tokens import shown_pair
 from explorer.views.circuits.tracing_view import height_across
 from explorer.views.interventions.many_passes import is_started
 from explorer.views.shared import widgets
@@ -76,6 +77,7 @@ def draw_paths(context: PageContext, question: Question) -> None:
             context.forward,
             context.folder,
             question,
+            shown_pair(question),
             (at.layer, at.head, reads),
             is_sender=is_sender,
         ),

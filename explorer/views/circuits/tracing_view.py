@@ -30,6 +30,7 @@ from explorer.inference.results_cache import kept
 from explorer.snippets.tracing_code import tracing_lines
 from explorer.text.number_format import three
 from explorer.text.token_labels import VisibleText, texts
+from explorer.views.circuits.pair_tokens import shown_pair
 from explorer.views.interventions.many_passes import is_started
 from explorer.views.shared import widgets
 from models.interventions import ReplaceAt
@@ -56,7 +57,8 @@ def draw_tracing(context: PageContext, question: Question) -> None:
         what = one_of("Patched", "patched_value", offered)
         way = one_of("Direction", "patch_way", (DENOISING, NOISING))
         number = one_of("Change as", "patch_number", (SHARE, CHANGE))
-    pairs = alike(question)
+    shown = shown_pair(question)
+    pairs = alike(question, shown)
     tracings = [
         Tracing(contrast_of(opened, pair), PATCHED[what], way == DENOISING) for pair in pairs
     ]
@@ -64,7 +66,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     if cost > MOST:
         st.text(TOO_LONG)
         return
-    key = ("tracing", *question.key, what, way)
+    key = ("tracing", *Question(pairs, question.metric).key, what, way)
     if not is_started("tracing", (opened.name, key), cost):
         return
     try:
@@ -76,10 +78,10 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     unit = "" if number == SHARE else UNITS[question.metric]
     values = (found.share if number == SHARE else found.change).T
     first = min(each.first_changed for each in tracings)
-    names = token_labels(pairs[0])
+    names = token_labels(shown)
     done = "comes back" if found.denoising else "is lost"
     with drawn:
-        place = token("Position", "patched_at", names, pairs[0].place, width=320)
+        place = token("Position", "patched_at", names, shown.place, width=320)
         st.text(_in_words(found, question, names, (at.layer, place), what))
 
         def pick(row: int, layer: int) -> None:
@@ -110,7 +112,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     widgets.code_panel(
         Tracing.columns,
         ReplaceAt,
-        script=lambda: tracing_lines(context.forward, context.folder, question, tracings[0]),
+        script=lambda: tracing_lines(context.forward, context.folder, question, shown, tracings[0]),
     )
 
 
@@ -120,10 +122,10 @@ def height_across(rows: int, columns: int) -> int:
     return min(HIGHEST, rows * cell + AROUND)
 
 
-def alike(question: Question) -> tuple[TokenPair, ...]:
-    """All pairs where they are equally long, else the first alone."""
+def alike(question: Question, shown: TokenPair) -> tuple[TokenPair, ...]:
+    """All pairs where they are equally long, else the one on screen alone."""
     lengths = {len(pair.clean) for pair in question.pairs}
-    return question.pairs if len(lengths) == 1 else question.pairs[:1]
+    return question.pairs if len(lengths) == 1 else (shown,)
 
 
 def _measure(tracings: list[Tracing]) -> TracedGrid:
@@ -189,9 +191,9 @@ def _explained(
             "nothing: they are left out."
         )
     if len(pairs) > 1:
-        said.append(f"Mean over {len(pairs)} pairs; the tokens are those of the first.")
+        said.append(f"Mean over {len(pairs)} pairs; the tokens are those of the pair on screen.")
     elif len(question.pairs) > 1:
-        said.append("The pairs have different lengths, so this is the first of them alone.")
+        said.append("The pairs have different lengths, so this is the pair on screen alone.")
     return " ".join(said)
 
 
