@@ -14,8 +14,9 @@ from explorer.circuits.text_pairs import Question, TextPair, question_of
 from explorer.components import wire
 from explorer.text.number_format import three
 from explorer.views.circuits import tracing_view
+from explorer.views.interventions import many_passes
 from tests import apps
-from tests.views.drawing import pasted, run, sent
+from tests.views.drawing import pasted, press, run, sent
 
 CLEAN, SWAPPED = "abcdeabcdeab", "abcdeadceeab"
 ASKED = {"model": "induction", "text": CLEAN, "corrupted": SWAPPED}
@@ -77,6 +78,18 @@ def test_too_many_passes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     at = apps.page("experiments/circuits", **VIEW)
     assert tracing_view.TOO_LONG in apps.said(at)
     assert "traced_values" not in apps.views(at)
+
+
+def test_a_long_one_waits_for_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many_passes, "QUICK", 1)
+    for view, key, name in (
+        ("Causal tracing", "traced_values", "tracing"),
+        ("Path patching", "path_ends", "path_patching"),
+    ):
+        at = apps.page("experiments/circuits", **ASKED, circuit_view=view)
+        assert key not in apps.views(at)
+        press(at, f"begin_{name}")
+        assert key in apps.views(at)
 
 
 def test_pairs_of_one_length_are_averaged_and_of_others_one_is_shown() -> None:

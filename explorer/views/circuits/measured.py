@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -108,12 +109,8 @@ def exact_of_writers(context: PageContext, question: Question, scores: Scores) -
             if found.count:
                 st.text(f"Stopped: {found.count:,} of {total:,} values are measured.")
             return found
-        stop = st.empty()
-        if cost > QUICK:
-            stop.button("Stop", key="stop_exact", on_click=_stop, args=("exact_parts",))
-        with bar("Exact values, part by part") as report:
+        with stoppable("exact_parts", cost), bar("Exact values, part by part") as report:
             _or_say(lambda: _measure(opened, question, found, report))
-        stop.empty()
     return found
 
 
@@ -201,6 +198,16 @@ def cost_of_branches(opened: Opened, question: Question) -> int:
 def _per_token(opened: Opened) -> int:
     blocks = opened.model.last_stack.blocks.parameters()
     return sum(each.numel() for each in blocks)
+
+
+@contextmanager
+def stoppable(name: str, cost: int) -> Iterator[None]:
+    """A Stop button beside work that was started under this name, while it lasts."""
+    place = st.empty()
+    if cost > QUICK:
+        place.button("Stop", key=f"stop_{name}", on_click=_stop, args=(name,))
+    yield
+    place.empty()
 
 
 def _stop(name: str) -> None:

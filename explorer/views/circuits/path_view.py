@@ -21,7 +21,7 @@ from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import kept
 from explorer.snippets.tracing_code import path_lines
 from explorer.text.number_format import three
-from explorer.views.circuits.measured import cost_of_branches
+from explorer.views.circuits.measured import cost_of_branches, stoppable
 from explorer.views.circuits.pair_tokens import shown_pair
 from explorer.views.circuits.tracing_view import height_across
 from explorer.views.interventions.many_passes import is_started
@@ -56,9 +56,10 @@ def draw_paths(context: PageContext, question: Question) -> None:
     if not is_started("path_patching", (opened.name, key), cost):
         return
     try:
-        values = kept(
-            opened, key, lambda: _measure(context, question, edges), lambda made: 8 * len(made)
-        )
+        with stoppable("path_patching", cost):
+            values = kept(
+                opened, key, lambda: _measure(context, question, edges), lambda made: 8 * len(made)
+            )
     except ForwardPassError as error:
         st.text(str(error))
         return

@@ -30,6 +30,7 @@ from explorer.inference.results_cache import kept
 from explorer.snippets.tracing_code import tracing_lines
 from explorer.text.number_format import three
 from explorer.text.token_labels import VisibleText, texts
+from explorer.views.circuits.measured import stoppable
 from explorer.views.circuits.pair_tokens import shown_pair
 from explorer.views.interventions.many_passes import is_started
 from explorer.views.shared import widgets
@@ -70,7 +71,8 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     if not is_started("tracing", (opened.name, key), cost):
         return
     try:
-        found = kept(opened, key, lambda: _measure(tracings), lambda made: made.values.nbytes)
+        with stoppable("tracing", cost):
+            found = kept(opened, key, lambda: _measure(tracings), lambda made: made.values.nbytes)
     except ForwardPassError as error:
         st.text(str(error))
         return
