@@ -333,10 +333,37 @@ STEERED: dict[str, tuple[str, str]] = {
     "bert": ("the cat [MASK] good", "a dog [MASK] good"),
 }
 BOTH = ("text", "corrupted")
+READERS = ("letters", "reviews", "bert")
+"""Those that read words, not token IDs."""
 TRACED: tuple[dict[str, str], ...] = (
     {},
     {"patched_value": "Attention output", "patch_way": "Noising", "patch_number": "Metric"},
 )
+
+
+def card(page: Panel) -> None:
+    """The scores, the direct contributions and the strongest heads it composes with."""
+    made = page.made
+    page.says(*made["scores"].values(), *made["direct"])
+    if "copied" in made:
+        page.says(made["copied"].score, made["copied"].own_in_top)
+    layer = page.at.session_state["layer"]
+    if layer:
+        composed = made["composed"][1].mT
+        picture = torch.from_numpy(page.picture("composition")).double()
+        torch.testing.assert_close(picture, composed, rtol=2e-4, atol=2e-4)
+    if "raised" in made and "raises most" in page.words():
+        page.says(made["raised"].max())
+
+
+def evidence(page: Panel) -> None:
+    """The numbers and the lines of the list."""
+    best = page.made["best"]
+    name = "norm" if "norm" in page.at.dataframe[-1].value else "weight"
+    assert page.column(name) == [three(each.value) for each in best]
+    assert page.column("line") == [f"{each.line + 1:,}" for each in best]
+
+
 PATHS: tuple[dict[str, str], ...] = (
     {"layer": "0", "head": "1"},
     {"layer": "1", "head": "0", "path_end": "Into this head", "path_reads": "Values"},
@@ -400,6 +427,9 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
         )
         for view, check, ways, names in (
             ("Causal tracing", traced, TRACED, STEERED),
+            ("Head card", card, ({}, {"layer": "1", "head": "1"}), ("letters", "gpt2")),
+            ("Head card", card, ({},), ("reviews", "bert")),
+            ("Text as evidence", evidence, ({}, {"excited_by": "Largest weight"}), READERS),
             ("Path patching", paths, PATHS, ("letters", "gpt2")),  # norms leave the others no edges
         )
         for name in names

@@ -22,15 +22,17 @@ from explorer.circuits.exciting_lines import (
     measure,
     tokenized,
 )
+from explorer.circuits.head_at_work import clean_pass
 from explorer.circuits.text_pairs import Question
 from explorer.components import chips
 from explorer.inference.results_cache import kept
+from explorer.snippets.head_card_code import evidence_lines
 from explorer.text import TextError, Token
 from explorer.text.labels import cut
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
-from explorer.views.circuits.line_source import choose_source, lines_of
+from explorer.views.circuits.line_source import choose_source, is_built_in, lines_of
 from explorer.views.interventions.many_passes import QUICK, is_started
 from explorer.views.shared import widgets
 
@@ -87,6 +89,13 @@ def draw_evidence(context: PageContext, question: Question) -> None:
         _draw_line(opened, read, line, by, (at.layer, at.head), f"line_{place}")
     _draw_list(read, best, by)
     st.caption(f"{by.meaning}. {EXPLANATION}")
+    forward, name = clean_pass(opened, question.pairs[0]), source if is_built_in(source) else ""
+    widgets.code_panel(
+        token_activations,
+        script=lambda: evidence_lines(
+            forward, context.folder, name, lines, by.name, (at.layer, at.head)
+        ),
+    )
 
 
 def _measure_rest(opened: Opened, read: TokenizedLines, found: LineActivations) -> None:

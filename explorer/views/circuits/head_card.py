@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from explorer.analysis.head_composition import composition_scores
+from explorer.analysis.head_copying import copying, why_no_copying
 from explorer.analysis.head_spectra import Spectrum, spectra
 from explorer.analysis.head_weights import head_weights
 from explorer.analysis.output_change import last_streams
@@ -20,6 +22,7 @@ from explorer.components import matrix
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
+from explorer.snippets.head_card_code import head_card_lines
 from explorer.text.number_format import three
 from explorer.views.circuits.head_composition_view import draw_composition
 from explorer.views.circuits.head_sources import draw_direct_effect, draw_sources
@@ -30,7 +33,16 @@ MAP_HEIGHT, CURVE_HEIGHT = 380, 190
 
 def draw_head_view(context: PageContext, question: Question) -> None:
     """The card of the head that is chosen in the bar."""
-    draw_head_card(context, question, context.choice.layer, context.choice.head)
+    at, pair = context.choice, question.pairs[0]
+    draw_head_card(context, question, at.layer, at.head)
+    forward, copies = clean_pass(context.opened, pair), not why_no_copying(context.opened.config)
+    widgets.code_panel(
+        composition_scores,
+        copying,
+        script=lambda: head_card_lines(
+            forward, context.folder, pair, at.layer, at.head, copies=copies
+        ),
+    )
 
 
 def draw_head_card(context: PageContext, question: Question, layer: int, head: int) -> None:

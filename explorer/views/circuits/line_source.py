@@ -23,9 +23,14 @@ def choose_source(opened: Opened) -> str:
 
 def lines_of(opened: Opened, name: str) -> tuple[str, ...]:
     """Its lines; TextError says why there are none."""
-    if name in built_in_texts(opened):
+    if is_built_in(name):
         return built_in_lines(opened, name)
     return lines_in(_pasted() if name == PASTED else _of_file())
+
+
+def is_built_in(name: str) -> bool:
+    """Whether this text comes with the app."""
+    return name not in (PASTED, FILE)
 
 
 def _pasted() -> str:
