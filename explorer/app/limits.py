@@ -134,7 +134,7 @@ PAIRS = Limit(
     20,
     "pairs",
     "Pairs of texts that one question about a circuit has",
-    "The table has {found} of texts and at most {most} are read here: leave some out.",
+    "These are {found} of texts and at most {most} are read here: leave some out.",
 )
 TABLE_BYTES = Limit(
     "table_bytes",

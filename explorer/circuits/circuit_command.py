@@ -161,8 +161,8 @@ def _summary(finding: Finding) -> Iterator[str]:
     heads = sorted(finding.heads, key=lambda head: -abs(head.estimate))[:NAMED]
     named = ", ".join(f"{each.layer}.{each.head} ({three(each.estimate)})" for each in heads)
     yield f"Strongest heads by {finding.method}: {named}."
-    if finding.correlation is not None:
-        yield f"Pearson's r of estimate and exact value over the heads: {finding.correlation:.3f}."
+    if (r := finding.correlation) is not None:
+        yield f"Pearson's r of estimate and exact value over the heads: {three(r)}."
     if finding.minimum is not None:
         yield (
             f"About {finding.minimum:,} of {finding.edges_in_all:,} edges restore 90 % of the "

@@ -13,6 +13,7 @@ import torch
 
 from explorer.analysis.circuit_curves import CircuitPoint
 from explorer.app.limits import FINDING_BYTES
+from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
 from explorer.circuits.checked_json import FieldError, parsed, read_as
 from explorer.circuits.graph import Edge
@@ -218,6 +219,6 @@ def other_model(finding: Finding, opened: Opened) -> str:
     else:
         differs = f"another shape ({of.in_words}, not {here.in_words})"
     return (
-        f"This finding is of {finding.model[:60]}, which has {differs}: below, its pairs and its "
-        f"metric are asked of {opened.name[:60]}."
+        f"This finding is of {finding.model[:60]}, which has {differs}: here its pairs and its "
+        f"metric are asked of {own_name(opened.name)[:60]}."
     )

@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 
 from explorer.analysis.circuit_curves import CircuitPoint
 from explorer.analysis.wiring import Place
+from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
 from explorer.circuits.finding import (
     FORMAT,
@@ -69,7 +70,7 @@ def finding_of(opened: Opened, question: Question, measured: Measured) -> Findin
     return Finding(
         format=FORMAT,
         version=VERSION,
-        model=opened.name,
+        model=own_name(opened.name),
         digest=digest_of(opened),
         shape=shape_of(opened),
         metric=question.metric,

@@ -85,6 +85,13 @@ def is_kept(opened: Opened, key: Hashable) -> bool:
         return (id(opened), key) in _kept
 
 
+def if_kept(opened: Opened, key: Hashable) -> Any:
+    """What is there to be had at once, or None."""
+    with _lock:
+        pair = _kept.get((id(opened), key))
+        return None if pair is None else pair[0]
+
+
 def size_of(plain: object) -> int:
     """Bytes of plain data: texts and numbers, in tuples, lists and dataclasses.
 

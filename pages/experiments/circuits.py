@@ -7,6 +7,7 @@ from explorer.app.controls import one_of
 from explorer.circuits.text_pairs import Question
 from explorer.views.circuits.circuit_view import draw_circuit
 from explorer.views.circuits.evidence import draw_evidence
+from explorer.views.circuits.finding_panel import draw_finding
 from explorer.views.circuits.head_card import draw_head_view
 from explorer.views.circuits.parts_view import draw_parts
 from explorer.views.circuits.path_view import draw_paths
@@ -22,7 +23,7 @@ widgets.opening(
     "Two texts that differ in a word: which heads carry the difference to the answer, how they "
     "are wired, and how much of it they explain.",
 )
-question = draw_question(context)
+asked = draw_question(context)
 VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
     "Heads": draw_parts,
     "Circuit": draw_circuit,
@@ -33,6 +34,7 @@ VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
     "Steering": draw_steering,
     "Over training": draw_over_training,
 }
-if question is not None:
-    VIEWS[one_of("View", "circuit_view", tuple(VIEWS))](context, question)
+if asked is not None:
+    VIEWS[one_of("View", "circuit_view", tuple(VIEWS))](context, asked.question)
+    draw_finding(context, asked.question, asked.finding)
 export_panel.export_button(export_panel.origin(context))

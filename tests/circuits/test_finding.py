@@ -87,13 +87,13 @@ def test_weights_are_told_apart_by_their_digest(finding: Finding, induction: Ope
     next(again.model.parameters())[0, 0] += 1
     again = replace(again, name="again, trained on")
     assert other_model(finding, again) == (
-        "This finding is of induction, which has other weights of the same shape: below, its pairs "
+        "This finding is of induction, which has other weights of the same shape: here its pairs "
         "and its metric are asked of again, trained on."
     )
     control = opened_from(SHIPPED / "induction-control", "induction-control")
     assert other_model(finding, control) == (
         "This finding is of induction, which has another shape (2 layers of 2 heads, width 64, not "
-        "1 layer of 2 heads, width 64): below, its pairs and its metric are asked of "
+        "1 layer of 2 heads, width 64): here its pairs and its metric are asked of "
         "induction-control."
     )
 

@@ -22,6 +22,8 @@ from explorer.text.number_format import three
 from explorer.views.circuits.circuit_picture import draw_circuit_map
 from explorer.views.circuits.head_card import draw_head_card
 from explorer.views.circuits.measured import (
+    MOST_PATCHED,
+    PATCHED,
     Curve,
     choose_method,
     curve_of,
@@ -31,8 +33,6 @@ from explorer.views.circuits.measured import (
 )
 from explorer.views.shared import widgets
 
-PATCHED, MOST = 40, 200
-"""Edges whose exact value is measured: as many as usual, and at most."""
 CURVES = 320
 LISTED = 420
 
@@ -41,7 +41,7 @@ def draw_circuit(context: PageContext, question: Question) -> None:
     """The strongest edges drawn and listed, with exact values, and the curves of all sizes."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         method = choose_method(question)
-        count = whole("Edges patched exactly", "patched_edges", 1, MOST, PATCHED, width=180)
+        count = whole("Edges patched exactly", "patched_edges", 1, MOST_PATCHED, PATCHED, width=180)
     if method is None:
         return
     scores = scores_of_question(context, question, method)

@@ -17,12 +17,14 @@ from explorer.analysis.circuit_curves import (
     sizes,
     smallest_circuit,
 )
+from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.progress import bar, with_bar
 from explorer.app.session import session
 from explorer.catalog.opened_model import Opened
+from explorer.circuits.made_finding import Measured
 from explorer.circuits.measure import (
     METHODS,
     Scores,
@@ -36,7 +38,7 @@ from explorer.circuits.measure import (
 )
 from explorer.circuits.text_pairs import Question
 from explorer.inference.forward_pass import ForwardPassError
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import if_kept, kept
 from explorer.views.interventions.many_passes import is_started
 from models.gradients import GradientError
 
@@ -44,6 +46,8 @@ BACKWARD = 3
 """A forward and a backward pass cost about so many forward passes."""
 CIRCUIT = 3
 """A pass of a circuit costs about so many plain ones."""
+PATCHED, MOST_PATCHED = 40, 200
+"""Edges whose exact value is measured: as many as usual, and at most."""
 Made = TypeVar("Made")
 
 
@@ -59,7 +63,7 @@ def choose_method(question: Question) -> str | None:
 def scores_of_question(context: PageContext, question: Question, method: str) -> Scores | None:
     """The estimates of all pairs, made once; None, and a sentence or a button, where not."""
     opened, steps = context.opened, METHODS[method]
-    key = "circuit scores", question.key, method
+    key = _scores_key(question, method)
     cost = _passes(opened, question) * (1 + BACKWARD * steps)
     if not is_started("attribution", (opened.name, *key), cost):
         return None
@@ -97,7 +101,7 @@ def exact_of_writers(context: PageContext, question: Question, scores: Scores) -
     What was measured stays when it is stopped, and goes on from the pair where it was.
     """
     opened, columns = context.opened, len(scores.wiring.columns)
-    key = "exact parts", question.key
+    key = _parts_key(question)
     total = columns * len(question.pairs)
     found = parts_so_far(opened, question, scores)
     if found.count == total:
@@ -141,7 +145,7 @@ def exact_of_edges(
 ) -> list[float] | None:
     """The exact values of the strongest edges, made once; None where they are not asked for."""
     opened, edges = context.opened, scores.strongest(count)
-    key = "exact edges", question.key, method, count
+    key = _edges_key(question, method, count)
     cost = cost_of_branches(opened, question) * count
     if not is_started("exact_edges", (opened.name, *key), cost):
         return None
@@ -168,7 +172,7 @@ class Curve:
 def curve_of(context: PageContext, question: Question, scores: Scores, method: str) -> Curve | None:
     """The circuits of every size, made once; None where they are not asked for yet."""
     opened = context.opened
-    key = "circuit curve", question.key, method
+    key = _curve_key(question, method)
     count = len(sizes(len(scores.order)))
     cost = _passes(opened, question) * CIRCUIT * (2 + DRAWS) * count
     if not is_started("circuit_curve", (opened.name, *key), cost):
@@ -181,6 +185,42 @@ def curve_of(context: PageContext, question: Question, scores: Scores, method: s
         return Curve(tuple(points), smallest_circuit(passes, clean, scores.order, points))
 
     return _or_say(lambda: kept(opened, key, measure, lambda made: 200 * len(made.points)))
+
+
+def measured_by_now(opened: Opened, question: Question, method: str) -> Measured | None:
+    """What the views have measured and is still kept; None before anything is estimated."""
+    scores: Scores | None = if_kept(opened, _scores_key(question, method))
+    if scores is None:
+        return None
+    parts: ExactSoFar = if_kept(opened, _parts_key(question)) or ExactSoFar()
+    count = url.whole_number(url.current_value("patched_edges"), MOST_PATCHED + 1) or PATCHED
+    count = min(count, len(scores.order))
+    edges: list[float] | None = if_kept(opened, _edges_key(question, method, count))
+    curve: Curve | None = if_kept(opened, _curve_key(question, method))
+    return Measured(
+        method=method,
+        scores=scores,
+        exact=[parts.mean(column) for column in range(len(scores.wiring.columns))],
+        exact_edges=edges or [],
+        points=curve.points if curve else (),
+        smallest=curve.smallest if curve else None,
+    )
+
+
+def _scores_key(question: Question, method: str) -> tuple[object, ...]:
+    return "circuit scores", question.key, method
+
+
+def _parts_key(question: Question) -> tuple[object, ...]:
+    return "exact parts", question.key
+
+
+def _edges_key(question: Question, method: str, count: int) -> tuple[object, ...]:
+    return "exact edges", question.key, method, count
+
+
+def _curve_key(question: Question, method: str) -> tuple[object, ...]:
+    return "circuit curve", question.key, method
 
 
 def _passes(opened: Opened, question: Question) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -14,6 +15,7 @@ from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.app.url import TEXT_LIMIT
 from explorer.catalog.opened_model import Opened
+from explorer.circuits.finding import Finding
 from explorer.circuits.first_corruption import first_corruption
 from explorer.circuits.outcome import ANSWERS_READ, metrics_of
 from explorer.circuits.pair_table import COLUMNS, pairs_of_csv
@@ -26,15 +28,24 @@ from explorer.circuits.text_pairs import (
     token_pair,
     why_no_circuits,
 )
+from explorer.views.circuits.finding_panel import open_finding
 from explorer.views.circuits.pair_tokens import draw_pairs
 from explorer.views.shared import widgets
 
-OWN, TABLE = "Your two texts", "CSV"
+OWN, TABLE, FINDING = "Your two texts", "CSV", "A finding"
 LONGEST_ANSWER = 60
 USUAL_COUNT = 5
 
 
-def draw_question(context: PageContext) -> Question | None:
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The question, and the finding that it was taken from where it was."""
+
+    question: Question
+    finding: Finding | None
+
+
+def draw_question(context: PageContext) -> Asked | None:
     """What is asked; None, and a sentence, where it is no question."""
     opened = context.opened
     if why := why_no_circuits(opened.config):
@@ -42,9 +53,16 @@ def draw_question(context: PageContext) -> Question | None:
         draw_page_link("interventions")
         return None
     widgets.notes(context.forward.notes)  # where it cannot be read, the page ends with a way out
-    source = one_of("Pairs of texts", "pair_source", (OWN, *fitting(opened), TABLE))
+    source = one_of("Pairs of texts", "pair_source", (OWN, *fitting(opened), TABLE, FINDING))
+    finding = None
     try:
-        pairs, metric = _choose(context, source)
+        if source == FINDING:
+            finding = open_finding(context)
+            if finding is None:
+                return None
+            pairs, metric = _found(finding)
+        else:
+            pairs, metric = _choose(context, source)
         if not pairs:
             return None
         read = _read(opened, pairs, metric)
@@ -53,7 +71,7 @@ def draw_question(context: PageContext) -> Question | None:
         say(str(error))
         return None
     draw_pairs(context, question)
-    return question
+    return Asked(question, finding)
 
 
 def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], str]:
@@ -101,6 +119,12 @@ def _table(context: PageContext) -> tuple[Mapping[str, TextPair], str]:
         raise PairError(TABLE_BYTES.refusal(file.size))
     pairs = pairs_of_csv(file.getvalue())
     return {f"Line {line}": pair for line, pair in pairs.items()}, metric
+
+
+def _found(finding: Finding) -> tuple[Mapping[str, TextPair], str]:
+    if not PAIRS.allows(len(finding.pairs)):
+        raise PairError(PAIRS.refusal(len(finding.pairs)))
+    return {f"Pair {at + 1}": pair.texts for at, pair in enumerate(finding.pairs)}, finding.metric
 
 
 def _metric(context: PageContext) -> str:

@@ -1,0 +1,138 @@
+"""A finding on the Circuits page: what was measured as a file, and one opened again beside it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.app import url
+from explorer.app.context import PageContext
+from explorer.app.limits import FINDING_BYTES, MB
+from explorer.circuits.finding import Finding, FindingError, finding_from, other_model
+from explorer.circuits.made_finding import Measured, finding_of
+from explorer.circuits.measure import METHODS, correlation
+from explorer.circuits.outcome import metrics_of
+from explorer.circuits.text_pairs import PairError, Question
+from explorer.text.number_format import three
+from explorer.views.circuits.measured import measured_by_now
+from explorer.views.shared.export_panel import file_name
+
+LISTED = 10
+FILE = "finding_file"
+
+
+def open_finding(context: PageContext) -> Finding | None:
+    """The finding in an uploaded file; None before there is one. PairError says why it is none."""
+    file = st.file_uploader(
+        "A finding, as this page or the command line wrote it",
+        type=["json"],
+        key=FILE,
+        max_upload_size=-(-FINDING_BYTES.most // MB),
+        width=520,
+        help="A link to this page does not hold the file.",
+    )
+    if file is None:
+        return None
+    try:
+        if not FINDING_BYTES.allows(file.size):
+            raise FindingError(FINDING_BYTES.refusal(file.size))
+        finding = finding_from(file.getvalue())
+    except FindingError as error:
+        raise PairError(str(error)) from error
+    if finding.metric not in (known := metrics_of(context.opened.config)):
+        raise PairError(
+            f"The finding measures the {finding.metric.lower()}, which this model has not "
+            f"({', '.join(known).lower()}): choose another model."
+        )
+    st.text(other_model(finding, context.opened) or "This finding is of these weights.")
+    return finding
+
+
+def draw_finding(context: PageContext, question: Question, opened: Finding | None) -> None:
+    """The panel at the end of the page."""
+    if opened is not None:
+        _draw_beside(context, question, opened)
+    method = url.current_value("attributed_by")
+    method = method if method in METHODS else next(iter(METHODS))
+    icon = ":material/description:"
+    with st.popover("Finding", icon=icon, key="finding", on_change="rerun") as panel:
+        if panel.open:
+            _draw_download(context, question, method)
+
+
+def _draw_download(context: PageContext, question: Question, method: str) -> None:
+    measured = measured_by_now(context.opened, question, method)
+    if measured is None:
+        st.text(f"Nothing is estimated by {method} yet: the view Heads does it.")
+        return
+    st.caption(_contents(measured))
+    finding = finding_of(context.opened, question, measured)
+    st.download_button(
+        "Download the finding",
+        data=finding.to_json().encode(),
+        file_name=f"{file_name(f'{finding.model} circuit')}.json",
+        key="download_finding",
+        on_click="ignore",
+    )
+
+
+def _contents(measured: Measured) -> str:
+    """What is in the file, and which view measures what is not."""
+    exact = sum(value is not None for value in measured.exact)
+    said = [
+        f"The pairs, the metric, and by {measured.method} the estimates of "
+        f"{len(measured.exact):,} parts and the strongest edges.",
+        f"Exact values of {exact:,} parts and {len(measured.exact_edges):,} edges."
+        if exact or measured.exact_edges
+        else "No exact values yet: the views Heads and Circuit measure them.",
+    ]
+    if not measured.points:
+        said.append("No circuits of every size yet: the view Circuit runs them.")
+    return " ".join(said)
+
+
+def _draw_beside(context: PageContext, question: Question, finding: Finding) -> None:
+    """What the file says, and what the chosen model says to the same question."""
+    st.markdown("**The finding that was opened**")
+    here = measured_by_now(context.opened, question, finding.method)
+    if here is None:
+        st.text(
+            f"Let the view Heads estimate by {finding.method} to see the chosen model beside it."
+        )
+    estimates = {} if here is None else _estimates(here)
+    order = sorted(finding.heads, key=lambda head: -abs(head.estimate))
+    strongest = order[:LISTED]
+    table = {
+        "head": [f"{each.layer}.{each.head}" for each in strongest],
+        finding.method: [three(each.estimate) for each in strongest],
+        "exact": ["" if each.exact is None else three(each.exact) for each in strongest],
+    }
+    if estimates:
+        table[f"{finding.method} here"] = [
+            "" if (value := estimates.get((each.layer, each.head))) is None else three(value)
+            for each in strongest
+        ]
+    right = st.column_config.TextColumn(alignment="right")
+    st.dataframe(table, hide_index=True, column_config=dict.fromkeys([*table][1:], right))
+    both = [
+        (each.estimate, estimates[each.layer, each.head])
+        for each in finding.heads
+        if (each.layer, each.head) in estimates
+    ]
+    if (r := correlation([old for old, _ in both], [new for _, new in both])) is not None:
+        st.text(f"Pearson's r of the estimates of {len(both)} heads, there and here: {three(r)}.")
+    if finding.minimum is not None:
+        now = "" if here is None or here.smallest is None else f", here {here.smallest:,}"
+        st.text(
+            f"Edges that restore 90 % of the difference: {finding.minimum:,} of "
+            f"{finding.edges_in_all:,} in the finding{now}."
+        )
+
+
+def _estimates(measured: Measured) -> dict[tuple[int, int], float]:
+    """Of every head by its layer and number."""
+    places = measured.scores.wiring.columns
+    return {
+        (place.layer, place.head): float(value)
+        for place, value in zip(places, measured.scores.writers, strict=True)
+        if place.kind == "head"
+    }
