@@ -91,6 +91,7 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> C
         st.caption(f"Each head alone {how}, {where}")
     with numbers:
         _draw_strongest(found[0 if is_kl else 1], "nats" if is_kl else "logits")
+        widgets.page_links("circuits")
     return lines
 
 

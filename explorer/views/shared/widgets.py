@@ -41,6 +41,7 @@ LINKS = {
     "attention": "Attention maps of every head",
     "masks": "Masks",
     "interventions": "Interventions",
+    "circuits": "Which heads carry the difference between two texts",
     "training": "Train a model",
     "checkpoints": "Checkpoints",
 }
