@@ -33,7 +33,7 @@ install_plain_states()
 NO_CHOICE: Final = object()
 USED_BY = {
     "columns.js": ("circuit_map", "pass_map"),
-    "fading.js": ("board", "circuit_map", "pass_map", "stage_list", "tree"),
+    "fading.js": ("board", "pass_map", "stage_list", "tree"),
     "framing.js": ("chips", "inspect"),
     "picking.js": ("cells", "grid"),
     "playing.js": ("player", "stage_list"),

@@ -28,13 +28,14 @@ HTML = """
   <div class="controls">
     <label class="count">Edges
       <input type="range" min="0" step="1"><output></output></label>
-    <span class="sentence idle"></span>
+    <span class="sentence idle"></span><span class="notes"></span>
   </div>
   <div class="both">
     <div class="stage"><canvas tabindex="0" role="application"></canvas></div>
     <div class="aside"><div class="card"></div>
-      <div class="hint">Point at a part or a line. Click a head to open it. Up and down go through
-      the parts, left and right through the edges.</div></div>
+      <div class="hint"><p>Point at a part or a line. Click a head or a line to open its card.</p>
+      <p>q, k and v: what a head reads an edge as. A dot is the key that it attends to most.</p>
+      <p>Up and down go through the parts, left and right through the edges.</p></div></div>
   </div>
   <div class="foot">
     <span class="key for">supports the answer</span>
@@ -42,7 +43,7 @@ HTML = """
     <span class="key attends">attention, from key to query</span>
     <span class="key head-part">head</span>
     <span class="key mlp-part">feed-forward</span>
-    <span class="notes"></span>
+    <span>⇄ token of the corrupted text</span>
   </div>
   <div class="spoken" role="status" aria-live="polite"></div>
 </div>

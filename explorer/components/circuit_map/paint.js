@@ -12,9 +12,21 @@ function isLit(state, line) {
   return shown.part === undefined ? line.edge === shown.edge : line.from.part === shown.part || line.to.part === shown.part;
 }
 
+// On the way from where a part stood before, while it moves.
 function paint(state) {
-  const {canvas, place, items} = state;
+  const {items, place, moved = 1} = state;
   if (!place) return;
+  const places = items.map(({x, y}) => [x, y]), ease = moved * (2 - moved);
+  if (moved < 1) for (const item of items) if (item.before) {
+    item.x += (1 - ease) * (item.before[0] - item.x);
+    item.y += (1 - ease) * (item.before[1] - item.y);
+  }
+  painted(state);
+  items.forEach((item, at) => { [item.x, item.y] = places[at]; });
+}
+
+function painted(state) {
+  const {canvas, place, items} = state;
   Object.assign(canvas.style, {width: `${place.width}px`, height: `${place.height}px`});
   const [pen] = sized(canvas, place.width, place.height);
   pen.textBaseline = "middle";
@@ -27,6 +39,7 @@ function paint(state) {
   attention(state, pen, parts);
   for (const line of order) stroke(state, pen, line);
   for (const item of items) part(state, pen, item, !state.shown || parts.has(item));
+  tokens(state, pen);
 }
 
 function ground(state, pen) {
@@ -53,11 +66,16 @@ function ground(state, pen) {
   }
   pen.fillStyle = css(ink.border, 0.75);
   pen.fillRect(GUTTER - 4, Math.round(place.floor), right - GUTTER + 4, 1);
-  tokens(state, pen);
 }
 
+// At the lower end of what is in sight.
 function tokens(state, pen) {
-  const {place, ink, data} = state, other = new Map(data.other), y = place.height - place.bottom + 6;
+  const {place, ink, data, stage} = state, other = new Map(data.other);
+  const end = Math.min(place.height, stage.scrollTop + stage.clientHeight), y = end - place.bottom + 6;
+  if (end < place.height) {
+    pen.fillStyle = css(ink.background);
+    pen.fillRect(0, y - 6, place.width, place.bottom);
+  }
   let run = 0;
   place.bands.forEach((band, at) => {
     const {middle, wide} = band;
@@ -66,8 +84,7 @@ function tokens(state, pen) {
       if (!place.bands[at + 1]?.thin) runOf(pen, ink, run, band.left + wide - run * wide / 2, y + CHIP / 2 - 2, run * wide);
       return;
     }
-    pen.font = `12px ${ink.mono}`;
-    const slants = place.slants && isSlanted(pen, band, data.tokens[at]);
+    const slants = place.slants && !band.used;
     tokenLabel(pen, ink, data.tokens[at], data.muted.includes(at), middle, y, slants ? 0 : wide - 4);
     if (!other.has(at)) return;
     pen.font = `11px ${ink.mono}`;
@@ -101,24 +118,29 @@ function stroke(state, pen, line) {
   pen.setLineDash([]);
 }
 
-// Below its row, so that it passes under what stands between.
+// Below its row, so that it passes under what stands between; what comes from one place fans out.
 function attention(state, pen, parts) {
   const {ink, moves, place} = state, most = Math.max(1e-12, ...moves.map(move => move.size));
+  const fans = new Map();
   for (const {from, to, size} of moves) {
+    const fan = `${from.layer}@${from.at}`, rank = fans.get(fan) ?? 0;
+    fans.set(fan, rank + 1);
     const lit = !state.shown || (parts.has(from) && parts.has(to) && (state.shown.part ?? from.part) === from.part);
-    const colour = css(ink.text, lit ? 0.3 + 0.35 * Math.sqrt(size / most) : FAINT);
-    const way = Math.sign(to.x - from.x) || 1, x0 = from.x + way * from.width / 2, x1 = to.x - way * (to.width / 2 + 3);
-    const sag = Math.min(place.line * 0.46, 6 + Math.abs(x1 - x0) * 0.06), bend = Math.min(40, Math.abs(x1 - x0) * 0.35) * way;
-    pen.strokeStyle = pen.fillStyle = colour;
-    pen.lineWidth = 1 + 2.5 * Math.sqrt(size / most);
+    const strong = Math.sqrt(size / most), way = Math.sign(to.x - from.x) || 1;
+    const x0 = from.x + way * from.width / 2, tip = to.x - way * to.width / 2, x1 = tip - way * 6;
+    const wide = Math.abs(x1 - x0), sag = Math.min(place.line * 0.46, 5 + wide * 0.03 + 2.2 * rank);
+    const bend = Math.min(40, wide * 0.35) * way;
+    pen.strokeStyle = pen.fillStyle = css(ink.text, lit ? 0.28 + 0.3 * strong : FAINT);
+    pen.lineWidth = 1 + 2.2 * strong;
     pen.beginPath();
     pen.moveTo(x0, from.y);
-    pen.bezierCurveTo(x0 + bend, from.y + sag, x1 - bend, to.y + sag, x1, to.y);
+    if (wide < 14) pen.lineTo(x1, to.y);
+    else pen.bezierCurveTo(x0 + bend, from.y + sag, x1 - bend, to.y + sag, x1, to.y + 1);
     pen.stroke();
     pen.beginPath();
-    pen.moveTo(to.x - way * to.width / 2, to.y);
-    pen.lineTo(x1 - way * 3, to.y - 1);
-    pen.lineTo(x1 - way * 1, to.y + 6);
+    pen.moveTo(tip, to.y);
+    pen.lineTo(x1 - way, to.y - 3);
+    pen.lineTo(x1 - way, to.y + 4.5);
     pen.fill();
   }
 }
@@ -178,7 +200,7 @@ function block(state, pen, item, high) {
   pen.fillRect(left + q + 1, item.y - high / 2 + 3, 1, high - 6);
 }
 
-const letterFont = (ink, high) => `italic ${Math.min(11, high)}px ${ink.sans}`;
+const letterFont = (ink, high) => `italic ${Math.min(11, high - 1)}px ${ink.sans}`;
 
 // What is read at a key: k, v or both.
 function port(state, pen, item) {

@@ -1,7 +1,7 @@
 // What is drawn of a circuit, and where: rows of layers, a band for every position.
 
 const GUTTER = 44, PILL = 18, APART = 10, AROUND_BAND = 14, NARROW = 17, LEAST_LINE = 12, FOLD = 9;
-const TOP = 34, ROUNDS = 80, LETTER = 13, DOT = 6, BAND = 58, OUTPUT = 120, THIN = 3;
+const TOP = 34, ROUNDS = 80, LETTER = 13, DOT = 6, BAND = 58, OUTPUT = 120, THIN = 3, PUSH = 22;
 
 // The parts, at each position where an edge begins or ends, and the lines between them.
 function pieces(data, count) {
@@ -149,15 +149,17 @@ function settle(bands, cells, lines, joined) {
     for (const item of all) {
       const beside = near.get(item), mean = beside.reduce((a, b) => a + b, 0) / beside.length;
       item.want = item.x + pull * (mean - item.x);
+      item.push = 0;
     }
     for (const line of lines) {
       const {from, to} = line;
       for (const item of within.get(line.at) ?? []) {
         if (item === from || item === to || item.y >= from.y || item.y <= to.y) continue;
         const gap = item.x - xAt(from, to, item.y), near = item.width / 2 + 9 - Math.abs(gap);
-        if (near > 0) item.want += Math.sign(gap || (item.part % 2) - 0.5) * near * 0.6;
+        if (near > 0) item.push += Math.sign(gap || (item.part % 2) - 0.5) * near * 0.6;
       }
     }
+    for (const item of all) item.want += Math.max(-PUSH, Math.min(PUSH, item.push));
     for (const cell of cells) spread(cell, bands[cell[0].at]);
   }
 }
@@ -211,14 +213,19 @@ function layout(state) {
   const last = bands.at(-1);
   state.place = {
     bands, rows, line, pill, floor, folded, bottom, thin: bands.filter(band => band.thin).length,
-    slants: slants && bands.some((band, at) => isSlanted(pen, band, data.tokens[at])),
+    slants: bands.some((band, at) => !band.used && !band.thin && isSlanted(pen, ink, band, data.tokens[at])),
     width: Math.max(stage.clientWidth, last.left + last.wide + 4),
     height: Math.max(stage.clientHeight, floor + bottom),
   };
+  const before = new Map(state.items?.map(({key, x, y}) => [key, [x, y]]));
+  for (const item of all) item.before = before.get(item.key);
   Object.assign(state, {items: all, lines, moves});
 }
 
-const isSlanted = (pen, {wide}, token) => wide < 56 && pen.measureText(isolated(token)).width > wide - 10;
+function isSlanted(pen, ink, {wide}, token) {
+  pen.font = `12px ${ink.mono}`;
+  return wide < 56 && pen.measureText(isolated(token)).width > wide - 10;
+}
 
 function placeItem(item, rows, line, pill, floor, bands) {
   item.x = bands[item.at].middle;

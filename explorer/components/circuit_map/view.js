@@ -1,11 +1,11 @@
 // A circuit: how much of it is drawn, what is pointed at, what is chosen.
 
-const NEAR = 6, LISTED = 5;
+const NEAR = 6, LISTED = 5, MOVING = 150;
 
 function make(state) {
   const {root} = state, get = selector => root.querySelector(selector);
   Object.assign(state, {stage: get(".stage"), canvas: get("canvas"), range: get("input"), shown: null});
-  state.faded = fades(state.stage);
+  state.stage.addEventListener("scroll", () => paint(state), {passive: true});
   state.stage.addEventListener("pointermove", event => point(state, hit(state, event)));
   state.stage.addEventListener("pointerleave", () => point(state, null));
   state.stage.addEventListener("click", event => choosePart(state, hit(state, event)));
@@ -14,6 +14,7 @@ function make(state) {
   state.range.addEventListener("input", () => {
     state.count = state.data.counts[Number(state.range.value)];
     counted(state);
+    move(state);
     told(state);
   });
   state.chosen = () => state.data && choose(state) && counted(state);
@@ -55,11 +56,11 @@ function point(state, found) {
 // The page hears of a head or of an edge; what is chosen stays on the card.
 function choosePart(state, found) {
   const {data} = state, isSame = JSON.stringify(found) === JSON.stringify(state.held);
+  if (!found && !state.held) return;
   state.held = isSame ? null : found;
   tell(state);
   if (state.held) state.root.querySelector(".spoken").textContent = `${spokenOf(state, state.held)} Picked.`;
-  if (!found || data.parts[found.part]?.[0] !== "head" && found.edge === undefined) return;
-  told(state);
+  if (found?.edge !== undefined || !found || data.parts[found.part][0] === "head") told(state);
 }
 
 const told = state => {
@@ -198,14 +199,27 @@ function counted(state) {
   state.canvas.setAttribute("aria-label",
     `${data.title}. ${state.count} edges, the strongest: ${data.edges.slice(0, 3).map((_, edge) => spokenOf(state, {edge})).join(" ")}`);
   tell(state);
-  state.faded();
+}
+
+// What stood elsewhere goes to its place.
+function move(state) {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches || !state.place) return;
+  const start = performance.now(), turn = state.moving = {};
+  const frame = now => {
+    if (state.moving !== turn || !state.root.isConnected) return;
+    state.moved = Math.max(0, Math.min(1, (now - start) / MOVING));
+    paint(state);
+    if (state.moved < 1) requestAnimationFrame(frame);
+  };
+  state.moved = 0;
+  requestAnimationFrame(frame);
 }
 
 function show(state) {
   const {data, root, stage, fresh} = state, colours = signs(state);
   if (fresh) {
     state.fresh = false;
-    Object.assign(state, {pointed: null, held: null, heard: undefined, count: data.counts[0]});
+    Object.assign(state, {pointed: null, held: null, heard: undefined, items: [], moved: 1, count: data.counts[0]});
   }
   choose(state);
   if (!data.counts.includes(state.count)) state.count = data.counts.at(-1);
