@@ -30,7 +30,7 @@ class LayerCache:
             raise LookupError("The cache is empty: run a pass with it first.")
         return self.keys.narrow(2, 0, self.length), self.values.narrow(2, 0, self.length)
 
-    def append(self, k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t d"]) -> tuple[Keys, Keys]:
+    def append(self, k: Float[Tensor, "b n t d"], v: Float[Tensor, "b n t d"]) -> tuple[Keys, Keys]:
         """Everything so far, these included. Memory grows with the tokens held."""
         self.keys = _extended(self.keys, k, self.length)
         self.values = _extended(self.values, v, self.length)
@@ -55,12 +55,14 @@ class LayerCache:
 def _extended(held: Tensor | None, new: Tensor, length: int) -> Tensor:
     """Room in which `new` follows the first `length` tokens of what is held.
 
-    Where each head has keys of its own from now on (`HeadInputs`), it copies those it shared.
+    Where each head has keys of its own from now on (`HeadInputs`), it copies those it shared; once
+    it has, it keeps a copy of those that it shares again.
     """
     if held is None:
         return new
     if held.shape[1] != new.shape[1]:
-        held = held.repeat_interleave(new.shape[1] // held.shape[1], dim=1)
+        heads = max(held.shape[1], new.shape[1])
+        held, new = (each.repeat_interleave(heads // each.shape[1], 1) for each in (held, new))
     end = length + new.shape[2]
     if end > held.shape[2]:
         room = new.new_empty(*new.shape[:2], 2 * end, new.shape[3])

@@ -115,10 +115,14 @@ class AddByRow:
         if len(value) != rows or self.values.shape[1:] != inner:
             ours, theirs = tuple(value.shape), tuple(self.values.shape)
             raise EditError(f"{self.site} {ours} is no batch to which {theirs} is added.")
-        if self.heads is None:
+        if self.heads is None and value.dim() == 3:
             return value + self.values.to(value)
-        if value.dim() != 4 or len(self.heads) != rows:
+        if self.heads is None:
+            raise EditError(f"{self.site} is divided into heads: say to which one is added.")
+        if value.dim() != 4:
             raise EditError(f"{self.site} is not divided into heads.")
+        if len(self.heads) != rows:
+            raise EditError(f"{self.site} has {rows} rows, not {len(self.heads)}.")
         changed = value.clone()
         changed[_row_by_row(self.heads, value, self.site)] += self.values.to(value)
         return changed

@@ -7,7 +7,8 @@ import torch
 
 from models.block import Block, StackContext
 from models.cache import BlockCache, KeyValueCache, LayerCache
-from models.config import NORM_POSITIONS, POSITIONS
+from models.config import NORM_POSITIONS, POSITIONS, TransformerConfig
+from models.interventions import ReplaceAt, Scale
 from models.trace import RecordingTap
 from tests.grids import grid
 from tests.models.building import config_of, inputs_of, keep_of_lengths, shaken
@@ -76,3 +77,48 @@ def test_what_a_trace_holds_stays_when_the_cache_goes_back(kind: str) -> None:
     model.decode(target[:, :2], memory, cache=cache)
     for site, value in before.items():
         assert torch.equal(tap.values[site], value), site
+
+
+WAYS = ("q_input", "k_input", "v_input")
+"""In which a head can have an input of its own."""
+INPUTS_OF = {
+    "grouped": config_of("decoder", n_kv_heads=1, positions="rotary"),
+    "two groups": config_of("decoder", n_heads=4, n_kv_heads=2, qk_norm=True, positions="alibi"),
+    "a group for each": config_of("decoder", positions="learned"),
+    "parallel": config_of("decoder", n_kv_heads=1, parallel=True, windows=(0, 3)),
+}
+
+
+@grid("way, pieces, config", WAYS, [(1, 1, 1, 1, 1, 1), (4, 2), (1, 5)], INPUTS_OF.values())
+def test_inputs_of_heads_are_remembered_as_they_were_read_at_once(
+    config: TransformerConfig, way: str, pieces: tuple[int, ...]
+) -> None:
+    """One head reads another residual stream, in every piece."""
+    model, (ids,) = shaken(config), inputs_of(config)
+    edits = [Scale(f"decoder.{layer}.self_attn.{way}", 0.5, head=2 - layer) for layer in (0, 1)]
+    at_once = model.decode(ids, tap=RecordingTap((), edits))
+    assert not torch.allclose(at_once, model.decode(ids))
+    cache, logits = KeyValueCache.empty(config.n_layers), []
+    for piece in ids.split(pieces, 1):
+        logits.append(model.decode(piece, cache=cache, tap=RecordingTap((), edits)))
+    torch.testing.assert_close(torch.cat(logits, 1), at_once, rtol=0, atol=1e-10)
+
+
+@grid("way, config", WAYS, INPUTS_OF.values(), pairs=False)
+def test_a_head_that_shared_its_keys_copies_them(config: TransformerConfig, way: str) -> None:
+    """Only in the second of three pieces does a head read an input of its own."""
+    model, (ids,) = shaken(config), inputs_of(config)
+    site = f"decoder.0.self_attn.{way}"
+    vector = torch.linspace(-1, 1, config.d_model, dtype=torch.float64)
+    edits = [ReplaceAt(site, 2, vector, 1), ReplaceAt(site, 3, -vector, 0)]
+    at_once = model.decode(ids, tap=RecordingTap((), edits))
+    assert not torch.allclose(at_once[:, 3:], model.decode(ids)[:, 3:])
+    cache = KeyValueCache.empty(config.n_layers)
+    first, second, third = ids.split((2, 2, 2), 1)
+    moved = [ReplaceAt(site, 0, vector, 1), ReplaceAt(site, 1, -vector, 0)]
+    logits = [
+        model.decode(first, cache=cache),
+        model.decode(second, cache=cache, tap=RecordingTap((), moved)),
+        model.decode(third, cache=cache),
+    ]
+    torch.testing.assert_close(torch.cat(logits, 1), at_once, rtol=0, atol=1e-10)

@@ -111,18 +111,30 @@ def test_what_is_no_number_is_refused() -> None:
         gradients(model, *inputs, of=lambda out: out.sum() * torch.inf, sites=("*.embed",))
 
 
-def test_a_head_reads_an_input_of_its_own() -> None:
-    """Only that head's query changes, and an input that is the shared one changes nothing."""
-    config = config_of("decoder", n_kv_heads=1)
+@pytest.mark.parametrize("name", ODDITIES)
+def test_a_head_reads_an_input_of_its_own(name: str) -> None:
+    """As if the whole residual stream were changed, in that head; the others are as they were."""
+    config = ODDITIES[name]
     model, inputs = shaken(config), inputs_of(config)
     plain = trace(model, *inputs)
-    for name in "qkv":
-        site = f"decoder.1.self_attn.{name}_input"
-        same = trace(model, *inputs, edits=[Replace(site, plain[site].clone())])
-        close(same.output, plain.output)
-        other = trace(model, *inputs, edits=[Scale(site, 0.5, head=2)])[
-            f"decoder.1.self_attn.{name}"
-        ]
-        ours = same[f"decoder.1.self_attn.{name}"]
-        moved = (other - ours).abs().amax((0, 2, 3)) > 0
-        assert moved.tolist() == [False, False, True]
+    ways = ("q_input", "k_input", "v_input")
+    for stack in config.stacks:
+        layer = f"{stack}.{(config.encoder_layers if stack == 'encoder' else config.n_layers) - 1}"
+        at = f"{layer}.self_attn"
+        same = [Replace(f"{at}.{way}", plain[f"{at}.{way}"].clone()) for way in ways]
+        for edits in (same[:1], same[1:2], same[2:], same):
+            close(trace(model, *inputs, edits=edits).output, plain.output)
+        halved = trace(model, *inputs, edits=[Scale(f"{layer}.resid_pre", 0.5)])
+        every = trace(model, *inputs, edits=[Scale(f"{at}.{way}", 0.5) for way in ways])
+        close(every[f"{at}.out"], halved[f"{at}.out"])
+        alone = trace(model, *inputs, edits=[Scale(f"{at}.{way}", 0.5, head=1) for way in ways])
+        for head in range(config.n_heads):
+            expected = halved if head == 1 else plain
+            close(alone[f"{at}.head_out"][:, head], expected[f"{at}.head_out"][:, head])
+        for way in ways:
+            one = trace(model, *inputs, edits=[Scale(f"{at}.{way}", 0.5, head=1)])
+            site = f"{at}.{way[0]}"
+            ours = trace(model, *inputs, edits=same)[site]  # a row for every head of grouped keys
+            close(ours[:, 0], one[site][:, 0])
+            shared = halved[site].repeat_interleave(config.n_heads // halved[site].shape[1], dim=1)
+            close(one[site][:, 1], shared[:, 1])

@@ -11,6 +11,7 @@ from models.generation import generate_ids
 from models.interventions import (
     AblateHeads,
     Add,
+    AddByRow,
     Edit,
     EditError,
     KeepCells,
@@ -210,6 +211,27 @@ def test_what_is_added_is_added_at_every_position_and_row_by_row() -> None:
     assert torch.equal(edited(Add(STREAM, direction, 0.0)).output, PLAIN.output)
 
 
+def test_a_batch_of_changes_is_one_change_each() -> None:
+    """To the whole residual stream, and each row to a head of its own."""
+    heads, ids = (2, 0, 2), IDS[:1].expand(3, -1)
+    random = torch.Generator().manual_seed(4)
+    to_stream, to_heads = (torch.randn(3, 6, width, generator=random) for width in (12, 4))
+    q_input = f"{LAST}.q_input"
+    to_inputs = to_stream.flip(0)
+    for row, head in enumerate(heads):
+        for site, values, at in (
+            (STREAM, to_stream, None),
+            (OUT, to_heads, heads),
+            (q_input, to_inputs, heads),
+        ):
+            found = trace(MODEL, ids, edits=[AddByRow(site, values, at)])
+            value = PLAIN[site][:1].clone()
+            (value if at is None else value[:, head])[:] += values[row]
+            close(found[site][row], value[0])
+            alone = trace(MODEL, IDS[:1], edits=[Replace(site, value)])
+            close(found.output[row], alone.output[0])
+
+
 def test_what_is_added_reaches_generated_tokens_with_and_without_the_cache() -> None:
     """Each token is the likeliest of a whole pass with the same edit."""
     direction = torch.randn(12, generator=torch.Generator().manual_seed(2))
@@ -262,6 +284,12 @@ MISFITS: dict[str, Edit] = {
     "has the shape \\(12,\\), not \\(5,\\)": ReplaceAt(STREAM, 0, torch.zeros(5)),
     "resid_post has the shape \\(2, 6, 12\\), not \\(5,\\)": Add(STREAM, torch.zeros(5)),
     "An edit made torch.float": Add(MASK, torch.ones(6)),
+    "is no batch to which \\(3, 6, 12\\) is added": AddByRow(STREAM, torch.ones(3, 6, 12)),
+    "is no batch to which \\(2, 5, 12\\) is added": AddByRow(STREAM, torch.ones(2, 5, 12)),
+    "divided into heads: say to which": AddByRow(OUT, torch.ones(2, 6, 4)),
+    "resid_post is not divided into heads": AddByRow(STREAM, torch.ones(2, 6, 12), (0, 1)),
+    "has 2 rows, not 1": AddByRow(OUT, torch.ones(2, 6, 4), (0,)),
+    "head_out has no head 4": AddByRow(OUT, torch.ones(2, 6, 4), (0, 4)),
     "weights has the shape": KeepCells(WEIGHTS, torch.ones(6, 5)),
 }
 
