@@ -117,11 +117,10 @@ def _curves() -> Spec:
     axis = alt.Axis(values=sizes, format=",", labelOverlap="greedy")
     x = alt.X("edges:Q", title="edges", axis=axis, scale=alt.Scale(type="log", nice=False))
     y: dict[str, Any] = {"title": "share of the difference", "scale": fixed("y")}
-    legend = alt.Legend(symbolOpacity=1)
-    which: dict[str, Any] = {"sort": [CIRCUIT, COMPLEMENT, RANDOM], "legend": legend}
+    which: dict[str, Any] = {"sort": [CIRCUIT, COMPLEMENT, RANDOM]}
     band = (
         alt.Chart(alt.NamedData("band"))
-        .mark_area(opacity=0.18)
+        .mark_area(fillOpacity=0.18)
         .encode(x=x, y=alt.Y("low:Q", **y), y2="high", color=alt.ColorDatum(RANDOM))
     )
     curves = (

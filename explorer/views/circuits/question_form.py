@@ -76,9 +76,9 @@ def draw_question(context: PageContext) -> Asked | None:
 
 def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], str]:
     """The pairs by what a sentence about them calls them, and the metric."""
+    if source == OWN:
+        return _own(context)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if source == OWN:
-            return _own(context)
         if source == TABLE:
             return _table(context)
         count = whole("Pairs", "pair_count", 1, PAIRS.most, min(USUAL_COUNT, PAIRS.most), width=120)
@@ -93,13 +93,14 @@ def _own(context: PageContext) -> tuple[Mapping[str, TextPair], str]:
     clean = context.choice.text
     usual = first_corruption(context.opened, clean)[:TEXT_LIMIT]
     follow("corrupted", usual)
-    corrupted = text_field("Corrupted text", "corrupted", TEXT_LIMIT, usual, width=520)
-    metric = _metric(context)
+    corrupted = text_field("Corrupted text", "corrupted", TEXT_LIMIT, usual)
     labels = ("Answer", "answer_token"), ("Against", "against_token")
-    answers = [
-        text_field(label, key, LONGEST_ANSWER, width=150, placeholder="The likeliest")
-        for label, key in labels[: ANSWERS_READ[metric]]
-    ]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        metric = _metric(context)
+        answers = [
+            text_field(label, key, LONGEST_ANSWER, width=150, placeholder="The likeliest")
+            for label, key in labels[: ANSWERS_READ[metric]]
+        ]
     return {"": TextPair(clean, corrupted, *answers)}, metric
 
 
