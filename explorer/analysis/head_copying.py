@@ -42,7 +42,7 @@ class Copying:
     @property
     def score(self) -> float:
         """Σ λ / Σ |λ|: 1 where every direction is copied, −1 where each is turned around."""
-        size = float(self.eigenvalues.abs().sum())
+        size = float(self.eigenvalues.abs().sum())  # NaN where a weight is no number
         return float(self.eigenvalues.real.sum()) / size if size else 0.0
 
     @property
@@ -84,7 +84,10 @@ def copying(model: Transformer, layer: int, head: int, seed: int = 0) -> Copying
             outputs.append(words[some] @ read.to(words).mT)
         by_output, by_source = torch.cat(outputs), torch.cat(values)  # (v, w) each
         # Those of the whole circuit by_output · by_sourceᵀ that are not zero.
-        eigenvalues = torch.linalg.eigvals((by_source.mT @ by_output).double())
+        inner = (by_source.mT @ by_output).double()
+        is_finite = bool(inner.isfinite().all())  # an unused token may have no numbers
+        eigenvalues = torch.linalg.eigvals(inner if is_finite else torch.zeros_like(inner))
+        eigenvalues = eigenvalues if is_finite else eigenvalues * torch.nan
         drawn = torch.randperm(len(words), generator=torch.Generator().manual_seed(seed))[:SOURCES]
         raised = by_source[drawn] @ by_output.mT
         ranks = (raised > raised.gather(1, drawn[:, None])).sum(1)

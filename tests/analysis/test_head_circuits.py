@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -153,6 +154,12 @@ def test_the_eigenvalues_are_those_of_the_circuit_from_tokens_to_tokens(
         own = circuit.diagonal()
         top = (circuit > own).sum(0) < 5
         assert found.own_in_top == pytest.approx(float(top.double().mean()))
+
+
+def test_a_token_without_numbers_leaves_no_score() -> None:
+    model = model_of({})
+    model.last_stack.embedding.weight[3, 2] = torch.nan
+    assert math.isnan(copying(model, 1, 0).score)
 
 
 def test_copying_has_a_meaning_in_language_models_of_one_stack() -> None:

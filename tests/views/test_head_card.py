@@ -10,9 +10,12 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis.standard_prompts import standard_scores
 from explorer.catalog import opened_model
 from explorer.circuits.head_scores import THRESHOLD, head_scores
+from explorer.text import word_tokenizer
 from explorer.text.number_format import three
+from explorer.text.special import DECODER
 from tests import apps
-from tests.views.drawing import sent
+from tests.shelf import WORDS, put
+from tests.views.drawing import sent, with_overflow
 
 CARD = {"circuit_view": "Head card"}
 TEXTS = {
@@ -75,3 +78,17 @@ def test_the_induction_heads_are_named_and_no_head_for_its_weight_on_the_first_t
             assert (by_title["Induction"].value >= THRESHOLD) == (layer == 1)
             assert not any("first" in name for name in found.names)
             assert by_title["Induction"].heads == 4
+
+
+@pytest.mark.parametrize("view", ["Head card", "Text as evidence"])
+@pytest.mark.parametrize("part", ["layer", "logits"])
+def test_of_a_pass_that_is_not_finite_nothing_is_shown_but_why(
+    view: str, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, "huge", word_tokenizer(WORDS, DECODER), "the cat", kind="decoder")
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    with_overflow("huge", part)
+    asked = {"model": "huge", "text": "the cat", "corrupted": "the dog", "circuit_view": view}
+    at = apps.page("experiments/circuits", **asked)
+    assert "is not finite" in apps.said(at)
+    assert apps.views(at) & {"card_map", "line_0"} == set()
