@@ -34,7 +34,8 @@ VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
     "Steering": draw_steering,
     "Over training": draw_over_training,
 }
+view = one_of("View", "circuit_view", tuple(VIEWS))  # it stays chosen where nothing is asked
 if asked is not None:
-    VIEWS[one_of("View", "circuit_view", tuple(VIEWS))](context, asked.question)
+    VIEWS[view](context, asked.question)
     draw_finding(context, asked.question, asked.finding)
 export_panel.export_button(export_panel.origin(context))

@@ -19,6 +19,7 @@ from explorer.export.figure_data import Figure, FigureData
 from explorer.tasks import TASKS
 from explorer.views.shared import export_panel
 from tests import apps
+from tests.browser.truth.views import table
 from tests.source import ROOT
 from tests.views.drawing import every_view, put_state
 
@@ -34,6 +35,7 @@ SOMETHING = {
     "Rollout": ONE_STACK,
     "Flow": ONE_STACK,
     "Find the mistake": {"instrument": "Attention map"},
+    **dict.fromkeys(table("circuits", "VIEWS"), ONE_STACK),
 }
 """With what these views draw something."""
 WORDS = {"Systems", "Diagnostics"}

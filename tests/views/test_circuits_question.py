@@ -10,7 +10,7 @@ from explorer.circuits.pair_templates import make_pairs
 from explorer.circuits.text_pairs import TextPair, token_pair
 from explorer.text.number_format import three
 from tests import apps
-from tests.apps import said
+from tests.apps import said, views
 from tests.views.drawing import press, sent
 
 METRIC = "Logit difference"
@@ -94,4 +94,4 @@ def test_a_table_of_ones_own_is_asked_about() -> None:
 def test_two_stacks_have_a_way_out() -> None:
     at = page(model="translation")
     assert "Circuits are found in models of one stack" in said(at)
-    assert not at.button_group
+    assert "pair_tokens" not in views(at)

@@ -48,11 +48,11 @@ class Asked:
 def draw_question(context: PageContext) -> Asked | None:
     """What is asked; None, and a sentence, where it is no question."""
     opened = context.opened
+    widgets.notes(context.forward.notes)  # where it cannot be read, the page ends with a way out
     if why := why_no_circuits(opened.config):
         say(why)
         draw_page_link("interventions")
         return None
-    widgets.notes(context.forward.notes)  # where it cannot be read, the page ends with a way out
     source = one_of("Pairs of texts", "pair_source", (OWN, *fitting(opened), TABLE, FINDING))
     finding = None
     try:
