@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from explorer.app.session import KEY
 from explorer.catalog.shipped import SHIPPED
 from explorer.views.circuits import path_view
 from tests import apps
@@ -57,3 +58,13 @@ def test_a_model_without_edges_says_why(published: Path, monkeypatch: pytest.Mon
     at = apps.page("experiments/circuits", **{**VIEW, "model": "bert", **texts})
     assert "there are no edges" in apps.said(at)
     assert "path_ends" not in apps.views(at)
+
+
+def test_it_is_exported_as_it_is_drawn() -> None:
+    for view, key in (("Path patching", "path_ends"), ("Causal tracing", "traced_values")):
+        asked = {**VIEW, "circuit_view": view, "layer": "0", "head": "1"}
+        at = apps.page("experiments/circuits", **asked)
+        (figure,) = at.session_state[KEY].drawn[key].figures()
+        np.testing.assert_allclose(figure.values, drawn(at, key), atol=5e-3)
+        assert figure.title.startswith("induction · ")
+        assert figure.unit == ("logits" if key == "path_ends" else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from explorer.analysis import ablation
 from explorer.analysis.output_change import kl, logits_at
+from explorer.analysis.patching import shared_tokens
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, text_field
@@ -21,6 +23,7 @@ from explorer.inference.answers import option_name
 from explorer.inference.core_edits import NotApplicableError, head_output, same_length_pass
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept
 from explorer.interventions.address_text import MAX_PATCH_TEXT
 from explorer.interventions.edits import AblateHead
@@ -66,6 +69,9 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> C
     here, edits = (at.part, at.layer), edited.core_edits
     lines = partial(ablation_lines, edited.forward, context.folder, here, position, edits, other)
     base, part = recorded_pass(edited, position), edited.forward.part(at.part)
+    if other is not None and opened.config.kind == "decoder":
+        alike = shared_tokens(*(ids_of([each.target]) for each in (edited.forward, other)))
+        base = replace(base, from_position=alike)
     costs = [ablation.multiplications(base, at.part, layer) for layer in range(part.layers)]
     cost = part.heads * sum(costs)
     if cost > ablation.MOST:
