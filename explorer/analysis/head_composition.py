@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from explorer.analysis.head_weights import HeadWeights, head_weights, written_later
+from explorer.analysis.head_weights import HeadWeights, head_weights, ov_of_layer, written_later
 from explorer.catalog.waiting import stepping
 from models import Transformer
 
@@ -27,16 +27,16 @@ def composition(model: Transformer, layer: int, head: int) -> Tensor:
     """
     here = head_weights(model, layer, head)
     scores = torch.zeros(len(READS), layer, model.config.n_heads, dtype=torch.float64)
-    for earlier in stepping(range(layer)):
-        for other in range(model.config.n_heads):
-            there = head_weights(model, earlier, other)
-            output = written_later(model, earlier, there.output.mT, layer).mT
-            scores[:, earlier, other] = composition_scores(here, there.value, output)
+    with torch.no_grad():
+        for earlier in stepping(range(layer)):
+            value, output = ov_of_layer(model, earlier)
+            output = written_later(model, earlier, output.mT, layer).mT
+            scores[:, earlier] = composition_scores(here, value, output)
     return scores
 
 
 def composition_scores(here: HeadWeights, value: Tensor, output: Tensor) -> Tensor:
-    """(3,): those of one pair of heads; the earlier one has `value` (w, d) and `output` (d, w)."""
+    """(3, …): with earlier heads that have `value` (…, w, d) and `output` (…, d, w)."""
     read = _gram(value)
     written = _norm(_gram(output.mT), read)
     circuits = (here.key, here.query), (here.query, here.key), (here.output.mT, here.value)
@@ -45,7 +45,7 @@ def composition_scores(here: HeadWeights, value: Tensor, output: Tensor) -> Tens
         # ‖farᵀ near output value‖, by the w × w matrices that its square is the trace of.
         outer, middle = _gram(far), near @ output
         own = _norm(outer, _gram(near))
-        found.append((outer @ middle @ read * middle).sum().clamp(min=0).sqrt() / (own * written))
+        found.append(_root(outer @ middle @ read * middle) / (own * written))
     return torch.stack(found)
 
 
@@ -59,5 +59,9 @@ def _gram(rows: Tensor) -> Tensor:
 
 
 def _norm(left: Tensor, right: Tensor) -> Tensor:
-    """‖leftᵀ right‖ of matrices (w, d) by their Gram matrices."""
-    return (left * right).sum().clamp(min=0).sqrt()
+    """‖leftᵀ right‖ of matrices (…, w, d) by their Gram matrices."""
+    return _root(left * right)
+
+
+def _root(parts: Tensor) -> Tensor:
+    return parts.sum((-2, -1)).clamp(min=0).sqrt()

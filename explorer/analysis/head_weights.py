@@ -59,8 +59,24 @@ def head_weights(model: Transformer, layer: int, head: int) -> HeadWeights:
         return HeadWeights(*(each.double() for each in (query, key, value, output)))
 
 
+def ov_of_layer(model: Transformer, layer: int) -> tuple[Tensor, Tensor]:
+    """`value` (h, w, d) and `output` (h, d, w) of all heads of a layer, as `head_weights` has them.
+
+    Where heads share values, each has a copy.
+    """
+    config, block = model.config, blocks_of(model)[layer]
+    attention, residual = block.self_attn, block.self_residual
+    with torch.no_grad():
+        value = attention.v_proj.weight.unflatten(0, (-1, attention.d_head))
+        value = value.repeat_interleave(config.n_heads // config.kv_heads, 0)
+        written = attention.o_proj.weight.mT.unflatten(0, (-1, attention.d_head))
+        value = before_linear_part(residual.input_norm, value)
+        output = linear_part(residual.output_norm, written).mT
+    return value.double(), output.double()
+
+
 def written_later(model: Transformer, layer: int, written: Tensor, until: int) -> Tensor:
-    """What layer `until` finds of what attention in an earlier layer wrote, (n, d).
+    """What layer `until` finds of what attention in an earlier layer wrote, (…, d).
 
     The same where norms stand in front of the sub-layers or behind them; norms of the residual
     stream itself (post-norm) are linear but for their scale, which is left out.

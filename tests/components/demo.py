@@ -131,6 +131,8 @@ def demo_chips(show: str) -> None:
         chips(["plain", "strings", "too"], key="plain")
     elif show == "emoji":
         chips(EMOJI, key="chips")
+    elif show == "shaded":
+        chips(["a", "b", "c"], key="chips", values=[-1.0, 2.0, 0.5], unit="norm")
     elif show == "two":
         chips(words("the cat"), key="chips", below=words("the dog"), highlight=[2])
     else:

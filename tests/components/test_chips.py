@@ -65,6 +65,20 @@ def test_two_texts_stand_one_above_another(open_demo: OpenDemo) -> None:
     assert above["y"] + above["height"] <= below["y"]
 
 
+def test_a_chip_is_the_darker_the_larger_its_number_is_which_it_says(open_demo: OpenDemo) -> None:
+    view = open_demo("chips", "shaded").page.locator(".chips")
+    chip = view.locator(".chip")
+    read = "chip => getComputedStyle(chip).backgroundColor"
+    colours = [chip.nth(at).evaluate(read) for at in range(3)]
+    alphas = [float(each.rpartition("/")[2].strip(" )")) for each in colours]
+    assert alphas[0] == 0
+    assert alphas[1] == 4 * alphas[2] > 0
+    chip.nth(1).hover()
+    expect(view.locator(".sentence")).to_have_text("b is token 1 of 3 · 2.00 norm")
+    chip.nth(0).hover()
+    expect(view.locator(".sentence")).to_have_text("a is token 0 of 3")
+
+
 def test_a_strange_sentence_is_shown_and_not_executed(open_demo: OpenDemo) -> None:
     page = open_demo("chips", "strange").page
     view = page.locator(".chips").first

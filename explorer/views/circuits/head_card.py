@@ -11,9 +11,13 @@ from explorer.analysis.head_composition import composition_scores
 from explorer.analysis.head_copying import copying, why_no_copying
 from explorer.analysis.head_spectra import Spectrum, spectra
 from explorer.analysis.head_weights import head_weights
+from explorer.analysis.name_moving import name_moving
 from explorer.analysis.output_change import last_streams
+from explorer.analysis.standard_prompts import standard_scores
 from explorer.app.context import PageContext
+from explorer.app.progress import bar
 from explorer.catalog.attention_parts import WORDS, head_title
+from explorer.catalog.opened_model import Opened
 from explorer.charts.singular_value_chart import singular_value_curves
 from explorer.circuits.head_at_work import clean_pass
 from explorer.circuits.head_scores import HeadScores, head_scores
@@ -51,7 +55,7 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
     forward = clean_pass(opened, pair)
     part = f"{last_streams(opened.config)[0]}.self_attn"
     title = head_title(opened.name, part, layer, head)
-    found = head_scores(opened, layer, head)
+    found = _scored(opened, layer, head)
     st.markdown(widgets.bold_title(title))
     st.markdown(found.named)
     numbers, drawn = widgets.side_by_side(6, 5)
@@ -66,6 +70,16 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
         draw_composition(opened, layer, head)
     with spectrum:
         _draw_spectra(context, layer, head)
+
+
+def _scored(opened: Opened, layer: int, head: int) -> HeadScores:
+    """The first head of a model takes seconds, all others are quick."""
+    with bar("Scores on standard prompts") as report:
+        standard_scores(opened)
+        report(0.4)
+        name_moving(opened)
+        report(0.9)
+        return head_scores(opened, layer, head)
 
 
 def _draw_scores(found: HeadScores) -> None:
