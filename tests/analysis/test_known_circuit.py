@@ -1,0 +1,211 @@
+"""The induction circuit, known from the literature, is what is found in the shipped models.
+
+A previous-token head writes at each letter which one came before it; an induction head finds, by
+its keys, the place where that was the last letter of the text, and copies what stands there. In the
+corrupted text two letters of the block have changed places, the last one's first copy among them,
+so what followed it is another letter; nothing else differs, and no answer changes its place.
+Source: In-context Learning and Induction Heads (Olsson et al. 2022).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+import torch
+from torch import Tensor
+
+from explorer.analysis.attribution_patching import attribute
+from explorer.analysis.circuit_curves import restored, strongest_edges
+from explorer.analysis.circuit_pass import corrupted_pass
+from explorer.analysis.contrast import Contrast
+from explorer.analysis.exact_edges import exact_edges
+from explorer.analysis.head_metrics import join_layers, metrics_by_layer
+from explorer.analysis.wiring import Place, Wiring, wiring_of
+from explorer.catalog.opened_model import Opened, opened_from
+from explorer.catalog.shipped import SHIPPED
+from explorer.inference.forward_pass import run_text
+
+TWO_LAYERS = pytest.mark.parametrize("name", ["induction", "induction-learned"])
+PERIODS = range(4, 12)
+DRAWN = 5
+"""Pairs of each period."""
+STEPS = 5
+LETTERS = torch.arange(26)
+
+
+@cache
+def opened(name: str) -> Opened:
+    return opened_from(SHIPPED / name, name)
+
+
+@cache
+def contrasts(name: str) -> list[Contrast]:
+    """`<s>`, a block of different letters, and one of them again: which letter followed it?"""
+    model, first, start = opened(name).model, opened(name).tokenizer.id_of("a"), 1
+    random = torch.Generator().manual_seed(0)
+    found = []
+    for period in [period for period in PERIODS for _ in range(DRAWN)]:
+        block = LETTERS[torch.randperm(26, generator=random)[:period]] + first
+        one, other = sorted(torch.randperm(period - 1, generator=random)[:2].tolist())
+        if other == one + 1:
+            one, other = 0, period - 2  # else an answer would be among the changed letters
+        swapped = block.clone()
+        swapped[[one, other]] = block[[other, one]]
+        texts = [
+            torch.tensor([[start, *each.tolist(), int(block[one])]]) for each in (block, swapped)
+        ]
+        answer, against = int(block[one + 1]), int(block[other + 1])
+
+        def outcome(logits: Tensor, answer: int = answer, against: int = against) -> Tensor:
+            return logits[:, answer] - logits[:, against]
+
+        found.append(Contrast(model, texts[0], texts[1], period + 1, outcome))
+    return found
+
+
+@cache
+def estimates(name: str, steps: int) -> Tensor:
+    """The mean over the pairs, (r, w)."""
+    found = [attribute(each, steps).edges for each in contrasts(name)]
+    return torch.stack([each for each in found if each is not None]).mean(0)
+
+
+@cache
+def exact(name: str) -> Tensor:
+    """The mean over the pairs, (r, w)."""
+    wiring = wiring_of(opened(name).config)
+    edges = [(row, column) for row, column in wiring.is_edge.nonzero().tolist()]
+    total = torch.zeros(wiring.is_edge.shape)
+    for contrast in contrasts(name):
+        for at, lost in exact_edges(contrast, edges):
+            total[edges[at]] += lost / len(contrasts(name))
+    return total
+
+
+def ends(wiring: Wiring, scores: Tensor, among: Tensor) -> list[tuple[Place, Place]]:
+    """Writer and reader of the strongest of these edges, the strongest first."""
+    places = strongest_edges(scores, among).tolist()
+    both = [divmod(place, len(wiring.columns)) for place in places]
+    return [(wiring.columns[column], wiring.rows[row]) for row, column in both]
+
+
+def between_heads(wiring: Wiring) -> Tensor:
+    rows = torch.tensor([place.kind == "head" for place in wiring.rows])
+    columns = torch.tensor([place.kind == "head" for place in wiring.columns])
+    return wiring.is_edge & rows[:, None] & columns
+
+
+@cache
+def scores_by_attention(name: str) -> dict[str, Tensor]:
+    """Previous-token and induction score of every head, (layers, heads).
+
+    The mean over the clean texts' blocks, each written twice.
+    """
+    found = []
+    for contrast in contrasts(name):
+        block = "".join(opened(name).tokenizer.label(i) for i in contrast.clean[0, 1:-1].tolist())
+        forward = run_text(opened(name), block * 2)
+        found.append(join_layers([*metrics_by_layer(forward, "decoder.self_attn")]).values)
+    return {
+        each: torch.stack([values[each] for values in found]).mean(0)
+        for each in ("previous", "induction")
+    }
+
+
+def previous_token_head(name: str) -> tuple[int, int]:
+    """Layer and head of the one that attends most to the token before."""
+    layer, head = divmod(int(scores_by_attention(name)["previous"].argmax()), 2)
+    return layer, head
+
+
+@TWO_LAYERS
+def test_the_strongest_edge_between_heads_is_the_k_composition_of_induction(name: str) -> None:
+    """From the previous-token head to the keys of an induction head, as attention shows them.
+
+    By the estimate and exactly. Both heads of the second layer are induction heads.
+    """
+    wiring, induction = wiring_of(opened(name).config), scores_by_attention(name)["induction"]
+    assert (induction[1] > 0.9).all()
+    assert (induction[0] < 0.1).all()
+    for scores in (estimates(name, STEPS), exact(name)):
+        writer, reader = ends(wiring, scores, between_heads(wiring))[0]
+        assert (writer.layer, writer.head) == previous_token_head(name)
+        assert (reader.layer, reader.reads) == (1, "k")
+        if name == "induction":  # with learned positions both have as high scores, up to 2 %
+            assert reader.head == int(induction[1].argmax())
+
+
+@TWO_LAYERS
+def test_among_all_edges_it_is_part_of_a_chain_of_the_strongest(name: str) -> None:
+    """What a head passes on to two others it has got through one edge, so that one is stronger.
+
+    Embedding → values of layer 0 → keys of layer 1 → logits: no other edge comes before one of
+    these. In `induction` both heads of layer 0 attend to the token before, with learned positions
+    only one does.
+    """
+    wiring = wiring_of(opened(name).config)
+    previous = previous_token_head(name)
+    heads = {"induction": (0, 1), "induction-learned": (previous[1],)}[name]
+    chain = {
+        *((Place("embedding"), Place("head", 0, head, "v")) for head in heads),
+        *(
+            (Place("head", 0, head), Place("head", 1, reader, "k"))
+            for head in heads
+            for reader in (0, 1)
+        ),
+        *((Place("head", 1, head), Place("logits")) for head in (0, 1)),
+    }
+    for scores in (estimates(name, STEPS), exact(name)):
+        found = ends(wiring, scores, wiring.is_edge)
+        assert set(found[: len(chain)]) == chain
+        weakest, next_one = (
+            scores.flatten()[
+                strongest_edges(scores, wiring.is_edge)[len(chain) - 1 : len(chain) + 1]
+            ]
+            .abs()
+            .tolist()
+        )
+        assert weakest > 2 * next_one
+    into_previous = (Place("embedding"), Place("head", *previous, "v"))
+    assert ends(wiring, estimates(name, STEPS), wiring.is_edge)[0] == into_previous
+    carried = circuit_alone(name, len(chain))
+    assert carried[0] > 0.8, "the chain alone"
+    assert carried[1] < 0.01, "all edges but the chain"
+
+
+def circuit_alone(name: str, size: int) -> list[float]:
+    """The shares that so many of the strongest edges restore, and all the others."""
+    wiring = wiring_of(opened(name).config)
+    order = strongest_edges(estimates(name, STEPS), wiring.is_edge)
+    kept = torch.zeros(wiring.is_edge.numel(), dtype=torch.bool)
+    kept[order[:size]] = True
+    kept = kept.view_as(wiring.is_edge)
+    passes = [corrupted_pass(each) for each in contrasts(name)]
+    clean = sum(attribute(each).clean for each in contrasts(name)) / len(passes)
+    return restored(passes, clean, torch.stack([kept, ~kept])).tolist()
+
+
+@TWO_LAYERS
+def test_at_the_clean_text_alone_the_gradient_misses_it(name: str) -> None:
+    """Attention there has all its weight on one key, and its slope is next to nothing.
+
+    So EAP gives the strongest edge less than a tenth of what it carries, EAP-IG what it carries up to a half.
+    """
+    wiring = wiring_of(opened(name).config)
+    place = strongest_edges(exact(name), between_heads(wiring))[0]
+    carried = float(exact(name).flatten()[place])
+    assert carried > 3
+    assert abs(float(estimates(name, 1).flatten()[place])) < 0.1 * carried
+    assert 0.6 * carried < float(estimates(name, STEPS).flatten()[place]) < 1.6 * carried
+
+
+def test_one_layer_has_no_edge_between_heads_and_no_answer() -> None:
+    name = "induction-control"
+    assert not between_heads(wiring_of(opened(name).config)).any()
+    found = [attribute(each) for each in contrasts(name)]
+    solved = [attribute(each) for each in contrasts("induction")]
+    one, two = (
+        sum(each.clean - each.corrupted for each in some) / len(some) for some in (found, solved)
+    )
+    assert abs(one) < 0.05 * two
