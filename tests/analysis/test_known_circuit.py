@@ -190,7 +190,7 @@ def circuit_alone(name: str, size: int) -> list[float]:
 def test_at_the_clean_text_alone_the_gradient_misses_it(name: str) -> None:
     """Attention there has all its weight on one key, and its slope is next to nothing.
 
-    So EAP gives the strongest edge less than a tenth of what it carries, EAP-IG what it carries up to a half.
+    So EAP gives the strongest edge less than a tenth of what it carries, EAP-IG about as much.
     """
     wiring = wiring_of(opened(name).config)
     place = strongest_edges(exact(name), between_heads(wiring))[0]
