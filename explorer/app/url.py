@@ -387,7 +387,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("patched_edges", "whole number", "from 1 to 200", "40"),
         ("lines_from", "option", "a text whose lines are searched", "the first"),
         ("excited_by", "option", "how much a head acts in a line: by norm or weight", "the first"),
-        ("drawn_edges", "whole number", "how many edges the picture draws", "40"),
+        ("drawn_edges", "whole number", "how many edges the picture draws", "up to 40 strong ones"),
         ("drawn_part", "state", "a head in it, such as 23.3, or an edge, such as e7", "none"),
         ("card_of", "option", "a head at an end of the edge that is open", "where it ends"),
         ("composed_by", "option", "which input of a head reads: Q, K or V", "K"),

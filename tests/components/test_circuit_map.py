@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import pytest
 import torch
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
 from explorer.components import wire
 from explorer.components.circuit_map import (
@@ -21,8 +19,8 @@ from explorer.components.circuit_map import (
     figure,
     held_in,
 )
-from tests.browser.truth.screen import UNSEEN, painted
-from tests.browser.visiting import Visitor
+from tests.browser.circuit_places import Drawn
+from tests.browser.truth.screen import painted
 from tests.components.conftest import OpenDemo
 from tests.components.invented_circuit import EDGES, MOVER, PLACES, invented
 
@@ -76,52 +74,9 @@ def test_its_table_has_a_row_for_every_edge() -> None:
 # ---- what is drawn ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The picture as it stands on the page."""
-
-    visitor: Visitor
-
-    @property
-    def view(self) -> Locator:
-        return self.visitor.widget("circuit_map").locator(".circuit-map")
-
-    @property
-    def canvas(self) -> Locator:
-        return self.view.locator("canvas")
-
-    def items(self) -> dict[str, dict[str, Any]]:
-        """By name and position: where what is drawn stands; "port" before what reads k or v."""
-        found = json.loads(self.view.get_attribute("data-place") or "")
-        return {
-            f"{'port ' if each['key'].startswith('port') else ''}{each['title']}@{each['at']}": each
-            for each in found
-        }
-
-    def point(self, name: str) -> str:
-        """What the card says of it."""
-        item, box = self.items()[name], self.canvas.bounding_box()
-        assert box is not None
-        self.visitor.page.mouse.move(box["x"] + item["x"], box["y"] + item["y"])
-        painted(self.visitor)
-        return self.card()
-
-    def click(self, name: str) -> None:
-        self.point(name)
-        self.visitor.page.mouse.down()
-        self.visitor.page.mouse.up()
-
-    def card(self) -> str:
-        return " ".join(self.view.locator(".card").inner_text().translate(UNSEEN).split())
-
-    def told(self, held: Held) -> None:
-        text = re.compile(re.escape(f"told ({held!r},)"))
-        expect(self.visitor.page.get_by_text(text)).to_be_visible()
-
-    def edges(self, count: int) -> None:
-        """Move the slider to so many."""
-        self.view.locator("input").fill(str(counts(invented()).index(count)))
-        painted(self.visitor)
+def told(drawn: Drawn, held: Held) -> None:
+    text = re.compile(re.escape(f"told ({held!r},)"))
+    expect(drawn.visitor.page.get_by_text(text)).to_be_visible()
 
 
 def opened(open_demo: OpenDemo, show: str = "", **how: object) -> Drawn:
@@ -184,25 +139,26 @@ def test_fewer_edges_are_drawn_without_the_server_and_the_page_hears_of_it(
     open_demo: OpenDemo,
 ) -> None:
     drawn = opened(open_demo)
-    drawn.edges(5)
+    drawn.view.locator("input").fill(str(counts(invented()).index(5)))
+    painted(drawn.visitor)
     assert "MLP 5@5" not in drawn.items()
     expect(drawn.view.locator(".sentence")).to_have_text(
         "of 1,234, the strongest; each carries at least 1.00 of the difference of 10.0"
     )
-    drawn.told(Held(5))
+    told(drawn, Held(5))
 
 
 def test_a_head_and_an_edge_that_are_chosen_are_told(open_demo: OpenDemo) -> None:
     drawn, most = opened(open_demo), len(EDGES)
     drawn.click("1.2@5")
-    drawn.told(Held(most, (1, 2)))
+    told(drawn, Held(most, (1, 2)))
     drawn.visitor.away()
     assert drawn.card().startswith("Head 1.2"), "what is chosen stays"
     drawn.canvas.focus()
     drawn.visitor.page.keyboard.press("Escape")
     drawn.visitor.page.keyboard.press("ArrowRight")
     drawn.visitor.page.keyboard.press("Enter")
-    drawn.told(Held(most, None, 0))
+    told(drawn, Held(most, None, 0))
 
 
 def test_what_the_page_chooses_is_on_the_card(open_demo: OpenDemo) -> None:

@@ -22,7 +22,6 @@ from explorer.circuits.outcome import LOGIT_DIFFERENCE
 from explorer.circuits.text_pairs import Question, TextPair, question_of
 from explorer.components.circuit_map import MOST_EDGES, drawn_places
 from explorer.inference.forward_pass import run_text
-from explorer.views.circuits.circuit_picture import USUAL
 from tests import apps
 from tests.views.drawing import handed, sent
 
@@ -108,14 +107,20 @@ def test_a_part_has_its_own_scores_and_the_exact_one_where_it_was_measured() -> 
     assert embedding[5] is not None, "the view Heads has patched it"
 
 
+def usual(at: AppTest) -> int:
+    """The largest step of the slider up to 40 at which every edge has 2 % of the strongest."""
+    sizes = [abs(edge["scores"][0]) for edge in header(at)["edges"]]
+    first, *more = header(at)["counts"]
+    return max([first, *(each for each in more if each <= 40 and sizes[each - 1] >= sizes[0] / 50)])
+
+
 def test_a_link_repeats_what_is_drawn_and_chosen() -> None:
     at = page()
-    usual = header(at)["counts"]
-    assert usual[-1] == len(header(at)["edges"])
-    assert handed(at, "circuit_map") == [USUAL, -1, -1, -1]
+    assert header(at)["counts"][-1] == len(header(at)["edges"])
+    assert handed(at, "circuit_map") == [usual(at), -1, -1, -1]
     assert handed(page(drawn_edges="20", drawn_part="e3"), "circuit_map") == [20, -1, -1, 3]
     at = page(drawn_part="0.1")
-    assert handed(at, "circuit_map") == [USUAL, 0, 1, -1]
+    assert handed(at, "circuit_map") == [usual(at), 0, 1, -1]
     assert (notes(at), at.query_params["drawn_part"]) == ([], "0.1")
 
 
@@ -131,5 +136,5 @@ def test_what_does_not_exist_is_said_and_left_out(name: str, texts: list[str]) -
         at = page(**{name: text})
         told = [note for note in notes(at) if note.startswith(f"“{name}” cannot be “")]
         assert len(told) == 1, text
-        assert handed(at, "circuit_map") == [USUAL, -1, -1, -1]
+        assert handed(at, "circuit_map") == [usual(at), -1, -1, -1]
         assert name not in at.query_params

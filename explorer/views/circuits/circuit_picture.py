@@ -36,8 +36,8 @@ from explorer.inference.results_cache import kept
 from explorer.text.labels import cut
 
 KEY = "circuit_map"
-USUAL = 40
-"""Edges that are drawn at first."""
+USUAL, LEAST = 40, 0.02
+"""Edges that are drawn at first, and what each of them carries at least, of the strongest."""
 IN_ADDRESS = PersistentChoices("circuit_picture", {"drawn_edges": "", "drawn_part": ""})
 PART = re.compile(r"([0-9]{1,5})\.([0-9]{1,5})|e([0-9]{1,5})")
 BYTES_AN_EDGE = 400
@@ -153,7 +153,7 @@ def held_now(shown: CircuitMap) -> Held:
     """What the address, or a click, has chosen; what the address asks for in vain is said."""
     is_new = IN_ADDRESS.name not in session().persistent
     asked = {name: str(text) for name, text in IN_ADDRESS.texts().items()}
-    usual = max((each for each in counts(shown) if each <= USUAL), default=len(shown.edges))
+    usual = usual_count(shown)
     count = whole_number(asked.get("drawn_edges", ""))
     part = PART.fullmatch(asked.get("drawn_part", ""))
     chosen = [-1 if each is None else int(each) for each in part.groups()] if part else [-1] * 3
@@ -166,6 +166,14 @@ def held_now(shown: CircuitMap) -> Held:
         kept_as["drawn_edges"] = ""
     IN_ADDRESS.settle(kept_as)
     return held
+
+
+def usual_count(shown: CircuitMap) -> int:
+    """How many edges are drawn at first: a step of the slider."""
+    sizes = [abs(edge.estimate) for edge in shown.edges]
+    strong = sum(size >= LEAST * sizes[0] for size in sizes)
+    first, *more = counts(shown)
+    return max([first, *(count for count in more if count <= min(USUAL, strong))])
 
 
 def head_of(held: Held, shown: Sequence[Edge]) -> Node | None:
