@@ -2,7 +2,7 @@
 
 Patching a value a with that of the corrupted text changes the metric m by about
 (a_corrupted − a_clean) · ∂m/∂a. Given here is the part of m that is lost by it, so that what
-supports the answer is positive. Edge attribution patching (EAP) does this for what one part
+raises the metric is positive. Edge attribution patching (EAP) does this for what one part
 writes and another reads: the difference of the write, times the gradient by the input of the
 reader. With `steps` above 1 the gradient is the mean over so many points on the way from the
 corrupted embedding to the clean one (EAP-IG), since at the clean text alone it may be flat.

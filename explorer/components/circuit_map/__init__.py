@@ -38,8 +38,8 @@ HTML = """
       <p>Up and down go through the parts, left and right through the edges.</p></div></div>
   </div>
   <div class="foot">
-    <span class="key for">supports the answer</span>
-    <span class="key against">against it (dashed)</span>
+    <span class="key for">raises the metric</span>
+    <span class="key against">lowers it (dashed)</span>
     <span class="key attends">attention, from key to query</span>
     <span class="key head-part">head</span>
     <span class="key mlp-part">feed-forward</span>

@@ -60,7 +60,7 @@ def draw_parts(context: PageContext, question: Question) -> None:
         st.caption(
             f"How much of the metric{f', in {unit},' if unit else ''} is lost when a part alone "
             f"gets what it wrote for the corrupted text{_over(question)}. All of it is "
-            f"{three(scores.difference)}. Positive parts support the answer. Colours end at the "
+            f"{three(scores.difference)}. Positive parts raise the metric. Colours end at the "
             "strongest head; 23.3 is head 3 of layer 23."
         )
     if exact.count:
