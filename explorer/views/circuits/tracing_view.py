@@ -104,7 +104,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
             sentence="{row}, layer {column}: {value}",
             unit=unit,
             scale="diverging",
-            top=1.0 if number == SHARE else None,
+            top=max(1.0, float(values.abs().nan_to_num().max())) if number == SHARE else None,
             height=height_across(len(values) - first, len(layers)),
             written=(names[first:], layers),
         )
