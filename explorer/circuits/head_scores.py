@@ -31,7 +31,6 @@ class Score:
     meaning: str
     place: int | None = None
     heads: int = 0
-    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,9 +109,9 @@ def copying_of(opened: Opened, layer: int, head: int) -> Copying:
 
 
 def _of_names(found: NameMoving, layer: int, head: int) -> list[Score]:
-    raised = "added to the name it attends to"
+    raised = "logits for the name it attends to"
     return [
-        _ranked("Name moving", found.raised, layer, head, raised, "logits"),
+        _ranked("Name moving", found.raised, layer, head, raised),
         _ranked("Name attended to", found.weight, layer, head, "weight on that name"),
     ]
 
@@ -124,9 +123,7 @@ def _of_copying(found: Copying) -> list[Score]:
     ]
 
 
-def _ranked(
-    title: str, values: Tensor, layer: int, head: int, meaning: str, unit: str = ""
-) -> Score:
+def _ranked(title: str, values: Tensor, layer: int, head: int, meaning: str) -> Score:
     value = values[layer, head]
     place = int((values > value).sum()) + 1
-    return Score(title, float(value), meaning, place, values.numel(), unit)
+    return Score(title, float(value), meaning, place, values.numel())

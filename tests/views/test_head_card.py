@@ -35,7 +35,10 @@ def card(model: str, layer: int = 0, head: int = 1, **more: str) -> AppTest:
 
 def table(at: AppTest) -> dict[str, str]:
     rows = at.table[0].value
-    return dict(zip(rows["score"], rows["value"], strict=True))
+    return {
+        title.replace("\u00a0", " "): value
+        for title, value in zip(rows["score"], rows["value"], strict=True)
+    }
 
 
 @pytest.mark.parametrize("model", list(TEXTS))

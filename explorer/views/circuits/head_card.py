@@ -58,14 +58,14 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
     found = _scored(opened, layer, head)
     st.markdown(widgets.bold_title(title))
     st.markdown(found.named)
-    numbers, drawn = widgets.side_by_side(6, 5)
+    numbers, drawn = widgets.side_by_side(7, 5)
     with numbers:
         _draw_scores(found)
         draw_direct_effect(opened, pair, layer, head)
     with drawn:
         _draw_map(forward, part, layer, head, title)
     draw_sources(opened, pair, layer, head)
-    reads, spectrum = widgets.side_by_side(5, 6)
+    reads, spectrum = widgets.side_by_side(4, 7)
     with reads:
         draw_composition(opened, layer, head)
     with spectrum:
@@ -86,9 +86,12 @@ def _draw_scores(found: HeadScores) -> None:
     scores = found.scores
     st.table(
         {
-            "score": [each.title for each in scores],
-            "value": [f"{three(each.value)} {each.unit}".strip() for each in scores],
-            "rank": [f"{each.place} of {each.heads:,}" if each.place else "" for each in scores],
+            "score": [_unbroken(each.title) for each in scores],
+            "value": [three(each.value) for each in scores],
+            "rank": [
+                _unbroken(f"{each.place:,} of {each.heads:,}") if each.place else ""
+                for each in scores
+            ],
             "what it is": [each.meaning for each in scores],
         },
         border="horizontal",
@@ -96,6 +99,11 @@ def _draw_scores(found: HeadScores) -> None:
         alt="Scores of this head on standard prompts",
     )
     st.caption(" ".join(found.measured_on))
+
+
+def _unbroken(text: str) -> str:
+    """In one line of a table."""
+    return text.replace(" ", "\u00a0")
 
 
 def _draw_map(forward: ForwardPass, part: str, layer: int, head: int, title: str) -> None:

@@ -9,11 +9,14 @@ import streamlit as st
 from explorer.catalog.opened_model import Opened
 from explorer.circuits.head_at_work import clean_pass, direct_effect, source_tokens
 from explorer.circuits.text_pairs import TokenPair
+from explorer.text.labels import cut
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at, named_at, text_of
 from explorer.views.interventions.output_effects import signed
 
+LONGEST = 16
+"""Characters of a token in the table."""
 NO_TOKENS = "The output is a class, so there are no tokens that a head raises or lowers."
 
 
@@ -57,4 +60,5 @@ def draw_sources(opened: Opened, pair: TokenPair, layer: int, head: int) -> None
 
 
 def _tokens(opened: Opened, found: Iterable[tuple[int, float]]) -> str:
-    return "   ".join(f"{text_of(opened.tokenizer.label(i))} {signed(value)}" for i, value in found)
+    labels = ((cut(text_of(opened.tokenizer.label(i)), LONGEST), value) for i, value in found)
+    return "   ".join(f"{label} {signed(value)}" for label, value in labels)
