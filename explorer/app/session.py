@@ -145,6 +145,8 @@ class Session:
     """The uploaded training text of a tokenizer, which no address holds."""
     lines_file: str | None = None
     """The uploaded text whose lines are searched, which no address holds."""
+    lines_searched: tuple[str, ...] = ()
+    """The lines in which it was searched last what excites a head."""
     system_reads: tuple[str, str, str] = ("", "", "")
     """A document's system that was just made, its text, and why it reads no other."""
     upload_megabytes: int = 200

@@ -29,6 +29,7 @@ from explorer.inference.results_cache import kept
 from explorer.text import Token
 
 ENDING, WRITING = ".safetensors", ".writing-"
+BYTES_OF_TOKEN = 200
 VERSION = 1
 """Of what is measured: another one makes everything anew."""
 
@@ -52,10 +53,19 @@ class ExcitingLine:
 
 
 def tokenized(opened: Opened, lines: tuple[str, ...]) -> TokenizedLines:
-    """The tokens of every line; of one that is longer than the model reads, the first ones.
+    """The tokens of every line, made once; of one that is longer than the model reads, the first.
 
     TextError where the tokenizer fails.
     """
+    return kept(
+        opened,
+        ("tokenized lines", lines),
+        lambda: _tokenized(opened, lines),
+        lambda made: BYTES_OF_TOKEN * sum(map(len, made.rows)),
+    )
+
+
+def _tokenized(opened: Opened, lines: tuple[str, ...]) -> TokenizedLines:
     most = opened.config.max_len
     rows = [opened.tokenizer.encode(line) for line in lines]
     cut = sum(len(row) > most for row in rows)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load
 
 from explorer.app.limits import ACTIVATIONS_KEPT
 from explorer.catalog import opened_model
@@ -62,6 +63,18 @@ def test_what_is_measured_is_kept_as_numbers_and_found_again() -> None:
     best = best_lines(found, "weight", 1, 2, 3)
     assert [each.value for each in best] == sorted((each.value for each in best), reverse=True)
     assert best[0].value == float(found.weight[:, 1, 2].max())
+
+
+def test_only_the_servers_user_reads_what_is_kept_and_no_text_is_in_it() -> None:
+    opened = opened_model.open_model("letters")
+    read = tokenized(opened, ("the secret cat", "that hat"))
+    list(measure(opened, read, lines_so_far(opened, read)))
+    (path,) = activations_root().iterdir()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    tensors = load(path.read_bytes())
+    assert {each.dtype for each in tensors.values()} == {torch.float32, torch.int16}
+    assert b"secret" not in path.read_bytes()
 
 
 def test_it_goes_on_where_it_was_stopped() -> None:

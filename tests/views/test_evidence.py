@@ -13,6 +13,7 @@ from explorer.catalog import opened_model
 from explorer.catalog.folders import activations_root
 from explorer.circuits.built_in_lines import OF_TASK, built_in_lines, built_in_texts
 from explorer.text.number_format import three
+from explorer.views.circuits.evidence import NOT_SEARCHED
 from explorer.views.interventions import many_passes
 from tests import apps
 from tests.views.drawing import press, sent
@@ -85,6 +86,17 @@ def test_what_takes_long_waits_for_a_click(monkeypatch: pytest.MonkeyPatch) -> N
     press(at, "begin_lines")
     assert "\n5 lines." in apps.said(at)
     assert at.session_state[KEY].long_runs
+
+
+def test_the_card_of_a_head_has_the_three_best_lines_of_the_text_searched_last() -> None:
+    at = pasted(LINES, layer="1", head="2")
+    best = list(at.dataframe[-1].value["text"])[:3]
+    at.segmented_control(key="circuit_view").set_value("Head card").run()
+    assert not at.exception
+    (table,) = (each.value for each in at.dataframe if "text" in each.value)
+    assert list(table["text"]) == best
+    fresh = apps.page(PATH, **{**ASKED, "model": "letters", "circuit_view": "Head card"})
+    assert NOT_SEARCHED in apps.said(fresh)
 
 
 def test_the_texts_of_the_app_are_lines(small_models: Path) -> None:

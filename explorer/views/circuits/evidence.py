@@ -49,8 +49,10 @@ class Measure:
     meaning: str
 
 
+OUTPUT_NORM = "Output norm"
+NOT_SEARCHED = "The view Text as evidence finds the lines of a text that excite this head most."
 MEASURES = {
-    "Output norm": Measure(
+    OUTPUT_NORM: Measure(
         "norm",
         "norm",
         "The largest norm of what the head writes at a token of the line, W_O times its output",
@@ -76,10 +78,11 @@ def draw_evidence(context: PageContext, question: Question) -> None:
             source = choose_source(opened)
             by = MEASURES[one_of("Excited by", "excited_by", tuple(MEASURES))]
         lines = lines_of(opened, source)
-        read = kept(opened, ("lines", lines), lambda: tokenized(opened, lines), _bytes_of)
+        read = tokenized(opened, lines)
     except TextError as error:
         st.text(str(error))
         return
+    session().lines_searched = lines
     found = lines_so_far(opened, read)
     _measure_rest(opened, read, found)
     st.markdown(widgets.bold_title(widgets.head_title(context)))
@@ -96,6 +99,22 @@ def draw_evidence(context: PageContext, question: Question) -> None:
             forward, context.folder, name, lines, by.name, (at.layer, at.head)
         ),
     )
+
+
+def draw_known_lines(opened: Opened, layer: int, head: int) -> None:
+    """The three lines with the most of a head in the text that was searched last, if any was."""
+    if not session().lines_searched:
+        st.caption(NOT_SEARCHED)
+        return
+    try:
+        read = tokenized(opened, session().lines_searched)
+    except TextError as error:
+        st.caption(str(error))
+        return
+    found, by = lines_so_far(opened, read), MEASURES[OUTPUT_NORM]
+    st.markdown("**Lines that excite it most, of the text searched last**")
+    _say_how_many(read, found)
+    _draw_list(read, best_lines(found, by.name, layer, head, LARGE), by)
 
 
 def _measure_rest(opened: Opened, read: TokenizedLines, found: LineActivations) -> None:
@@ -183,7 +202,3 @@ def _draw_list(read: TokenizedLines, best: list[ExcitingLine], by: Measure) -> N
             "line": st.column_config.TextColumn(alignment="right", width=60),
         },
     )
-
-
-def _bytes_of(read: TokenizedLines) -> int:
-    return 200 * sum(map(len, read.rows))

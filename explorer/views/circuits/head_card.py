@@ -28,6 +28,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.snippets.head_card_code import head_card_lines
 from explorer.text.number_format import three
+from explorer.views.circuits.evidence import draw_known_lines
 from explorer.views.circuits.head_composition_view import draw_composition
 from explorer.views.circuits.head_sources import draw_direct_effect, draw_sources
 from explorer.views.shared import widgets
@@ -65,6 +66,7 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
     with drawn:
         _draw_map(forward, part, layer, head, title)
     draw_sources(opened, pair, layer, head)
+    draw_known_lines(opened, layer, head)
     reads, spectrum = widgets.side_by_side(4, 7)
     with reads:
         draw_composition(opened, layer, head)
