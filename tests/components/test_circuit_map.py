@@ -143,7 +143,7 @@ def test_fewer_edges_are_drawn_without_the_server_and_the_page_hears_of_it(
     painted(drawn.visitor)
     assert "MLP 5@5" not in drawn.items()
     expect(drawn.view.locator(".sentence")).to_have_text(
-        "of 1,234, the strongest; each carries at least 1.00 of the difference of 10.0"
+        "of 1,234; each carries at least 1.00 of the 10.0"
     )
     told(drawn, Held(5))
 

@@ -26,7 +26,7 @@ from explorer.text.token_labels import Label, specials, texts
 HTML = """
 <div class="view circuit-map">
   <div class="controls">
-    <label class="count">Edges
+    <label class="count">Strongest edges
       <input type="range" min="0" step="1"><output></output></label>
     <span class="sentence idle"></span><span class="notes"></span>
   </div>

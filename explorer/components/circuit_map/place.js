@@ -1,7 +1,7 @@
 // What is drawn of a circuit, and where: rows of layers, a band for every position.
 
-const GUTTER = 44, PILL = 18, APART = 10, AROUND_BAND = 14, NARROW = 17, LEAST_LINE = 12, FOLD = 9;
-const TOP = 34, ROUNDS = 80, LETTER = 13, DOT = 6, BAND = 58, OUTPUT = 120, THIN = 3, PUSH = 22;
+const GUTTER = 40, PILL = 18, APART = 8, AROUND_BAND = 8, NARROW = 15, LEAST_LINE = 12, FOLD = 9;
+const TOP = 34, ROUNDS = 80, LETTER = 13, DOT = 6, BAND = 48, OUTPUT = 120, THIN = 3, PUSH = 22;
 
 // The parts, at each position where an edge begins or ends, and the lines between them.
 function pieces(data, count) {
@@ -121,10 +121,10 @@ function bandsOf(state, pen, cells, quiet, room) {
     const part = Math.min(1, share * left(widths) / (sum(wanted) || 1));
     return widths.map((wide, at) => wide + part * wanted[at]);
   };
-  const roomy = grown(least, weight.map(one => 26 * Math.sqrt(one)), 1);
+  const roomy = grown(least, weight.map(one => 9 * one), 1);
   const whole = data.tokens.map((token, at) =>
     isTight && quiet[at] ? 0 : Math.max(0, Math.min(76, pen.measureText(token).width + 18) - roomy[at]));
-  const readable = grown(roomy, whole, 0.6), widths = grown(readable, weight.map(one => 50 * Math.sqrt(one)), 1);
+  const readable = grown(roomy, whole, 0.6), widths = grown(readable, weight.map(one => room * Math.sqrt(one)), 1);
   let x = GUTTER;
   return widths.map((wide, at) => {
     const band = {left: x, wide, middle: x + wide / 2, used: weight[at] > 0, thin: isTight && quiet[at]};
