@@ -26,6 +26,7 @@ import torch
 
 from docs import readme
 from tests.benchmarks import (
+    circuits,
     clicks,
     core,
     crowds,
@@ -55,6 +56,10 @@ BENCHMARKS: dict[str, Benchmark] = {
     "generate-checkpoint": published.generation,
     "ablate-heads": published.every_head_ablated,
     "patch-heads": patched_heads.every_head_patched,
+    "attribute": circuits.attribution,
+    "attribute-hooks": circuits.hooked,
+    "attribute-exact": circuits.estimates,
+    "circuit-edges": circuits.circuit,
     "query-key-pair": published.one_pair,
     "contributions": published.direct_contributions,
     "train-bpe": learning.bpe_training,

@@ -1,0 +1,187 @@
+"""Estimates of parts and edges beside a forward and backward pass, and how true they are.
+
+Time and memory are those of a model of SmolLM2's sizes with random weights; what circuits are and
+how well they are estimated is measured on the real one, where it was downloaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from statistics import mean
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from explorer.analysis.attribution_patching import attribute, attribute_writers
+from explorer.analysis.circuit_curves import CircuitPoint, circuit_curve, smallest_circuit
+from explorer.analysis.contrast import Contrast
+from explorer.circuits.measure import (
+    Scores,
+    attributions,
+    contrast_of,
+    correlation,
+    corrupted_passes,
+    exact_writers,
+    scores_of,
+)
+from explorer.circuits.outcome import LOGIT_DIFFERENCE
+from explorer.circuits.pair_templates import fitting, make_pairs
+from explorer.circuits.text_pairs import Question, question_of
+from models.transformer import evaluating
+from tests.benchmarks.measuring import Row, compared, timed
+from tests.benchmarks.patched_heads import small_llama
+from tests.benchmarks.published import ids, megabytes, peak_bytes
+from tests.benchmarks.whole_pass import opened
+
+TOKENS, SIZES = 14, "SmolLM2's sizes, 14 tokens"
+THE_PASS = "of a forward and backward pass"
+INDIRECT, PAIRS, FEW = "Indirect object", 20, 4
+"""Pairs of the indirect object, and of each other template and each circuit."""
+METHODS = {"EAP": 1, "EAP-IG": 5}
+
+
+@cache
+def texts() -> Contrast:
+    """Two texts that differ in one token."""
+    clean, corrupted = ids(TOKENS) % 49_152, ids(TOKENS) % 49_152
+    corrupted[0, 9] += 1
+    return Contrast(
+        small_llama(), clean, corrupted, TOKENS - 1, lambda logits: logits[:, 7] - logits[:, 8]
+    )
+
+
+def forward_and_backward() -> Tensor:
+    """The gradient by the embedding alone: none by weights, which would take as much again."""
+    contrast = texts()
+    embedded: list[Tensor] = []
+
+    def kept(module: Any, given: Any, made: Tensor) -> Tensor:
+        embedded.append(made.detach().requires_grad_())
+        return embedded[0]
+
+    hook = contrast.model.last_stack.embedding.register_forward_hook(kept)
+    with evaluating(contrast.model), torch.enable_grad():
+        logits = contrast.model(contrast.clean, read_at=contrast.read_at)
+        (found,) = torch.autograd.grad(contrast.measured(logits)[0], embedded)
+    hook.remove()
+    return found
+
+
+def attribution() -> Iterator[Row]:
+    """Of one pair, its corrupted pass included."""
+    parts, edges = partial(attribute_writers, texts()), partial(attribute, texts())
+    wiring = attribute(texts())
+    assert wiring.edges is not None
+    what = f"all {wiring.writers.numel()} parts attributed, {SIZES}"
+    yield compared(what, timed(parts, forward_and_backward), THE_PASS, 3)
+    count = int((wiring.edges != 0).sum())
+    what = f"all {count:,} edges by EAP, {SIZES}"
+    yield compared(what, timed(edges, forward_and_backward), THE_PASS, 6)
+    yield from memory(edges)
+
+
+def memory(edges: Callable[[], object]) -> Iterator[Row]:
+    """At its peak, beyond what the process holds before; with the weights, and without them."""
+    ours, beside = peak_bytes(edges), peak_bytes(forward_and_backward)
+    weights = sum(each.nbytes for each in texts().model.parameters())
+    name = f"{THE_PASS} to the embedding"
+    what = f"the same: memory at its peak, {weights / 1e6:.0f} MB of weights included"
+    yield megabytes(what, ours + weights, "", beside + weights, name, 2)
+    mine, theirs = f"{ours / 1e6:.0f} MB", f"{beside / 1e6:.0f} MB {name}"
+    yield Row("the same without the weights", mine, theirs, ours / beside)
+
+
+def hooked() -> Iterator[Row]:
+    """The same edges by the published formula, with hooks on the reference library's Llama."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    from tests.analysis.eap_by_hooks import published_scores
+
+    contrast = texts()
+    ours = contrast.config
+    config = LlamaConfig(
+        vocab_size=ours.vocab_size,
+        hidden_size=ours.d_model,
+        intermediate_size=ours.d_ff,
+        num_hidden_layers=ours.n_layers,
+        num_attention_heads=ours.n_heads,
+        num_key_value_heads=ours.kv_heads,
+        tie_word_embeddings=True,
+    )
+    model = LlamaForCausalLM(config).eval()
+    theirs = partial(published_scores, model, contrast.clean, contrast.corrupted, (7, 8))
+    found = timed(partial(attribute, contrast), theirs)
+    beside = f"{found.reference * 1000:.0f} ms of the formula with hooks on transformers"
+    yield Row(f"EAP of all edges, {SIZES}", f"{found.ours * 1000:.0f} ms", beside, found.times)
+
+
+# ---- the real model -------------------------------------------------------------------------
+
+
+def estimates() -> Iterator[Row]:
+    """Estimates of all parts beside their exact values, Pearson's r of each pair."""
+    for title in fitting(opened()):
+        found = asked(title, PAIRS if title == INDIRECT else FEW)
+        exact = [exact_of(each) for each in contrasts(found)]
+        for method, steps in METHODS.items():
+            scores = [attribute_writers(each, steps).writers for each in contrasts(found)]
+            r = [correlated(*both) for both in zip(scores, exact, strict=True)]
+            of_means = correlated(torch.stack(scores).mean(0), torch.stack(exact).mean(0))
+            what = f"r of {method} with exact values, SmolLM2, {title.lower()}"
+            ours = f"{mean(r):.3f}, mean of {len(r)} pairs; lowest {min(r):.2f}"
+            is_goal = title == INDIRECT
+            yield Row(
+                what,
+                ours,
+                f"{of_means:.3f} of the means over the pairs",
+                goal="≥ .9" if is_goal else "none: reported",
+                met=mean(r) >= 0.9 if is_goal else None,
+            )
+
+
+def circuit() -> Iterator[Row]:
+    """How few edges restore 90 % of the indirect object's metric, the strongest by the mean."""
+    found = asked(INDIRECT, FEW)
+    passes = corrupted_passes(opened(), found)
+    for method, steps in METHODS.items():
+        scores = scores_of(opened(), list(attributions(opened(), found, steps)))
+        clean = mean(scores.clean)
+        points = list(circuit_curve(passes, clean, scores.order))
+        fewest = smallest_circuit(passes, clean, scores.order, points)
+        yield of_circuit(method, scores, points, fewest)
+
+
+def of_circuit(method: str, scores: Scores, points: list[CircuitPoint], fewest: int | None) -> Row:
+    every = points[-1].edges
+    enough = next((point for point in points if fewest and point.edges >= fewest), points[-1])
+    drawn = next(point.edges for point in points if point.random >= 0.9)
+    what = f"edges that restore 90 % by {method}, SmolLM2, {FEW} pairs of the indirect object"
+    ours = f"{fewest:,} of {every:,}" if fewest else f"more than {points[-2].edges:,} of {every:,}"
+    beside = f"{enough.random:.0%} by a random circuit of {enough.edges:,}, 90 % by {drawn:,}"
+    return Row(what, ours, beside, (fewest or every) / every)
+
+
+def asked(title: str, count: int) -> Question:
+    pairs = make_pairs(opened(), title, count, seed=0).pairs
+    return question_of(opened(), pairs, LOGIT_DIFFERENCE)
+
+
+def contrasts(question: Question) -> list[Contrast]:
+    return [contrast_of(opened(), pair) for pair in question.pairs]
+
+
+def exact_of(contrast: Contrast) -> Tensor:
+    """The exact value of every part, (w,)."""
+    found = [*exact_writers(contrast)]
+    values = torch.zeros(sum(len(columns) for columns, _ in found))
+    for columns, lost in found:
+        values[columns] = lost
+    return values
+
+
+def correlated(estimated: Tensor, exact: Tensor) -> float:
+    r = correlation(estimated.tolist(), exact.tolist())
+    assert r is not None
+    return r
