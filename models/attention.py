@@ -186,9 +186,10 @@ class MultiHeadAttention(nn.Module):
         if x.dim() == 3:
             return self.split(proj(x))
         weight = proj.weight.unflatten(0, (-1, self.d_head))  # (g, d, D)
-        of_heads = x @ repeat_groups(weight[None], self.n_heads).mT
-        bias = None if proj.bias is None else proj.bias.unflatten(0, (-1, 1, self.d_head))[None]
-        return of_heads if bias is None else of_heads + repeat_groups(bias, self.n_heads)
+        of_groups = x.unflatten(1, (len(weight), -1)).flatten(2, 3) @ weight.mT  # (b, g, h/g·t, d)
+        if proj.bias is not None:
+            of_groups = of_groups + proj.bias.unflatten(0, (-1, 1, self.d_head))
+        return of_groups.unflatten(2, (-1, x.shape[2])).flatten(1, 2)
 
     def split(self, x: Float[Tensor, "b t hd"]) -> Float[Tensor, "b h t d"]:
         return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
