@@ -10,11 +10,11 @@ from torch import Tensor
 from explorer.analysis.output_change import logits_at
 from explorer.catalog.opened_model import Opened
 from explorer.circuits.alignment import differing, why_unequal
-from explorer.circuits.outcome import ANSWERS_READ, Outcome, outcome_of, why_no_gradient
+from explorer.circuits.outcome import ANSWERS_READ, KL, Outcome, outcome_of, why_no_gradient
 from explorer.circuits.typed_answers import option_of
 from explorer.inference.answers import first_place, masks_in, option_name
-from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
-from explorer.inference.results_cache import kept
+from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
+from explorer.inference.results_cache import if_kept, kept
 from explorer.text import Token
 from explorer.text.number_format import three
 from models import TransformerConfig
@@ -115,7 +115,7 @@ def token_pair(opened: Opened, texts: TextPair, metric: str) -> TokenPair:
         opened,
         ("token pair", texts, metric),
         lambda: _token_pair(opened, texts, metric),
-        lambda pair: 4 * opened.config.vocab_size + 400 * len(pair.clean),
+        lambda pair: 4 * opened.config.vocab_size * (metric == KL) + 400 * len(pair.clean),
     )
 
 
@@ -164,8 +164,10 @@ def _token_pair(opened: Opened, texts: TextPair, metric: str) -> TokenPair:
 
 
 def _passed(opened: Opened, text: str, name: str = "corrupted") -> ForwardPass:
+    """The pass of a text, the one that is kept where it is: those of many pairs are not."""
     try:
-        return run_text(opened, text)
+        passes = if_kept(opened, ((text,), "")) or run_batch_uncached(opened, (text,))
+        return passes[0]
     except ForwardPassError as error:
         raise PairError(str(error).replace("This text", f"The {name} text")) from error
 

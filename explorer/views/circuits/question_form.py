@@ -51,9 +51,13 @@ def draw_question(context: PageContext) -> Asked | None:
     widgets.notes(context.forward.notes)  # where it cannot be read, the page ends with a way out
     if why := why_no_circuits(opened.config):
         say(why)
-        draw_page_link("interventions")
+        if opened.config.kind == "encoder-decoder":
+            draw_page_link("interventions")
         return None
-    source = one_of("Pairs of texts", "pair_source", (OWN, *fitting(opened), TABLE, FINDING))
+    if context.choice.pair:
+        st.text("The second sentence is not read here: circuits are of one text and another.")
+    templates = fitting(opened) if PAIRS.most else ()
+    source = one_of("Pairs of texts", "pair_source", (OWN, *templates, TABLE, FINDING))
     finding = None
     try:
         if source == FINDING:
