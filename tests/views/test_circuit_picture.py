@@ -138,3 +138,13 @@ def test_what_does_not_exist_is_said_and_left_out(name: str, texts: list[str]) -
         assert len(told) == 1, text
         assert handed(at, "circuit_map") == [usual(at), -1, -1, -1]
         assert name not in at.query_params
+
+
+def test_a_chosen_edge_opens_with_what_it_carries_and_the_card_of_its_head() -> None:
+    at = page(drawn_part="e0")
+    edge = header(at)["edges"][0]
+    said = [each.value for each in at.markdown]
+    assert f"**{edge['title']}**" in said
+    assert any(each.startswith("It carries ") for each in said)
+    assert "card_map" in apps.views(at)
+    assert "card_map" not in apps.views(page())

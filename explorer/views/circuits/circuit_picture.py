@@ -50,18 +50,18 @@ def draw_circuit_map(
     method: str,
     exact: Sequence[float],
     exact_parts: Sequence[float | None] = (),
-) -> Node | None:
+) -> Node | Edge | None:
     """Draw the strongest edges, with the exact values of the first so many of them.
 
-    `exact_parts` are those of the writers, by their columns. The head that is chosen in the
-    picture, or that of the edge, comes back; a head is also that of the bar then.
+    `exact_parts` are those of the writers, by their columns. The head or the edge that is chosen
+    in the picture comes back; a head is also that of the bar then.
     """
     shown = picture_of(context, question, scores, method, exact, exact_parts)
     held = held_now(shown)
     texts = question.pairs[0].texts
     title = f"{context.opened.title}: the circuit between “{texts.clean}” and “{texts.corrupted}”"
     circuit_map(shown, key=KEY, title=title, held=held, on_held=hold)
-    return head_of(held, shown.edges)
+    return chosen_in(held, shown.edges)
 
 
 def picture_of(
@@ -176,12 +176,11 @@ def usual_count(shown: CircuitMap) -> int:
     return max([first, *(count for count in more if count <= min(USUAL, strong))])
 
 
-def head_of(held: Held, shown: Sequence[Edge]) -> Node | None:
-    """The head that is chosen, or that the chosen edge ends in or else begins in."""
+def chosen_in(held: Held, shown: Sequence[Edge]) -> Node | Edge | None:
+    """The head or the edge that is chosen, if any."""
     if held.head is not None:
         return Node("head", *held.head)
-    ends = () if held.edge is None else (shown[held.edge].target, shown[held.edge].source)
-    return next((node for node in ends if node.kind == "head"), None)
+    return None if held.edge is None else shown[held.edge]
 
 
 def _written(held: Held) -> str:

@@ -20,6 +20,7 @@ from explorer.inference.forward_pass import run_text
 from explorer.snippets.circuit_code import circuit_lines
 from explorer.text.number_format import three
 from explorer.views.circuits.circuit_picture import draw_circuit_map
+from explorer.views.circuits.edge_card import draw_edge_card
 from explorer.views.circuits.head_card import draw_head_card
 from explorer.views.circuits.measured import (
     MOST_PATCHED,
@@ -56,10 +57,13 @@ def draw_circuit(context: PageContext, question: Question) -> None:
         for at, place in enumerate(scores.strongest(count))
     ]
     parts = parts_so_far(context.opened, question, scores).means(len(scores.writers))
-    head = draw_circuit_map(context, question, scores, method, exact or (), parts)
-    if head is not None:
+    chosen = draw_circuit_map(context, question, scores, method, exact or (), parts)
+    if chosen is not None:
         with st.container(border=True):
-            draw_head_card(context, question, head.layer, head.head)
+            if isinstance(chosen, Edge):
+                draw_edge_card(context, question, chosen)
+            else:
+                draw_head_card(context, question, chosen.layer, chosen.head)
     curves, listed = widgets.side_by_side(6, 5)
     with curves:
         curve = curve_of(context, question, scores, method)
