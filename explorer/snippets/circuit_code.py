@@ -61,18 +61,47 @@ def circuit_lines(
     )
 
 
+def over_training_lines(
+    forward: ForwardPass, folder: Path, question: Question, method: str, count: int
+) -> str:
+    """The strongest edges with the weights of every snapshot of the run of this checkpoint."""
+    lines = [
+        *_asked(forward, folder, question),
+        "snapshots = Run(folder.parent).snapshots()",
+        "models = ((step, open_folder(path)) for step, path in snapshots)",
+        f"for each in over_training(question, models, {METHODS[method]}):  # {method}",
+        "    scores = each.scores",
+        "    print(each.step, scores.difference)",
+        f"    for place in scores.strongest({count}):",
+        "        print(scores.edge(*place).title, float(scores.edges[place]))",
+    ]
+    return script(
+        lines,
+        *IMPORTS,
+        "from explorer.circuits.over_training import over_training",
+        "from explorer.runs.open_run import open_folder",
+        "from explorer.runs.run import Run",
+    )
+
+
 def _scored(
     forward: ForwardPass, folder: Path, question: Question, method: str, *, has_edges: bool
 ) -> list[str]:
-    pairs = [f"    {pair.texts!r}," for pair in question.pairs]
     score = "attribute" if has_edges else "attribute_writers"
+    return [
+        *_asked(forward, folder, question),
+        "contrasts = [contrast_of(opened, pair) for pair in question.pairs]",
+        f"found = [{score}(each, steps={METHODS[method]}) for each in contrasts]  # {method}",
+        "scores = scores_of(opened, found)",
+    ]
+
+
+def _asked(forward: ForwardPass, folder: Path, question: Question) -> list[str]:
+    pairs = [f"    {pair.texts!r}," for pair in question.pairs]
     return [
         *opened_lines(forward, folder),
         "pairs = [",
         *pairs,
         "]",
         f"question = question_of(opened, pairs, {question.metric!r})",
-        "contrasts = [contrast_of(opened, pair) for pair in question.pairs]",
-        f"found = [{score}(each, steps={METHODS[method]}) for each in contrasts]  # {method}",
-        "scores = scores_of(opened, found)",
     ]

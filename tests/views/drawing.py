@@ -25,7 +25,7 @@ from tests.source import ROOT
 
 PAGES = sorted(path for path in ROOT.glob("pages/*/*.py") if path.parent.name != "server")
 """Those for readers."""
-NOT_OFFERED = ("experiments/compare", "A training step")
+OF_A_RUN = {("experiments/compare", "A training step"), ("experiments/circuits", "Over training")}
 """Only where snapshots of a training lie beside the model."""
 
 
@@ -40,7 +40,7 @@ def every_view() -> list[tuple[str, dict[str, str]]]:
     for page in PAGES:
         key, names = CHOICES.get(page.stem, ("", [""]))
         for name in names:
-            if (path_of(page), name) != NOT_OFFERED:
+            if (path_of(page), name) not in OF_A_RUN:
                 found.append((path_of(page), {key: name} if key else {}))
     return found
 

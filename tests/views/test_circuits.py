@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.circuit_curves import circuit_curve, smallest_circuit
 from explorer.analysis.wiring import WiringError
+from explorer.catalog.folders import runs_root
 from explorer.catalog.opened_model import Opened, open_model
 from explorer.circuits.measure import (
     METHODS,
@@ -30,13 +31,16 @@ from explorer.circuits.outcome import KL, LOGIT_DIFFERENCE
 from explorer.circuits.text_pairs import Question, TextPair, question_of
 from explorer.inference.forward_pass import run_text
 from explorer.inference.results_cache import forget, kept
-from explorer.snippets.circuit_code import circuit_lines, parts_lines
+from explorer.runs.open_run import open_folder
+from explorer.runs.worker import train_to_end
+from explorer.snippets.circuit_code import circuit_lines, over_training_lines, parts_lines
 from explorer.text.number_format import three
 from explorer.views.circuits import measured
 from explorer.views.circuits.measured import ExactSoFar
 from models.gradients import GradientError
 from tests import apps
 from tests.apps import said
+from tests.runs.making import tiny_run
 from tests.source import ROOT
 from tests.views.drawing import press
 
@@ -152,6 +156,29 @@ def test_what_cannot_be_measured_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_model_that_was_not_trained_here_has_no_snapshots() -> None:
     at = page(circuit_view="Over training")
     assert "This model has no snapshots of its training" in said(at)
+
+
+@pytest.mark.usefixtures("at_the_machine")
+def test_every_snapshot_is_asked_the_same_question() -> None:
+    run = tiny_run(runs_root(), task="induction")
+    assert train_to_end(run.folder) == "done"
+    texts = {"text": "abcdabcdab", "corrupted": "abxdabxdab"}
+    asked = {**texts, "answer_token": "c", "against_token": "x", "attributed_by": "EAP"}
+    at = page(model=run.name, circuit_view="Over training", circuit_step="1", **asked)
+    step, folder = run.snapshots()[1]
+    opened = open_folder(folder)
+    pair = TextPair(texts["text"], texts["corrupted"], "c", "x")
+    question = question_of(opened, [pair], LOGIT_DIFFERENCE)
+    scores = scores_of(opened, [*attributions(opened, question, METHODS["EAP"])])
+    assert f"Strongest edges at step {step}" in said(at)
+    shown = table(at, "edge")
+    edges = [scores.edge(*place) for place in scores.strongest(len(shown["edge"]))]
+    assert shown["edge"] == [edge.title for edge in edges]
+    assert shown["estimate"] == [three(edge.estimate) for edge in edges]
+    checkpoint = run.folder / "checkpoint"
+    forward = run_text(open_folder(checkpoint), pair.clean)
+    printed = pasted(over_training_lines(forward, checkpoint, question, "EAP", 2), checkpoint)
+    assert len(printed) == 3 * len(run.snapshots())
 
 
 def test_the_lines_print_what_is_on_screen(small_models: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import streamlit as st
 
+from explorer.analysis.attribution_patching import attribute
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
@@ -16,7 +18,9 @@ from explorer.circuits.measure import METHODS
 from explorer.circuits.over_training import ScoresAtStep, over_training, why_not_over_training
 from explorer.circuits.text_pairs import Question
 from explorer.components.chart import chart
+from explorer.inference.forward_pass import run_text
 from explorer.inference.results_cache import kept
+from explorer.snippets.circuit_code import over_training_lines
 from explorer.text.number_format import three
 from explorer.views.circuits.measured import choose_method
 from explorer.views.shared import widgets
@@ -64,6 +68,9 @@ def draw_over_training(context: PageContext, question: Question) -> None:
         _draw_step(found[at])
     with curves:
         _draw_curves(found, found[at].step, question)
+    clean = run_text(context.opened, question.pairs[0].texts.clean)
+    lines = partial(over_training_lines, clean, context.folder, question, method, LISTED)
+    widgets.code_panel(over_training, attribute, script=lines)
 
 
 def _measure(
