@@ -383,6 +383,7 @@ def demo_circuit_map(show: str) -> None:
         "long": lambda: invented(numbered(90)),
         "strange": lambda: invented(STRANGE),
         "deep": lambda: invented(layers=30),
+        "class": lambda: replace(invented(), place=None),
     }.get(show, invented)()
     if st.button("Another head"):
         choose(Held(len(shown.edges), (5, 0)))

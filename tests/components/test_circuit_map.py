@@ -95,6 +95,11 @@ def test_parts_stand_in_their_rows_and_columns_and_apart(open_demo: OpenDemo) ->
     assert items["port 1.2@4"]["x"] < items["1.2@5"]["x"]
 
 
+def test_a_class_is_over_the_whole_text(open_demo: OpenDemo) -> None:
+    items = opened(open_demo, "class").items()
+    assert items["port 1.2@0"]["x"] < items["logits@0"]["x"] < items["1.2@5"]["x"]
+
+
 @pytest.mark.parametrize(
     ("show", "folded"),
     [

@@ -86,8 +86,8 @@ class CircuitMap:
 
     `edges` are the strongest of `every` one, the strongest first, and `positions` (n, t) the part
     of each that is due to each position of the clean text. `corrupted` are the tokens that stand in
-    the other text. The metric differs by `difference` between the two, it is read at `place`, and
-    `output` names it in visible characters.
+    the other text. The metric differs by `difference` between the two. It is read at `place`, None
+    for a class of the whole text, and `output` names it in visible characters.
     """
 
     tokens: Sequence[Label]
@@ -97,7 +97,7 @@ class CircuitMap:
     positions: Tensor
     nodes: Mapping[Node, NodeScore]
     moves: Sequence[Move]
-    place: int
+    place: int | None
     output: str
     difference: float
     every: int

@@ -167,14 +167,13 @@ function part(state, pen, item, lit) {
   pen.globalAlpha = 1;
 }
 
-function output(state, pen, item) {
-  const {ink, data, place} = state, {left, wide} = place.bands[item.at];
+function output({ink, data, place}, pen, {x, reach}) {
   pen.font = `600 12px ${ink.mono}`;
   pen.fillStyle = css(ink.text);
   pen.textAlign = "center";
-  const text = fitted(pen, isolated(data.output), Math.max(wide, 200)), half = pen.measureText(text).width / 2;
-  pen.fillText(text, Math.min(item.x, place.width - half - 4), 11);
-  pen.fillRect(left + 6, TOP - 11, wide - 12, 2);
+  const text = fitted(pen, isolated(data.output), Math.max(2 * reach, 240)), half = pen.measureText(text).width / 2 + 4;
+  pen.fillText(text, Math.max(half, Math.min(x, place.width - half)), 11);
+  pen.fillRect(x - reach, TOP - 11, 2 * reach, 2);
 }
 
 // A head is round, a feed-forward layer square; as full of colour as its own score.

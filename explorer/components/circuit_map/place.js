@@ -10,7 +10,7 @@ function pieces(data, count) {
     const [kind, layer, head, title] = data.parts[part];
     const key = kind === "logits" ? "logits" : `${how}${part}@${at}`;
     if (!items.has(key)) {
-      const item = {key, part, kind, layer, head, title, at: kind === "logits" ? data.place : at, how, reads: new Set()};
+      const item = {key, part, kind, layer, head, title, at: kind === "logits" ? data.place ?? 0 : at, how, reads: new Set(), isWhole: data.place === null};
       items.set(key, item);
       if (kind === "head") ofHead.set(part, [...(ofHead.get(part) ?? []), item]);
     }
@@ -111,8 +111,10 @@ function bandsOf(state, pen, cells, quiet, room) {
     least[at] = Math.max(least[at], BAND, cell.reduce((sum, item) => sum + item.width + APART, AROUND_BAND));
     weight[at] += cell.length;
   }
-  least[data.place] = Math.max(least[data.place], OUTPUT);
-  weight[data.place] += 1;
+  if (data.place !== null) {
+    least[data.place] = Math.max(least[data.place], OUTPUT);
+    weight[data.place] += 1;
+  }
   const sum = widths => widths.reduce((a, b) => a + b, 0), isTight = sum(least) > room;
   if (isTight) quiet.forEach((is, at) => { if (is) least[at] = THIN; });
   pen.font = `12px ${ink.mono}`;
@@ -180,7 +182,8 @@ function spread(cell, {left, wide}) {
 }
 
 // A line leaves and arrives upright; the output is as wide as its band.
-const arrives = (from, to) => to.kind === "logits" ? to.x + 0.85 * (from.x - to.x) : to.x + (to.into ?? 0);
+const arrives = (from, to) => to.kind === "logits"
+  ? to.x + Math.max(-to.reach, Math.min(to.reach, 0.85 * (from.x - to.x))) : to.x + (to.into ?? 0);
 const bends = ({from, to}) => {
   const x0 = from.x + from.out, y0 = from.y - from.half, x1 = arrives(from, to), y1 = to.y + to.half;
   const middle = (y0 + y1) / 2;
@@ -227,10 +230,16 @@ function isSlanted(pen, ink, {wide}, token) {
   return wide < 56 && pen.measureText(isolated(token)).width > wide - 10;
 }
 
+// The output is over the position that is read, or over all of them.
+function overWhat({isWhole, at}, bands) {
+  const [first, last] = isWhole ? [bands[0], bands.at(-1)] : [bands[at], bands[at]], end = last.left + last.wide;
+  return {x: (first.left + end) / 2, reach: (end - first.left) / 2 - 6};
+}
+
 function placeItem(item, rows, line, pill, floor, bands) {
   item.x = bands[item.at].middle;
   item.half = !item.width ? 0 : (item.how === "port" ? LETTER : pill) / 2;
-  if (item.kind === "logits") item.y = TOP - 10;
+  if (item.kind === "logits") Object.assign(item, overWhat(item, bands), {y: TOP - 10});
   else if (item.kind === "embedding") item.y = floor + 2;
   else {
     const row = rows.find(each => each.first === item.layer);

@@ -7,6 +7,7 @@ function make(state) {
   Object.assign(state, {stage: get(".stage"), canvas: get("canvas"), range: get("input"), shown: null});
   state.stage.addEventListener("scroll", () => paint(state), {passive: true});
   state.stage.addEventListener("pointermove", event => point(state, hit(state, event)));
+  state.stage.addEventListener("pointerenter", () => { state.follows = false; });
   state.stage.addEventListener("pointerleave", () => point(state, null));
   state.stage.addEventListener("click", event => choosePart(state, hit(state, event)));
   state.canvas.addEventListener("keydown", event => walk(state, event));
@@ -183,7 +184,7 @@ function foldedWords({data, place: {folded, thin}}) {
   return found.length ? `Folded: ${found.join(" and ")} with nothing drawn.` : "";
 }
 
-// Another number of edges is drawn.
+// Another number of edges is drawn; the output stays in sight until a pointer comes.
 function counted(state) {
   const {data, root} = state;
   state.range.max = String(data.counts.length - 1);
@@ -199,6 +200,8 @@ function counted(state) {
   state.canvas.setAttribute("aria-label",
     `${data.title}. ${state.count} edges, the strongest: ${data.edges.slice(0, 3).map((_, edge) => spokenOf(state, {edge})).join(" ")}`);
   tell(state);
+  const read = state.follows && data.place !== null && state.place.bands[data.place];
+  if (read) state.stage.scrollLeft = read.left + read.wide - state.stage.clientWidth + 4;
 }
 
 // What stood elsewhere goes to its place.
@@ -216,16 +219,15 @@ function move(state) {
 }
 
 function show(state) {
-  const {data, root, stage, fresh} = state, colours = signs(state);
+  const {data, root, fresh} = state, colours = signs(state);
   if (fresh) {
     state.fresh = false;
-    Object.assign(state, {pointed: null, held: null, heard: undefined, items: [], moved: 1, count: data.counts[0]});
+    Object.assign(state, {pointed: null, held: null, heard: undefined, items: [], moved: 1, follows: true, count: data.counts[0]});
   }
   choose(state);
   if (!data.counts.includes(state.count)) state.count = data.counts.at(-1);
   for (const [name, colour] of Object.entries(colours)) root.style.setProperty(`--${name}`, css(colour));
   counted(state);
-  if (fresh && state.place) stage.scrollLeft = state.place.bands[data.place].middle - stage.clientWidth / 2;
 }
 
 export default publish("explorer_circuit_map", component => mount(component, ".circuit-map", make, show));

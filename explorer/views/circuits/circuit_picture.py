@@ -9,6 +9,7 @@ from torch import Tensor
 
 from explorer.analysis.adjusted_weights import value_and_output, weigh_by_value_norm
 from explorer.analysis.attribution_patching import positions_of_edges
+from explorer.analysis.output_change import has_words
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.messages import say
@@ -103,7 +104,7 @@ def picture_of(
             for place, estimate, value in zip(columns, scores.writers, parts, strict=True)
         },
         moves=moved,
-        place=pair.place,
+        place=pair.place if has_words(opened.config) else None,
         output=_output(question),
         difference=scores.difference,
         every=len(scores.order),
