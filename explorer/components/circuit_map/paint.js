@@ -34,6 +34,8 @@ function painted(state) {
   const parts = new Set(), lit = state.lines.filter(line => isLit(state, line));
   for (const {from, to} of lit) for (const item of [from, to]) parts.add(item);
   if (state.shown?.part !== undefined) items.forEach(item => item.part === state.shown.part && parts.add(item));
+  // What is read at a key goes on to where its head writes.
+  for (const {from, to} of state.moves) if (parts.has(from)) parts.add(to);
   // What is dim lies below, and of the others the strongest above.
   const order = [...state.lines].reverse().sort((a, b) => isLit(state, a) - isLit(state, b));
   attention(state, pen, parts);
@@ -72,7 +74,7 @@ function ground(state, pen) {
 function tokens(state, pen) {
   const {place, ink, data, stage} = state, other = new Map(data.other);
   const end = Math.min(place.height, stage.scrollTop + stage.clientHeight), y = end - place.bottom + 6;
-  if (end < place.height) {
+  if (end < place.height - 1) {
     pen.fillStyle = css(ink.background);
     pen.fillRect(0, y - 6, place.width, place.bottom);
   }
@@ -163,7 +165,7 @@ function part(state, pen, item, lit) {
     pen.fillStyle = css(isDot(item) ? ink.muted : ink.text);
     pen.fill();
   } else if (item.how === "port") port(state, pen, item);
-  else block(state, pen, item, high);
+  else block(state, pen, item, high, dim);
   pen.globalAlpha = 1;
 }
 
@@ -177,7 +179,7 @@ function output({ink, data, place}, pen, {x, reach}) {
 }
 
 // A head is round, a feed-forward layer square; as full of colour as its own score.
-function block(state, pen, item, high) {
+function block(state, pen, item, high, dim) {
   const {ink, data} = state, score = data.parts[item.part][4] ?? 0, left = item.x - item.width / 2;
   const share = Math.sign(score) * Math.sqrt(Math.min(1, Math.abs(score) / state.largestPart));
   const fill = ink.diverging[Math.round(127 + 100 * share)], q = item.reads.has("q") ? LETTER : 0;
@@ -189,7 +191,7 @@ function block(state, pen, item, high) {
   pen.setLineDash(score < 0 ? [3, 2] : []);
   pen.stroke();
   pen.setLineDash([]);
-  pen.fillStyle = over(fill);
+  pen.fillStyle = over(mixed(ink.background, fill, dim));
   pen.textAlign = "center";
   pen.font = fontOf(ink, high);
   pen.fillText(item.title, item.x + q / 2, item.y + 0.5);
