@@ -27,8 +27,8 @@ from models.gradients import gradients
 from models.interventions import Replace
 from models.trace import trace
 
-ROWS_AT_ONCE = 8
-"""Points on the way between two texts that are passed together."""
+NUMBERS_HELD = 1 << 24
+"""Of the values and gradients of all points on the way that are passed together: 64 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,9 @@ def slopes(contrast: Contrast, wiring: Wiring, sites: Sequence[str], steps: int 
     shares = (torch.arange(steps, dtype=torch.float64) + 1) / steps
     begin = corrupted[first]
     clean = begin if steps == 1 else _embedding(contrast, first)
-    for some in shares.split(ROWS_AT_ONCE):
+    places = {**wiring.writers, **wiring.readers}
+    of_one = sum(len(places[site]) for site in sites) * begin[0].numel()
+    for some in shares.split(max(1, NUMBERS_HELD // of_one)):
         between = torch.lerp(begin, clean, some[:, None, None].to(begin))
         found = gradients(
             contrast.model,

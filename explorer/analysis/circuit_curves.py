@@ -63,9 +63,10 @@ def circuit_curve(
     """
     generator = torch.Generator().manual_seed(seed)
     draws = [order[torch.randperm(len(order), generator=generator)] for _ in range(DRAWS)]
+    is_edge = passes[0].wiring.is_edge
     for size in sizes(len(order)):
-        circuit = _mask(passes[0], order[:size])
-        random = [_mask(passes[0], each[:size]) for each in draws]
+        circuit = _mask(is_edge, order[:size])
+        random = [_mask(is_edge, each[:size]) for each in draws]
         found = restored(passes, clean, torch.stack([circuit, ~circuit, *random])).tolist()
         drawn = found[2:]
         mean = sum(drawn) / len(drawn)
@@ -74,8 +75,9 @@ def circuit_curve(
 
 def restored(passes: Sequence[CorruptedPass], clean: float, kept: Tensor) -> Tensor:
     """The share of the difference that these circuits (b, r, w) restore, (b,)."""
-    corrupted = sum(each.metric for each in passes) / len(passes)
-    mean = torch.stack([each.metrics(kept) for each in passes]).double().mean(0)
+    found = [(each.metric, each.metrics(kept).double()) for each in passes]
+    corrupted = sum(metric for metric, _ in found) / len(found)
+    mean = torch.stack([metrics for _, metrics in found]).mean(0)
     return (mean - corrupted) / (clean - corrupted)
 
 
@@ -93,19 +95,19 @@ def smallest_circuit(
     at = next((at for at, point in enumerate(points) if point.circuit >= enough), None)
     if at is None:
         return None
+    is_edge = passes[0].wiring.is_edge
     few, many = points[at - 1].edges if at else 0, points[at].edges
     for _ in range(SEARCHED):
         if many - few <= 1:
             break
         middle = (few + many) // 2
-        is_enough = float(restored(passes, clean, _mask(passes[0], order[:middle])[None])) >= enough
+        is_enough = float(restored(passes, clean, _mask(is_edge, order[:middle])[None])) >= enough
         few, many = (few, middle) if is_enough else (middle, many)
     return many
 
 
-def _mask(base: CorruptedPass, places: Tensor) -> Tensor:
+def _mask(is_edge: Tensor, places: Tensor) -> Tensor:
     """These places of the matrix of edges, (r, w)."""
-    is_edge = base.wiring.is_edge
     mask = torch.zeros(is_edge.numel(), dtype=torch.bool)
     mask[places] = True
     return mask.view_as(is_edge)

@@ -13,8 +13,9 @@ Discovery (Conmy et al. 2023), section 3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import torch
 from torch import Tensor
@@ -79,6 +80,25 @@ def corrupted_pass(contrast: Contrast) -> CorruptedPass:
         writes(contrast.model, wiring, of_writers),
         float(contrast.measured(seen.output)[0]),
     )
+
+
+@dataclass(frozen=True)
+class CorruptedPasses(Sequence[CorruptedPass]):
+    """Those of several pairs, each made when it is asked for: one at a time is in memory."""
+
+    contrasts: tuple[Contrast, ...]
+
+    def __len__(self) -> int:
+        return len(self.contrasts)
+
+    @overload
+    def __getitem__(self, at: int) -> CorruptedPass: ...
+    @overload
+    def __getitem__(self, at: slice) -> CorruptedPasses: ...
+    def __getitem__(self, at: int | slice) -> CorruptedPass | CorruptedPasses:
+        if isinstance(at, slice):
+            return CorruptedPasses(self.contrasts[at])
+        return corrupted_pass(self.contrasts[at])
 
 
 class _CircuitTap(Tap):

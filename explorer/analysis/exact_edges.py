@@ -19,6 +19,8 @@ from explorer.analysis.attribution_patching import writes
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.patching import shared_tokens
 from explorer.analysis.wiring import Wiring, wiring_of
+from explorer.catalog.pass_budget import passing
+from explorer.catalog.pass_size import PassShape
 from models.interventions import AddByRow
 from models.trace import CHEAP_SITES, trace
 
@@ -33,13 +35,15 @@ def clean_pass(contrast: Contrast) -> RecordedPass:
 def differences_of(contrast: Contrast, wiring: Wiring) -> Tensor:
     """What every writer wrote, clean minus corrupted, (w, t, d). A pass of both texts."""
     texts = torch.cat([contrast.clean, contrast.corrupted])
-    seen = trace(contrast.model, texts, sites=list(wiring.writers), read_at=contrast.read_at)
-    both = {
-        site: value if (value := seen[site]).dim() == 4 else value[:, None]
-        for site in wiring.writers
-    }
-    clean, corrupted = writes(contrast.model, wiring, both)
-    return clean - corrupted
+    shape = PassShape(texts.shape[1], texts=2, by_head=wiring.layers)
+    with passing(contrast.config, shape):
+        sites = list(wiring.writers)
+        seen = trace(contrast.model, texts, sites=sites, read_at=contrast.read_at)
+        both = {
+            site: value if (value := seen[site]).dim() == 4 else value[:, None] for site in sites
+        }
+        clean, corrupted = writes(contrast.model, wiring, both)
+        return clean - corrupted
 
 
 def exact_edges(

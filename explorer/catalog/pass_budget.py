@@ -177,6 +177,7 @@ def shape_of(
         texts=len(inputs[-1]),
         read=len(range(*read_at.indices(new))),
         watched=sum(each.wants("weights") + each.wants("scores") for each in taps),
+        by_head=sum(each.wants("q_input") for each in taps),
         leaves=leaves,
     )
 

@@ -32,7 +32,8 @@ class PassShape:
 
     Logits are made at `read` positions. Of `watched` layers all weights are made, and kept. It
     leaves what `CHEAP_SITES` are, or the keys and values in a cache, or nothing; where gradients
-    are wanted, the graph of all that was computed.
+    are wanted, the graph of all that was computed. In `by_head` layers every head reads inputs of
+    its own, and what every part writes is held (`explorer.analysis.wiring`).
     """
 
     tokens: int
@@ -40,6 +41,7 @@ class PassShape:
     texts: int = 1
     read: int = 1
     watched: int = 0
+    by_head: int = 0
     leaves: Leaves = "trace"
 
 
@@ -59,6 +61,12 @@ def pass_size(config: TransformerConfig, shape: PassShape) -> PassSize:
     left += shape.watched * 2 * config.n_heads * pairs
     if shape.watched:
         temporary = max(temporary, WATCHED_SQUARES * config.n_heads * pairs)
+    parts, inputs = config.n_heads + 1, 3 * config.n_heads + 1
+    of_parts = shape.by_head * max(shape.tokens, shape.target) * config.d_model
+    if shape.by_head:
+        # Of every input its gradient, and what its norm leaves for it; of every part what it wrote.
+        left += of_parts * (parts + (3 * inputs if shape.leaves == "graph" else 0))
+        temporary += of_parts // shape.by_head * 3 * inputs
     logits = _outputs(config, shape)
     peak = left + max(temporary, 3 * logits) + logits
     each = NUMBER * shape.texts

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from explorer.analysis.attribution_patching import Attribution, attribute, attribute_writers
 from explorer.analysis.circuit_curves import strongest_edges
-from explorer.analysis.circuit_pass import CorruptedPass, corrupted_pass
+from explorer.analysis.circuit_pass import CorruptedPasses
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.exact_edges import clean_pass, exact_edges
 from explorer.analysis.patching import (
@@ -169,9 +169,9 @@ def mean_over_pairs(
             yield at, lost / len(question.pairs)
 
 
-def corrupted_passes(opened: Opened, question: Question) -> list[CorruptedPass]:
-    """What circuits of all pairs differ from. One pass each."""
-    return [corrupted_pass(contrast_of(opened, pair)) for pair in question.pairs]
+def corrupted_passes(opened: Opened, question: Question) -> CorruptedPasses:
+    """What circuits of all pairs differ from."""
+    return CorruptedPasses(tuple(contrast_of(opened, pair) for pair in question.pairs))
 
 
 def correlation(estimates: Sequence[float], exact: Sequence[float]) -> float | None:

@@ -10,6 +10,9 @@ import torch
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
+from explorer.analysis.attribution_patching import attribute
+from explorer.analysis.circuit_pass import corrupted_pass
+from explorer.analysis.contrast import Contrast
 from explorer.catalog.pass_budget import shape_of
 from explorer.catalog.pass_size import pass_size
 from explorer.views.museum.measured_run import EmbeddingLeaves
@@ -17,6 +20,7 @@ from models import Transformer, TransformerConfig, trace
 from models.cache import KeyValueCache
 from models.config import KINDS, POSITIONS
 from models.interventions import Edit, SetCell
+from models.tap import Tap
 from models.trace import CHEAP_SITES, RecordingTap
 from models.transformer import evaluating
 from tests.grids import grid
@@ -116,6 +120,34 @@ def test_a_step_with_a_cache_takes_what_is_said(
     with torch.no_grad():
         said = pass_size(config, shape_of(config, given, LAST, cache=cache))
     assert most <= said.peak <= 2 * WITHIN * most
+
+
+@grid("kind, positions, oddity, tokens", ("encoder", "decoder"), POSITIONS, ODDITIES, (24, 150))
+def test_scores_of_every_edge_and_circuits_take_what_is_said(
+    kind: str, positions: str, oddity: str, tokens: int
+) -> None:
+    """Every head reads inputs of its own, forward and backward, and what is written is held."""
+    config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
+    if config.norm_position == "post":  # has no edges
+        return
+    model, (ids,) = Transformer(config).eval().requires_grad_(False), inputs(config, 1, tokens)
+    other = ids.clone()
+    other[0, 3] = 1
+    contrast = Contrast(model, ids, other, tokens - 1, lambda logits: logits[:, 1])
+    said = []
+
+    def remember(*given: Any, tap: Tap, read_at: slice, **how: Any) -> Tensor:
+        said.append(pass_size(config, shape_of(config, given, read_at, tap)).peak)
+        return Transformer.forward(model, *given, tap=tap, read_at=read_at, **how)
+
+    model.forward = remember  # type: ignore[assignment,method-assign]
+    most = most_held(lambda: attribute(contrast))
+    assert most <= max(said) <= 4 * WITHIN * most
+    base = corrupted_pass(contrast)
+    said.clear()
+    kept = torch.ones_like(base.wiring.is_edge).expand(4, -1, -1)
+    most = most_held(lambda: base.metrics(kept))
+    assert most <= max(said) <= 4 * WITHIN * most
 
 
 @grid("kind, positions, oddity, tokens", KINDS, POSITIONS, ODDITIES, (24, 150))
