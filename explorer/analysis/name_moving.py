@@ -86,8 +86,12 @@ def name_prompts(opened: Opened) -> list[Prompt]:
         assert asked is not None
         assert other is not None
         found.append(Prompt(text, opened.tokenizer.encode(text), (asked, other)))
-    length = len(found[0].tokens)
-    is_read = all(len(each.tokens) == length <= opened.config.max_len for each in found)
+    length, most = len(found[0].tokens), opened.config.max_len
+    is_read = all(
+        len(each.tokens) == length <= most
+        and all(token.id < opened.config.vocab_size for token in each.tokens)
+        for each in found
+    )
     return found if is_read else []
 
 

@@ -41,12 +41,17 @@ def standard_scores(opened: Opened) -> dict[str, Tensor]:
 
 
 def repeated_random_tokens(opened: Opened, seed: int = SEED) -> list[tuple[Token, ...]]:
-    """The sequences, each with what the tokenizer puts before and after a text."""
+    """The sequences, each with what the tokenizer puts before and after a text.
+
+    None where the model reads too little, or knows no token that is not special.
+    """
     before, after = _around(opened)
     room = opened.config.max_len - len(before) - len(after)
     special = opened.tokenizer.special_ids
     usual = torch.tensor([i for i in range(opened.config.vocab_size) if i not in special])
     length = min(LENGTH, room // 2, len(usual))
+    if length < 1:
+        return []
     source = torch.Generator().manual_seed(seed)
     rows = []
     for _ in range(ROWS):
@@ -71,6 +76,9 @@ def _around(opened: Opened) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
 
 def _measured(opened: Opened) -> dict[str, Tensor]:
     rows = repeated_random_tokens(opened)
+    if not rows:
+        shape = last_streams(opened.config)[1], opened.config.n_heads
+        return {name: torch.full(shape, torch.nan) for name in SCORES}
     passed = one_stack(opened, rows, slice(-1, None))
     stack, layers = last_streams(opened.config)
     tokens = Tokens.of(rows[0])

@@ -25,8 +25,9 @@ from explorer.catalog.disk_space import fits
 from explorer.catalog.folders import activations_root
 from explorer.catalog.model_digest import model_digest
 from explorer.catalog.opened_model import Opened
+from explorer.catalog.waiting import stepping
 from explorer.inference.results_cache import kept
-from explorer.text import Token
+from explorer.text import TextError, Token
 
 ENDING, WRITING = ".safetensors", ".writing-"
 BYTES_OF_TOKEN = 200
@@ -66,10 +67,18 @@ def tokenized(opened: Opened, lines: tuple[str, ...]) -> TokenizedLines:
 
 
 def _tokenized(opened: Opened, lines: tuple[str, ...]) -> TokenizedLines:
-    most = opened.config.max_len
-    rows = [opened.tokenizer.encode(line) for line in lines]
-    cut = sum(len(row) > most for row in rows)
-    return TokenizedLines(lines, tuple(row[:most] for row in rows), cut)
+    most, known = opened.config.max_len, opened.config.vocab_size
+    rows = {line: opened.tokenizer.encode(line) for line in stepping(lines)}
+    rows = {line: row for line, row in rows.items() if row}
+    if not rows:
+        raise TextError("This model's tokenizer makes no token of these lines: try other ones.")
+    if any(token.id >= known for row in rows.values() for token in row):
+        raise TextError(
+            f"These lines have tokens beyond the {known:,} that this model knows: its tokenizer "
+            "belongs to another model."
+        )
+    cut = sum(len(row) > most for row in rows.values())
+    return TokenizedLines(tuple(rows), tuple(row[:most] for row in rows.values()), cut)
 
 
 def digest_of(opened: Opened, read: TokenizedLines) -> str:

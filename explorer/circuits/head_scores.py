@@ -13,7 +13,7 @@ from torch import Tensor
 
 from explorer.analysis.head_copying import Copying, copying, why_no_copying
 from explorer.analysis.name_moving import NameMoving, name_moving
-from explorer.analysis.standard_prompts import standard_scores
+from explorer.analysis.standard_prompts import ROWS, standard_scores
 from explorer.catalog.opened_model import Opened
 from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
@@ -47,8 +47,10 @@ class HeadScores:
         """What the head is called, and by what rule, or that nothing justifies a name."""
         if not self.names:
             return f"No name: no score reaches its threshold of {three(THRESHOLD)}."
-        named = " and ".join(self.names)
-        return f"{named.capitalize()}: its score reaches the threshold of {three(THRESHOLD)}."
+        named, threshold = " and ".join(self.names).capitalize(), three(THRESHOLD)
+        if len(self.names) > 1:
+            return f"{named}: these scores reach the threshold of {threshold}."
+        return f"{named}: its score reaches the threshold of {threshold}."
 
 
 _ON_REPEATS = {
@@ -57,7 +59,7 @@ _ON_REPEATS = {
     "induction": ("Induction", "weight on what followed the copy", "induction head"),
     "first": ("First token", "weight on it, where attention rests", ""),
 }
-ON_REPEATS = "Attention on 4 sequences of random tokens, each repeated once."
+ON_REPEATS = f"Attention on {ROWS} sequences of random tokens, each repeated once."
 ON_NAMES = (
     "Names on {prompts} indirect-object prompts, at their last token, against the other name."
 )
@@ -125,5 +127,7 @@ def _of_copying(found: Copying) -> list[Score]:
 
 def _ranked(title: str, values: Tensor, layer: int, head: int, meaning: str) -> Score:
     value = values[layer, head]
+    if value.isnan():
+        return Score(title, float(value), meaning)
     place = int((values > value).sum()) + 1
     return Score(title, float(value), meaning, place, values.numel())

@@ -86,3 +86,11 @@ def test_names_are_moved_as_attribution_says(names: Opened) -> None:
 def test_who_does_not_know_the_names_moves_none() -> None:
     for name in ("induction", "shakespeare", "reviews"):
         assert name_moving(opened_model.open_model(name)) is None
+
+
+def test_a_model_that_reads_too_little_has_no_score(tmp_path: Path) -> None:
+    put(tmp_path, "little", word_tokenizer(["cat"], DECODER), "cat", kind="decoder", max_len=1)
+    opened = opened_model.opened_from(tmp_path / "little", "little")
+    assert repeated_random_tokens(opened) == []
+    assert all(bool(each.isnan().all()) for each in standard_scores(opened).values())
+    assert name_moving(opened) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,13 @@ def test_a_line_that_is_longer_than_the_model_reads_is_cut() -> None:
     read = tokenized(opened, ("the cat", "z" * 100))
     assert read.cut == 1
     assert max(map(len, read.rows)) == opened.config.max_len
+
+
+def test_tokens_that_the_model_does_not_know_are_refused() -> None:
+    opened = opened_model.open_model("letters")
+    small = replace(opened, config=opened.config.replace(vocab_size=9))
+    with pytest.raises(TextError, match="belongs to another model"):
+        tokenized(small, ("the cat",))
 
 
 def test_the_oldest_leave_and_a_damaged_file_is_measured_anew(
