@@ -1,10 +1,11 @@
 """How much of a difference a circuit restores as it grows, beside random circuits of its size.
 
 Faithfulness: the metric of the circuit alone, 0 for the corrupted text and 1 for the clean one.
-Completeness: the same of all edges but the circuit's. Both may leave the range from 0 to 1, since
-some edges work against the answer.
+Completeness: the same of all edges but the circuit's, as Marks et al. 2024 define it. Both may
+leave the range from 0 to 1, since some edges work against the answer.
 Shapes: r readers, w writers (`explorer.analysis.wiring`), p pairs.
-Source: Have Faith in Faithfulness (Hanna et al. 2024), section 2.
+Sources: Have Faith in Faithfulness (Hanna et al. 2024), section 2; Sparse Feature Circuits (Marks
+et al. 2024), section 3.
 """
 
 from __future__ import annotations
@@ -61,16 +62,32 @@ def circuit_curve(
     `clean` is the mean of the metric over the clean texts; shares are those of the mean over the
     pairs. `order` has the places of all edges, the strongest first.
     """
-    generator = torch.Generator().manual_seed(seed)
-    draws = [order[torch.randperm(len(order), generator=generator)] for _ in range(DRAWS)]
-    is_edge = passes[0].wiring.is_edge
+    draws = random_orders(order, seed)
     for size in sizes(len(order)):
-        circuit = _mask(is_edge, order[:size])
-        random = [_mask(is_edge, each[:size]) for each in draws]
-        found = restored(passes, clean, torch.stack([circuit, ~circuit, *random])).tolist()
-        drawn = found[2:]
-        mean = sum(drawn) / len(drawn)
-        yield CircuitPoint(size, found[0], found[1], mean, min(drawn), max(drawn))
+        yield circuit_point(passes, clean, order, draws, size)
+
+
+def random_orders(order: Tensor, seed: int = 0) -> list[Tensor]:
+    """All edges in other orders, the same again from the same seed."""
+    generator = torch.Generator().manual_seed(seed)
+    return [order[torch.randperm(len(order), generator=generator)] for _ in range(DRAWS)]
+
+
+def circuit_point(
+    passes: Sequence[CorruptedPass],
+    clean: float,
+    order: Tensor,
+    draws: Sequence[Tensor],
+    size: int,
+) -> CircuitPoint:
+    """The circuit of the first so many edges, all but these, and as many of each of `draws`."""
+    is_edge = passes[0].wiring.is_edge
+    circuit = _mask(is_edge, order[:size])
+    random = [_mask(is_edge, each[:size]) for each in draws]
+    found = restored(passes, clean, torch.stack([circuit, ~circuit, *random])).tolist()
+    drawn = found[2:]
+    mean = sum(drawn) / len(drawn)
+    return CircuitPoint(size, found[0], found[1], mean, min(drawn), max(drawn))
 
 
 def restored(passes: Sequence[CorruptedPass], clean: float, kept: Tensor) -> Tensor:

@@ -128,7 +128,7 @@ class Finding:
     minimum: int | None
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     @property
     def fault(self) -> str:

@@ -99,10 +99,15 @@ def contrast_of(opened: Opened, pair: TokenPair) -> Contrast:
 
 
 def attributions(opened: Opened, question: Question, steps: int) -> Iterator[Attribution]:
-    """The estimates of one pair after another, with edges where the model has any."""
-    score = attribute if why_no_edges(opened) == "" else attribute_writers
+    """The estimates of one pair after another."""
     for pair in question.pairs:
-        yield score(contrast_of(opened, pair), steps)
+        yield attribution_of(opened, pair, steps)
+
+
+def attribution_of(opened: Opened, pair: TokenPair, steps: int) -> Attribution:
+    """The estimates of one pair, with edges where the model has any."""
+    score = attribute if why_no_edges(opened) == "" else attribute_writers
+    return score(contrast_of(opened, pair), steps)
 
 
 def why_no_edges(opened: Opened) -> str:

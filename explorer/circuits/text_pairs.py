@@ -19,6 +19,9 @@ from explorer.text import Token
 from explorer.text.number_format import three
 from models import TransformerConfig
 
+LEAST = 1e-3
+"""Of the pairs' differences without their signs, what is left of them with signs at least."""
+
 
 class PairError(ValueError):
     """Why two texts are no pair for this model, in one sentence."""
@@ -86,7 +89,18 @@ class Question:
 
 def question_of(opened: Opened, pairs: Iterable[TextPair], metric: str) -> Question:
     """The question as this model reads it. PairError says why it is none."""
-    return Question(tuple(token_pairs(opened, pairs, metric)), metric)
+    return question_from(tuple(token_pairs(opened, pairs, metric)), metric)
+
+
+def question_from(pairs: tuple[TokenPair, ...], metric: str) -> Question:
+    """The question of pairs that were read. PairError where what they differ by cancels out."""
+    differences = [pair.clean_value - pair.corrupted_value for pair in pairs]
+    if abs(sum(differences)) < LEAST * sum(map(abs, differences)):
+        raise PairError(
+            "The differences of these pairs cancel out, so their mean explains nothing: leave out "
+            "those whose texts are turned round."
+        )
+    return Question(pairs, metric)
 
 
 def token_pairs(opened: Opened, pairs: Iterable[TextPair], metric: str) -> Iterator[TokenPair]:

@@ -226,3 +226,11 @@ def test_a_question_says_where_plain_attribution_finds_nothing(induction: Opened
         "The gradient of KL divergence is 0 at the clean text, so EAP finds nothing: choose EAP-IG."
     )
     assert question_of(induction, pairs, LOSS).why_no_gradient == ""
+
+
+def test_pairs_whose_differences_cancel_are_refused(induction: Opened) -> None:
+    """Their mean is about 0, and every share of it about infinite."""
+    both = [TextPair(CLEAN, SWAPPED, "c", "e"), TextPair(SWAPPED, CLEAN, "c", "e")]
+    with pytest.raises(PairError, match="cancel out, so their mean explains nothing"):
+        question_of(induction, both, LOGIT_DIFFERENCE)
+    assert len(question_of(induction, both[:1] * 2, LOGIT_DIFFERENCE).pairs) == 2

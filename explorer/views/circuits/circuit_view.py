@@ -28,8 +28,8 @@ from explorer.views.circuits.measured import (
     Curve,
     choose_method,
     curve_of,
+    exact_by_now,
     exact_of_edges,
-    parts_so_far,
     scores_of_question,
 )
 from explorer.views.shared import widgets
@@ -56,7 +56,8 @@ def draw_circuit(context: PageContext, question: Question) -> None:
         scores.edge(*place, None if exact is None else exact[at])
         for at, place in enumerate(scores.strongest(count))
     ]
-    parts = parts_so_far(context.opened, question, scores).means(len(scores.writers))
+    parts: list[float | None] = [*(exact_by_now(context.opened, question) or ())]
+    parts = parts or [None] * len(scores.writers)
     chosen = draw_circuit_map(context, question, scores, method, exact or (), parts)
     if chosen is not None:
         with st.container(border=True):
@@ -66,6 +67,7 @@ def draw_circuit(context: PageContext, question: Question) -> None:
                 draw_head_card(context, question, chosen.layer, chosen.head)
     curves, listed = widgets.side_by_side(6, 5)
     with curves:
+        st.markdown("**How much of the difference a circuit explains**")
         curve = curve_of(context, question, scores, method)
         if curve is not None:
             _draw_curve(curve, scores)
@@ -77,7 +79,6 @@ def draw_circuit(context: PageContext, question: Question) -> None:
 
 
 def _draw_curve(curve: Curve, scores: Scores) -> None:
-    st.markdown("**How much of the difference a circuit explains**")
     spec = circuit_curves(curve.points, curve.smallest)
     title = "Share of the difference that circuits of every size restore"
     chart(spec, height=CURVES, key="circuit_curves", title=title)
@@ -87,8 +88,8 @@ def _draw_curve(curve: Curve, scores: Scores) -> None:
     else:
         share = three(100 * curve.smallest / total)
         st.text(
-            f"About {curve.smallest:,} of {total:,} edges ({share} %) restore 90 % of the "
-            "difference."
+            f"About {curve.smallest:,} of {total:,} edges ({share} %), the strongest, restore "
+            "90 % of the difference."
         )
     st.caption(
         "In a circuit's pass only its edges carry the clean text and all others the corrupted one: "

@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
+import torch
+from torch import Tensor
 
-from explorer.analysis.ablation import QUICK
+from explorer.analysis.attribution_patching import Attribution
 from explorer.analysis.circuit_curves import (
     DRAWS,
     CircuitPoint,
-    circuit_curve,
+    circuit_point,
+    random_orders,
     sizes,
     smallest_circuit,
 )
+from explorer.analysis.exact_edges import exact_edges
 from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.app.messages import say
-from explorer.app.progress import bar, with_bar
-from explorer.app.session import session
 from explorer.catalog.opened_model import Opened
 from explorer.circuits.made_finding import Measured
 from explorer.circuits.measure import (
     METHODS,
     Scores,
-    attributions,
+    attribution_of,
     contrast_of,
     corrupted_passes,
     exact_writers,
-    mean_over_pairs,
-    pieces_of_writers,
     scores_of,
 )
 from explorer.circuits.text_pairs import Question
-from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import if_kept, kept
-from explorer.views.interventions.many_passes import is_started
-from models.gradients import GradientError
+from explorer.views.circuits.pieces import cost_of_branches, cost_of_passes, piece_by_piece
 
 BACKWARD = 3
 """A forward and a backward pass cost about so many forward passes."""
@@ -48,12 +43,16 @@ CIRCUIT = 3
 """A pass of a circuit costs about so many plain ones."""
 PATCHED, MOST_PATCHED = 40, 200
 """Edges whose exact value is measured: as many as usual, and at most."""
-Made = TypeVar("Made")
+WHAT_EAP_IS = (
+    "EAP is edge attribution patching, by the gradient at the clean text. EAP-IG takes the mean "
+    f"gradient over {METHODS['EAP-IG']} points on the way from the corrupted text to it."
+)
+Key = tuple[object, ...]
 
 
 def choose_method(question: Question) -> str | None:
     """How edges and parts are estimated; None, and a sentence, where that says nothing."""
-    method = one_of("Estimate", "attributed_by", tuple(METHODS))
+    method = one_of("Estimate", "attributed_by", tuple(METHODS), help=WHAT_EAP_IS)
     if METHODS[method] == 1 and question.why_no_gradient:
         st.text(question.why_no_gradient)
         return None
@@ -64,101 +63,85 @@ def scores_of_question(context: PageContext, question: Question, method: str) ->
     """The estimates of all pairs, made once; None, and a sentence or a button, where not."""
     opened, steps = context.opened, METHODS[method]
     key = _scores_key(question, method)
-    cost = _passes(opened, question) * (1 + BACKWARD * steps)
-    if not is_started("attribution", (opened.name, *key), cost):
-        return None
-
-    def measure() -> Scores:
-        found = attributions(opened, question, steps)
-        return scores_of(opened, with_bar(found, len(question.pairs), "Attribution"))
-
-    return _or_say(lambda: kept(opened, key, measure, lambda made: made.nbytes))
-
-
-@dataclass
-class ExactSoFar:
-    """The metric that each part carries, pair by pair, as far as it was measured."""
-
-    by_pair: list[dict[int, float]] = field(default_factory=list)
-
-    def mean(self, column: int) -> float | None:
-        """Of the pairs in which this writer was patched; None where it was in none."""
-        known = [each[column] for each in self.by_pair if column in each]
-        return sum(known) / len(known) if known else None
-
-    def means(self, columns: int) -> list[float | None]:
-        """Of all writers."""
-        return [self.mean(column) for column in range(columns)]
-
-    @property
-    def count(self) -> int:
-        return sum(map(len, self.by_pair))
-
-
-def exact_of_writers(context: PageContext, question: Question, scores: Scores) -> ExactSoFar:
-    """The exact value of every part, as far as it is measured; a Stop button while it is.
-
-    What was measured stays when it is stopped, and goes on from the pair where it was.
-    """
-    opened, columns = context.opened, len(scores.wiring.columns)
-    key = _parts_key(question)
-    total = columns * len(question.pairs)
-    found = parts_so_far(opened, question, scores)
-    if found.count == total:
+    if (ready := if_kept(opened, key)) is not None:
+        found: Scores = ready
         return found
-    cost = cost_of_branches(opened, question) * columns
-    place = st.container()
-    with place:
-        if not is_started("exact_parts", (opened.name, *key), cost):
-            if found.count:
-                st.text(f"Stopped: {found.count:,} of {total:,} values are measured.")
-            return found
-        with stoppable("exact_parts", cost), bar("Exact values, part by part") as report:
-            _or_say(lambda: _measure(opened, question, found, report))
+    pieces = piece_by_piece(
+        opened,
+        "attribution",
+        [("attribution", pair.texts, question.metric, method) for pair in question.pairs],
+        lambda at: attribution_of(opened, question.pairs[at], steps),
+        _size_of_attribution,
+        cost_of_passes(opened, question) * (1 + BACKWARD * steps),
+        "Attribution",
+    )
+    if pieces is None:
+        return None
+    return kept(opened, key, lambda: scores_of(opened, pieces), lambda made: made.nbytes)
+
+
+def _size_of_attribution(made: Attribution) -> int:
+    return made.writers.nbytes + (0 if made.edges is None else made.edges.nbytes)
+
+
+def exact_of_writers(context: PageContext, question: Question) -> list[float] | None:
+    """The exact value of every part, the mean over all pairs; None while some are not patched."""
+    opened = context.opened
+    columns = len(opened.model.last_stack.blocks) * (opened.config.n_heads + 1) + 1
+    pieces = piece_by_piece(
+        opened,
+        "exact_parts",
+        _parts_keys(question),
+        lambda at: _exact_of_pair(opened, question, at),
+        lambda made: made.nbytes,
+        2 * cost_of_passes(opened, question) + cost_of_branches(opened, question) * columns,
+        "Exact values, pair by pair",
+    )
+    return None if pieces is None else _mean(pieces)
+
+
+def exact_by_now(opened: Opened, question: Question) -> list[float] | None:
+    """What `exact_of_writers` gives, where it has been measured."""
+    pieces = [if_kept(opened, key) for key in _parts_keys(question)]
+    return None if any(each is None for each in pieces) else _mean(pieces)
+
+
+def _exact_of_pair(opened: Opened, question: Question, at: int) -> Tensor:
+    contrast = contrast_of(opened, question.pairs[at])
+    pieces = list(exact_writers(contrast))
+    found = torch.zeros(sum(len(columns) for columns, _ in pieces))
+    for columns, lost in pieces:
+        found[columns] = lost
     return found
 
 
-def parts_so_far(opened: Opened, question: Question, scores: Scores) -> ExactSoFar:
-    """What `exact_of_writers` has measured until now."""
-    total = len(scores.wiring.columns) * len(question.pairs)
-    key = "exact parts", question.key
-    found: ExactSoFar = kept(opened, key, ExactSoFar, lambda _: 100 * total)
-    return found
-
-
-def _measure(
-    opened: Opened, question: Question, found: ExactSoFar, report: Callable[[float], None]
-) -> None:
-    pieces, pairs = pieces_of_writers(opened), question.pairs
-    for at, pair in enumerate(pairs):
-        if at < len(found.by_pair) - 1:
-            continue
-        if at == len(found.by_pair):
-            found.by_pair.append({})
-        for piece, (some, lost) in enumerate(exact_writers(contrast_of(opened, pair))):
-            found.by_pair[at].update(zip(some, lost.tolist(), strict=True))
-            report((at + (piece + 1) / pieces) / len(pairs))
+def _mean(pieces: Sequence[Tensor]) -> list[float]:
+    mean: list[float] = torch.stack(list(pieces)).mean(0).tolist()
+    return mean
 
 
 def exact_of_edges(
     context: PageContext, question: Question, scores: Scores, method: str, count: int
 ) -> list[float] | None:
-    """The exact values of the strongest edges, made once; None where they are not asked for."""
+    """The exact values of the strongest edges, the mean over all pairs; None while not all are."""
     opened, edges = context.opened, scores.strongest(count)
-    key = _edges_key(question, method, count)
-    cost = cost_of_branches(opened, question) * count
-    if not is_started("exact_edges", (opened.name, *key), cost):
-        return None
 
-    def measure() -> list[float]:
-        lost = [0.0] * len(edges)
-        with bar("Exact values, edge by edge") as report:
-            for done, (at, part) in enumerate(mean_over_pairs(opened, question, edges)):
-                lost[at] += part
-                report((done + 1) / (len(edges) * len(question.pairs)))
+    def measure(at: int) -> Tensor:
+        lost = torch.zeros(len(edges))
+        for place, value in exact_edges(contrast_of(opened, question.pairs[at]), edges):
+            lost[place] = value
         return lost
 
-    return _or_say(lambda: kept(opened, key, measure, lambda made: 8 * len(made)))
+    pieces = piece_by_piece(
+        opened,
+        "exact_edges",
+        _edges_keys(question, method, count),
+        measure,
+        lambda made: made.nbytes,
+        2 * cost_of_passes(opened, question) + cost_of_branches(opened, question) * count,
+        "Exact values of edges, pair by pair",
+    )
+    return None if pieces is None else _mean(pieces)
 
 
 @dataclass(frozen=True)
@@ -171,20 +154,30 @@ class Curve:
 
 def curve_of(context: PageContext, question: Question, scores: Scores, method: str) -> Curve | None:
     """The circuits of every size, made once; None where they are not asked for yet."""
-    opened = context.opened
-    key = _curve_key(question, method)
-    count = len(sizes(len(scores.order)))
-    cost = _passes(opened, question) * CIRCUIT * (2 + DRAWS) * count
-    if not is_started("circuit_curve", (opened.name, *key), cost):
+    opened, key = context.opened, _curve_key(question, method)
+    if (ready := if_kept(opened, key)) is not None:
+        curve: Curve = ready
+        return curve
+    counts = sizes(len(scores.order))
+    passes, clean = corrupted_passes(opened, question), sum(scores.clean) / len(scores.clean)
+    draws = random_orders(scores.order)
+    points = piece_by_piece(
+        opened,
+        "circuit_curve",
+        [(*key, count) for count in counts],
+        lambda at: circuit_point(passes, clean, scores.order, draws, counts[at]),
+        lambda _: 200,
+        cost_of_passes(opened, question) * CIRCUIT * (2 + DRAWS) * len(counts),
+        "Circuits of every size",
+    )
+    if points is None:
         return None
-
-    def measure() -> Curve:
-        passes, clean = corrupted_passes(opened, question), sum(scores.clean) / len(scores.clean)
-        steps = circuit_curve(passes, clean, scores.order)
-        points = with_bar(steps, count, "Circuits of every size")
-        return Curve(tuple(points), smallest_circuit(passes, clean, scores.order, points))
-
-    return _or_say(lambda: kept(opened, key, measure, lambda made: 200 * len(made.points)))
+    return kept(
+        opened,
+        key,
+        lambda: Curve(tuple(points), smallest_circuit(passes, clean, scores.order, points)),
+        lambda made: 200 * len(made.points),
+    )
 
 
 def measured_by_now(opened: Opened, question: Question, method: str) -> Measured | None:
@@ -192,72 +185,33 @@ def measured_by_now(opened: Opened, question: Question, method: str) -> Measured
     scores: Scores | None = if_kept(opened, _scores_key(question, method))
     if scores is None:
         return None
-    parts: ExactSoFar = if_kept(opened, _parts_key(question)) or ExactSoFar()
     count = url.whole_number(url.current_value("patched_edges"), MOST_PATCHED + 1) or PATCHED
     count = min(count, len(scores.order))
-    edges: list[float] | None = if_kept(opened, _edges_key(question, method, count))
+    edges = [if_kept(opened, key) for key in _edges_keys(question, method, count)]
     curve: Curve | None = if_kept(opened, _curve_key(question, method))
     return Measured(
         method=method,
         scores=scores,
-        exact=[parts.mean(column) for column in range(len(scores.wiring.columns))],
-        exact_edges=edges or [],
+        exact=exact_by_now(opened, question) or [None] * len(scores.wiring.columns),
+        exact_edges=[] if any(each is None for each in edges) else _mean(edges),
         points=curve.points if curve else (),
         smallest=curve.smallest if curve else None,
     )
 
 
-def _scores_key(question: Question, method: str) -> tuple[object, ...]:
+def _scores_key(question: Question, method: str) -> Key:
     return "circuit scores", question.key, method
 
 
-def _parts_key(question: Question) -> tuple[object, ...]:
-    return "exact parts", question.key
+def _parts_keys(question: Question) -> list[Key]:
+    return [("exact parts", pair.texts, question.metric) for pair in question.pairs]
 
 
-def _edges_key(question: Question, method: str, count: int) -> tuple[object, ...]:
-    return "exact edges", question.key, method, count
+def _edges_keys(question: Question, method: str, count: int) -> list[Key]:
+    """What the strongest edges are follows from the whole question."""
+    pairs = range(len(question.pairs))
+    return [("exact edges", question.key, method, count, pair) for pair in pairs]
 
 
-def _curve_key(question: Question, method: str) -> tuple[object, ...]:
+def _curve_key(question: Question, method: str) -> Key:
     return "circuit curve", question.key, method
-
-
-def _passes(opened: Opened, question: Question) -> int:
-    """Multiplications of one plain pass of every pair."""
-    return sum(len(pair.clean) for pair in question.pairs) * _per_token(opened)
-
-
-def cost_of_branches(opened: Opened, question: Question) -> int:
-    """The same of one that branches off in the middle, and where the texts differ first."""
-    differing = sum(len(pair.clean) - pair.differing[0] for pair in question.pairs)
-    is_causal = opened.config.kind == "decoder"
-    return differing * _per_token(opened) // 2 if is_causal else _passes(opened, question) // 2
-
-
-def _per_token(opened: Opened) -> int:
-    blocks = opened.model.last_stack.blocks.parameters()
-    return sum(each.numel() for each in blocks)
-
-
-@contextmanager
-def stoppable(name: str, cost: int) -> Iterator[None]:
-    """A Stop button beside work that was started under this name, while it lasts."""
-    place = st.empty()
-    if cost > QUICK:
-        place.button("Stop", key=f"stop_{name}", on_click=_stop, args=(name,))
-    yield
-    place.empty()
-
-
-def _stop(name: str) -> None:
-    session().long_runs.pop(name, None)
-
-
-def _or_say(make: Callable[[], Made]) -> Made | None:
-    """What cannot be measured is said in a sentence."""
-    try:
-        return make()
-    except (GradientError, ForwardPassError) as error:
-        say(str(error))
-        return None

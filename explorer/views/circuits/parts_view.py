@@ -15,7 +15,7 @@ from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
 from explorer.charts.circuit_charts import estimate_and_exact
 from explorer.circuits.measure import Scores, correlation, node_of
-from explorer.circuits.outcome import UNITS
+from explorer.circuits.outcome import KL, LOSS, UNITS
 from explorer.circuits.text_pairs import Question
 from explorer.components.cells import AROUND, cells, natural_height
 from explorer.components.chart import chart
@@ -50,8 +50,9 @@ def draw_parts(context: PageContext, question: Question) -> None:
         return
     left, right = widgets.side_by_side(6, 5)
     with right:
-        exact = exact_of_writers(context, question, scores)
-        values = [exact.mean(at) for at in range(len(scores.wiring.columns))]
+        exact = exact_of_writers(context, question)
+        values: list[float | None] = [*(exact or ())]
+        values = values or [None] * len(scores.writers)
         _draw_strongest(scores, values, method)
     with left:
         estimates = scores.writers.tolist()
@@ -61,15 +62,21 @@ def draw_parts(context: PageContext, question: Question) -> None:
             f"How much of the metric{f', in {unit},' if unit else ''} is lost when a part alone "
             f"gets what it wrote for the corrupted text{_over(question)}. All of it is "
             f"{three(scores.difference)}. Positive parts raise the metric. Colours end at the "
-            "strongest head; 23.3 is head 3 of layer 23."
+            f"strongest head. Heads are named layer.head.{_lower_is_better(question)}"
         )
-    if exact.count:
+    if exact is not None:
         _draw_agreement(scores, values, method)
     score = attribute if scores.edges is not None else attribute_writers
     clean = run_text(context.opened, question.pairs[0].texts.clean)
     has_edges = scores.edges is not None
     lines = partial(parts_lines, clean, context.folder, question, method, has_edges=has_edges)
     widgets.code_panel(gradients, score, script=lines)
+
+
+def _lower_is_better(question: Question) -> str:
+    if question.metric not in (LOSS, KL):
+        return ""
+    return " This metric is lower for the clean text, so what helps the answer is negative."
 
 
 def _over(question: Question) -> str:

@@ -21,8 +21,8 @@ from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import kept
 from explorer.snippets.tracing_code import path_lines
 from explorer.text.number_format import three
-from explorer.views.circuits.measured import cost_of_branches, stoppable
 from explorer.views.circuits.pair_tokens import shown_pair
+from explorer.views.circuits.pieces import cost_of_branches, stoppable
 from explorer.views.circuits.tracing_view import height_across
 from explorer.views.interventions.many_passes import is_started
 from explorer.views.shared import widgets

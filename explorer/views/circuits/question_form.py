@@ -25,6 +25,7 @@ from explorer.circuits.text_pairs import (
     Question,
     TextPair,
     TokenPair,
+    question_from,
     token_pair,
     why_no_circuits,
 )
@@ -70,7 +71,8 @@ def draw_question(context: PageContext) -> Asked | None:
         if not pairs:
             return None
         read = _read(opened, pairs, metric)
-        question = Question(tuple(with_bar(read, len(pairs), "Reading the pairs")), metric)
+        found = tuple(with_bar(read, len(pairs), "Reading the pairs"))
+        question = question_from(found, metric)
     except PairError as error:
         say(str(error))
         return None

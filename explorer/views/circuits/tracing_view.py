@@ -30,8 +30,8 @@ from explorer.inference.results_cache import kept
 from explorer.snippets.tracing_code import tracing_lines
 from explorer.text.number_format import three
 from explorer.text.token_labels import VisibleText, texts
-from explorer.views.circuits.measured import stoppable
 from explorer.views.circuits.pair_tokens import shown_pair
+from explorer.views.circuits.pieces import stoppable
 from explorer.views.interventions.many_passes import is_started
 from explorer.views.shared import widgets
 from models.interventions import ReplaceAt
@@ -156,8 +156,9 @@ def _in_words(
     best = divmod(int(found.share.abs().nan_to_num().argmax()), tokens)
     done = "comes back" if found.denoising else "is lost"
     unit = UNITS[question.metric]
+    most = "most of the difference" if float(found.share[best]) > 0 else "the largest share"
     largest = (
-        f"{what}: most of the difference {done} at layer {best[0]}, {_named(names, best[1])}: "
+        f"{what}: {most} {done} at layer {best[0]}, {_named(names, best[1])}: "
         f"{three(float(found.share[best]))} of it."
     )
     metric, clean, corrupted = (

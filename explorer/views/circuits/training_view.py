@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 import streamlit as st
@@ -10,19 +9,18 @@ import streamlit as st
 from explorer.analysis.attribution_patching import attribute
 from explorer.app.context import PageContext
 from explorer.app.messages import say
-from explorer.app.progress import with_bar
 from explorer.catalog import ModelError
 from explorer.catalog.opened_model import Opened
 from explorer.charts.circuit_charts import edges_over_steps
-from explorer.circuits.measure import METHODS
+from explorer.circuits.measure import METHODS, why_no_edges
 from explorer.circuits.over_training import ScoresAtStep, over_training, why_not_over_training
 from explorer.circuits.text_pairs import Question
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import run_text
-from explorer.inference.results_cache import kept
 from explorer.snippets.circuit_code import over_training_lines
 from explorer.text.number_format import three
-from explorer.views.circuits.measured import choose_method
+from explorer.views.circuits.measured import BACKWARD, choose_method
+from explorer.views.circuits.pieces import cost_of_passes, piece_by_piece
 from explorer.views.shared import widgets
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
@@ -46,19 +44,15 @@ def draw_over_training(context: PageContext, question: Question) -> None:
     method = choose_method(question)
     if method is None:
         return
-    key = "circuit over training", question.key, method, tuple(snapshots)
+    if why := why_no_edges(context.opened):
+        st.text(why)
+        return
     try:
-        found = kept(
-            context.opened,
-            key,
-            lambda: _measure(context.opened, question, snapshots, METHODS[method]),
-            lambda made: sum(each.scores.nbytes for each in made),
-        )
+        found = _measure(context.opened, question, snapshots, method)
     except ModelError as error:
         say(str(error))
         return
-    if not len(found[-1].scores.order):
-        st.text(found[-1].scores.why_no_edges)
+    if found is None:
         return
     curves, one_step = widgets.side_by_side(6, 5)
     with one_step:
@@ -74,14 +68,24 @@ def draw_over_training(context: PageContext, question: Question) -> None:
 
 
 def _measure(
-    opened: Opened, question: Question, snapshots: Snapshots, steps: int
-) -> list[ScoresAtStep]:
-    def models() -> Iterator[tuple[int, Opened]]:
-        for step, folder in snapshots.items():
-            yield int(step), open_snapshot(opened, folder)
+    opened: Opened, question: Question, snapshots: Snapshots, method: str
+) -> list[ScoresAtStep] | None:
+    steps = [*snapshots]
 
-    measured = over_training(question, models(), steps)
-    return with_bar(measured, len(snapshots), "Attribution, snapshot by snapshot")
+    def measure(at: int) -> ScoresAtStep:
+        model = int(steps[at]), open_snapshot(opened, snapshots[steps[at]])
+        (found,) = over_training(question, [model], METHODS[method])
+        return found
+
+    return piece_by_piece(
+        opened,
+        "over_training",
+        [("circuit at a step", question.key, method, step) for step in steps],
+        measure,
+        lambda made: made.scores.nbytes,
+        cost_of_passes(opened, question) * (1 + BACKWARD * METHODS[method]) * len(steps),
+        "Attribution, snapshot by snapshot",
+    )
 
 
 def _draw_curves(found: list[ScoresAtStep], shown: int, question: Question) -> None:
