@@ -7,8 +7,9 @@ as its edges explain (faithfulness), and what is left without it is in all the o
 (completeness).
 Shapes: b circuits, w writers, r readers (`explorer.analysis.wiring`), t tokens, d width of the
 model.
-Sources: Have Faith in Faithfulness (Hanna et al. 2024), section 2; Towards Automated Circuit
-Discovery (Conmy et al. 2023), section 3.
+Sources: Have Faith in Faithfulness (Hanna et al. 2024), section 2; Sparse Feature Circuits (Marks
+et al. 2024), section 3, for completeness; Towards Automated Circuit Discovery (Conmy et al. 2023),
+section 3.
 """
 
 from __future__ import annotations

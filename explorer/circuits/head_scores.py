@@ -19,6 +19,8 @@ from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
 
 THRESHOLD = 0.5
+ABOVE_CHANCE = 2
+"""With few tokens, most are in the top five by chance."""
 """Half of the attention, of the source tokens, or of a logit."""
 
 
@@ -46,7 +48,7 @@ class HeadScores:
     def named(self) -> str:
         """What the head is called, and by what rule, or that nothing justifies a name."""
         if not self.names:
-            return f"No name: no score reaches its threshold of {three(THRESHOLD)}."
+            return f"No name: no score that names a head reaches {three(THRESHOLD)}."
         named, threshold = " and ".join(self.names).capitalize(), three(THRESHOLD)
         if len(self.names) > 1:
             return f"{named}: these scores reach the threshold of {threshold}."
@@ -95,7 +97,7 @@ def head_scores(opened: Opened, layer: int, head: int) -> HeadScores:
         scores += _of_copying(found)
         chance = three(found.by_chance)
         said.append(ON_WEIGHTS.format(tokens=len(found.ranks), chance=chance))
-        if found.own_in_top >= THRESHOLD:
+        if found.own_in_top >= max(THRESHOLD, ABOVE_CHANCE * found.by_chance):
             names.append("copying head")
     return HeadScores(tuple(scores), tuple(names), tuple(said))
 

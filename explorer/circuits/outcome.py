@@ -14,10 +14,21 @@ KL, LOSS, CLASS_SCORE = "KL divergence", "Loss", "Class score"
 ANSWERS_READ = {LOGIT_DIFFERENCE: 2, PROBABILITY: 1, LOSS: 1, CLASS_SCORE: 1, KL: 0}
 """How many of the two answers a metric reads: both, the first, or none."""
 
-UNITS = {LOGIT_DIFFERENCE: "logits", PROBABILITY: "", KL: "nats", LOSS: "nats", CLASS_SCORE: ""}
+UNITS = {
+    LOGIT_DIFFERENCE: "logits",
+    PROBABILITY: "",
+    KL: "nats",
+    LOSS: "nats",
+    CLASS_SCORE: "logits",
+}
 
 Outcome = Callable[[Tensor], Tensor]
 """From logits (b, options) at the position that is read to one number a row, (b,)."""
+
+
+def metric_in_words(metric: str) -> str:
+    """What it is called inside a sentence."""
+    return metric if metric == KL else metric.lower()
 
 
 def metrics_of(config: TransformerConfig) -> tuple[str, ...]:

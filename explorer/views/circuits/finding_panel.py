@@ -10,7 +10,7 @@ from explorer.app.limits import FINDING_BYTES, MB
 from explorer.circuits.finding import Finding, FindingError, finding_from, other_model
 from explorer.circuits.made_finding import Measured, finding_of
 from explorer.circuits.measure import METHODS, correlation
-from explorer.circuits.outcome import metrics_of
+from explorer.circuits.outcome import metric_in_words, metrics_of
 from explorer.circuits.text_pairs import PairError, Question
 from explorer.text.number_format import three
 from explorer.views.circuits.measured import measured_by_now
@@ -40,8 +40,8 @@ def open_finding(context: PageContext) -> Finding | None:
         raise PairError(str(error)) from error
     if finding.metric not in (known := metrics_of(context.opened.config)):
         raise PairError(
-            f"The finding measures the {finding.metric.lower()}, which this model has not "
-            f"({', '.join(known).lower()}): choose another model."
+            f"The finding measures the {metric_in_words(finding.metric)}, which this model has not "
+            f"({', '.join(map(metric_in_words, known))}): choose another model."
         )
     st.text(other_model(finding, context.opened) or "This finding is of these weights.")
     return finding

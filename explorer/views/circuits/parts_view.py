@@ -15,7 +15,7 @@ from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
 from explorer.charts.circuit_charts import estimate_and_exact
 from explorer.circuits.measure import Scores, correlation, node_of
-from explorer.circuits.outcome import KL, LOSS, UNITS
+from explorer.circuits.outcome import KL, LOSS, UNITS, metric_in_words
 from explorer.circuits.text_pairs import Question
 from explorer.components.cells import AROUND, cells, natural_height
 from explorer.components.chart import chart
@@ -102,6 +102,8 @@ def _draw_grid(
         grid[row, place.layer] = value
         of_heads += [abs(value)] if place.kind == "head" else []
 
+    metric = metric_in_words(question.metric)
+
     def pick(row: int, layer: int) -> None:
         if row < wiring.heads:
             choose_head(layer, row)
@@ -111,7 +113,7 @@ def _draw_grid(
         rows,
         [*map(str, range(wiring.layers))],
         key="circuit_heads",
-        title=map_title(at.model, at.part, f"Each head's part of the {question.metric.lower()}"),
+        title=map_title(at.model, at.part, f"Each head's part of the {metric}"),
         selected=(at.head, at.layer),
         on_pick=pick,
         row_name="head",

@@ -13,6 +13,7 @@ from explorer.app.controls import one_of, slider, text_field
 from explorer.app.progress import bar
 from explorer.app.url import TEXT_LIMIT
 from explorer.charts.steering_chart import CLEAN, CORRUPTED, SteeredPoint, steering_chart
+from explorer.circuits.outcome import metric_in_words
 from explorer.circuits.steering import (
     SteeredValues,
     over_places,
@@ -149,14 +150,14 @@ def _points(
 
 
 def _spread(values: Tensor) -> float:
-    return float(values.std(correction=0)) if len(values) > 1 else 0.0
+    return float(values.std()) if len(values) > 1 else 0.0
 
 
 def _draw_curves(
     points: Sequence[SteeredPoint], question: Question, over: str, chosen: float
 ) -> None:
     if points:
-        spec = steering_chart(points, over, question.metric.lower(), chosen)
+        spec = steering_chart(points, over, metric_in_words(question.metric), chosen)
         title = f"{question.metric} with a direction added, by {over}"
         with st.container(key=f"steered_over_{over}"):
             chart(spec, height=CHART_HEIGHT, key=f"steered_by_{over}", title=title)

@@ -13,6 +13,7 @@ from explorer.catalog import ModelError
 from explorer.catalog.opened_model import Opened
 from explorer.charts.circuit_charts import edges_over_steps
 from explorer.circuits.measure import METHODS, why_no_edges
+from explorer.circuits.outcome import metric_in_words
 from explorer.circuits.over_training import ScoresAtStep, over_training, why_not_over_training
 from explorer.circuits.text_pairs import Question
 from explorer.components.chart import chart
@@ -103,8 +104,8 @@ def _draw_curves(found: list[ScoresAtStep], shown: int, question: Question) -> N
         chart(edges_over_steps(rows, shown), height=HEIGHT, key="edges_over_steps", title=title)
     st.caption(
         f"The {FOLLOWED} strongest edges of the trained model, and how much of the metric "
-        f"({question.metric.lower()}) each carries with the weights of every snapshot. Steps are "
-        "on a logarithmic scale."
+        f"({metric_in_words(question.metric)}) each carries with the weights of every snapshot. "
+        "Steps are on a logarithmic scale."
     )
 
 
