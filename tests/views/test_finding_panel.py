@@ -100,5 +100,5 @@ def test_a_metric_that_the_model_has_not_is_refused(written: bytes) -> None:
     of_classes = written.replace(b'"Logit difference"', b'"Class score"')
     assert (
         "The finding measures the class score, which this model has not (logit difference, "
-        "probability, kl divergence, loss): choose another model."
+        "probability, KL divergence, loss): choose another model."
     ) in said(opened(of_classes))
