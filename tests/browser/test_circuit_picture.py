@@ -17,7 +17,7 @@ def test_a_head_that_is_picked_is_that_of_the_bar_and_opens_its_card(visitor: Vi
     part = name.partition("@")[0]
     drawn.click(name)
     visitor.asks(drawn_part=part, layer="0")
-    expect(drawn.view.locator(".card .title")).to_have_text(f"Head {part}")
+    expect(drawn.view.locator(".card .title").first).to_have_text(f"Head {part}")
     visitor.drawn("card_map")
     visitor.rest()
     drawn.canvas.focus()
