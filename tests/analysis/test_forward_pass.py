@@ -375,7 +375,9 @@ def test_the_shapes_are_those_of_the_values(found: ForwardPass) -> None:
         assert sentence(stage, found.config)
 
 
-UNSHOWN = re.compile(r"(.*\.)?(positions|mask|memory|resid_pre|resid_mid)|.*\.bias")
+UNSHOWN = re.compile(
+    r"(.*\.)?(positions|mask|memory|resid_pre|resid_mid|[qkv]_input|input)|.*\.bias"
+)
 """Sites without a stage: no value of the pass, the stream of the stage before, a bias of zeros."""
 
 

@@ -111,7 +111,6 @@ def test_a_direction_found_on_the_circuits_page_is_added_and_sent_on(visitor: Vi
     wait_until(lambda: edits(visitor).startswith("1.1~s.d.1.a.1_5."), "it is in the address")
     visitor.open(f"/interventions?{steering.ASKS}&edits={edits(visitor)}")
     listed(visitor, words)
-    visitor.follow("Compare")
-    visitor.turn_to("Your interventions")
+    visitor.open(f"/compare?{steering.ASKS}&with=Your+interventions&edits={edits(visitor)}")
     visitor.page.get_by_text("Interventions: undo or remove", exact=True).click()
     listed(visitor, words)
