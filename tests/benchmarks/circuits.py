@@ -167,7 +167,8 @@ def of_circuit(method: str, scores: Scores, points: list[CircuitPoint], fewest: 
     drawn = next(point.edges for point in points if point.random >= 0.9)
     what = f"edges that restore 90 % by {method}, SmolLM2, {FEW} pairs of the indirect object"
     ours = f"{fewest:,} of {every:,}" if fewest else f"more than {points[-2].edges:,} of {every:,}"
-    beside = f"{round(enough.random, 2) + 0.0:.0%} by a random circuit of {enough.edges:,}, 90 % by {drawn:,}"
+    share = round(enough.random, 2) + 0.0  # never −0 %
+    beside = f"{share:.0%} by a random circuit of {enough.edges:,}, 90 % by {drawn:,}"
     return Row(what, ours, beside, (fewest or every) / every)
 
 
