@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -26,18 +27,46 @@ class Gradients:
     scalar: float
 
 
-class _DifferentiatedTap(RecordingTap):
-    """Records values that are part of a graph, each under a name of its own in it."""
+Take = Callable[[str, Tensor], None]
+"""Is handed the name of a site and the gradient there."""
+
+
+class _Watched(torch.autograd.Function):
+    """The same value; on the way back its gradient is shown to `take`.
+
+    It hangs on an anchor, where the way back ends, so that the way leads through all of them.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, anchor: Tensor, take: Callable[[Tensor], None]) -> Tensor:
+        ctx.take = take
+        return value.view_as(value)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        ctx.take(gradients[0])
+        return gradients[0], None, None
+
+
+class _WatchingTap(RecordingTap):
+    """Hands `take` the gradient at each of the sites, and records their values if it `keeps`."""
+
+    def __init__(
+        self, sites: Sequence[str], edits: Sequence[Edit], take: Take, keeps: bool
+    ) -> None:
+        super().__init__(sites, edits)
+        self.anchor = torch.zeros((), requires_grad=True)
+        self._take, self._keeps = take, keeps
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         value, site = super().__call__(name, value), self._prefix + name
+        self.values.pop(site, None)
         if not (self._sites.match(site) and value.is_floating_point()):
-            self.values.pop(site, None)
             return value
-        # A value that several parts read has one view for each, and so one gradient for each.
-        value = value.view_as(value) if value.requires_grad else value.detach().requires_grad_()
-        self.values[site] = value
-        return value
+        if self._keeps:
+            self.values[site] = value.detach()
+        watched: Tensor = _Watched.apply(value, self.anchor, partial(self._take, site))
+        return watched
 
 
 def gradients(
@@ -47,17 +76,28 @@ def gradients(
     sites: Sequence[str],
     edits: Sequence[Edit] = (),
     read_at: slice = EVERYWHERE,
+    take: Take | None = None,
     **how: Any,
 ) -> Gradients:
     """The values of `sites` in one forward pass, and the gradient of `of(output)` by each.
 
     `of` gives one number; the sum over a batch, whose rows know nothing of each other, gives the
     gradients of each row. Names, edits and the other arguments are those of `trace`, without
-    dropout; nothing is stored on the model. Costs a forward and a backward pass, and holds every
-    value between the first site and the output. EditError as there; GradientError where a gradient
-    is not finite. Source: Attribution Patching (Nanda 2023), on gradients by activations.
+    dropout; nothing is stored on the model. Where there is a `take`, it is handed each gradient
+    that reaches its site, from the output backwards, and no value or gradient is kept: one site's
+    is there at a time. Costs a forward and a backward pass, and holds what these need and, without
+    a `take`, the values and gradients. EditError as there; GradientError where a gradient is not
+    finite. Source: Attribution Patching (Nanda 2023), on gradients by activations.
     """
-    tap = _DifferentiatedTap(sites, edits)
+    found: dict[str, Tensor] = {}
+    taking = found.__setitem__ if take is None else take
+
+    def checked(site: str, gradient: Tensor) -> None:
+        if not all(bool(each.isfinite()) for each in gradient.aminmax()):  # makes no copy
+            raise GradientError(f"The gradient at {site} is not finite, so it says nothing.")
+        taking(site, gradient)
+
+    tap = _WatchingTap(sites, edits, checked, keeps=take is None)
     with evaluating(model), torch.enable_grad():
         output = model(*inputs, read_at=read_at, tap=tap, **how)
         if missed := tap.unfired():
@@ -65,10 +105,6 @@ def gradients(
         scalar = of(output)
         if scalar.numel() != 1:
             raise ValueError(f"A gradient is that of one number, not of {tuple(scalar.shape)}.")
-        found = torch.autograd.grad(scalar, list(tap.values.values()), materialize_grads=True)
-    for site, gradient in zip(tap.values, found, strict=True):
-        if not bool(gradient.isfinite().all()):
-            raise GradientError(f"The gradient at {site} is not finite, so it says nothing.")
-    values = {site: value.detach() for site, value in tap.values.items()}
-    by_site = dict(zip(tap.values, found, strict=True))
-    return Gradients(values, by_site, output.detach(), float(scalar.detach()))
+        torch.autograd.grad(scalar, tap.anchor, allow_unused=True)
+    by_site = {site: found.get(site, torch.zeros_like(each)) for site, each in tap.values.items()}
+    return Gradients(tap.values, by_site, output.detach(), float(scalar.detach()))

@@ -14,7 +14,7 @@ Discovery (Syed et al. 2023), section 3; Have Faith in Faithfulness (Hanna et al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -22,13 +22,15 @@ from torch import Tensor
 
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.wiring import Wiring, plain_wiring, wiring_of
+from explorer.catalog.pass_budget import passing
+from explorer.catalog.pass_size import PassShape, pass_size
 from models import Transformer
-from models.gradients import gradients
+from models.gradients import Take, gradients
 from models.interventions import Replace
 from models.trace import trace
 
-NUMBERS_HELD = 1 << 24
-"""Of the values and gradients of all points on the way that are passed together: 64 MB."""
+BYTES_HELD = 64_000_000
+"""Of the points on the way that are passed together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +48,15 @@ class Attribution:
 
 
 @dataclass(frozen=True, eq=False)
-class Slopes:
-    """What attribution is made of: differences of writes and gradients, by site, (h, t, …)."""
+class Differences:
+    """Clean minus corrupted value of every writer by its site, (h, t, …), and both metrics.
 
-    differences: dict[str, Tensor]
-    gradients: dict[str, Tensor]
+    `begin` and `end` are the embeddings of the corrupted and the clean text, (1, t, d).
+    """
+
+    by_site: dict[str, Tensor]
+    begin: Tensor
+    end: Tensor
     clean: float
     corrupted: float
 
@@ -58,28 +64,37 @@ class Slopes:
 def attribute(contrast: Contrast, steps: int = 1) -> Attribution:
     """The scores of every writer and edge of one pair.
 
-    Costs the pass of the corrupted text, a forward and a backward pass for each step, and
-    r × w × t × d multiplications. WiringError where a model has no edges; GradientError where a
-    gradient is not finite.
+    Costs a pass of both texts, a forward and a backward pass for each step, and r × w × t × d
+    multiplications; holds what all writers wrote, (w, t, d), beside one such pass. WiringError
+    where a model has no edges; GradientError where a gradient is not finite.
     """
     wiring = wiring_of(contrast.config)
-    found = slopes(contrast, wiring, [*wiring.writers, *wiring.readers], steps)
-    written = writes(contrast.model, wiring, found.differences)
-    edges = written.new_zeros(len(wiring.rows), len(wiring.columns))
-    first = 0
-    for site, places in wiring.readers.items():
-        rows, count = slice(first, first + len(places)), wiring.written_before(places[0])
-        by_reader = found.gradients[site].flatten(1)  # (h, t·d)
-        edges[rows, :count] = by_reader @ written[:count].flatten(1).mT
-        first = rows.stop
-    return Attribution(_of_writers(wiring, found), edges, found.clean, found.corrupted)
+    with passing(contrast.config, shape_of_points(contrast, steps)):
+        found = differences_of(contrast, wiring)
+        written = writes(contrast.model, wiring, found.by_site).flatten(1)  # (w, t·d)
+        edges = written.new_zeros(len(wiring.rows), len(written))
+
+        def take(site: str, gradient: Tensor) -> None:
+            rows = wiring.rows_at[site]
+            before = wiring.written_before(wiring.rows[rows.start])
+            edges[rows, :before] += gradient.flatten(1) @ written[:before].mT
+
+        found.by_site.clear()
+        follow(contrast, found, list(wiring.readers), steps, take)
+    return Attribution(edges.sum(0), edges, found.clean, found.corrupted)
 
 
 def attribute_writers(contrast: Contrast, steps: int = 1) -> Attribution:
     """The scores of the writers alone, which every model of one stack has."""
     wiring = plain_wiring(contrast.config)
-    found = slopes(contrast, wiring, list(wiring.writers), steps)
-    return Attribution(_of_writers(wiring, found), None, found.clean, found.corrupted)
+    found = differences_of(contrast, wiring)
+    writers = found.begin.new_zeros(len(wiring.columns))
+
+    def take(site: str, gradient: Tensor) -> None:
+        writers[wiring.columns_at[site]] += _carried(found, site, gradient)
+
+    follow(contrast, found, list(wiring.writers), steps, take)
+    return Attribution(writers, None, found.clean, found.corrupted)
 
 
 def positions_of_edges(
@@ -87,58 +102,65 @@ def positions_of_edges(
 ) -> Tensor:
     """How much of the scores of these edges (reader, writer) is due to each position, (n, t)."""
     wiring = wiring_of(contrast.config)
-    found = slopes(contrast, wiring, [*wiring.writers, *wiring.readers], steps)
-    written = writes(contrast.model, wiring, found.differences)
-    read = torch.cat([found.gradients[site] for site in wiring.readers])
-    rows, columns = (list(each) for each in zip(*places, strict=True)) if places else ([], [])
-    return (read[rows] * written[columns]).sum(-1)
+    with passing(contrast.config, shape_of_points(contrast, steps)):
+        found = differences_of(contrast, wiring)
+        carried = found.begin.new_zeros(len(places), contrast.clean.shape[1])
+
+        def take(site: str, gradient: Tensor) -> None:
+            rows = wiring.rows_at[site]
+            for at, (reader, writer) in enumerate(places):
+                if rows.start <= reader < rows.stop:
+                    wrote = write_of(contrast.model, wiring, found.by_site, writer)
+                    carried[at] += (gradient[reader - rows.start] * wrote).sum(-1)
+
+        follow(contrast, found, list(wiring.readers), steps, take)
+    return carried
 
 
-def _of_writers(wiring: Wiring, found: Slopes) -> Tensor:
-    by_site = [
-        (found.differences[site] * found.gradients[site]).sum((-1, -2)) for site in wiring.writers
-    ]
-    return torch.cat(by_site)
+def _carried(found: Differences, site: str, gradient: Tensor) -> Tensor:
+    return (found.by_site[site] * gradient).sum((-1, -2))
 
 
-def slopes(contrast: Contrast, wiring: Wiring, sites: Sequence[str], steps: int = 1) -> Slopes:
-    """Clean minus corrupted value of every writer, and the mean gradient at every one of `sites`.
+def differences_of(contrast: Contrast, wiring: Wiring) -> Differences:
+    """What both texts differ in. A pass of both."""
+    texts = torch.cat([contrast.clean, contrast.corrupted])
+    sites = list(wiring.writers)
+    seen = trace(contrast.model, texts, sites=sites, read_at=contrast.read_at)
+    end, begin = seen[sites[0]].split(1)
+    clean, corrupted = contrast.measured(seen.output).tolist()
+    by_site = {site: _by_head(seen[site][0] - seen[site][1]) for site in sites}
+    return Differences(by_site, begin, end, clean, corrupted)
 
-    The mean is over the points k/`steps` of the way from the corrupted embedding to the clean
-    one, k from 1; the last is the clean text.
+
+def shape_of_points(contrast: Contrast, steps: int) -> PassShape:
+    """What the points that are passed together take, with what all writers wrote."""
+    layers = plain_wiring(contrast.config).layers
+    one = PassShape(contrast.clean.shape[1], by_head=layers, leaves="graph")
+    together = max(1, BYTES_HELD // pass_size(contrast.config, one).peak)
+    return replace(one, texts=min(steps, together))
+
+
+def follow(
+    contrast: Contrast, found: Differences, sites: Sequence[str], steps: int, take: Take
+) -> None:
+    """Hand the gradients at `sites`, (h, t, …), to `take`, from the output backwards.
+
+    They add up to the mean over the points k/`steps` of the way from the corrupted embedding to
+    the clean one, k from 1; the last is the clean text.
     """
-    corrupted = trace(
-        contrast.model, contrast.corrupted, sites=list(wiring.writers), read_at=contrast.read_at
-    )
-    first = next(iter(wiring.writers))
-    summed: dict[str, Tensor] = {}
+    first = next(iter(plain_wiring(contrast.config).writers))
     shares = (torch.arange(steps, dtype=torch.float64) + 1) / steps
-    begin = corrupted[first]
-    clean = begin if steps == 1 else _embedding(contrast, first)
-    places = {**wiring.writers, **wiring.readers}
-    of_one = sum(len(places[site]) for site in sites) * begin[0].numel()
-    for some in shares.split(max(1, NUMBERS_HELD // of_one)):
-        between = torch.lerp(begin, clean, some[:, None, None].to(begin))
-        found = gradients(
+    for some in shares.split(shape_of_points(contrast, steps).texts):
+        between = torch.lerp(found.begin, found.end, some[:, None, None].to(found.begin))
+        gradients(
             contrast.model,
             contrast.clean.expand(len(some), -1),
             of=lambda output: contrast.measured(output).sum(),
             sites=sites,
             edits=[] if steps == 1 else [Replace(first, between)],
             read_at=contrast.read_at,
+            take=lambda site, gradient: take(site, _by_head(gradient.sum(0).div_(steps))),
         )
-        for site, gradient in found.gradients.items():
-            summed[site] = summed.get(site, 0) + gradient.sum(0) / steps
-    return Slopes(
-        {site: _by_head(found.values[site][-1] - corrupted[site][0]) for site in wiring.writers},
-        {site: _by_head(gradient) for site, gradient in summed.items()},
-        float(contrast.measured(found.output)[-1]),
-        float(contrast.measured(corrupted.output)[0]),
-    )
-
-
-def _embedding(contrast: Contrast, site: str) -> Tensor:
-    return trace(contrast.model, contrast.clean, sites=[site], read_at=contrast.read_at)[site]
 
 
 def _by_head(value: Tensor) -> Tensor:
@@ -149,19 +171,32 @@ def _by_head(value: Tensor) -> Tensor:
 def writes(model: Transformer, wiring: Wiring, values: dict[str, Tensor]) -> Tensor:
     """What every writer adds to the residual stream, (w, t, d), without biases.
 
-    `values` are those at the sites of the writers: of heads (h, t, width of a head).
+    `values` are those at the sites of the writers, (h, t, …): of heads as wide as one.
     """
+    embedding = values[next(iter(wiring.writers))]
+    found = embedding.new_empty(len(wiring.columns), *embedding.shape[1:])
+    for site, columns in wiring.columns_at.items():
+        found[columns] = _written(model, wiring, site, values[site])
+    return found
+
+
+def write_of(model: Transformer, wiring: Wiring, values: dict[str, Tensor], column: int) -> Tensor:
+    """What this writer alone adds, (t, d)."""
+    site = wiring.site_of_writer(column)
+    head = wiring.columns[column].head
+    return _written(model, wiring, site, values[site], slice(head, head + 1))[0]
+
+
+def _written(
+    model: Transformer, wiring: Wiring, site: str, value: Tensor, heads: slice = slice(None)
+) -> Tensor:
+    if not site.endswith("head_out"):
+        return value
     stack: Any = getattr(model, wiring.stack)
-    found = []
-    for site, value in values.items():
-        if site.endswith("head_out"):
-            attention = stack.blocks[int(site.split(".")[1])].self_attn
-            value = through_output(attention, value)
-        found.append(value)
-    return torch.cat(found, -3)
+    return through_output(stack.blocks[int(site.split(".")[1])].self_attn, value[heads], heads)
 
 
-def through_output(attention: Any, heads: Tensor) -> Tensor:
-    """The output projection of each head's own part, (…, h, t, w) to (…, h, t, d)."""
+def through_output(attention: Any, heads: Tensor, which: slice = slice(None)) -> Tensor:
+    """The output projection of each of these heads' own part, (…, h, t, w) to (…, h, t, d)."""
     weight = attention.o_proj.weight.detach().unflatten(1, (-1, attention.d_head))  # (d, h, w)
-    return heads @ weight.permute(1, 2, 0)
+    return heads @ weight[:, which].permute(1, 2, 0)

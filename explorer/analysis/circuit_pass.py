@@ -107,10 +107,7 @@ class _CircuitTap(Tap):
 
     def __init__(self, base: CorruptedPass, kept: Tensor, prefix: str = "") -> None:
         self._base, self._kept, self._prefix = base, kept, prefix
-        self._rows, first = {}, 0
-        for site, places in base.wiring.readers.items():
-            self._rows[site] = slice(first, first + len(places))
-            first += len(places)
+        self._rows = base.wiring.rows_at
         t, d = base.written.shape[1:]
         self._differences = base.written.new_zeros(len(kept), len(base.written), t * d)
         self._done = [0]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Literal
 
 import torch
@@ -83,6 +84,19 @@ class Wiring:
     def rows(self) -> list[Place]:
         return [place for places in self.readers.values() for place in places]
 
+    @cached_property
+    def columns_at(self) -> dict[str, slice]:
+        """Which columns the writers of a site are."""
+        return _slices(self.writers)
+
+    @cached_property
+    def rows_at(self) -> dict[str, slice]:
+        """Which rows the readers of a site are."""
+        return _slices(self.readers)
+
+    def site_of_writer(self, column: int) -> str:
+        return next(site for site, some in self.columns_at.items() if column < some.stop)
+
     def written_before(self, reader: Place) -> int:
         """How many writers come before this reader: the first so many columns."""
         each = self.heads + self.has_mlp
@@ -96,6 +110,11 @@ class Wiring:
         """Where there is an edge, (r, w)."""
         counts = torch.tensor([self.written_before(place) for place in self.rows])
         return torch.arange(len(self.columns)) < counts[:, None]
+
+
+def _slices(sites: dict[str, list[Place]]) -> dict[str, slice]:
+    ends = [*accumulate(map(len, sites.values()), initial=0)]
+    return dict(zip(sites, map(slice, ends, ends[1:]), strict=True))
 
 
 def wiring_of(config: TransformerConfig) -> Wiring:

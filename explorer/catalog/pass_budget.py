@@ -29,6 +29,7 @@ from models.transformer import EVERYWHERE
 LITTLE = 8_000_000
 """Bytes that are always there."""
 
+INPUTS_OF_HEADS = ("q_input", "k_input", "v_input")
 MEMORY = Budget(lambda: available_memory())
 """What models that are being loaded and passes take side by side: who does not fit waits."""
 _here = local()
@@ -177,7 +178,7 @@ def shape_of(
         texts=len(inputs[-1]),
         read=len(range(*read_at.indices(new))),
         watched=sum(each.wants("weights") + each.wants("scores") for each in taps),
-        by_head=sum(each.wants("q_input") for each in taps),
+        by_head=sum(any(map(each.wants, INPUTS_OF_HEADS)) for each in taps),
         leaves=leaves,
     )
 

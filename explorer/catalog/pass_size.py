@@ -64,8 +64,7 @@ def pass_size(config: TransformerConfig, shape: PassShape) -> PassSize:
     parts, inputs = config.n_heads + 1, 3 * config.n_heads + 1
     of_parts = shape.by_head * max(shape.tokens, shape.target) * config.d_model
     if shape.by_head:
-        # Of every input its gradient, and what its norm leaves for it; of every part what it wrote.
-        left += of_parts * (parts + (3 * inputs if shape.leaves == "graph" else 0))
+        left += of_parts * parts  # what they wrote; the gradients of inputs go as they come
         temporary += of_parts // shape.by_head * 3 * inputs
     logits = _outputs(config, shape)
     peak = left + max(temporary, 3 * logits) + logits

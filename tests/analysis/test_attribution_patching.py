@@ -143,7 +143,7 @@ def test_points_on_the_way_are_passed_together_or_one_by_one(
 ) -> None:
     contrast = contrast_of(MODELS["rotary, grouped"])
     together = attribute(contrast, steps=10)
-    monkeypatch.setattr(attribution_patching, "NUMBERS_HELD", 1)
+    monkeypatch.setattr(attribution_patching, "BYTES_HELD", 1)
     apart = attribute(contrast, steps=10)
     assert together.edges is not None
     assert apart.edges is not None

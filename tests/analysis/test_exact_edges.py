@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from explorer.analysis import ablation
-from explorer.analysis.exact_edges import clean_pass, differences_of, exact_edges
+from explorer.analysis.attribution_patching import differences_of, write_of, writes
+from explorer.analysis.exact_edges import clean_pass, exact_edges
 from explorer.analysis.wiring import wiring_of
 from models import TransformerConfig
 from tests.analysis.wired_models import (
@@ -83,5 +85,9 @@ def test_differences_of_writes_are_those_head_by_head(config: TransformerConfig)
     contrast, wiring = contrast_of(config), wiring_of(config)
     both = (contrast.clean, contrast.corrupted)
     clean, corrupted = (written(contrast, wiring, text) for text in both)
-    found = differences_of(contrast, wiring)
-    assert float((found - (clean - corrupted)).abs().max()) < 1e-12
+    found = differences_of(contrast, wiring).by_site
+    every = writes(contrast.model, wiring, found)
+    assert float((every - (clean - corrupted)).abs().max()) < 1e-12
+    for column, wrote in enumerate(every):
+        one = write_of(contrast.model, wiring, found, column)
+        torch.testing.assert_close(one, wrote, rtol=0, atol=1e-12)

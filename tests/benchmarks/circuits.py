@@ -45,11 +45,15 @@ METHODS = {"EAP": 1, "EAP-IG": 5}
 
 @cache
 def texts() -> Contrast:
-    """Two texts that differ in one token."""
+    """Two texts that differ in one token, of a model whose weights are fixed, as in the app."""
     clean, corrupted = ids(TOKENS) % 49_152, ids(TOKENS) % 49_152
     corrupted[0, 9] += 1
     return Contrast(
-        small_llama(), clean, corrupted, TOKENS - 1, lambda logits: logits[:, 7] - logits[:, 8]
+        small_llama().requires_grad_(False),
+        clean,
+        corrupted,
+        TOKENS - 1,
+        lambda logits: logits[:, 7] - logits[:, 8],
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
-from explorer.analysis.attribution_patching import attribute
+from explorer.analysis.attribution_patching import attribute, shape_of_points
 from explorer.analysis.circuit_pass import corrupted_pass
 from explorer.analysis.contrast import Contrast
 from explorer.catalog.pass_budget import shape_of
@@ -134,6 +135,10 @@ def test_scores_of_every_edge_and_circuits_take_what_is_said(
     other = ids.clone()
     other[0, 3] = 1
     contrast = Contrast(model, ids, other, tokens - 1, lambda logits: logits[:, 1])
+    for steps in (1, 5):
+        most = most_held(partial(attribute, contrast, steps))
+        held = pass_size(config, shape_of_points(contrast, steps)).peak
+        assert most <= held <= 2 * WITHIN * most
     said = []
 
     def remember(*given: Any, tap: Tap, read_at: slice, **how: Any) -> Tensor:
@@ -141,8 +146,6 @@ def test_scores_of_every_edge_and_circuits_take_what_is_said(
         return Transformer.forward(model, *given, tap=tap, read_at=read_at, **how)
 
     model.forward = remember  # type: ignore[assignment,method-assign]
-    most = most_held(lambda: attribute(contrast))
-    assert most <= max(said) <= 4 * WITHIN * most
     base = corrupted_pass(contrast)
     said.clear()
     kept = torch.ones_like(base.wiring.is_edge).expand(4, -1, -1)

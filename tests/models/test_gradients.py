@@ -78,6 +78,36 @@ def test_rows_of_a_batch_know_nothing_of_each_other() -> None:
             close(together.gradients[site][row : row + 1], gradient)
 
 
+def test_gradients_are_taken_one_by_one_from_the_output_backwards() -> None:
+    config = config_of("decoder")
+    model, inputs = shaken(config), inputs_of(config)
+    sites = ("*.q_input", "*.mlp.input", "*.resid_post")
+    kept = gradients(model, *inputs, of=one_number, sites=sites)
+    taken: dict[str, Tensor] = {}
+    found = gradients(model, *inputs, of=one_number, sites=sites, take=taken.__setitem__)
+    assert found.values == found.gradients == {}
+    assert [*taken] == [*reversed(kept.gradients)]
+    assert all(torch.equal(taken[site], each) for site, each in kept.gradients.items())
+    first = [site for site in taken if site.startswith("decoder.0")]
+
+    def leave(site: str, gradient: Tensor) -> None:
+        if site in first:
+            raise InterruptedError(site)
+
+    with pytest.raises(InterruptedError, match=first[0]):
+        gradients(model, *inputs, of=one_number, sites=sites, take=leave)
+
+
+def test_what_reaches_no_output_has_no_gradient() -> None:
+    config = config_of("decoder", n_layers=2)
+    model, inputs = shaken(config), inputs_of(config)
+    sites = ("*.head_out", "*.resid_pre")
+    cut = Scale("decoder.1.self_attn.head_out", 0.0)
+    found = gradients(model, *inputs, of=lambda out: out.sum() * 0, sites=sites, edits=[cut])
+    assert [*found.gradients] == [*found.values]
+    assert all((each == 0).all() for each in found.gradients.values())
+
+
 def test_nothing_is_stored_on_the_model() -> None:
     config = config_of("decoder")
     model, inputs = shaken(config).train(), inputs_of(config)
