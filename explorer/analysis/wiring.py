@@ -17,6 +17,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from explorer.app.limits import EDGES
 from models import TransformerConfig
 
 Kind = Literal["embedding", "head", "feed-forward", "logits"]
@@ -105,6 +106,16 @@ class Wiring:
         reads_heads = reader.kind == "feed-forward" and not self.parallel
         return 1 + reader.layer * each + (self.heads if reads_heads else 0)
 
+    @property
+    def edges(self) -> int:
+        """How many there are, without making any."""
+        of_layers = (
+            len(INPUTS) * self.heads * self.written_before(Place("head", layer))
+            + self.has_mlp * self.written_before(Place("feed-forward", layer))
+            for layer in range(self.layers)
+        )
+        return sum(of_layers) + self.written_before(Place("logits"))
+
     @cached_property
     def is_edge(self) -> Tensor:
         """Where there is an edge, (r, w)."""
@@ -120,7 +131,8 @@ def _slices(sites: dict[str, list[Place]]) -> dict[str, slice]:
 def wiring_of(config: TransformerConfig) -> Wiring:
     """The wiring of a model of one stack, in which every edge can be cut by itself.
 
-    WiringError where the residual stream is no plain sum of what was written.
+    WiringError where the residual stream is no plain sum of what was written, or there are more
+    edges than are scored here.
     """
     if config.kind == "encoder-decoder":
         raise WiringError(
@@ -134,7 +146,10 @@ def wiring_of(config: TransformerConfig) -> Wiring:
             f"This model has a norm on {where}, so what a head writes does not reach a later one "
             "unchanged, and there are no edges; its heads and feed-forward layers have scores."
         )
-    return plain_wiring(config)
+    wiring = plain_wiring(config)
+    if not EDGES.allows(wiring.edges):
+        raise WiringError(EDGES.refusal(wiring.edges))
+    return wiring
 
 
 def plain_wiring(config: TransformerConfig) -> Wiring:

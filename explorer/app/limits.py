@@ -136,6 +136,15 @@ PAIRS = Limit(
     "Pairs of texts that one question about a circuit has",
     "These are {found} of texts and at most {most} are read here: leave some out.",
 )
+EDGES = Limit(
+    "edges",
+    4_000_000,
+    1_000_000,
+    "edges",
+    "Edges between the parts of one model that are scored; GPT-2 has 32,491",
+    "This model has {found} between its parts and at most {most} are scored here: its heads and "
+    "feed-forward layers have scores.",
+)
 TABLE_BYTES = Limit(
     "table_bytes",
     1 * MB,

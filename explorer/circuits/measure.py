@@ -54,8 +54,12 @@ class Scores:
 
     @property
     def nbytes(self) -> int:
+        """With the order of the edges and where they are, once they are asked for."""
         tensors = (self.writers, self.writers_spread, self.edges, self.edges_spread)
-        return sum(each.nbytes for each in tensors if each is not None)
+        held = sum(each.nbytes for each in tensors if each is not None)
+        if self.edges is None:
+            return held
+        return held + self.edges.numel() + torch.long.itemsize * self.wiring.edges
 
     @property
     def difference(self) -> float:

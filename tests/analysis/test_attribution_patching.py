@@ -120,6 +120,7 @@ def test_the_edges_of_a_part_add_up_to_it(config: TransformerConfig, steps: int)
     assert found.edges is not None
     close(found.edges.sum(0), found.writers)
     wiring = wiring_of(config)
+    assert wiring.edges == int(wiring.is_edge.sum())
     assert (found.edges[~wiring.is_edge] == 0).all()
     assert (found.edges[wiring.is_edge] != 0).any()
 
@@ -195,6 +196,18 @@ def test_a_model_without_edges_says_why(config: TransformerConfig, words: str) -
     if config.kind != "encoder-decoder":
         with pytest.raises(WiringError, match=words):
             attribute(contrast_of(config))
+
+
+def test_published_models_have_so_many_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are meant for one machine are scored, even on a server that strangers use."""
+    monkeypatch.setenv("EXPLORER_PUBLIC", "1")
+    small = config_of("decoder", d_head=8, positions="rotary")
+    gpt2 = small.replace(n_layers=12, n_heads=12, n_kv_heads=12)
+    smollm2 = small.replace(n_layers=32, n_heads=15, n_kv_heads=5)
+    assert wiring_of(gpt2).edges == 32_491
+    assert wiring_of(smollm2).edges == int(wiring_of(smollm2).is_edge.sum())
+    with pytest.raises(WiringError, match="39,667,961 edges between its parts and at most"):
+        wiring_of(small.replace(n_layers=80, n_heads=64, n_kv_heads=64))
 
 
 @pytest.mark.parametrize("steps", STEPS)

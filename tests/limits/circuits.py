@@ -1,4 +1,4 @@
-"""Who meets the limits of circuits: too many pairs, too large a table, too large a finding."""
+"""Who meets the limits of circuits: too many pairs or edges, too large a table or finding."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
+from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
 from explorer.circuits.finding import FindingError, finding_from
 from explorer.circuits.pair_table import pairs_of_csv
 from explorer.circuits.text_pairs import PairError
+from tests.models.building import config_of
 
 
 def _refused(data: bytes) -> str:
@@ -21,6 +23,18 @@ def pairs(monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("EXPLORER_LIMIT_PAIRS", "2")
     assert len(pairs_of_csv(b"a,b\n" * 2)) == 2
     return _refused(b"a,b\n" * 3)
+
+
+def edges(monkeypatch: pytest.MonkeyPatch) -> str:
+    config = config_of("decoder")
+    count = wiring_of(config).edges
+    monkeypatch.setenv("EXPLORER_LIMIT_EDGES", str(count))
+    assert wiring_of(config).edges == count
+    monkeypatch.setenv("EXPLORER_LIMIT_EDGES", str(count - 1))
+    with pytest.raises(WiringError) as refused:
+        wiring_of(config)
+    assert plain_wiring(config).columns, "its parts have scores"
+    return str(refused.value)
 
 
 def table(monkeypatch: pytest.MonkeyPatch) -> str:
@@ -38,6 +52,7 @@ def finding(monkeypatch: pytest.MonkeyPatch) -> str:
 
 MEETINGS: dict[str, Callable[..., str]] = {
     "pairs": pairs,
+    "edges": edges,
     "table_bytes": table,
     "finding_bytes": finding,
 }
