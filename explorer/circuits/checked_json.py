@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from math import isfinite
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from explorer.catalog import waiting
+
 Made = TypeVar("Made")
 
 LONGEST_TEXT, LONGEST_LIST = 20_000, 100_000
+AT_MOST = "at_most"
+"""Of the metadata of a field that is a list: how long it may be, where that is less."""
 
 
 class FieldError(ValueError):
@@ -31,12 +36,12 @@ def read_as(kind: type[Made], value: object, where: str = "") -> Made:
     return made
 
 
-def _read(hint: Any, value: Any, where: str) -> Any:
+def _read(hint: Any, value: Any, where: str, longest: int = LONGEST_LIST) -> Any:
     if is_dataclass(hint):
         return _object(hint, value, where)
     origin, inside = get_origin(hint), get_args(hint)
     if origin is tuple:
-        most = LONGEST_LIST if inside[-1] is Ellipsis else len(inside)
+        most = longest if inside[-1] is Ellipsis else len(inside)
         if not isinstance(value, list) or len(value) > most:
             raise FieldError(f"{where} must be a list of at most {most:,}.")
         if inside[-1] is not Ellipsis and len(value) < most:
@@ -53,15 +58,31 @@ def _read(hint: Any, value: Any, where: str) -> Any:
 
 
 def _object(kind: Any, value: object, where: str) -> Any:
-    names = {field.name for field in fields(kind)}
+    waiting.step()
+    known = _fields(kind)
+    names = known.keys()
     if not isinstance(value, dict):
         raise FieldError(f"{where or 'The file'} must be an object of named values.")
     for what, some in (("misses", names - value.keys()), ("has no field", value.keys() - names)):
         if some:
             raise FieldError(f"{where or 'It'} {what} {sorted(some)[0][:40]!r}.")
-    hints = get_type_hints(kind)
     start = f"{where}." if where else ""
-    return kind(**{name: _read(hints[name], value[name], start + name) for name in names})
+    return kind(
+        **{
+            name: _read(hint, value[name], start + name, longest)
+            for name, (hint, longest) in known.items()
+        }
+    )
+
+
+@lru_cache(maxsize=64)
+def _fields(kind: Any) -> dict[str, tuple[Any, int]]:
+    """The type of each field of a dataclass, and how long it may be where it is a list."""
+    hints = get_type_hints(kind)
+    return {
+        field.name: (hints[field.name], field.metadata.get(AT_MOST, LONGEST_LIST))
+        for field in fields(kind)
+    }
 
 
 def _plain(hint: Any, value: Any, where: str) -> Any:

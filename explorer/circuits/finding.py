@@ -6,7 +6,7 @@ It has no date and no path in it: the same question of the same weights makes th
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 
 import torch
@@ -15,7 +15,7 @@ from explorer.analysis.circuit_curves import CircuitPoint
 from explorer.app.limits import FINDING_BYTES
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
-from explorer.circuits.checked_json import FieldError, parsed, read_as
+from explorer.circuits.checked_json import AT_MOST, FieldError, parsed, read_as
 from explorer.circuits.graph import Edge
 from explorer.circuits.measure import METHODS
 from explorer.circuits.outcome import ANSWERS_READ
@@ -121,7 +121,7 @@ class Finding:
     embedding: Found
     heads: tuple[FoundHead, ...]
     feed_forward: tuple[FoundLayer, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[Edge, ...] = field(metadata={AT_MOST: MOST_EDGES})
     edges_in_all: int
     correlation: float | None
     faithfulness: tuple[CircuitPoint, ...]

@@ -130,7 +130,11 @@ SPOILT: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         DAMAGED + "model has more than 20,000 characters.",
     ),
     "no object": (changed(shape=[]), DAMAGED + "shape must be an object of named values."),
-    "no list": (changed(edges={}), DAMAGED + "edges must be a list of at most 100,000."),
+    "no list": (changed(edges={}), DAMAGED + "edges must be a list of at most 1,000."),
+    "more edges than are ever written": (
+        lambda values: values.update(edges=values["edges"][:1] * 1_001),
+        DAMAGED + "edges must be a list of at most 1,000.",
+    ),
     "three names": (
         lambda values: values["pairs"][0].update(names=["a", "b", "c"]),
         DAMAGED + "pairs[0].names must be a list of at most 2.",

@@ -87,6 +87,21 @@ def test_a_finding_is_opened_with_its_own_model_and_with_another(written: bytes)
     assert "Pair 1 is no pair here. " in said(at)
 
 
+def test_a_finding_is_read_once(written: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def counted(data: bytes) -> Finding:
+        read.append(len(data))
+        return finding_from(data)
+
+    monkeypatch.setattr(finding_panel, "finding_from", counted)
+    for data in (written + b" ", b"[]  "):
+        read.clear()
+        at = opened(data)
+        at.run()
+        assert read == [len(data)]
+
+
 def test_what_is_no_finding_is_refused(written: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "This file is no finding about a circuit" in said(opened(b"{}"))
     monkeypatch.setenv("EXPLORER_LIMIT_FINDING_BYTES", "1000")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import streamlit as st
 
 from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.limits import FINDING_BYTES, MB
+from explorer.catalog.opened_model import Opened
 from explorer.circuits.finding import Finding, FindingError, finding_from, other_model
 from explorer.circuits.made_finding import Measured, finding_of
 from explorer.circuits.measure import METHODS, correlation
 from explorer.circuits.outcome import metric_in_words, metrics_of
 from explorer.circuits.text_pairs import PairError, Question
+from explorer.inference.results_cache import kept, size_of
 from explorer.text.number_format import three
 from explorer.views.circuits.measured import measured_by_now
 from explorer.views.shared.export_panel import file_name
@@ -35,7 +39,7 @@ def open_finding(context: PageContext) -> Finding | None:
     try:
         if not FINDING_BYTES.allows(file.size):
             raise FindingError(FINDING_BYTES.refusal(file.size))
-        finding = finding_from(file.getvalue())
+        finding = _read_once(context.opened, file.getvalue())
     except FindingError as error:
         raise PairError(str(error)) from error
     if finding.metric not in (known := metrics_of(context.opened.config)):
@@ -45,6 +49,21 @@ def open_finding(context: PageContext) -> Finding | None:
         )
     st.text(other_model(finding, context.opened) or "This finding is of these weights.")
     return finding
+
+
+def _read_once(opened: Opened, data: bytes) -> Finding:
+    """The finding in these bytes, which every run of the page is given anew."""
+
+    def read() -> Finding | str:
+        try:
+            return finding_from(data)
+        except FindingError as error:
+            return str(error)
+
+    found = kept(opened, ("finding", blake2b(data).digest()), read, size_of)
+    if isinstance(found, str):
+        raise FindingError(found)
+    return found
 
 
 def draw_finding(context: PageContext, question: Question, opened: Finding | None) -> None:
