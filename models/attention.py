@@ -106,7 +106,8 @@ class MultiHeadAttention(nn.Module):
     `n_kv_heads` below `n_heads` shares keys and values between heads (grouped-query
     attention, Ainslie et al. 2023); `qk_norm`, when it is a number, norms every query and
     key with this ε (Query-Key Normalization for Transformers, Henry et al. 2020). `scale`
-    stands for 1/√d. ValueError when the heads do not divide the width.
+    stands for 1/√d. ValueError when the heads do not divide the width, or for `HeadInputs` with a
+    memory.
     Source: Attention Is All You Need, section 3.2.2.
     """
 
@@ -170,6 +171,8 @@ class MultiHeadAttention(nn.Module):
         cache: LayerCache | None,
     ) -> tuple[Keys, Keys]:
         """Keys and values of all tokens that can be attended to, earlier ones from the cache."""
+        if memory is not None and isinstance(x, HeadInputs):
+            raise ValueError("Heads that read inputs of their own read no memory.")
         if memory is not None and cache is not None and cache.length:
             return cache.read()  # the memory stays the same from token to token
         if isinstance(x, HeadInputs):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -53,11 +52,9 @@ class Residual(nn.Module):
     def forward(
         self,
         x: Stream,
-        sub_layer: Callable[[Any], Tensor],
-        reads: Stream | HeadInputs | None = None,
+        sub_layer: Callable[[Stream], Stream],
+        reads: Stream | None = None,
     ) -> Stream:
-        if isinstance(reads, HeadInputs):
-            return self.write(x, sub_layer(HeadInputs(*map(self.read, reads))))
         return self.write(x, sub_layer(self.read(x if reads is None else reads)))
 
     def read(self, x: Float[Tensor, "*b t d"]) -> Float[Tensor, "*b t d"]:
@@ -163,8 +160,10 @@ class Block(nn.Module):
             return self.cross_attn(x, shared.memory, shared.memory_mask, cache=past, tap=scope)
 
         scope = tap.at("self_attn")
-        reads = input_of_heads(x, self.self_attn.n_heads, scope)
-        x = tap("resid_mid", self.self_residual(x, self_attention, reads))
+        residual = self.self_residual
+        own = input_of_heads(x, self.self_attn.n_heads, scope)
+        reads = residual.read(x) if own is None else HeadInputs(*map(residual.read, own))
+        x = tap("resid_mid", residual.write(x, self_attention(reads)))
         if self.has_cross:
             x = tap("resid_cross", self.cross_residual(x, cross_attention))
         return x

@@ -60,9 +60,10 @@ def _extended(held: Tensor | None, new: Tensor, length: int) -> Tensor:
     """
     if held is None:
         return new
-    if held.shape[1] != new.shape[1]:
-        heads = max(held.shape[1], new.shape[1])
-        held, new = (each.repeat_interleave(heads // each.shape[1], 1) for each in (held, new))
+    if held.shape[1] < new.shape[1]:
+        held = held.repeat_interleave(new.shape[1] // held.shape[1], 1)
+    elif new.shape[1] < held.shape[1]:
+        new = new.repeat_interleave(held.shape[1] // new.shape[1], 1)
     end = length + new.shape[2]
     if end > held.shape[2]:
         room = new.new_empty(*new.shape[:2], 2 * end, new.shape[3])

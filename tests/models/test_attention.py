@@ -10,6 +10,7 @@ from torch import Tensor
 
 from models import documents
 from models.attention import (
+    HeadInputs,
     MultiHeadAttention,
     attention_weights,
     fused_attention,
@@ -133,3 +134,10 @@ def test_padding_is_not_kept_and_not_counted() -> None:
     positions = token_positions(keep)
     assert positions[keep].tolist() == [0, 1, 0, 1, 2, 0, 1, 2]
     assert (positions >= 0).all()
+
+
+def test_heads_with_inputs_of_their_own_read_no_memory() -> None:
+    attention = MultiHeadAttention(8, 2).double()
+    own = HeadInputs(*(normal(1, 2, 3, 8) for _ in "qkv"))
+    with pytest.raises(ValueError, match="Heads that read inputs of their own read no memory"):
+        attention(own, normal(1, 4, 8))
