@@ -189,10 +189,12 @@ class MultiHeadAttention(nn.Module):
         if x.dim() == 3:
             return self.split(proj(x))
         weight = proj.weight.unflatten(0, (-1, self.d_head))  # (g, d, D)
-        of_groups = x.unflatten(1, (len(weight), -1)).flatten(2, 3) @ weight.mT  # (b, g, h/g·t, d)
+        # The batch goes with the tokens: where it is broadcast, each row has a copy of the weights.
+        of_groups = x.unflatten(1, (len(weight), -1)).transpose(0, 1)  # (g, b, h/g, t, D)
+        projected = of_groups.flatten(1, 3) @ weight.mT  # (g, b·h/g·t, d)
         if proj.bias is not None:
-            of_groups = of_groups + proj.bias.unflatten(0, (-1, 1, self.d_head))
-        return of_groups.unflatten(2, (-1, x.shape[2])).flatten(1, 2)
+            projected = projected + proj.bias.unflatten(0, (-1, 1, self.d_head))
+        return projected.unflatten(1, of_groups.shape[1:4]).transpose(0, 1).flatten(1, 2)
 
     def split(self, x: Float[Tensor, "b t hd"]) -> Float[Tensor, "b h t d"]:
         return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)

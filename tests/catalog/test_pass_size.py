@@ -153,6 +153,17 @@ def test_scores_of_every_edge_and_circuits_take_what_is_said(
     assert most <= max(said) <= 4 * WITHIN * most
 
 
+def test_points_on_the_way_are_passed_together_without_copies_of_weights() -> None:
+    """Two points of a model whose weights are large beside its values."""
+    config = SMALL.replace(d_model=256, n_kv_heads=2, positions="rotary")
+    model = Transformer(config).eval().requires_grad_(False)
+    ids = torch.arange(1, 9)[None]
+    contrast = Contrast(model, ids, ids.flip(1), 7, lambda logits: logits[:, 1])
+    assert shape_of_points(contrast, 2).texts == 2
+    most = most_held(partial(attribute, contrast, 2))
+    assert most <= pass_size(config, shape_of_points(contrast, 2)).peak
+
+
 @grid("kind, positions, oddity, tokens", KINDS, POSITIONS, ODDITIES, (24, 150))
 def test_a_pass_that_is_followed_backwards_takes_what_is_said(
     kind: str, positions: str, oddity: str, tokens: int
