@@ -202,7 +202,7 @@ def test_a_model_is_got_with_a_bar_and_an_interruption_says_how_it_goes_on(
         done.append(folder)
         return folder
 
-    monkeypatch.setattr("explorer.__main__.download", fake)
+    monkeypatch.setattr("explorer.commands.model_commands.download", fake)
     assert main(["get", "smollm2"]) == 0
     said = capsys.readouterr()
     assert "SmolLM2-135M-Instruct: 100%" in said.err

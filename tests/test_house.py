@@ -33,6 +33,7 @@ ORDER = (
         "charts",
         "snippets",
         "export",
+        "commands",
         "app",
         "server",
         "components",
@@ -196,7 +197,7 @@ def quoted_os_errors(path: Path) -> Iterator[int]:
 def test_no_sentence_says_where_on_this_machine_something_lies() -> None:
     """`in_a_sentence` says what an OSError says, without the path."""
     app = python_files("pages", "explorer", "models")
-    found = {path: [*quoted_os_errors(path)] for path in app if path.name != "__main__.py"}
+    found = {path: [*quoted_os_errors(path)] for path in app if path.parts[1] != "commands"}
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 

@@ -1,0 +1,1 @@
+"""What `python -m explorer` does: one module for each kind of command."""

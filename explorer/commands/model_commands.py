@@ -1,0 +1,164 @@
+"""The commands for models: generate, export, circuit, get, checkpoints."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from explorer.catalog import shipped
+from explorer.catalog.real_models import REAL_MODELS, RealModel
+from explorer.circuits import circuit_command
+from explorer.downloads.model_download import Progress, download, fetched_bytes, is_in
+from explorer.export import published_folder
+from explorer.runs.open_run import open_folder
+from models.generation import generate
+
+
+def add_commands(commands: Any) -> None:
+    text = commands.add_parser("generate", help="generate text with a trained model")
+    text.set_defaults(command=run_generate)
+    text.add_argument("folder", type=Path, metavar="FOLDER", help="a run or a checkpoint")
+    text.add_argument("prompt", metavar="TEXT")
+    text.add_argument("--max-length", type=int, default=50, metavar="N", help="new tokens at most")
+    text.add_argument("--temperature", type=float, default=0.7, metavar="X", help="0 is greedy")
+    text.add_argument("--top-k", type=int, metavar="N")
+    text.add_argument("--top-p", type=float, metavar="X")
+    text.add_argument("--seed", type=int, default=0, metavar="N")
+
+    out = commands.add_parser("export", help="write a model as the folder of a published family")
+    out.set_defaults(command=export_model)
+    out.add_argument("folder", type=Path, metavar="FOLDER", help="a run or a checkpoint")
+    out.add_argument("out", type=Path, metavar="OUT", help="the folder to write")
+
+    circuit = commands.add_parser("circuit", help="find the circuit behind an answer, as a file")
+    circuit.set_defaults(command=find_circuit)
+    circuit_command.add_arguments(circuit)
+
+    more = commands.add_parser("get", help="download a real model, or list those there are")
+    more.set_defaults(command=get_model)
+    more.add_argument("name", nargs="?", metavar="NAME", help=known_models())
+    more.add_argument(
+        "--to",
+        type=Path,
+        metavar="FOLDER",
+        help="the folder to make of it; by default one in the app's folder of models",
+    )
+
+    ship = commands.add_parser("checkpoints", help="train the models that ship with the app")
+    ship.set_defaults(command=make_checkpoints)
+    ship.add_argument("--only", action="append", metavar="NAME", help="only this one; repeatable")
+    ship.add_argument("--data", type=Path, metavar="DIR", help="the folder of the training texts")
+    ship.add_argument("--out", type=Path, metavar="DIR", default=shipped.SHIPPED)
+
+
+def run_generate(asked: argparse.Namespace) -> None:
+    opened = open_folder(asked.folder)
+    steps = generate(
+        opened.model,
+        torch.tensor([opened.tokenizer.ids(asked.prompt)]),
+        max_length=asked.max_length,
+        temperature=asked.temperature,
+        top_k=asked.top_k,
+        top_p=asked.top_p,
+        seed=asked.seed,
+    )
+    written = [int(step.ids[0]) for step in steps]
+    if opened.config.kind == "decoder":
+        written = opened.tokenizer.ids(asked.prompt) + written
+    print(opened.tokenizer.decode(written))
+
+
+def export_model(asked: argparse.Namespace) -> None:
+    opened = open_folder(asked.folder)
+    family = published_folder.to_folder(opened, asked.out)
+    print(f"{asked.out} is a {family} folder; transformers can open it.")
+
+
+def find_circuit(asked: argparse.Namespace) -> None:
+    for line in circuit_command.find_circuit(open_folder(asked.model), asked):
+        print(line)
+
+
+def get_model(asked: argparse.Namespace) -> None:
+    if asked.name is None:
+        for line in map(_row, REAL_MODELS.values()):
+            print(line)
+        return
+    model = REAL_MODELS.get(asked.name)
+    if model is None:
+        raise ValueError(f"There is no model called {asked.name!r}: it is one of {known_models()}.")
+    folder = asked.to or model.folder
+    if is_in(model, folder):
+        print(f"{folder} is there already.")
+        return
+    try:
+        with _download_bar(model) as show:
+            download(model, folder, show)
+    except KeyboardInterrupt:
+        print("What was fetched is kept: the same command goes on from there.", file=sys.stderr)
+        raise
+    print(f"{model.title} is in {folder}; its licence is {model.licence}.")
+    if asked.to is None:
+        print(f"It opens in the app as {model.name}.")
+    else:
+        print(f"To open it in the app, start the app with EXPLORER_MODELS={folder}.")
+
+
+def known_models() -> str:
+    return ", ".join(REAL_MODELS)
+
+
+def _row(model: RealModel) -> str:
+    size = f"{model.download / 1e6:,.0f} MB"
+    if model.is_there:
+        size += ", here"
+    elif left := fetched_bytes(model.folder):
+        size = f"{left / 1e6:,.0f} of {size}"
+    return f"{model.name:18}{size:16}{model.licence:12}{model.kind:34}{model.good_for}"
+
+
+@contextmanager
+def _download_bar(model: RealModel) -> Iterator[Callable[[Progress], None]]:
+    """Shows how far a download is; what an earlier try has fetched does not count as speed."""
+    with ExitStack() as open_until_the_end:
+        bars: list[tqdm] = []
+
+        def show(progress: Progress) -> None:
+            if progress.phase == "fetching":
+                if not bars:
+                    bar = tqdm(
+                        total=progress.total,
+                        initial=progress.done,
+                        desc=model.title,
+                        unit="B",
+                        unit_scale=True,
+                    )
+                    bars.append(open_until_the_end.enter_context(bar))
+                bars[0].update(progress.done - bars[0].n)
+            elif progress.phase == "converting" and bars:
+                bars[0].set_postfix_str("converting")
+
+        yield show
+
+
+def make_checkpoints(asked: argparse.Namespace) -> None:
+    bars: list[tqdm] = []
+
+    def show(name: str, step: int, steps: int, loss: float) -> None:
+        if step == 1:
+            bars.append(tqdm(total=steps, desc=name, unit="step"))
+        bars[-1].set_postfix(loss=f"{loss:.3f}", refresh=False)
+        bars[-1].update(step - bars[-1].n)
+
+    made = shipped.make_shipped(asked.only or (), asked.data, asked.out, show)
+    for bar in bars:
+        bar.close()
+    for folder in made:
+        print(folder)

@@ -1,0 +1,118 @@
+"""The commands that train: `train` and `resume`.
+
+A run is the same folder that the app writes. In the app's folder of runs it is shown while
+it trains, and its model can be opened afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from explorer.catalog.folders import runs_root
+from explorer.runs.run import Run, RunError, create, create_in
+from explorer.runs.settings import MODEL_SETTINGS, TRAINING_SETTINGS, WEIGHTS_SEED, spec_of
+from explorer.runs.worker import advance
+from explorer.tasks import GIVEN, TASKS, task_of
+from explorer.text.number_format import three
+from models.families.styles import LIKE
+from models.presets import PRESETS
+
+
+def add_commands(commands: Any) -> None:
+    make = commands.add_parser("train", help="train a model for a task, with a progress bar")
+    make.set_defaults(command=train_model)
+    make.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *GIVEN]))
+    make.add_argument("--text", type=Path, metavar="FILE", help="the text or table of the task")
+    make.add_argument(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="the folder of the run; by default one in the app's folder of runs",
+    )
+    shape = "the shape of a published family or document"
+    make.add_argument("--like", choices=[*LIKE, *PRESETS], help=shape)
+    for setting in (*MODEL_SETTINGS, *TRAINING_SETTINGS, WEIGHTS_SEED):
+        value: dict[str, Any] = {"type": float if setting.format else int}
+        value |= {"metavar": "X" if setting.format else "N"}
+        if setting.options:
+            value = {"choices": setting.options}
+        make.add_argument(f"--{setting.name.replace('_', '-')}", help=setting.label, **value)
+    goal = "end the run at this value on held-out data"
+    make.add_argument("--stop-at", type=float, metavar="X", help=goal)
+
+    again = commands.add_parser("resume", help="continue a run that was paused or interrupted")
+    again.set_defaults(command=resume_run)
+    again.add_argument("folder", type=Path, metavar="FOLDER")
+
+
+def train_model(asked: argparse.Namespace) -> None:
+    text = _read(asked.text) if asked.text else None
+    spec = spec_of(task_of(asked.task, text), vars(asked))
+    text = text if asked.task in GIVEN else None
+    run = create_in(asked.out, spec, text) if asked.out else create(runs_root(), spec, text)
+    _show_training(run)
+
+
+def resume_run(asked: argparse.Namespace) -> None:
+    run = Run(asked.folder)
+    if run.status().is_active and run.has_worker():
+        raise RunError(f"{run.name} is being trained by another process.")
+    run.command("resume")
+    _show_training(run)
+
+
+def _show_training(run: Run) -> None:
+    """Train in this process; Ctrl-C and SIGTERM end it with its state saved."""
+    status = run.status()
+    total = run.spec.training.steps
+    with (
+        _asked_to_leave() as leave,
+        tqdm(total=total, initial=status.step, desc=run.name, unit="step") as bar,
+    ):
+        for progress in advance(run.folder, leave.is_set):
+            now = progress.status
+            value = "" if now.value is None else f"{now.measure} {three(now.value)}"
+            bar.set_postfix_str(f"loss {progress.report.loss:.3f}, {value}", refresh=False)
+            bar.update(progress.report.step - bar.n)
+    ended = run.status()
+    print(f"{run.name} is {ended.state} at step {ended.step:,} of {ended.steps:,}.")
+    if ended.value is not None:
+        print(f"On held-out data: {ended.measure} {three(ended.value)}.")
+    print(run.checkpoint() or run.folder)
+    print(_where_to_see(run))
+
+
+def _where_to_see(run: Run) -> str:
+    """How to open it in the app, which lists only the runs of one folder."""
+    if run.folder.parent.resolve() == runs_root().resolve():
+        return f"It opens in the app as {run.name}."
+    return f"To open it in the app, start the app with EXPLORER_RUNS={run.folder.parent}."
+
+
+@contextmanager
+def _asked_to_leave() -> Iterator[threading.Event]:
+    leave = threading.Event()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda *_: leave.set()) for number in numbers}
+    try:
+        yield leave
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not a text in UTF-8.") from error
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}.") from error
