@@ -17,7 +17,8 @@ To be read in this order, in which no module needs a later one:
 13. `interventions`, `trace`, `gradients`: a forward pass recorded, edited and differentiated
 14. `sampling`, `generation`, `beam_search`: from logits to text
 15. `losses`, `training`: from text to weights
-16. `documents`: the parts by the names that the documents give them
+16. `lora`: two thin matrices beside a frozen one, to train a model further
+17. `documents`: the parts by the names that the documents give them
 
 Around the core: `families` maps published configs and weight names to ours, `loading` reads
 and writes checkpoints, `checkpoints` holds those that come with the app.

@@ -160,9 +160,13 @@ Source: Attention Is All You Need, sections 5.2 to 5.4.
 
 
 def build_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
-    """Weight decay is for matrices; norms, biases and other vectors are left alone."""
-    matrices = [p for p in model.parameters() if p.dim() > 1]
-    vectors = [p for p in model.parameters() if p.dim() <= 1]
+    """Weight decay is for matrices; norms, biases and other vectors are left alone.
+
+    What is frozen is in no group.
+    """
+    trained = [p for p in model.parameters() if p.requires_grad]
+    matrices = [p for p in trained if p.dim() > 1]
+    vectors = [p for p in trained if p.dim() <= 1]
     groups = [
         {"params": matrices, "weight_decay": config.weight_decay},
         {"params": vectors, "weight_decay": 0.0},

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,19 +23,24 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from models.config import TransformerConfig
+from models.families import FAMILIES
+from models.loading.adapter_files import attach_adapter, save_adapter
 from models.loading.folder_config import read_folder_config
 from models.loading.inspection import check_inspection, inspect_folder, read_weights
 from models.loading.safe_files import (
+    ADAPTER_CONFIG,
     CONFIG,
     RUN,
     STATE,
     TOKENIZER,
     CheckpointError,
+    is_there,
     read_json,
     title,
 )
 from models.loading.tokenizer_texts import tokenizer_text
 from models.loading.weight_files import STATE_WEIGHTS, WEIGHTS, open_file
+from models.lora import lora_leaves, merge, merged
 from models.positional import Positions
 from models.training import TrainConfig, TrainState
 from models.transformer import Transformer
@@ -73,22 +78,39 @@ def save_checkpoint(
     run: dict[str, Any] | None = None,
     state: TrainState | None = None,
     private: bool = False,
+    linked: Sequence[Path] = (),
 ) -> None:
     """Write the folder, in place of one that is there. `tokenizer` is a tokenizer.json's text.
 
-    A private one is readable by this account alone.
+    A private one is readable by this account alone. Files `linked` take no more room on the
+    same disk, and are never changed; where the frozen weights of a model with adapters are among
+    them, the adapters are written beside. Otherwise those are merged.
     """
     with in_place_of(Path(folder), private) as beside:
         (beside / CONFIG).write_text(model.config.to_json())
         (beside / RUN).write_text(json.dumps(run or {}, indent=2) + "\n")
         if tokenizer is not None:
             (beside / TOKENIZER).write_text(tokenizer, encoding="utf-8")
-        save_file(
-            {n: p.detach().contiguous() for n, p in model.named_parameters()}, beside / WEIGHTS
-        )
+        for path in linked:
+            link_or_copy(path, beside / path.name)
+        if (beside / WEIGHTS).exists():
+            save_adapter(beside, model)
+        else:
+            weights = (
+                merged(model).named_parameters() if lora_leaves(model) else model.named_parameters()
+            )
+            save_file({n: p.detach().contiguous() for n, p in weights}, beside / WEIGHTS)
         if state is not None:
             save_file(optimizer_tensors(model, state), beside / STATE_WEIGHTS)
             (beside / STATE).write_text(json.dumps({"step": state.step}) + "\n")
+
+
+def link_or_copy(file: Path, to: Path) -> None:
+    """The same file under another name; a copy where the disk or its format has no such links."""
+    try:
+        os.link(file, to)
+    except OSError:
+        shutil.copyfile(file, to)
 
 
 @contextmanager
@@ -115,11 +137,12 @@ def replace_folder(new: Path, old: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def load_checkpoint(folder: str | Path) -> Checkpoint:
+def load_checkpoint(folder: str | Path, *, merging: bool = True) -> Checkpoint:
     """Open a folder of ours or of a published family, or a GGUF file; the model is in eval mode.
 
     CheckpointError says in one sentence why not. Time and memory grow with the files;
-    nothing is allocated before names and shapes agree. Weights are kept in 32 bits.
+    nothing is allocated before names and shapes agree. Weights are kept in 32 bits. A LoRA
+    adapter in the folder is merged, or without `merging` attached, to be trained further.
     """
     found = inspect_folder(folder)
     check_inspection(found)
@@ -133,6 +156,9 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
     for module in model.modules():
         if isinstance(module, Positions):
             module.reset_buffers()
+    if is_there(found.folder, ADAPTER_CONFIG):
+        attach_adapter(found.folder, model, FAMILIES.get(found.family))
+        model = merge(model) if merging else model
     return Checkpoint(
         found.folder,
         model.eval(),
@@ -166,6 +192,8 @@ def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> T
             name, _, what = key.rpartition("/")
             kept.setdefault(name, {})[what] = read(key)
     for name, parameter in model.named_parameters() if step else ():
+        if not parameter.requires_grad:
+            continue
         check_memory(folder, kept.get(name, {}), parameter, config)
         here = {key: value.to(parameter.device) for key, value in kept[name].items()}
         state.optimizer.state[parameter] = here

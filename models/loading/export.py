@@ -5,7 +5,7 @@ forward pass. Its table of names then says which of our weights every tensor of 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,10 @@ from models.families import FAMILIES
 from models.families.effective_fields import effective_fields
 from models.families.family import Family
 from models.families.published import Published
+from models.loading.adapter_files import ADAPTER_WEIGHTS, save_adapter
 from models.loading.checkpoint import in_place_of
 from models.loading.safe_files import (
+    ADAPTER_CONFIG,
     CONFIG,
     TOKENIZER,
     TOKENIZER_CONFIG,
@@ -29,6 +31,7 @@ from models.loading.safe_files import (
     title,
 )
 from models.loading.weight_files import WEIGHTS
+from models.lora import lora_leaves
 from models.transformer import Transformer
 
 FORMAT = {"format": "pt"}
@@ -121,11 +124,34 @@ def export_checkpoint(
     return found.family
 
 
-def holds_a_model_alone(folder: Path) -> bool:
+def export_adapter(folder: str | Path, model: Transformer, parent: str = "") -> str:
+    """Write the adapters of a model as the peft library reads them, and say of which family.
+
+    They fit the published folder of the `parent`, which is not written. CheckpointError when
+    no family has this shape, when there are no adapters, or when the folder is not empty.
+    """
+    folder = Path(folder)
+    found = exportable(model.config)
+    if found.family is None:
+        raise CheckpointError(found.fault)
+    if not lora_leaves(model):
+        raise CheckpointError("All of this model was trained, so it has no LoRA adapter to write.")
+    if folder.exists() and not holds_a_model_alone(folder, {ADAPTER_CONFIG, ADAPTER_WEIGHTS}):
+        raise CheckpointError(
+            f"{title(folder)} holds other files, which an export would replace; name a new folder."
+        )
+    with in_place_of(folder) as beside:
+        save_adapter(beside, model, FAMILIES[found.family], parent)
+    return found.family
+
+
+MODEL_FILES = frozenset({CONFIG, WEIGHTS, TOKENIZER, TOKENIZER_CONFIG})
+
+
+def holds_a_model_alone(folder: Path, written: Collection[str] = MODEL_FILES) -> bool:
     """Whether a folder is empty or holds nothing but what an export writes."""
-    written = {CONFIG, WEIGHTS, TOKENIZER, TOKENIZER_CONFIG}
     try:
-        return {path.name for path in folder.iterdir()} <= written
+        return {path.name for path in folder.iterdir()} <= set(written)
     except OSError:  # a file, or closed to us
         return False
 

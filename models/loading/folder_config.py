@@ -14,6 +14,7 @@ from models.families.published import GENERATION_SETTINGS, UNSUPPORTED_SETTINGS
 from models.loading.gguf_header import GgufHeader, gguf_file, read_gguf_header
 from models.loading.gguf_weights import gguf_weights
 from models.loading.safe_files import (
+    ADAPTER_CONFIG,
     CONFIG,
     GENERATION,
     RUN,
@@ -47,6 +48,11 @@ def read_folder_config(folder: Path) -> FolderConfig:
         return read_gguf_config(folder, read_gguf_header(file))
     if not is_folder(folder):
         raise CheckpointError(f"There is no checkpoint folder {title(folder)}.")
+    if is_there(folder, ADAPTER_CONFIG) and not is_there(folder, CONFIG):
+        raise CheckpointError(
+            f"{title(folder)} is a LoRA adapter alone: put its files beside those of the model "
+            "that it belongs to."
+        )
     values = read_json(folder, CONFIG)
     run = read_json(folder, RUN) if is_there(folder, RUN) else {}
     model_type = values.get("model_type")

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 CONFIG, RUN, STATE, TOKENIZER = "config.json", "run.json", "state.json", "tokenizer.json"
 INDEX, GENERATION = "model.safetensors.index.json", "generation_config.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
+ADAPTER_CONFIG = "adapter_config.json"
 LARGEST = {TOKENIZER: 32 << 20, INDEX: 4 << 20}
 """Bytes of a file that are read at most, where they are more than LARGEST_TEXT."""
 LARGEST_TEXT = 1 << 20

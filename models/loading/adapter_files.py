@@ -1,0 +1,225 @@
+"""LoRA adapters as the peft library's files: adapter_config.json and adapter_model.safetensors.
+
+They lie in the folder of the model that they belong to, whose names they use, ours or those of
+its family. A matrix of theirs may hold several of ours, such as GPT-2's `c_attn`: then its rank
+is the sum of theirs, each of which reads and writes its own part. What was trained besides, such
+as a new head, is in the file as it is (`modules_to_save`).
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from models.config import TransformerConfig
+from models.families.family import Family
+from models.families.layout import Columns, Same
+from models.loading.safe_files import ADAPTER_CONFIG, CheckpointError, read_json, shown, title
+from models.loading.weight_files import Weights, open_file
+from models.lora import LoRALinear, lora_leaves, put_leaf
+from models.transformer import Transformer
+
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+PREFIX, A, B, WEIGHT = "base_model.model.", ".lora_A.weight", ".lora_B.weight", ".weight"
+TASK_TYPES = {"language-model": "CAUSAL_LM", "classifier": "SEQ_CLS"}
+NO_EFFECT: Mapping[str, Any] = {
+    "use_dora": False,
+    "bias": "none",
+    "lora_bias": False,
+    "layer_replication": None,
+    "trainable_token_indices": None,
+    "use_qalora": False,
+}
+"""Settings that are not supported, with the value that has no effect."""
+LARGEST_ALPHA = 1e6
+
+Named = list[tuple[str, Same]]
+
+
+def save_adapter(
+    folder: Path, model: Transformer, family: Family | None = None, parent: str = ""
+) -> None:
+    """Write both files. `parent` names the model that they belong to, in the config alone."""
+    tensors: dict[str, Tensor] = {}
+    ranks: dict[str, int] = {}
+    alphas: dict[str, float] = {}
+    saved: list[str] = []
+    leaves = lora_leaves(model)
+    trained = {name: each for name, each in _whole(model) if each.requires_grad}
+    is_transposed = False
+    for theirs, layout in _named(model.config, family):
+        written = family.written(theirs, model.config) if family else theirs
+        module, _, ending = written.rpartition(".")
+        if any(_leaf(ours) in leaves for ours in layout.ours):
+            down, up, alpha = _joined(model, layout)
+            is_transposed |= isinstance(layout, Columns)
+            ranks[module], alphas[module] = len(down), alpha
+            tensors |= {PREFIX + module + A: down, PREFIX + module + B: up}
+        elif trained.keys() >= set(layout.ours):
+            joined = layout.join([trained.pop(ours).detach() for ours in layout.ours])
+            tensors[PREFIX + written] = joined.clone().contiguous()
+            saved.append(module if ending in ("weight", "bias") else written)
+    if trained:
+        raise CheckpointError(f"No family's file has a name for {shown(min(trained))}.")
+    rank, alpha = min(ranks.values()), min(alphas.values())
+    config = {
+        "peft_type": "LORA",
+        "task_type": TASK_TYPES.get(model.config.head),
+        "base_model_name_or_path": parent or None,
+        "r": rank,
+        "lora_alpha": alpha,
+        "target_modules": list(ranks),
+        "rank_pattern": {name: each for name, each in ranks.items() if each != rank},
+        "alpha_pattern": {name: each for name, each in alphas.items() if each != alpha},
+        "modules_to_save": list(dict.fromkeys(saved)) or None,
+        "fan_in_fan_out": is_transposed,
+        "bias": "none",
+        "lora_dropout": 0.0,
+        "inference_mode": True,
+    }
+    (folder / ADAPTER_CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    save_file(tensors, folder / ADAPTER_WEIGHTS, {"format": "pt"})
+
+
+@torch.no_grad()
+def _joined(model: Transformer, layout: Same) -> tuple[Tensor, Tensor, float]:
+    """A, B and α of a matrix of theirs."""
+    parts = [model.get_submodule(_leaf(ours)) for ours in layout.ours]
+    adapted = [leaf for leaf in parts if isinstance(leaf, LoRALinear)]
+    first, rank, at = adapted[0], sum(leaf.rank for leaf in adapted), 0
+    ups = []
+    for leaf in parts:
+        assert isinstance(leaf, nn.Linear)
+        up = torch.zeros(leaf.out_features, rank)
+        if isinstance(leaf, LoRALinear):
+            up[:, at : at + leaf.rank] = leaf.lora_B.weight * (leaf.scaling / first.scaling)
+            at += leaf.rank
+        ups.append(up)
+    down = torch.cat([leaf.lora_A.weight for leaf in adapted]).contiguous()
+    joined = layout.join(ups)
+    up = joined.T if isinstance(layout, Columns) else joined
+    return down, up.contiguous().clone(), first.alpha * rank / first.rank
+
+
+def attach_adapter(folder: Path, model: Transformer, family: Family | None = None) -> None:
+    """Give a model the adapter in a folder, in place; it alone is trained from then on.
+
+    CheckpointError, in one sentence, unless both files are whole and of this model.
+    """
+    settings = _Settings(read_json(folder, ADAPTER_CONFIG), folder)
+    weights = open_file(folder, ADAPTER_WEIGHTS)
+    plain = family.plain if family else str
+    layouts = {plain(name): layout for name, layout in _named(model.config, family)}
+    wanted = dict(model.named_parameters())
+    modules = model.named_modules()
+    linear = {name + WEIGHT for name, module in modules if isinstance(module, nn.Linear)}
+    model.requires_grad_(False)
+    with weights.open() as read:
+        for name in weights.names:
+            theirs = name.removeprefix(PREFIX)
+            module = theirs.removesuffix(A).removesuffix(B)
+            layout = layouts.get(plain(theirs if module == theirs else module + WEIGHT))
+            ours = [wanted[one] for one in layout.ours] if layout else []
+            has_place = module == theirs or (layout and set(layout.ours) <= linear)
+            if not layout or not has_place or not _fits(weights, name, layout, ours):
+                raise CheckpointError(
+                    f"{shown(name)} in {ADAPTER_WEIGHTS} of {title(folder)} is of no weight of "
+                    "this model: it belongs to another one."
+                )
+            if module == theirs:
+                for target, part in zip(ours, layout.split(read(name), ours), strict=True):
+                    target.data = part.to(target.dtype, copy=True)
+                    target.requires_grad_(True)
+            elif name.endswith(A):
+                up = read(name.removesuffix(A) + B)
+                alpha = settings.alpha(module, up.shape[1])
+                _put(model, layout, ours, read(name), up, alpha)
+
+
+def _put(
+    model: Transformer,
+    layout: Same,
+    ours: Sequence[Tensor],
+    down: Tensor,
+    up: Tensor,
+    alpha: float,
+) -> None:
+    parts = layout.split(up.T if isinstance(layout, Columns) else up, ours)
+    for name, part in zip(layout.ours, parts, strict=True):
+        base = model.get_submodule(_leaf(name))
+        assert isinstance(base, nn.Linear)
+        leaf = LoRALinear(base, len(down), alpha)
+        leaf.lora_A.weight.data = down.float()
+        leaf.lora_B.weight.data = part.float().contiguous()
+        put_leaf(model, _leaf(name), leaf)
+
+
+def _fits(weights: Weights, name: str, layout: Same, ours: Sequence[Tensor]) -> bool:
+    """Whether a tensor has the shape that its name promises; of two matrices both must be there."""
+    shape = weights.shape(name)
+    pair = {name.removesuffix(end) for end in (A, B) if name.endswith(end)}
+    if not pair:
+        return list(shape) == list(layout.join([one.to("meta") for one in ours]).shape)
+    stem = pair.pop()
+    if not {stem + A, stem + B} <= weights.tensors.keys():
+        return False
+    down, up = weights.shape(stem + A), weights.shape(stem + B)
+    rows = sum(len(one) for one in ours)
+    return (
+        all(one.dim() == 2 and down[1:] == one.shape[1:] for one in ours)
+        and up == (rows, *down[:1])
+        and 1 <= down[0] <= rows
+    )
+
+
+class _Settings:
+    """An adapter_config.json that is not trusted."""
+
+    def __init__(self, values: dict[str, Any], folder: Path) -> None:
+        self._values, self._what = values, f"{ADAPTER_CONFIG} in {title(folder)}"
+        if values.get("peft_type") != "LORA":
+            raise CheckpointError(f"{self._what} is of another kind of adapter; LoRA is read here.")
+        for name, nothing in NO_EFFECT.items():
+            if values.get(name) not in (None, nothing):
+                raise CheckpointError(f"{self._what} asks for {name}, which is not supported.")
+        self._patterns = values.get("alpha_pattern") or {}
+        if not isinstance(self._patterns, dict):
+            raise CheckpointError(f"{self._what} has no readable alpha_pattern.")
+
+    def alpha(self, module: str, rank: int) -> float:
+        """α of a module of theirs; a pattern is its name or the end of it."""
+        found: Any = self._values.get("lora_alpha")
+        for pattern, value in self._patterns.items():
+            if f".{module}".endswith(f".{pattern}"):
+                found = value
+        if type(found) not in (int, float) or not 0 < abs(found) <= LARGEST_ALPHA:
+            raise CheckpointError(f"{self._what} has no lora_alpha that can be calculated with.")
+        return float(found * rank**0.5 if self._values.get("use_rslora") is True else found)
+
+
+def _named(config: TransformerConfig, family: Family | None) -> Named:
+    """The tensors of a model's file by name, with what each holds of ours."""
+    with torch.device("meta"):
+        ours = [name for name, _ in Transformer(config).named_parameters()]
+    if family is None:
+        return [(name, Same((name,))) for name in ours]
+    return [
+        (name, layout) for name, layout in family.layouts(config) if set(layout.ours) <= set(ours)
+    ]
+
+
+def _whole(model: Transformer) -> Iterator[tuple[str, nn.Parameter]]:
+    """The parameters that are in no leaf with an adapter."""
+    leaves = tuple(f"{name}." for name in lora_leaves(model))
+    yield from (
+        (name, each) for name, each in model.named_parameters() if not name.startswith(leaves)
+    )
+
+
+def _leaf(parameter: str) -> str:
+    """The leaf whose matrix has this name; that of a bias is none."""
+    return parameter.removesuffix(WEIGHT)

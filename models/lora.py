@@ -1,0 +1,153 @@
+"""LoRA: a frozen matrix plus a product of two thin ones, which alone are trained.
+
+Shapes: r rank, i numbers in, o numbers out.
+Source: LoRA: Low-Rank Adaptation of Large Language Models (Hu et al. 2021, arXiv:2106.09685).
+"""
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from models.config import TransformerConfig
+from models.transformer import Transformer
+
+ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
+FEED_FORWARD = ("gate_proj", "up_proj", "down_proj")
+TARGETS = (*ATTENTION, *FEED_FORWARD)
+"""The linear leaves of a block that can be given an adapter, by their names."""
+USUAL_TARGETS = ("q_proj", "v_proj")
+"""Those of the paper, section 7.1."""
+
+
+class LoRALinear(nn.Linear):
+    """x (W + α/r · B A)ᵀ + b, where W and b are frozen, and A and B trained.
+
+    B starts at zero, so at first this is the frozen leaf itself. A starts as in the authors'
+    code: uniform between ± 1/√i. Training needs the gradients of r · (i + o) numbers, not i · o.
+    Source: LoRA, section 4.1.
+    """
+
+    def __init__(
+        self, base: nn.Linear, rank: int, alpha: float, generator: torch.Generator | None = None
+    ) -> None:
+        nn.Module.__init__(self)  # the matrix of a linear leaf is not made again
+        self.in_features, self.out_features = base.in_features, base.out_features
+        self.rank, self.alpha = rank, alpha
+        self.base = base.requires_grad_(False)
+        dtype, device = base.weight.dtype, base.weight.device
+        widest = self.in_features**-0.5
+        drawn = torch.empty(rank, self.in_features).uniform_(-widest, widest, generator=generator)
+        self.lora_A = nn.Linear(self.in_features, rank, bias=False, device="meta")
+        self.lora_B = nn.Linear(rank, self.out_features, bias=False, device="meta")
+        self.lora_A.weight = nn.Parameter(drawn.to(device, dtype))
+        zeros = torch.zeros(self.out_features, rank, dtype=dtype, device=device)
+        self.lora_B.weight = nn.Parameter(zeros)
+
+    @property
+    def scaling(self) -> float:
+        return self.alpha / self.rank
+
+    @property
+    def change(self) -> Float[Tensor, "o i"]:
+        """What it adds to the frozen matrix. Cost: o · r · i."""
+        return self.scaling * (self.lora_B.weight @ self.lora_A.weight)
+
+    @property
+    def weight(self) -> Float[Tensor, "o i"]:  # type: ignore[override]
+        """The matrix that it multiplies by, for whoever reads weights: made anew every time."""
+        return self.base.weight + self.change
+
+    @property
+    def bias(self) -> Float[Tensor, "o"] | None:  # type: ignore[override]
+        return self.base.bias
+
+    def forward(self, x: Float[Tensor, "*b i"]) -> Float[Tensor, "*b o"]:
+        return self.base(x) + self.scaling * self.lora_B(self.lora_A(x))
+
+    def merged(self) -> nn.Linear:
+        """A plain leaf with the same matrix: as quick as the parent's."""
+        plain = nn.Linear(self.in_features, self.out_features, device="meta")
+        plain.weight = nn.Parameter(self.weight.detach())
+        plain.bias = self.base.bias
+        return plain
+
+
+def add_lora(
+    model: Transformer,
+    rank: int,
+    alpha: float = 16.0,
+    targets: Sequence[str] = USUAL_TARGETS,
+    seed: int = 0,
+    whole: Sequence[str] = (),
+) -> Transformer:
+    """Freeze the model, in place, but for a new adapter of every leaf with one of these names.
+
+    `whole` names modules that are trained themselves, such as a new head. ValueError, in one
+    sentence, where the model has no such leaf, or a rank that its matrices do not have.
+    """
+    if fault := lora_fault(model.config, rank, targets):
+        raise ValueError(fault)
+    generator = torch.Generator().manual_seed(seed)
+    model.requires_grad_(False)
+    for name, leaf in list(linear_leaves(model, targets)):
+        put_leaf(model, name, LoRALinear(leaf, rank, alpha, generator))
+    for name in whole:
+        model.get_submodule(name).requires_grad_(True)
+    return model
+
+
+def lora_fault(config: TransformerConfig, rank: int, targets: Sequence[str]) -> str | None:
+    """Why a model of this config cannot have such adapters, or None."""
+    there = target_ranks(config)
+    if not targets:
+        return "LoRA needs at least one matrix: choose some of " + ", ".join(there) + "."
+    if absent := [name for name in targets if name not in there]:
+        return f"The model has no {absent[0][:40]}: choose some of {', '.join(there)}."
+    most = min(there[name] for name in targets)
+    if not 1 <= rank <= most:
+        return f"The rank must be between 1 and {most}, the smallest width of these matrices."
+    return None
+
+
+def target_ranks(config: TransformerConfig) -> dict[str, int]:
+    """The leaves of this config that can have an adapter, with the highest rank of each."""
+    with torch.device("meta"):
+        model = Transformer(config)
+    found: dict[str, int] = {}
+    for name, leaf in linear_leaves(model, TARGETS):
+        last, width = name.rpartition(".")[2], min(leaf.in_features, leaf.out_features)
+        found[last] = min(width, found.get(last, width))
+    return {name: found[name] for name in TARGETS if name in found}
+
+
+def linear_leaves(model: nn.Module, targets: Sequence[str]) -> Iterator[tuple[str, nn.Linear]]:
+    """The linear leaves of the blocks with one of these names, each with its whole name."""
+    for name, module in model.named_modules():
+        if isinstance(module, nn.Linear) and name.rpartition(".")[2] in targets:
+            yield name, module
+
+
+def lora_leaves(model: nn.Module) -> dict[str, LoRALinear]:
+    """The leaves that have an adapter, by their names."""
+    return {name: leaf for name, leaf in model.named_modules() if isinstance(leaf, LoRALinear)}
+
+
+def merged(model: Transformer) -> Transformer:
+    """A plain model that computes the same to the last digits; this one stays as it is."""
+    return merge(deepcopy(model))
+
+
+def merge(model: Transformer) -> Transformer:
+    """The same in place: every adapter becomes part of its matrix, and nothing is frozen."""
+    for name, leaf in lora_leaves(model).items():
+        put_leaf(model, name, leaf.merged())
+    return model.requires_grad_(True)
+
+
+def put_leaf(model: nn.Module, name: str, leaf: nn.Module) -> None:
+    """Put a leaf where the one of this name is."""
+    parent, _, last = name.rpartition(".")
+    setattr(model.get_submodule(parent), last, leaf)

@@ -1,0 +1,114 @@
+"""LoRA: at first the parent itself, then trained alone; merged it is a plain model again."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from models.config import TransformerConfig
+from models.lora import LoRALinear, add_lora, lora_fault, lora_leaves, merged, target_ranks
+from models.trace import CHEAP_SITES, trace
+from models.training import Batch, TrainConfig, train
+from models.transformer import Transformer
+from tests.models.building import (
+    assert_equal_weights,
+    config_of,
+    ids_of,
+    inputs_of,
+    shake,
+    shaken,
+    weights,
+)
+from tests.models.grid import ODDITIES
+
+EVERY = ("q_proj", "k_proj", "v_proj", "o_proj")
+
+
+def adapted(config: TransformerConfig, rank: int = 2) -> Transformer:
+    """A model in which every adapter does something."""
+    return shake(add_lora(shaken(config), rank, 5.0, EVERY)).eval()
+
+
+@pytest.mark.parametrize("name", ODDITIES)
+def test_at_first_it_is_the_parent_exactly(name: str) -> None:
+    config = ODDITIES[name]
+    parent, inputs = shaken(config), inputs_of(config)
+    before = parent(*inputs)
+    model = add_lora(parent, 2, targets=tuple(target_ranks(config)))
+    assert torch.equal(model(*inputs), before)
+
+
+def test_the_formula_by_hand() -> None:
+    base = shake(torch.nn.Linear(5, 3).double())
+    leaf = shake(LoRALinear(base, rank=2, alpha=7.0))
+    x = torch.randn(4, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    a, b = leaf.lora_A.weight, leaf.lora_B.weight
+    assert (a.shape, b.shape) == ((2, 5), (3, 2))
+    by_hand = x @ base.weight.T + base.bias + 7 / 2 * (x @ a.T) @ b.T
+    torch.testing.assert_close(leaf(x), by_hand)
+    torch.testing.assert_close(x @ leaf.weight.T + base.bias, by_hand)
+    torch.testing.assert_close(leaf.merged()(x), by_hand)
+
+
+@pytest.mark.parametrize("name", ODDITIES)
+def test_watched_fused_derived_and_merged_are_one(name: str) -> None:
+    config = ODDITIES[name]
+    model, inputs = adapted(config), inputs_of(config)
+    fused, watched = trace(model, *inputs, sites=CHEAP_SITES), trace(model, *inputs)
+    torch.testing.assert_close(fused.output, watched.output)
+    torch.testing.assert_close(merged(model)(*inputs), fused.output)
+    for site in watched.sites:
+        if site.endswith(".weights"):
+            derived = fused.weights(site.removesuffix(".weights"))
+            torch.testing.assert_close(derived, watched[site])
+
+
+def test_training_changes_the_adapters_alone() -> None:
+    model = add_lora(shaken(config_of(), torch.float32), 2, targets=("q_proj", "down_proj"))
+    before = weights(model)
+    ids = ids_of(4, 8)
+    batch = Batch((ids[:, :-1],), ids[:, 1:])
+    reports = list(train(model, lambda step: batch, TrainConfig(steps=5, lr=0.05, warmup=0)))
+    assert reports[-1].loss < reports[0].loss
+    changed = {name for name, each in weights(model).items() if not torch.equal(each, before[name])}
+    leaves = lora_leaves(model)
+    assert {name.rpartition(".")[2] for name in leaves} == {"q_proj", "down_proj"}
+    assert changed == {f"{leaf}.lora_{part}.weight" for leaf in leaves for part in "AB"}
+
+
+def test_a_new_head_is_trained_whole() -> None:
+    config = config_of("encoder", head="classifier", d_classifier=7)
+    model = add_lora(Transformer(config), 1, whole=("head",))
+    trained = {name for name, each in model.named_parameters() if each.requires_grad}
+    assert {name for name in trained if ".lora_" not in name} == {
+        *("head.hidden.weight", "head.hidden.bias", "head.out.weight", "head.out.bias")
+    }
+
+
+def test_merging_leaves_the_adapted_model_as_it_is() -> None:
+    model = adapted(config_of())
+    before = weights(model)
+    plain = merged(model)
+    assert lora_leaves(plain) == {}
+    names = [name for name, _ in Transformer(config_of()).named_parameters()]
+    assert [name for name, _ in plain.named_parameters()] == names
+    assert all(torch.equal(each, before[name]) for name, each in weights(model).items())
+    assert all(each.requires_grad for each in plain.parameters())
+
+
+def test_the_same_seed_gives_the_same_adapters() -> None:
+    first, second, other = (add_lora(Transformer(config_of()), 2, seed=seed) for seed in (3, 3, 4))
+    assert_equal_weights(weights(first), weights(second))
+    a = "decoder.blocks.1.self_attn.q_proj.lora_A.weight"
+    assert not torch.equal(weights(first)[a], weights(other)[a])
+
+
+def test_what_cannot_be_is_said_in_one_sentence() -> None:
+    config = config_of(n_kv_heads=1)  # whose k_proj has 4 rows
+    assert lora_fault(config, 4, ("q_proj", "k_proj")) is None
+    assert "between 1 and 4" in str(lora_fault(config, 5, ("q_proj", "k_proj")))
+    assert "between 1 and 12" in str(lora_fault(config, 0, ("q_proj",)))
+    assert "no gate_proj" in str(lora_fault(config, 1, ("gate_proj",)))
+    assert "at least one" in str(lora_fault(config, 1, ()))
+    with pytest.raises(ValueError, match="no embedding"):
+        add_lora(Transformer(config), 1, targets=("embedding",))

@@ -1,0 +1,228 @@
+"""LoRA adapters as files: the peft library loads what we write, and we what it saves."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors.torch import load_file, save_file
+
+from models.config import TransformerConfig
+from models.loading.adapter_files import ADAPTER_WEIGHTS
+from models.loading.checkpoint import CheckpointError, load_checkpoint, load_state, save_checkpoint
+from models.loading.export import export_adapter, export_checkpoint
+from models.loading.safe_files import ADAPTER_CONFIG
+from models.lora import add_lora, lora_leaves, merged, put_leaf, target_ranks
+from models.training import Batch, TrainConfig, TrainState, train
+from models.transformer import Transformer
+from tests.models.building import assert_equal_weights, ids_of, shake, weights
+from tests.parity.test_export import AUTO, OURS
+
+TARGETS = {"gpt2": ["c_attn", "c_proj"], "llama": ["q_proj", "v_proj", "down_proj"]}
+
+
+def adapted(config: TransformerConfig, targets: Sequence[str], rank: int = 2) -> Transformer:
+    model = shake(Transformer(config), 0.1)
+    whole = ("head",) if config.head == "classifier" else ()
+    add_lora(model, rank, 6.0, targets, whole=whole)
+    for leaf in lora_leaves(model).values():
+        shake(leaf.lora_B, seed=leaf.out_features)
+    return model.eval()
+
+
+def answers(model: Any, config: TransformerConfig) -> torch.Tensor:
+    with torch.no_grad():
+        found = model(ids_of(3, 9, config.vocab_size))
+    return found if isinstance(found, torch.Tensor) else found.logits
+
+
+def parent_of(model: Transformer) -> Transformer:
+    """The model without its adapters."""
+    plain = deepcopy(model)
+    for name, leaf in lora_leaves(plain).items():
+        put_leaf(plain, name, leaf.base)
+    return plain
+
+
+def together(folder: Path, adapter: Path, to: Path) -> Path:
+    """The files of a model and those of its adapter in one folder."""
+    shutil.copytree(folder, to)
+    shutil.copytree(adapter, to, dirs_exist_ok=True)
+    return to
+
+
+@pytest.mark.parametrize("head", ["as it is", "classifier"])
+@pytest.mark.parametrize("family", OURS)
+def test_peft_loads_what_we_write(family: str, head: str, tmp_path: Path) -> None:
+    """Every matrix that can have one; those that a file holds together, one by one and all."""
+    config = OURS[family].replace(dropout=0.0)
+    if head == "classifier":
+        config = config.replace(head="classifier")
+        if family == "bert":
+            config = config.replace(d_classifier=24, classifier_activation="tanh")
+    every = tuple(target_ranks(config))
+    for number, targets in enumerate((("q_proj", "v_proj"), every)):
+        model = adapted(config, targets)
+        folder, adapter = tmp_path / f"{number}", tmp_path / f"{number}-adapter"
+        export_checkpoint(folder, parent_of(model))
+        assert export_adapter(adapter, model, "the parent") == family
+        reference = AUTO[config.head].from_pretrained(folder, local_files_only=True).eval()
+        theirs = PeftModel.from_pretrained(reference, str(adapter)).eval()
+        expected = answers(model, config)
+        torch.testing.assert_close(answers(theirs, config), expected, rtol=1e-4, atol=1e-5)
+        both = together(folder, adapter, tmp_path / f"{number}-both")
+        torch.testing.assert_close(answers(load_checkpoint(both).model, config), expected)
+
+
+@pytest.mark.parametrize("family", TARGETS)
+@pytest.mark.parametrize("stabilized", [False, True])
+def test_we_read_what_peft_saves(family: str, stabilized: bool, tmp_path: Path) -> None:
+    config = OURS[family].replace(dropout=0.0)
+    folder, adapter = tmp_path / "model", tmp_path / "adapter"
+    export_checkpoint(folder, shake(Transformer(config), 0.1))
+    reference = AUTO[config.head].from_pretrained(folder, local_files_only=True).eval()
+    end = TARGETS[family][-1]
+    settings = LoraConfig(
+        r=3, lora_alpha=5, target_modules=TARGETS[family], use_rslora=stabilized,
+        alpha_pattern={end: 7}, rank_pattern={end: 2}, task_type="CAUSAL_LM",
+    )  # fmt: skip
+    theirs = get_peft_model(reference, settings).eval()
+    shake(theirs, 0.1)
+    theirs.save_pretrained(str(adapter))
+    base = AUTO[config.head].from_pretrained(folder, local_files_only=True)
+    again = PeftModel.from_pretrained(base, str(adapter)).eval()
+    both = together(folder, adapter, tmp_path / "both")
+    ours = load_checkpoint(both)
+    assert ours.unused == ()
+    torch.testing.assert_close(
+        answers(ours.model, config), answers(again, config), rtol=1e-4, atol=1e-5
+    )
+
+
+def folder_of(model: Transformer, place: Path) -> Path:
+    """A checkpoint of ours: the parent's weights, which are linked, and the adapters beside."""
+    save_checkpoint(place / "parent", parent_of(model))
+    linked = [place / "parent" / "model.safetensors"]
+    save_checkpoint(place / "step", model, linked=linked)
+    return place / "step"
+
+
+def test_a_checkpoint_holds_the_adapters_alone(tmp_path: Path) -> None:
+    """It opens merged, or as it was; its parent's weights take no room and may be gone."""
+    config = OURS["gpt2"].replace(head="classifier", dropout=0.0)
+    model = adapted(config, ("q_proj", "up_proj"))
+    folder = folder_of(model, tmp_path)
+    assert (folder / "model.safetensors").stat().st_nlink == 2
+    assert json.loads((folder / ADAPTER_CONFIG).read_text())["modules_to_save"] == ["head.out"]
+    shutil.rmtree(tmp_path / "parent")
+    again = load_checkpoint(folder, merging=False).model
+    assert_equal_weights(weights(again), weights(model))
+    trained = {name for name, each in model.named_parameters() if each.requires_grad}
+    assert {name for name, each in again.named_parameters() if each.requires_grad} == trained
+    assert_equal_weights(weights(load_checkpoint(folder).model), weights(merged(model)))
+    save_checkpoint(tmp_path / "plain", model)
+    assert_equal_weights(weights(load_checkpoint(tmp_path / "plain").model), weights(merged(model)))
+
+
+def test_training_goes_on_from_a_checkpoint_bit_by_bit(tmp_path: Path) -> None:
+    config, asked = OURS["llama"], TrainConfig(steps=6, lr=0.02, warmup=0)
+    ids = ids_of(4, 9, config.vocab_size)
+    batch = Batch((ids[:, :-1],), ids[:, 1:])
+    model = adapted(config, ("q_proj",))
+    state = TrainState.fresh(model, asked)
+    updates = train(model, lambda step: batch, asked, state)
+    for _ in range(3):
+        next(updates)
+    save_checkpoint(tmp_path / "parent", parent_of(model))
+    linked = [tmp_path / "parent" / "model.safetensors"]
+    save_checkpoint(tmp_path / "state", model, state=state, linked=linked)
+    losses = [report.loss for report in updates]
+    again = load_checkpoint(tmp_path / "state", merging=False).model
+    state = load_state(tmp_path / "state", again, asked)
+    assert [report.loss for report in train(again, lambda step: batch, asked, state)] == losses
+    assert_equal_weights(weights(again), weights(model))
+
+
+def changed(values: dict[str, Any]) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        path = folder / ADAPTER_CONFIG
+        path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+    return change
+
+
+def replaced(change: Callable[[dict[str, torch.Tensor]], object]) -> Callable[[Path], None]:
+    def replace(folder: Path) -> None:
+        tensors = load_file(folder / ADAPTER_WEIGHTS)
+        change(tensors)
+        save_file(tensors, folder / ADAPTER_WEIGHTS)
+
+    return replace
+
+
+A_NAME = "base_model.model.decoder.blocks.0.self_attn.q_proj.lora_A.weight"
+WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
+    "another kind": (changed({"peft_type": "LOHA"}), "another kind"),
+    "DoRA": (changed({"use_dora": True}), "use_dora"),
+    "biases": (changed({"bias": "all"}), "asks for bias"),
+    "no alpha": (changed({"lora_alpha": "8"}), "no lora_alpha"),
+    "alpha is none": (changed({"lora_alpha": 0}), "no lora_alpha"),
+    "patterns": (changed({"alpha_pattern": [1]}), "alpha_pattern"),
+    "no JSON": (lambda folder: (folder / ADAPTER_CONFIG).write_text("["), "not readable"),
+    "no weights": (lambda folder: (folder / ADAPTER_WEIGHTS).unlink(), "no readable"),
+    "cut short": (
+        lambda folder: (folder / ADAPTER_WEIGHTS).write_bytes(b"\x00" * 20),
+        "damaged",
+    ),
+    "half a pair": (replaced(lambda file: file.pop(A_NAME)), "another one"),
+    "a stranger": (
+        replaced(lambda file: file.update({"base_model.model.x.lora_A.weight": torch.ones(1, 1)})),
+        "another one",
+    ),
+    "too wide": (replaced(lambda file: file.update({A_NAME: torch.ones(2, 25)})), "another one"),
+    "no rank": (replaced(lambda file: file.update({A_NAME: torch.ones(0, 24)})), "another one"),
+    "not finite": (replaced(lambda file: file[A_NAME].fill_(torch.inf)), "infinite"),
+    "an embedding": (
+        replaced(lambda file: file.update({
+            "base_model.model.decoder.embedding.lora_A.weight": torch.ones(2, 24),
+            "base_model.model.decoder.embedding.lora_B.weight": torch.ones(29, 2),
+        })),
+        "another one",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", WRONG)
+def test_what_is_wrong_is_said_in_one_sentence(damage: str, tmp_path: Path) -> None:
+    model = adapted(OURS["llama"].replace(dropout=0.0), ("q_proj", "v_proj"))
+    folder = folder_of(model, tmp_path)
+    change, sentence = WRONG[damage]
+    change(folder)
+    with pytest.raises(CheckpointError, match=sentence) as caught:
+        load_checkpoint(folder)
+    assert str(tmp_path) not in str(caught.value)
+
+
+def test_a_model_without_adapters_has_none_to_write(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="no LoRA adapter"):
+        export_adapter(tmp_path / "out", Transformer(OURS["gpt2"]))
+    model = adapted(OURS["gpt2"].replace(positions="sinusoidal"), ("q_proj",))
+    with pytest.raises(CheckpointError, match="No published model family"):
+        export_adapter(tmp_path / "out", model)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter").touch()
+    with pytest.raises(CheckpointError, match="other files"):
+        export_adapter(tmp_path / "full", adapted(OURS["gpt2"], ("q_proj",)))
+
+
+def test_an_adapter_alone_says_what_it_lacks(tmp_path: Path) -> None:
+    export_adapter(tmp_path / "out", adapted(OURS["gpt2"], ("q_proj",)))
+    with pytest.raises(CheckpointError, match="beside"):
+        load_checkpoint(tmp_path / "out")
