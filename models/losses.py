@@ -16,9 +16,20 @@ def cross_entropy(logits: Float[Tensor, "*b v"], labels: Int[Tensor, "*b"]) -> F
 
 
 def label_smoothing(
-    logits: Float[Tensor, "*b v"], labels: Int[Tensor, "*b"], alpha: float = 0.1
+    logits: Float[Tensor, "*b v"],
+    labels: Int[Tensor, "*b"],
+    alpha: float = 0.1,
+    n_labels: Tensor | None = None,
 ) -> Float[Tensor, ""]:
-    """Cross-entropy against (1 − α) · one-hot + α / v. Source: the same, section 5.4."""
+    """Cross-entropy against (1 − α) · one-hot + α / v. Source: the same, section 5.4.
+
+    The mean over the labels; with `n_labels` their sum divided by it, the share of some labels
+    in the mean of more.
+    """
     return F.cross_entropy(
-        logits.flatten(0, -2), labels.flatten(), ignore_index=IGNORE, label_smoothing=alpha
-    )
+        logits.flatten(0, -2),
+        labels.flatten(),
+        ignore_index=IGNORE,
+        label_smoothing=alpha,
+        reduction="mean" if n_labels is None else "sum",
+    ) / (1 if n_labels is None else n_labels)

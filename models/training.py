@@ -8,43 +8,55 @@ save, and a resumed training gives what an uninterrupted one gives, bit for bit.
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from models.losses import label_smoothing
+from models.losses import IGNORE, label_smoothing
+from models.optimizers import OPTIMIZERS, optimizer_of
 from models.plain import PlainData, choice_field, number_field
 
 CPU = torch.device("cpu")
 WITHOUT_GENERATOR = ("cpu", "meta")
 """Types of device that have no random generator besides the CPU's."""
-OPTIMIZERS = ("adamw", "adam", "sgd")
 SCHEDULES = ("constant", "linear", "cosine", "inverse square root")
+PRECISIONS = ("float32", "bfloat16")
+HOT = ("lr", "clip", "label_smoothing")
+"""The settings that may change between two steps: nothing that is kept depends on them."""
 
 
 @dataclass(frozen=True)
 class TrainConfig(PlainData):
     """How to train: `warmup` counts steps; `clip` 0 leaves the gradients as they are.
 
-    `lr` is the highest rate, at the end of the warm-up; `beta2` and `eps` are Adam's. `seed`
+    `lr` is the highest rate, at the end of the warm-up. `momentum` is the share of the former
+    direction that is kept: SGD's, Muon's, and Adam's β₁; `beta2` and `eps` are Adam's. A batch
+    goes through the model in `accumulation` parts, one after another, for a single update: the
+    same but for dropout, in less memory. With `precision` bfloat16 products are computed so;
+    weights stay in 32 bits. `compiled` is for an accelerator and does nothing on a CPU. `seed`
     is that of batches and dropout; the weights' own is the model's.
     """
 
     steps: int = number_field(400, 1, 10_000_000)
     batch_size: int = number_field(64, 1, 4096)
-    lr: float = number_field(3e-3, 1e-8, 10)
+    accumulation: int = number_field(1, 1, 4096)
+    lr: float = number_field(3e-3, 1e-8, 1e9)
     warmup: int = number_field(50, 0, 10_000_000)
     schedule: str = choice_field("constant", SCHEDULES)
     optimizer: str = choice_field("adamw", OPTIMIZERS)
+    momentum: float = number_field(0.9, 0, 0.9999)
     beta2: float = number_field(0.999, 0, 0.999999)
     eps: float = number_field(1e-8, 1e-16, 1)
     weight_decay: float = number_field(0.01, 0, 10)
     clip: float = number_field(1.0, 0, 1e6)
     label_smoothing: float = number_field(0.0, 0, 0.95)
+    precision: str = choice_field("float32", PRECISIONS)
+    compiled: bool = False
     seed: int = number_field(0, 0, 2**31 - 1)
 
 
@@ -57,6 +69,16 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         return Batch(tuple(ids.to(device) for ids in self.inputs), self.labels.to(device))
+
+    @property
+    def n_labels(self) -> Tensor:
+        """How many labels are not left out."""
+        return (self.labels != IGNORE).sum()
+
+    def parts(self, most: int) -> list["Batch"]:
+        """At most so many parts, of as many texts each as the others, or of fewer in the last."""
+        columns = zip(*(ids.chunk(most) for ids in (*self.inputs, self.labels)), strict=True)
+        return [Batch(tuple(part[:-1]), part[-1]) for part in columns]
 
 
 @dataclass(frozen=True)
@@ -105,8 +127,7 @@ def train(
         batch = batch_at(state.step).to(device)
         state.optimizer.zero_grad(set_to_none=True)
         with seeded(config.seed, state.step, device):
-            loss = batch_loss(model, batch, config.label_smoothing)
-        loss.backward()
+            loss = accumulate(model, batch, config)
         norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip or math.inf)
         state.optimizer.step()
         state.step += 1
@@ -114,8 +135,29 @@ def train(
         yield Report(state.step, loss.item(), lr, norm.item(), seconds)
 
 
-def batch_loss(model: nn.Module, batch: Batch, smoothing: float = 0.0) -> Tensor:
-    return label_smoothing(model(*batch.inputs), batch.labels, smoothing)
+def accumulate(model: nn.Module, batch: Batch, config: TrainConfig) -> Tensor:
+    """Adds the gradients of the batch to the parameters, part by part; its loss."""
+    whole, losses = batch.n_labels, []
+    for part in batch.parts(config.accumulation):
+        with in_precision(config.precision, batch.labels.device):
+            loss = batch_loss(model, part, config.label_smoothing, whole)
+        loss.backward()
+        losses.append(loss.detach())
+    return torch.stack(losses).sum()
+
+
+def batch_loss(
+    model: nn.Module, batch: Batch, smoothing: float = 0.0, n_labels: Tensor | None = None
+) -> Tensor:
+    """The loss of the batch, or its share in that of a larger one with so many labels."""
+    return label_smoothing(model(*batch.inputs), batch.labels, smoothing, n_labels)
+
+
+def in_precision(precision: str, device: torch.device) -> AbstractContextManager[Any]:
+    """In here products of matrices are computed in this precision."""
+    if precision == "float32":
+        return nullcontext()
+    return torch.autocast(device.type, getattr(torch, precision))
 
 
 def learning_rate(config: TrainConfig, step: int) -> float:
@@ -160,21 +202,15 @@ Source: Attention Is All You Need, sections 5.2 to 5.4.
 
 
 def build_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
-    """Weight decay is for matrices; norms, biases and other vectors are left alone.
-
-    What is frozen is in no group.
-    """
-    trained = [p for p in model.parameters() if p.requires_grad]
-    matrices = [p for p in trained if p.dim() > 1]
-    vectors = [p for p in trained if p.dim() <= 1]
-    groups = [
-        {"params": matrices, "weight_decay": config.weight_decay},
-        {"params": vectors, "weight_decay": 0.0},
-    ]
-    if config.optimizer == "sgd":
-        return torch.optim.SGD(groups, lr=config.lr, momentum=0.9, fused=True)
-    adam = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
-    return adam(groups, lr=config.lr, betas=(0.9, config.beta2), eps=config.eps, fused=True)
+    return optimizer_of(
+        model,
+        config.optimizer,
+        lr=config.lr,
+        momentum=config.momentum,
+        beta2=config.beta2,
+        eps=config.eps,
+        weight_decay=config.weight_decay,
+    )
 
 
 @contextmanager

@@ -67,12 +67,18 @@ class RunRecorder:
             self._snapshot()
         self._show()
 
-    def record(self, report: Report) -> Progress:
-        """Record one update; measure and save what is due."""
+    def record(self, report: Report, evaluate_every: int = 0) -> Progress:
+        """Record one update; measure and save what is due.
+
+        With `evaluate_every` 0 held-out data is measured as often as its share of the time allows.
+        """
         self.status = self.status.replace(step=report.step, loss=report.loss)
         is_last = report.step >= self.spec.training.steps
         is_landmark = is_snapshot_step(report.step) or is_last
-        is_measured = is_landmark or self.measuring.is_due()
+        is_its_turn = (
+            report.step % evaluate_every == 0 if evaluate_every else self.measuring.is_due()
+        )
+        is_measured = is_landmark or is_its_turn
         if is_measured:
             self._measure()
         self.metrics.add(
@@ -185,6 +191,7 @@ class RunRecorder:
             "held_out": self.task.held_out,
             "weights_seed": self.spec.weights_seed,
             "training": self.spec.training.to_dict(),
+            "changes": [{"step": each.step, **each.values} for each in self.run.changes()],
             "steps": self.state.step,
             "loss": self.status.loss,
             "is_finished": is_finished,

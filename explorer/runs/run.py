@@ -4,6 +4,7 @@
     text             the reader's own text       control.json     the command to the worker
     owner            whose, and their network    example          a text to begin with, for them
     metrics.jsonl    one line each step          lock             locked by the living worker
+    requested.json   settings to take on     changes.jsonl    those taken on, and at which step
     snapshots/       weights at steps 0, 1, 2, 5, 10, 20, 50, …
     latest/          the newest weights          state/           what a resume starts from
     checkpoint/      the finished model, like any other
@@ -26,6 +27,7 @@ import uuid
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from explorer.catalog import in_a_sentence
 from explorer.catalog.folders import RUN_KEY, own_name
@@ -39,11 +41,14 @@ from explorer.catalog.run_index import (
     index_of,
     owner_in,
 )
+from explorer.runs import hot_changes
+from explorer.runs.hot_changes import Change
 from explorer.runs.metrics import Metrics
 from explorer.runs.quotas import closing_bytes, keeping_fault, outdated
 from explorer.runs.run_files import Lock, is_held, read_json_object, write_json, write_text
-from explorer.runs.spec import INTERRUPTED, STOPPED, TRAINING, RunSpec, Status
+from explorer.runs.spec import DONE, INTERRUPTED, STOPPED, TRAINING, RunSpec, Status
 from models.loading.safe_files import shown
+from models.training import TrainConfig
 
 STEP_NAME = re.compile(r"step-(\d{6,12})")
 COMMANDS = ("train", "pause", "resume", "step", "stop", "leave")
@@ -167,6 +172,37 @@ class Run:
         except (OSError, ValueError):
             return "train"
         return str(word) if word in COMMANDS else "train"
+
+    def change(self, **values: Any) -> None:
+        """Ask it to take on these values of `spec.HOT_VALUES` after its next step.
+
+        RunError where it is done, or they are none. Of two who ask, the last one counts.
+        """
+        spec = self.spec
+        if self.status_or_new().state == DONE:
+            raise RunError(f"The run {self.title} is done: start another one with these settings.")
+        try:
+            hot_changes.request(self.folder, spec, values)
+        except OSError as error:
+            raise RunError.of(error, f"The run {self.title} cannot be changed") from error
+        except ValueError as error:
+            raise RunError(str(error)) from error
+
+    def requested(self) -> dict[str, Any]:
+        """The values that it was asked for and has not taken on yet."""
+        return hot_changes.requested(self.folder)
+
+    def changes(self) -> list[Change]:
+        """The values that it has taken on, each with the step after which it did."""
+        return hot_changes.changes(self.folder)
+
+    def spec_now(self) -> RunSpec:
+        """Its settings with the changes that are in force at its newest step."""
+        return hot_changes.spec_at(self.spec, self.changes(), self.status_or_new().step)
+
+    def training_now(self) -> TrainConfig:
+        """How it is trained at its newest step."""
+        return self.spec_now().training
 
     def stop_for(self, why: str) -> None:
         """Stop it for good by a limit, whose sentence this is: until somebody tells it to resume.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from models.config import TransformerConfig
-from models.training import TrainConfig
+from models.training import HOT, TrainConfig
 
 WAITING, TRAINING, PAUSED, STOPPED = "waiting", "training", "paused", "stopped"
 DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"
@@ -23,6 +24,9 @@ LARGEST_SEED = 2**31 - 1
 LARGEST_FLOAT32 = (2 - 2**-23) * 2.0**127
 MOST_STEPS = 10_000_000
 
+HOT_VALUES = (*HOT, "evaluate_every")
+"""What may change while a run trains."""
+
 MEASURE = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,39}|")
 """The name of a metric, which is drawn as Markdown."""
 
@@ -32,7 +36,9 @@ class RunSpec:
     """Everything that determines a training run, except a text of the reader's own.
 
     `training.seed` is the seed of the data, `weights_seed` that of the initial weights.
-    `stop_at` ends the run at the first held-out metric that is as good.
+    `stop_at` ends the run at the first held-out metric that is as good. Held-out data is
+    measured every `evaluate_every` steps, and at each snapshot; with 0 as often as its share of
+    the time allows.
     """
 
     task: str
@@ -40,6 +46,20 @@ class RunSpec:
     training: TrainConfig
     weights_seed: int = 0
     stop_at: float | None = None
+    evaluate_every: int = 0
+
+    @property
+    def hot(self) -> dict[str, Any]:
+        """The settings that may change while it trains."""
+        training = {name: getattr(self.training, name) for name in HOT}
+        return training | {"evaluate_every": self.evaluate_every}
+
+    def with_hot(self, values: Mapping[str, Any]) -> RunSpec:
+        """The same with other values of some of these."""
+        training = {name: value for name, value in values.items() if name in HOT}
+        every = values.get("evaluate_every", self.evaluate_every)
+        changed = self.training.replace(**training)
+        return dataclasses.replace(self, training=changed, evaluate_every=every)
 
     def fault(self) -> str | None:
         """One sentence saying why this cannot be run, or None when it can."""
@@ -49,6 +69,8 @@ class RunSpec:
             return f"The seed of the weights must be between 0 and {LARGEST_SEED}."
         if self.stop_at is not None and not is_float32(self.stop_at):
             return "The value to stop at must be a number."
+        if not is_step(self.evaluate_every):
+            return f"evaluate_every must be between 0 and {MOST_STEPS:,} steps."
         return self.model.fault() or self.training.fault()
 
     def to_dict(self) -> dict[str, Any]:

@@ -12,12 +12,14 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import torch
 
 from explorer.app import limits
 from explorer.catalog import in_a_sentence
+from explorer.runs.hot_changes import spec_at, take_on
 from explorer.runs.recorder import Progress, RunRecorder
 from explorer.runs.run import Run, RunError, step_folders
 from explorer.runs.run_files import Lock
@@ -27,7 +29,7 @@ from explorer.tasks import Task, task_of
 from explorer.text.number_format import three
 from models import Transformer, load_checkpoint
 from models.loading.checkpoint import load_state
-from models.training import TrainState, train
+from models.training import Report, TrainState, train
 
 NICENESS = 1
 PATIENCE = 5.0
@@ -106,9 +108,9 @@ def _train(
 
         if ending is None and is_at_a_limit():
             ending = STOPPED
-        updates = train(model, lambda step: task.batch(step, spec.training), spec.training, state)
+        updates = _Updates(run, spec, task, model, state)
         while ending is None:
-            report = next(updates, None)
+            report = updates.next()
             if report is None:
                 ending = DONE
                 break
@@ -117,7 +119,7 @@ def _train(
                     f"the loss is not finite at step {report.step}; a smaller learning rate "
                     "may help."
                 )
-            yield recorder.record(report)
+            yield recorder.record(report, updates.spec.evaluate_every)
             if recorder.has_reached_target or report.step >= spec.training.steps:
                 ending = DONE
             else:
@@ -159,6 +161,33 @@ def _saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transforme
         raise RunError(f"the task needs a vocabulary of {needed}, not {spec.model.vocab_size}.")
     model = Transformer(spec.model, seed=spec.weights_seed)
     return model, TrainState.fresh(model, spec.training)
+
+
+class _Updates:
+    """The updates of a run, each with the settings that are in force for it."""
+
+    def __init__(
+        self, run: Run, spec: RunSpec, task: Task, model: Transformer, state: TrainState
+    ) -> None:
+        self._run, self._own, self._task = run, spec, task
+        self._model, self._state = model, state
+        self._begin()
+
+    def next(self) -> Report | None:
+        """The report of the next update; None where none is left."""
+        step = self._state.step
+        if take_on(self._run.folder, self._own, step) or step in self._changed_at:
+            self._begin()
+        return next(self._updates, None)
+
+    def _begin(self) -> None:
+        """Go on from here with the settings that are in force."""
+        changes = self._run.changes()
+        self._changed_at = {each.step for each in changes}
+        self.spec = spec_at(self._own, changes, self._state.step)
+        training = self.spec.training
+        batch = partial(self._task.batch, training=training)
+        self._updates = train(self._model, batch, training, self._state)
 
 
 class _Command:

@@ -41,16 +41,10 @@ from models.loading.safe_files import (
 from models.loading.tokenizer_texts import tokenizer_text
 from models.loading.weight_files import STATE_WEIGHTS, WEIGHTS, open_file
 from models.lora import lora_leaves, merge, merged
+from models.optimizers import remembered
 from models.positional import Positions
 from models.training import TrainConfig, TrainState
 from models.transformer import Transformer
-
-KEPT_BY = {
-    "adamw": {"step", "exp_avg", "exp_avg_sq"},
-    "adam": {"step", "exp_avg", "exp_avg_sq"},
-    "sgd": {"momentum_buffer"},
-}
-"""What each optimizer remembers of a parameter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,22 +185,23 @@ def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> T
         for key in memory.names:
             name, _, what = key.rpartition("/")
             kept.setdefault(name, {})[what] = read(key)
-    for name, parameter in model.named_parameters() if step else ():
-        if not parameter.requires_grad:
-            continue
-        check_memory(folder, kept.get(name, {}), parameter, config)
-        here = {key: value.to(parameter.device) for key, value in kept[name].items()}
-        state.optimizer.state[parameter] = here
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    for group in state.optimizer.param_groups if step else ():
+        for parameter in group["params"]:
+            memory_of = kept.get(names[parameter], {})
+            check_memory(folder, memory_of, parameter, remembered(group))
+            here = {key: value.to(parameter.device) for key, value in memory_of.items()}
+            state.optimizer.state[parameter] = here
     return state
 
 
 def check_memory(
-    folder: Path, memory: dict[str, Tensor], parameter: Tensor, config: TrainConfig
+    folder: Path, memory: dict[str, Tensor], parameter: Tensor, expected: set[str]
 ) -> None:
     """CheckpointError unless this optimizer could have kept it for this parameter."""
     shapes = {"step": ()}
     fits = all(value.shape == shapes.get(key, parameter.shape) for key, value in memory.items())
-    if memory.keys() != KEPT_BY[config.optimizer] or not fits:
+    if memory.keys() != expected or not fits:
         raise CheckpointError(
             f"{STATE_WEIGHTS} in {title(folder)} is of another model or optimizer."
         )

@@ -16,6 +16,7 @@ from models.training import (
     OPTIMIZERS,
     PAPER_TRAINING,
     Batch,
+    Report,
     TrainConfig,
     TrainState,
     build_optimizer,
@@ -162,6 +163,64 @@ def test_clipping() -> None:
     assert moved(0) == pytest.approx(moved(1e6), rel=1e-6)
 
 
+@grid("parts, smoothing", [2, 3, 5, 64], [0.0, 0.1])
+def test_a_batch_in_parts_is_the_batch_as_a_whole(parts: int, smoothing: float) -> None:
+    """Also where its parts have different numbers of labels, and one has none."""
+
+    def some_left_out(step: int) -> Batch:
+        batch = batch_at(step)
+        labels = batch.labels.clone()
+        labels[0], labels[1, 2:] = IGNORE, IGNORE
+        return Batch(batch.inputs, labels)
+
+    def updated(accumulation: int) -> tuple[Transformer, list[Report]]:
+        model = Transformer(SMALL)
+        how = CONFIG.replace(accumulation=accumulation, label_smoothing=smoothing, optimizer="sgd")
+        return model, list(train(model, some_left_out, how))
+
+    (whole, reports), (parted, of_parts) = updated(1), updated(parts)
+    for one, other in zip(reports, of_parts, strict=True):
+        assert other.loss == pytest.approx(one.loss, rel=1e-6)
+        assert other.grad_norm == pytest.approx(one.grad_norm, rel=1e-5)
+    torch.testing.assert_close(weights(parted), weights(whole), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.usefixtures("shapes_unchecked")
+def test_muon_is_for_the_matrices_inside_of_blocks() -> None:
+    model = Transformer(SMALL)
+    optimizer = build_optimizer(model, CONFIG.replace(optimizer="muon", momentum=0.95))
+    by_muon = {
+        id(p) for group in optimizer.param_groups if "ns_steps" in group for p in group["params"]
+    }
+    names = {name for name, p in model.named_parameters() if id(p) in by_muon}
+    assert names == {
+        name for name in weights(model) if ".blocks." in name and "_proj.weight" in name
+    }
+    report = next(train(model, batch_at, CONFIG.replace(optimizer="muon")))
+    assert report.lr == CONFIG.lr / 2
+
+
+def test_a_parameter_without_gradients_is_left_alone() -> None:
+    for optimizer in OPTIMIZERS:
+        model = Transformer(SMALL)
+        model.decoder.embedding.weight.requires_grad_(False)  # type: ignore[union-attr]
+        before = weights(model)
+        next(train(model, batch_at, CONFIG.replace(optimizer=optimizer)))
+        moved = {name for name, value in weights(model).items() if not value.equal(before[name])}
+        assert before.keys() - moved == {"decoder.embedding.weight"}
+
+
+@pytest.mark.usefixtures("shapes_unchecked")
+def test_bfloat16_is_near_and_keeps_weights_in_32_bits() -> None:
+    """Its eight bits of fraction: a relative error of 2⁻⁹ in each product."""
+    model = Transformer(SMALL)
+    exact = next(train(Transformer(SMALL), batch_at, CONFIG))
+    near = next(train(model, batch_at, CONFIG.replace(precision="bfloat16")))
+    assert near.loss != exact.loss
+    assert near.loss == pytest.approx(exact.loss, rel=0.02)
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+
+
 def test_weight_decay_is_for_matrices() -> None:
     model = Transformer(SMALL)
     groups = build_optimizer(model, CONFIG.replace(weight_decay=0.5)).param_groups
@@ -188,7 +247,8 @@ def test_losses_are_torchs(alpha: float, labels: torch.Tensor) -> None:
 
 WRONG: dict[str, Any] = {"steps": 1.5, "batch_size": 5000, "lr": math.nan, "warmup": -1, "seed": -1}
 WRONG |= {"schedule": "x", "optimizer": "lion", "weight_decay": -1, "clip": -1}
-WRONG |= {"label_smoothing": 1, "beta2": 1, "eps": 0}
+WRONG |= {"label_smoothing": 1, "beta2": 1, "eps": 0, "momentum": 1, "accumulation": 0}
+WRONG |= {"precision": "float16", "compiled": 1}
 
 
 def test_every_setting_has_its_fault() -> None:

@@ -86,9 +86,12 @@ def test_a_save_that_fails_leaves_the_old_one(
 
 
 @pytest.mark.usefixtures("shapes_unchecked")
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_resuming_is_going_on_bit_for_bit(optimizer: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("optimizer", "momentum"), [*((each, 0.9) for each in OPTIMIZERS), ("sgd", 0)]
+)
+def test_resuming_is_going_on_bit_for_bit(optimizer: str, momentum: float, tmp_path: Path) -> None:
     config = TrainConfig(steps=8, warmup=2, optimizer=optimizer, schedule="cosine", seed=7)
+    config = config.replace(momentum=momentum)
     straight, stopped = (Transformer(SMALL.replace(dropout=0.3)) for _ in range(2))
     expected = [(each.step, each.loss, each.lr) for each in train(straight, batch_at, config)]
     state = TrainState.fresh(stopped, config)
