@@ -82,6 +82,15 @@ PASS_BYTES = Limit(
     "This forward pass would need {found} of memory and at most {most} are given to one: "
     "shorten the text or choose a smaller model.",
 )
+INSIDE_BYTES = Limit(
+    "inside_bytes",
+    4 * GB,
+    250 * MB,
+    "bytes",
+    "What one update of a run takes that is taken apart on the page Inside training",
+    "Taking an update of this model apart would need {found} of memory and at most {most} are "
+    "given to it: choose a run of a smaller model.",
+)
 PASS_SHARE = Limit(
     "pass_share",
     80,

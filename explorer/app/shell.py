@@ -67,7 +67,10 @@ PAGES = {
         "compare": PageRow("Compare"),
         "museum": PageRow("Museum"),
     },
-    "Training": {"training": PageRow("Training", ())},
+    "Training": {
+        "training": PageRow("Training", ()),
+        "inside_training": PageRow("Inside training", ()),
+    },
     "Models": {"checkpoints": PageRow("Checkpoints")},
 }
 """By section: the name of each page's file, which is its address, and what it is."""

@@ -418,10 +418,18 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("question", "whole number", "from 1 to the last question", "1"),
         ("system", "option", "a document's system", "the first"),
     ),
+    *_on("training", ("task", "option", "a task", "the first")),
     *_on(
-        "training",
-        ("task", "option", "a task", "the first"),
+        "training inside_training",
         ("run", "option", "the name of a run", "the one that is training"),
+    ),
+    *_on(
+        "inside_training",
+        ("inside_view", "option", "what is shown of the run", "the first"),
+        ("update_after", "whole number", "a step of the run by its place", "the saved state"),
+        ("update_stage", "whole number", "a stage of the update", "0"),
+        ("update_example", "whole number", "an example of the batch", "0"),
+        ("update_matrix", "option", "the name of a tensor", "the first query projection"),
     ),
     *_on(
         "checkpoints",

@@ -17,6 +17,7 @@ from tests.browser.truth import (
     flowing,
     generating,
     head_cards,
+    inside,
     learning,
     living,
     looking,
@@ -207,6 +208,17 @@ def test_a_circuit_over_training_is_the_one_of_each_snapshot(
     assert faults(circuits.over_training(visitor, run)) == []
 
 
+@pytest.mark.parametrize("view", inside.VIEWS)
+def test_the_inside_of_a_training_is_that_of_the_run(
+    visitor: Visitor, server: Server, view: str
+) -> None:
+    run = tiny_run(server.runs)
+    train_to_end(run.folder)
+    truth, asks = inside.VIEWS[view]
+    visitor.open(f"/inside_training?run={run.name}&inside_view={quote_plus(view)}&{asks}")
+    assert faults(truth(visitor, run)) == []
+
+
 def test_a_difference_over_groups_compares_what_both_models_have(visitor: Visitor) -> None:
     visitor.open(address(("compare", "Another model"), changing.ASKS_WORDS))
     assert faults(changing.over_groups(visitor)) == []
@@ -214,7 +226,12 @@ def test_a_difference_over_groups_compares_what_both_models_have(visitor: Visito
 
 def test_no_view_is_left_out() -> None:
     """What the pages' own tables offer is read here."""
-    assert set(views.every()) == {*TRUTHS, OF_A_RUN, CIRCUIT_OF_A_RUN}
+    assert set(views.every()) == {
+        *TRUTHS,
+        OF_A_RUN,
+        CIRCUIT_OF_A_RUN,
+        *(("inside_training", name) for name in inside.VIEWS),
+    }
     assert set(views.CHOICES) <= set(views.pages())
 
 

@@ -216,7 +216,11 @@ def test_strange_text_is_shown_or_refused(path: str, text: str) -> None:
     assert not words or all(words not in prose.value for prose in at.markdown)
 
 
-WITHOUT_MODEL = ("input/tokenizer_training", "training/training")
+WITHOUT_MODEL = (
+    "input/tokenizer_training",
+    "training/training",
+    "training/inside_training",
+)
 """Pages that open none of the list, so their bar has none."""
 
 

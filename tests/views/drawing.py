@@ -25,7 +25,11 @@ from tests.source import ROOT
 
 PAGES = sorted(path for path in ROOT.glob("pages/*/*.py") if path.parent.name != "server")
 """Those for readers."""
-OF_A_RUN = {("experiments/compare", "A training step"), ("experiments/circuits", "Over training")}
+OF_A_RUN = {
+    ("experiments/compare", "A training step"),
+    ("experiments/circuits", "Over training"),
+    *(("training/inside_training", name) for name in CHOICES["inside_training"][1]),
+}
 """Only where snapshots of a training lie beside the model."""
 
 

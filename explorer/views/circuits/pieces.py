@@ -31,18 +31,19 @@ def piece_by_piece(
     size: Callable[[Made], int],
     cost: int,
     doing: str,
+    too_long: str = TOO_LONG,
 ) -> list[Made] | None:
     """What `make` gives for each key, kept one by one; None where not all are there yet.
 
     A run that is stopped keeps the pieces that it made, and the next goes on from there. `cost` is
-    that of all pieces, in multiplications.
+    that of all pieces, in multiplications; where it is too much, `too_long` is said.
     """
     known = [if_kept(opened, key) for key in keys]
     missing = sum(each is None for each in known)
     if not missing:
         return known
     if cost > MOST:
-        st.text(TOO_LONG)
+        st.text(too_long)
         return None
     cost = cost * missing // len(keys)
     if not is_started(name, (opened.name, tuple(keys)), cost):

@@ -35,6 +35,7 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "circuits": ("circuit_view", table("circuits", "VIEWS")),
     "generation": ("way", table("generation", "WAYS")),
     "heads": ("side", table("heads", "SIDES")),
+    "inside_training": ("inside_view", table("inside_training", "VIEWS")),
     "museum": ("room", table("museum", "VIEWS")),
     "interventions": ("look", table("interventions", "CODE")),
     "checkpoints": ("show", tuple(checkpoints.VIEWS)),

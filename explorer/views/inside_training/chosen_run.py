@@ -1,0 +1,95 @@
+"""The run that the page is about: its settings, its task and its snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import streamlit as st
+
+from explorer.app import reader_runs, url
+from explorer.app.messages import say
+from explorer.catalog import ModelError
+from explorer.catalog.available_models import brought_model
+from explorer.catalog.example_texts import ANY_EXAMPLE
+from explorer.catalog.opened_model import Opened, open_entry
+from explorer.inference.results_cache import kept
+from explorer.runs.open_run import open_folder
+from explorer.runs.run import Run, RunError
+from explorer.runs.spec import RunSpec
+from explorer.tasks import Task, task_of
+from explorer.text import TextError
+from explorer.views.training.run_list import choose_run, choose_run_next
+
+NO_RUN = "Choose a run above, or train a model on the page Training: its insides are shown here."
+NO_SNAPSHOT = "This run has no snapshots yet: they come with its first steps."
+CodeLines = Callable[[], str] | None
+
+
+@dataclass(frozen=True, eq=False)
+class InsideRun:
+    """A run with snapshots. `first` is the model of the first one: what is computed hangs on it."""
+
+    run: Run
+    spec: RunSpec
+    task: Task
+    snapshots: dict[int, Path]
+    first: Opened
+
+    @property
+    def steps(self) -> list[int]:
+        return [*self.snapshots]
+
+    @property
+    def parameters(self) -> int:
+        return self.first.model.n_parameters
+
+    @property
+    def hides_text(self) -> bool:
+        """Whether it learns from a text of somebody else, of which no word is shown."""
+        return self.run.is_private and not reader_runs.is_own(self.run)
+
+    @cached_property
+    def tokens(self) -> int:
+        """Tokens of a batch, those that are padding too."""
+        return sum(ids.numel() for ids in self.task.batch(0, self.spec.training).inputs)
+
+    @property
+    def cost_of_step(self) -> int:
+        """Multiplications of a training step: a pass forward, and two as dear backward."""
+        return 3 * self.tokens * self.parameters
+
+    def opened(self, step: int) -> Opened:
+        """The model of a snapshot. ModelError says in a sentence why it cannot be opened."""
+        folder = self.snapshots[step]
+        return kept(
+            self.first, ("step", folder), lambda: open_folder(folder), lambda one: one.bytes
+        )
+
+
+def choose_inside_run() -> InsideRun | None:
+    """The run on screen, at first the reader's newest; a sentence where it has nothing to show."""
+    if not st.session_state.get("run") and not url.asked("run"):
+        for newest in reader_runs.own_runs()[:1]:
+            choose_run_next(newest)
+    run = choose_run()
+    if run is None:
+        st.text(NO_RUN)
+        return None
+    try:
+        spec = run.spec
+        task = task_of(spec.task, run.text())
+        snapshots = dict(run.snapshots())
+        if not snapshots:
+            st.text(NO_SNAPSHOT)
+            return None
+        first = open_entry(brought_model(next(iter(snapshots.values()))))
+    except (RunError, TextError, ModelError) as error:
+        say(str(error))
+        return None
+    chosen = InsideRun(run, spec, task, snapshots, first)
+    if not chosen.hides_text:
+        return chosen
+    return replace(chosen, task=replace(task, examples=(ANY_EXAMPLE,)))

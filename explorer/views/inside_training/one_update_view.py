@@ -1,0 +1,171 @@
+"""One update in slow motion: from the batch to the loss after it, a stage at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis.one_update import GOOD_RATIO, OneUpdate, by_block
+from explorer.analysis.weight_statistics import pooled
+from explorer.app.controls import one_of
+from explorer.charts.block_bars import block_bars, block_points, height_of
+from explorer.components import matrix
+from explorer.components.chart import chart
+from explorer.snippets.inside_training_code import update_lines
+from explorer.text.number_format import three
+from explorer.views.inside_training.chosen_run import CodeLines, InsideRun
+from explorer.views.inside_training.update_batch import draw_batch, draw_losses
+from explorer.views.inside_training.update_found import (
+    FoundUpdate,
+    first_step,
+    steps_offered,
+    update_after,
+)
+from explorer.views.shared import widgets
+from explorer.views.shared.step_slider import stepper
+from explorer.views.shared.tables import facts
+
+PICTURE_HEIGHT = 420
+ALREADY_TRAINED = "This run has no step before its last, so there is no update to take apart."
+
+
+def draw_one_update(chosen: InsideRun) -> CodeLines:
+    """The update after the chosen step, and one of its stages."""
+    offered = steps_offered(chosen)
+    if not offered:
+        st.text(ALREADY_TRAINED)
+        return None
+    left, right = widgets.side_by_side(1, 1)
+    with left:
+        names = [f"after step {step:,}" for step in offered]
+        usual = first_step(chosen, offered)
+        at = stepper("The update", "update_after", len(offered), usual, names=names)
+    with right:
+        stage = stepper("Stage", "update_stage", len(STAGES), 0, names=list(STAGES), arrows=True)
+    step = offered[at]
+    found = update_after(chosen, step)
+    if found is None:
+        return None
+    name = list(STAGES)[stage]
+    st.markdown(f"**Update {step + 1:,} of {chosen.spec.training.steps:,} · {name}**")
+    STAGES[name](chosen, found)
+    st.caption(found.note)
+    return partial(update_lines, chosen.run, step, is_saved=found.is_saved)
+
+
+def _draw_gradient(chosen: InsideRun, found: FoundUpdate) -> None:
+    update = found.update
+    blocks = by_block(update.parameters())
+    drawn, beside = widgets.side_by_side(7, 3)
+    names, values = [each.name for each in blocks], [each.gradient_norm for each in blocks]
+    with drawn:
+        spec = block_bars(names, values, "gradient norm")
+        title = f"Gradient norm of every part, update {update.step + 1:,}"
+        chart(spec, height=height_of(names), key="gradient_norms", title=title)
+    with beside:
+        facts(
+            [
+                ("gradient norm", three(update.report.grad_norm)),
+                ("clipped to", three(update.clip) if update.clip else "not clipped"),
+                ("multiplied by", three(update.scale)),
+            ]
+        )
+    st.caption(
+        "‖∂loss/∂w‖ over all weights of a part, before clipping. Where the norm of all of them "
+        "together is above the one to clip to, every gradient is multiplied by the same number."
+    )
+
+
+def _draw_update(chosen: InsideRun, found: FoundUpdate) -> None:
+    update = found.update
+    if not found.has_state:
+        return
+    blocks = by_block(update.parameters())
+    drawn, beside = widgets.side_by_side(7, 3)
+    names, values = [each.name for each in blocks], [each.ratio for each in blocks]
+    with drawn:
+        spec = block_points(names, values, "‖update‖ ÷ ‖weights‖", GOOD_RATIO)
+        title = f"Update over weights of every part, update {update.step + 1:,}"
+        chart(spec, height=height_of(names), key="update_ratios", title=title)
+    with beside:
+        facts(
+            [
+                ("optimizer", chosen.spec.training.optimizer),
+                ("learning rate", three(update.report.lr)),
+            ]
+        )
+    st.caption(
+        "How far the update moves the weights of a part, beside their length. About "
+        f"{three(GOOD_RATIO)} is a usual rule of thumb (the dashed line): much more is unstable, "
+        "much less learns slowly. Weights that begin at zero, such as biases, have no ratio yet."
+    )
+
+
+def _draw_matrix(chosen: InsideRun, found: FoundUpdate) -> None:
+    update = found.update
+    matrices = [name for name, each in update.before.items() if each.dim() > 1]
+    usual = next((name for name in matrices if "q_proj" in name), matrices[0])
+    name = one_of("Matrix", "update_matrix", matrices, usual, as_list=True, width=420)
+    moved = update.after[name] - update.before[name]
+    pictures = [("Gradient", update.gradients[name])] + [("Update", moved)] * found.has_state
+    for place, (what, values) in zip(widgets.side_by_side(1, 1), pictures, strict=False):
+        picture = pooled(values)
+        with place:
+            st.markdown(f"**{what}**")
+            matrix(
+                picture.values,
+                picture.rows,
+                picture.columns,
+                key=f"update_{what.lower()}",
+                title=f"{what} of {name}, update {update.step + 1:,}",
+                scale="diverging",
+                row_name="row",
+                column_name="column",
+                sentence="Row {row}, column {column}: {value}",
+                unit=what.lower(),
+                height=PICTURE_HEIGHT,
+            )
+    st.caption(_about_matrix(update, name, pooled(update.gradients[name]).sentence, found))
+
+
+def _about_matrix(update: OneUpdate, name: str, cell: str, found: FoundUpdate) -> str:
+    said = f"{cell} Blue is above zero, red below."
+    if not found.has_state:
+        return said
+    share = three(100 * update.against_gradient(name))
+    return (
+        f"{said} {share} % of the weights move against the sign of this batch's gradient; the "
+        "others follow earlier batches, which the optimizer remembers, or weight decay."
+    )
+
+
+def _draw_after(chosen: InsideRun, found: FoundUpdate) -> None:
+    update = found.update
+    if not found.has_state:
+        return
+    before, after = update.report.loss, update.loss_after
+    with widgets.side_by_side(2, 3)[0]:
+        facts(
+            [
+                ("loss before", f"{three(before)} nats"),
+                ("loss after", f"{three(after)} nats"),
+                ("change", f"{three(after - before)} nats"),
+                ("change by the gradient alone", f"{three(update.linear_change)} nats"),
+            ]
+        )
+    st.caption(
+        "The loss of the same batch, with the same dropout, before and after the update. The last "
+        "row is gradient × update summed over all weights: the change if the loss were a plane."
+    )
+
+
+STAGES: dict[str, Callable[[InsideRun, FoundUpdate], None]] = {
+    "Batch": draw_batch,
+    "Loss per token": draw_losses,
+    "Gradient": _draw_gradient,
+    "Update": _draw_update,
+    "One matrix": _draw_matrix,
+    "Loss after": _draw_after,
+}

@@ -1,0 +1,115 @@
+"""The batch of an update: its examples as the model reads them, and the loss of every label."""
+
+from __future__ import annotations
+
+import streamlit as st
+import torch
+
+from explorer.app.controls import number
+from explorer.components import chips, matrix
+from explorer.text import Token
+from explorer.text.number_format import three
+from explorer.views.inside_training.chosen_run import InsideRun
+from explorer.views.inside_training.update_found import FoundUpdate
+from explorer.views.shared import widgets
+from models.losses import IGNORE
+
+DRAWN, PICTURE_HEIGHT = 64, 480
+"""Examples and positions of the picture of losses, of more the first; pixels of it."""
+SOMEBODY_ELSES = (
+    "This run learns from a text of somebody else, so its batches are not shown: the other stages "
+    "are."
+)
+NO_LABEL = Token(0, "–", special=True)
+
+
+def draw_batch(chosen: InsideRun, found: FoundUpdate) -> None:
+    """One example of the batch, token by token, with what is to be predicted under each."""
+    if chosen.hides_text:
+        st.text(SOMEBODY_ELSES)
+        return
+    at = _choose_example(found)
+    _draw_example(chosen, found, at)
+    count, labels = len(found.update.batch.labels), found.update.batch.labels
+    known = int((labels != IGNORE).sum())
+    st.caption(
+        f"A batch has {count:,} examples and {known:,} labels. The second row is what the model "
+        "is to say at each place; “–” has no label and counts for nothing. Nothing that is held "
+        f"out ({chosen.task.held_out}) is ever in a batch."
+    )
+
+
+def draw_losses(chosen: InsideRun, found: FoundUpdate) -> None:
+    """The loss of every label of the batch, and of one example on its tokens."""
+    update = found.update
+    losses = update.losses.view(len(update.losses), -1)[:DRAWN, :DRAWN]
+    rows, columns = losses.shape
+    left, right = widgets.side_by_side(1, 1)
+    with left:
+        if chosen.hides_text:
+            st.text(SOMEBODY_ELSES)
+        else:
+            _draw_example(chosen, found, _choose_example(found), with_losses=True)
+    with right:
+        matrix(
+            losses.nan_to_num(0.0),
+            [str(row) for row in range(rows)],
+            [str(column) for column in range(columns)],
+            key="batch_losses",
+            title=f"Loss of every label, update {update.step + 1:,}",
+            allowed=~losses.isnan(),
+            row_name="example",
+            column_name="position",
+            sentence="Example {row}, position {column}: {value} nats",
+            masked_sentence="Example {row} has no label at position {column}.",
+            absent="no label",
+            unit="nats",
+            height=PICTURE_HEIGHT,
+        )
+    known = update.losses[~update.losses.isnan()]
+    mean, most = three(float(known.mean())), three(float(known.max()))
+    is_cut = losses.numel() < update.losses.numel()
+    cut = f" The picture has the first {rows} examples and {columns} positions." if is_cut else ""
+    st.caption(
+        f"−ln of the probability of each label; their mean, {mean} nats, is the loss of the batch. "
+        f"The largest is {most} nats.{_smoothed(chosen)}{cut}"
+    )
+
+
+def _smoothed(chosen: InsideRun) -> str:
+    smoothing = chosen.spec.training.label_smoothing
+    return f" Each is with label smoothing {three(smoothing)}." if smoothing else ""
+
+
+def _choose_example(found: FoundUpdate) -> int:
+    return number("Example", "update_example", len(found.update.batch.labels) - 1, width=420)
+
+
+def _draw_example(
+    chosen: InsideRun, found: FoundUpdate, at: int, *, with_losses: bool = False
+) -> None:
+    """Its inputs as chips; the last one has the labels below, and their losses as shades."""
+    batch, task = found.update.batch, chosen.task
+    *sources, last = [ids[at].tolist() for ids in batch.inputs]
+    for source in sources:
+        st.markdown("The encoder reads")
+        chips([task.tokenizer.token(each) for each in source], key="update_source")
+    labels = torch.atleast_1d(batch.labels[at]).tolist()
+    losses = torch.atleast_1d(found.update.losses[at]).nan_to_num(-1.0).tolist()
+    is_classified = batch.labels.dim() == 1
+    reads = [task.tokenizer.token(each) for each in last]
+    if is_classified:
+        st.markdown("The model reads")
+        chips(reads, key="update_reads")
+        said = f" · {three(losses[0])} nats" if with_losses else ""
+        st.text(f"and is to say: {task.classes[labels[0]]}{said}")
+        return
+    wanted = [NO_LABEL if each == IGNORE else task.tokenizer.token(each) for each in labels]
+    st.markdown(f"The {'decoder' if sources else 'model'} reads, and is to say below")
+    chips(
+        reads,
+        key="update_reads",
+        below=wanted,
+        values=losses if with_losses else None,
+        unit="nats",
+    )

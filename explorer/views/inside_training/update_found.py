@@ -1,0 +1,150 @@
+"""The update that a run does after one of its steps, taken apart, and where its state is from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.analysis.ablation import MOST, QUICK
+from explorer.analysis.one_update import OneUpdate, take_apart
+from explorer.app.limits import INSIDE_BYTES
+from explorer.app.messages import say
+from explorer.app.progress import bar
+from explorer.catalog.pass_budget import MEMORY
+from explorer.inference.results_cache import if_kept, kept
+from explorer.runs.retraining import (
+    Trained,
+    from_snapshot,
+    largest_difference,
+    saved,
+    saved_step,
+    trained_on,
+    untrained,
+)
+from explorer.text.number_format import three
+from explorer.views.circuits.pieces import stoppable
+from explorer.views.inside_training.chosen_run import InsideRun
+from explorer.views.interventions.many_passes import is_started
+
+COPIES = 8
+"""Of the weights: the model, its gradients, Adam's two, those before and after, and two more."""
+SAVED = (
+    "The state is the one that the run's folder keeps: weights and optimizer are as the training "
+    "left them, and the update is the one that a resume would do."
+)
+SAME = (
+    "The folder keeps the optimizer's state of the newest step alone, so the run was trained again "
+    "from step 0: its weights are those of the snapshot, bit for bit."
+)
+ANOTHER = (
+    "The folder keeps the optimizer's state of the newest step alone, so the run was trained again "
+    "from step 0. Its weights differ from those of the snapshot by up to {most}, since this "
+    "machine rounds otherwise: the update is this training's, not exactly the run's."
+)
+GRADIENT_ONLY = (
+    "The update needs the optimizer's state. The folder keeps that of {kept} alone, and training "
+    "again from step 0 to here takes too long, so the gradient is shown without the update."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class FoundUpdate:
+    """`note` says which state it begins with; without one only the gradient is the run's."""
+
+    update: OneUpdate
+    note: str
+    has_state: bool = True
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether it begins with the state in the run's folder."""
+        return self.note == SAVED
+
+
+def steps_offered(chosen: InsideRun) -> list[int]:
+    """The steps after which an update follows: those of the snapshots, and that of the state."""
+    known = {*chosen.steps, saved_step(chosen.run) or 0}
+    return sorted(step for step in known if step < chosen.spec.training.steps)
+
+
+def first_step(chosen: InsideRun, offered: list[int]) -> int:
+    """The place of the one that is shown first: the state of a run, or the last that is quick."""
+    if saved_step(chosen.run) == offered[-1]:
+        return len(offered) - 1
+    quick = [at for at, step in enumerate(offered) if _cost(chosen, step) <= QUICK]
+    return max(quick, default=0)
+
+
+def update_after(chosen: InsideRun, step: int) -> FoundUpdate | None:
+    """The update after this step, kept; None where it is not computed, and the page says why."""
+    key = ("one update", step)
+    known: FoundUpdate | None = if_kept(chosen.first, key)
+    if known is not None:
+        return known
+    needed = COPIES * chosen.first.bytes
+    if not INSIDE_BYTES.allows(needed):
+        st.text(INSIDE_BYTES.refusal(needed))
+        return None
+    with MEMORY.spend(needed, kept=0):
+        found = _begun(chosen, step)
+        if found is None:
+            return None
+        began, note, has_state = found
+
+        def make() -> FoundUpdate:
+            training = chosen.spec.training
+            update = take_apart(
+                began.model, lambda at: chosen.task.batch(at, training), training, began.state
+            )
+            return FoundUpdate(update, note, has_state)
+
+        return kept(chosen.first, key, make, lambda one: one.update.bytes)
+
+
+def _begun(chosen: InsideRun, step: int) -> tuple[Trained, str, bool] | None:
+    """The training before this update, and what is said of it."""
+    if step == saved_step(chosen.run) and (began := saved(chosen.run, chosen.spec)):
+        return began, SAVED, True
+    if step not in chosen.snapshots:
+        say("The state of this step is replaced by a newer one: choose another step.")
+        return None
+    folder = chosen.snapshots[step]
+    if _cost(chosen, step) > MOST:
+        newest = saved_step(chosen.run)
+        kept_of = "no step" if newest is None else f"step {newest:,}"
+        note = GRADIENT_ONLY.format(kept=kept_of)
+        return from_snapshot(folder, step, chosen.spec), note, False
+    found = _trained_again(chosen, step)
+    if found is None:
+        return None
+    most = largest_difference(found.model, folder)
+    return found.copy(), SAME if most == 0 else ANOTHER.format(most=three(most)), True
+
+
+def _trained_again(chosen: InsideRun, step: int) -> Trained | None:
+    """The run trained to this step, from the last snapshot that was reached before."""
+    marks = [mark for mark in chosen.steps if mark <= step]
+    known = [found for mark in marks if (found := if_kept(chosen.first, ("trained", mark)))]
+    began: Trained = known[-1] if known else untrained(chosen.spec)
+    done = began.state.step
+    cost = chosen.cost_of_step * (step - done)
+    if not is_started("one_update", (chosen.run.name, step), cost):
+        return None
+    with stoppable("one_update", cost), bar("Training again") as report:
+        for mark in marks:
+            if mark < done:
+                continue
+
+            def make(began: Trained = began, mark: int = mark) -> Trained:
+                made = began.copy()
+                for at in trained_on(made, chosen.task, chosen.spec, mark):
+                    report(at / max(1, step))
+                return made
+
+            began = kept(chosen.first, ("trained", mark), make, lambda one: one.bytes)
+    return began
+
+
+def _cost(chosen: InsideRun, step: int) -> int:
+    return chosen.cost_of_step * step

@@ -1,0 +1,117 @@
+"""The page Inside training without a browser: whose run it shows, and that its numbers are true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from explorer.runs.retraining import saved, trained_on, untrained
+from explorer.runs.run import Run
+from explorer.runs.worker import advance, train_to_end
+from explorer.tasks import TASKS
+from explorer.text.number_format import three
+from explorer.views.inside_training import update_found
+from models.training import train
+from tests import apps
+from tests.apps import said
+from tests.runs.making import tiny_run
+from tests.views.drawing import pasted, put_state, run, sent
+
+PAGE = "training/inside_training"
+
+
+@pytest.fixture
+def trained(
+    at_the_machine: None, small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    made = tiny_run(tmp_path)
+    train_to_end(made.folder)
+    return made
+
+
+def loss_at(made: Run, step: int) -> float:
+    """What the run has recorded of this update."""
+    return dict(made.metrics().losses())[step]
+
+
+def test_an_update_after_a_snapshot_is_the_one_of_the_run(trained: Run) -> None:
+    for place, step in enumerate([0, 1, 2, 5, 10]):
+        at = apps.page(PAGE, run=trained.name, update_after=str(place), update_stage="1")
+        assert f"Update {step + 1} of 12 · Loss per token" in said(at)
+        assert update_found.SAME in said(at)
+        assert f"their mean, {three(loss_at(trained, step + 1))} nats" in said(at)
+
+
+def test_what_is_trained_again_equals_every_snapshot_bit_for_bit(trained: Run) -> None:
+    spec, again = trained.spec, untrained(trained.spec)
+    for step, folder in trained.snapshots():
+        for _ in trained_on(again, TASKS["reverse"], spec, step):
+            pass
+        assert update_found.largest_difference(again.model, folder) == 0
+
+
+def test_the_saved_state_of_a_run_gives_the_update_that_a_resume_does(
+    at_the_machine: None, small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    made = tiny_run(tmp_path)
+    for progress in advance(made.folder, lambda: True):
+        assert progress.report.step == 1
+    at = apps.page(PAGE, run=made.name, update_stage="5")
+    assert update_found.SAVED in said(at)
+    assert "Update 2 of 12" in said(at)
+    spec, began = made.spec, saved(made, made.spec)
+    assert began is not None
+    task = TASKS["reverse"]
+    report = next(
+        train(began.model, lambda s: task.batch(s, spec.training), spec.training, began.state)
+    )
+    rows = dict(zip(*(at.dataframe[0].value[name] for name in ("what", "value")), strict=True))
+    assert rows["loss before"] == f"{three(report.loss)} nats"
+    for _ in advance(made.folder):
+        pass
+    assert loss_at(made, 2) == pytest.approx(report.loss, rel=1e-6)
+
+
+def test_where_training_again_takes_too_long_the_gradient_is_shown_alone(
+    trained: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(update_found, "MOST", 0)
+    at = apps.page(PAGE, run=trained.name, update_after="2", update_stage="2")
+    assert "so the gradient is shown without the update" in said(at)
+    norms = {row.step: row.grad_norm for row in trained.metrics().rows}
+    rows = dict(zip(*(at.dataframe[0].value[name] for name in ("what", "value")), strict=True))
+    assert norms[3] is not None
+    assert rows["gradient norm"] == three(norms[3])
+
+
+def test_the_lines_make_the_losses_of_the_picture(trained: Run, tmp_path: Path) -> None:
+    at = apps.page(PAGE, run=trained.name, update_after="3", update_stage="1")
+    made, _ = run(pasted(at), tmp_path)
+    header, _ = sent(at, "batch_losses")
+    losses = made["update"].losses
+    assert header["shape"] == list(losses.shape)
+    assert f"their mean, {three(float(losses[~losses.isnan()].mean()))} nats" in said(at)
+
+
+def test_every_stage_is_drawn(trained: Run) -> None:
+    at = apps.page(PAGE, run=trained.name)
+    seen = set()
+    for stage in range(6):
+        put_state(at, update_stage=stage)
+        seen |= apps.views(at)
+    assert {"update_reads", "batch_losses", "update_gradient", "update_update"} <= seen
+
+
+def test_without_a_run_it_says_what_to_do(small_models: Path) -> None:
+    assert "Choose a run above" in said(apps.page(PAGE))
+
+
+def test_a_run_of_another_is_found_only_by_its_key(
+    small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    made = tiny_run(tmp_path)
+    assert "There is no run called" in said(apps.page(PAGE, run=made.name))
