@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from explorer.app import limits
 from explorer.catalog.parameters import count_parameters
 from explorer.runs.run import RunError
+from explorer.runs.run_size import memory_fault
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task
 from models import TransformerConfig
 from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
 from models.families.styles import like
-from models.training import OPTIMIZERS, SCHEDULES
+from models.training import OPTIMIZERS, SCHEDULES, TrainConfig
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,9 @@ class Setting:
     high: float = 0
     step: float = 1
     format: str = ""
+    help: str = ""
+    of: tuple[str, ...] = ()
+    """The optimizers that have it; all where there is none."""
 
     @property
     def field(self) -> str:
@@ -35,55 +39,148 @@ class Setting:
         return {"layers": "n_layers", "heads": "n_heads"}.get(self.name, self.name)
 
 
+ADAM = ("adamw", "adam", "muon")
+"""Muon leaves embeddings and vectors to AdamW."""
 MODEL_SETTINGS = (
-    Setting("layers", "Layers", low=1, high=12),
-    Setting("heads", "Heads", low=1, high=16),
-    Setting("d_model", "d_model", low=4, high=512, step=4),
-    Setting("d_ff", "d_ff (0: none)", high=2048, step=16),
-    Setting("positions", "Positions", POSITIONS),
+    Setting("layers", "Layers", low=1, high=48, help="Blocks, of each stack where there are two."),
+    Setting("heads", "Heads", low=1, high=64, help="d_model has to be divisible by them."),
+    Setting("d_model", "d_model", low=4, high=8_192, step=4, help="Width of the residual stream."),
+    Setting(
+        *("d_ff", "d_ff (0: none)"),
+        high=32_768,
+        step=16,
+        help="Width of the feed-forward layers; 0 leaves attention alone.",
+    ),
+    Setting("positions", "Positions", POSITIONS, help="How the order of the tokens gets in."),
     Setting("norm", "Norm", NORMS),
-    Setting("norm_position", "Norm placement", NORM_POSITIONS),
+    Setting(
+        *("norm_position", "Norm placement", NORM_POSITIONS),
+        help="Before a block, after its residual connection as in the paper, or both.",
+    ),
     Setting("activation", "Activation", ACTIVATIONS),
-    Setting("dropout", "Dropout", high=0.9, step=0.05, format="%.2f"),
+    Setting(
+        *("dropout", "Dropout"),
+        high=0.9,
+        step=0.05,
+        format="%.2f",
+        help="The share of values that are set to zero while training.",
+    ),
 )
 TRAINING_SETTINGS = (
-    Setting("lr", "Learning rate", high=10.0, step=1e-3, format="%.2g"),
-    Setting("schedule", "Schedule", SCHEDULES),
-    Setting("warmup", "Warm-up steps", high=10_000, step=10),
-    Setting("steps", "Steps", low=1, high=100_000, step=100),
-    Setting("batch_size", "Batch size", low=1, high=512, step=8),
-    Setting("optimizer", "Optimizer", OPTIMIZERS),
-    Setting("beta2", "Adam β₂", high=0.9999, step=1e-3, format="%.4g"),
-    Setting("eps", "Adam ε", low=1e-16, high=1.0, step=1e-9, format="%.2g"),
-    Setting("label_smoothing", "Label smoothing", high=0.5, step=0.05, format="%.2f"),
-    Setting("weight_decay", "Weight decay", high=2.0, step=0.01, format="%.2f"),
-    Setting("seed", "Data seed", high=9999),
+    Setting(
+        *("lr", "Learning rate"),
+        high=1e9,
+        step=1e-3,
+        format="%.3g",
+        help="The highest rate, reached at the end of the warm-up.",
+    ),
+    Setting(
+        *("schedule", "Schedule", SCHEDULES),
+        help="After the warm-up. The inverse square root is the paper's (section 5.3).",
+    ),
+    Setting(
+        *("warmup", "Warm-up steps"),
+        high=10_000,
+        step=10,
+        help="Over these the rate rises in a straight line.",
+    ),
+    Setting("steps", "Steps", low=1, high=100_000, step=100, help="Updates of the weights."),
+    Setting(
+        *("batch_size", "Batch size"),
+        low=1,
+        high=4_096,
+        step=8,
+        help="Examples for one update of the weights.",
+    ),
+    Setting(
+        *("accumulation", "In parts"),
+        low=1,
+        high=4_096,
+        help="The batch goes through the model in so many parts, one after another, in less "
+        "memory: the update is the same but for dropout.",
+    ),
+    Setting(
+        *("optimizer", "Optimizer", OPTIMIZERS),
+        help="AdamW is Adam with decoupled weight decay. Muon makes the update of each hidden matrix "
+        "orthogonal, and leaves all else to AdamW.",
+    ),
+    Setting(
+        *("momentum", "Momentum, β₁"),
+        high=0.9999,
+        step=0.01,
+        format="%.4g",
+        help="The share of the former direction that is kept: SGD's, Muon's, and Adam's β₁.",
+    ),
+    Setting("beta2", "Adam β₂", high=0.9999, step=1e-3, format="%.4g", of=ADAM),
+    Setting("eps", "Adam ε", low=1e-16, high=1.0, step=1e-9, format="%.2g", of=ADAM),
+    Setting(
+        *("label_smoothing", "Label smoothing"),
+        high=0.5,
+        step=0.05,
+        format="%.2f",
+        help="The share of the target's probability that is spread over all tokens (section 5.4).",
+    ),
+    Setting(
+        *("weight_decay", "Weight decay"),
+        high=2.0,
+        step=0.01,
+        format="%.3g",
+        help="Of matrices; norms and biases have none.",
+    ),
+    Setting(
+        *("clip", "Clip gradients at"),
+        high=1_000.0,
+        step=0.1,
+        format="%.3g",
+        help="The largest norm of the gradient of all parameters together; 0 clips nothing.",
+    ),
+    Setting(
+        *("seed", "Data seed"), high=9999, help="Of the order of the examples, and of dropout."
+    ),
 )
-WEIGHTS_SEED = Setting("weights_seed", "Weight seed", high=9999)
+WEIGHTS_SEED = Setting("weights_seed", "Weight seed", high=9999, help="Of the weights at step 0.")
+EVALUATE_EVERY = Setting(
+    *("evaluate_every", "Evaluate every"),
+    high=10_000,
+    step=10,
+    help="Steps between two measurements on held-out data; 0: as often as an eighth of the time "
+    "allows.",
+)
 
 
-def spec_of(task: Task, settings: Mapping[str, Any]) -> RunSpec:
-    """The run of this task with these settings; the task's own where there is none or None.
+def default_spec(task: Task) -> RunSpec:
+    """The run of this task with the settings of its own."""
+    return RunSpec(task.name, task.model, task.training)
 
-    Besides the tables' names: `like` (a family or document), `weights_seed` and `stop_at`.
+
+def spec_of(task: Task, settings: Mapping[str, Any], base: RunSpec | None = None) -> RunSpec:
+    """The run of this task with these settings; those of `base` where there is none or None.
+
+    `base` is another run of the task, otherwise the task's own settings. Besides the tables'
+    names: `like` (a family or document, of the task's own model), `weights_seed`, `stop_at` and
+    `evaluate_every`.
     RunError, in one sentence, where it cannot be trained.
     """
-    model = built_like(task.model, settings.get("like"))
-    changes = _changes(settings, MODEL_SETTINGS)
-    if settings.get("like") == "bert" and "d_model" in changes:
+    base = base or default_spec(task)
+    like = settings.get("like")
+    model = base.model if like is None else built_like(task.model, like)
+    changes = _changes(settings, MODEL_SETTINGS, model)
+    if like == "bert" and "d_model" in changes:
         changes["d_classifier"] = changes["d_model"]
     if "n_layers" in changes:
         changes["n_encoder_layers"] = None
     if "n_heads" in changes:
         changes |= {"n_kv_heads": None, "d_head": None}
-    spec = RunSpec(
+    spec = replace(
+        base,
         task=task.name,
         model=model.replace(**changes),
-        training=task.training.replace(**_changes(settings, TRAINING_SETTINGS)),
-        weights_seed=settings.get("weights_seed") or 0,
-        stop_at=settings.get("stop_at"),
+        training=base.training.replace(**_changes(settings, TRAINING_SETTINGS, base.training)),
+        weights_seed=_otherwise(settings.get("weights_seed"), base.weights_seed),
+        stop_at=settings.get("stop_at", base.stop_at),
+        evaluate_every=_otherwise(settings.get("evaluate_every"), base.evaluate_every),
     )
-    if fault := spec.fault() or _size_fault(spec):
+    if fault := spec.fault() or _size_fault(spec) or memory_fault(task, spec):
         raise RunError(fault)
     return spec
 
@@ -96,13 +193,20 @@ def built_like(config: TransformerConfig, family: str | None) -> TransformerConf
         raise RunError(str(error)) from error
 
 
-def _changes(settings: Mapping[str, Any], table: tuple[Setting, ...]) -> dict[str, Any]:
-    """What is set, by the fields of the config."""
+def _changes(
+    settings: Mapping[str, Any], table: tuple[Setting, ...], config: TransformerConfig | TrainConfig
+) -> dict[str, Any]:
+    """What is set otherwise than in this config, by its fields."""
+    values = {each.field: settings.get(each.name) for each in table}
     return {
-        setting.field: settings[setting.name]
-        for setting in table
-        if settings.get(setting.name) is not None
+        field: value
+        for field, value in values.items()
+        if value is not None and value != getattr(config, field)
     }
+
+
+def _otherwise(value: Any, usual: Any) -> Any:
+    return usual if value is None else value
 
 
 def _size_fault(spec: RunSpec) -> str | None:

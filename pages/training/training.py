@@ -15,9 +15,9 @@ widgets.opening(
     "Train a small model on a task and watch its attention form.",
 )
 text = page_context().choice.text
-left, right = st.columns([2, 5], gap="large")
+left, right = st.columns([1, 2], gap="medium")
 with left:
-    task = run_form.draw_form()
+    task = run_form.draw_form(run_list.run_on_screen())
 with right:
     run = run_list.choose_run()
     if run is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -74,33 +75,49 @@ def test_a_fault_is_said_in_its_own_words_and_nothing_starts(desk: Desk, tmp_pat
     assert all_runs(tmp_path) == []
 
 
-def test_too_many_steps_are_said_beside_their_number_and_by_the_button(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_steps_are_said_by_the_button(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_RUN_STEPS", "5000")
     at = page()
     at.number_input(key="reverse_steps").set_value(9_000).run()
-    (optimizer,) = [form for form in at.expander if form.label.startswith("Optimizer")]
-    assert optimizer.label == "Optimizer · 9,000 steps"
-    refusal = limits.RUN_STEPS.refusal(9_000)
-    assert [text.value for text in optimizer.text] == [refusal]
-    assert [text.value for text in at.text].count(refusal) == 2
+    assert limits.RUN_STEPS.refusal(9_000) in said(at)
 
 
-def test_a_warm_up_that_the_run_does_not_outlast_is_said_beside_it(desk: Desk) -> None:
+def test_a_warm_up_that_the_run_does_not_outlast_is_said_below_the_steps(desk: Desk) -> None:
     at = page()
-    (optimizer,) = [form for form in at.expander if form.label.startswith("Optimizer")]
-    assert not optimizer.caption
+    assert "during the warm-up" not in said(at)
     at.number_input(key="reverse_steps").set_value(100).run()
     at.number_input(key="reverse_warmup").set_value(9_000).run()
-    (optimizer,) = [form for form in at.expander if form.label.startswith("Optimizer")]
-    assert [said.value for said in optimizer.caption] == [
+    sentence = (
         "The run ends during the warm-up, so its learning rate only rises to 0.0000556, not "
         "0.00500."
-    ]
+    )
+    assert sentence in said(at)
     assert not at.button(key="start_training").disabled
     at.number_input(key="reverse_warmup").set_value(100).run()
     assert "during the warm-up" not in said(at)
+
+
+def test_what_a_run_takes_is_said_before_it_starts(desk: Desk) -> None:
+    at = page()
+    assert re.search(r"89,758 parameters · [\d.]+ MB of memory · about [\d.]+ steps/s", said(at))
+    at.number_input(key="reverse_layers").set_value(2).run()
+    assert "89,758" not in said(at)
+    assert not at.button(key="start_training").disabled
+
+
+def test_a_model_larger_than_the_machine_is_refused_with_its_size(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = page()
+    at.number_input(key="reverse_d_model").set_value(8192)
+    at.number_input(key="reverse_layers").set_value(48).run()
+    assert not at.exception
+    assert re.search(r"This model has [\d,]+ parameters; at most 20,000,000", said(at))
+    monkeypatch.setattr("explorer.runs.run_size.available_memory", lambda: 5_000_000)
+    at = page()
+    assert "of memory and this machine now has 5 MB" in said(at)
+    assert all(b.disabled for b in at.button if b.label == "Start training")
+    assert all_runs(tmp_path) == []
 
 
 def test_what_is_shown_without_a_run_is_said_whether_or_not_there_are_runs(

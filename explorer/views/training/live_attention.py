@@ -68,12 +68,13 @@ def draw_live_attention(
 
 def draw_preview(task: Task, own_text: str) -> None:
     """The same with the finished model of this task that ships with the app."""
+    st.markdown(f"**{task.title}.** {task.explanation}")
     try:
         opened = open_entry(shelves.everybodys()[task.name])
     except (KeyError, ModelError):
         st.markdown(f"Press **Start training**. Expected after training: {task.expectation}")
         return
-    st.markdown("Until you start or choose a run, this is a model already trained on this task.")
+    st.caption("Until you start or choose a run, this is a model already trained on this task.")
     places = AttentionPlaces(*st.columns(2), *st.columns(2, vertical_alignment="bottom"))
     _draw_sentence_and_head(
         task, task.name, own_text, places, lambda text: _run(Path(opened.name), text, opened)

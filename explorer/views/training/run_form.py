@@ -1,56 +1,72 @@
-"""The form of the Training page: a task, its model, its optimizer, and the start."""
+"""The form of the Training page: a task, its model, its optimizer, and the start.
+
+What nobody chose follows the run on screen, or the task where there is none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.app import limits
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.reader_runs import whose, whose_network
 from explorer.app.session import session
 from explorer.catalog import in_a_sentence
+from explorer.charts.schedule_chart import HEIGHT, schedule_chart
+from explorer.components.chart import chart
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run, RunError
 from explorer.runs.settings import (
+    EVALUATE_EVERY,
     MODEL_SETTINGS,
     TRAINING_SETTINGS,
     WEIGHTS_SEED,
     Setting,
     built_like,
+    default_spec,
     spec_of,
 )
 from explorer.runs.spec import RunSpec
 from explorer.tasks import GIVEN, TASKS, Given, Task, task_of
 from explorer.text import TextError
 from explorer.text.number_format import three
+from explorer.views.training.form_inputs import Inputs
+from explorer.views.training.own_text import draw_text
+from explorer.views.training.run_estimate import draw_size
 from explorer.views.training.run_list import choose_run_next
 from models.families.styles import LIKE, kind_of
 from models.presets import PRESETS
 from models.training import TrainConfig, learning_rate
 
-TASK_SHAPE = "task default"
-BYTES_OF_CHARACTER = 4
-"""At most, in UTF-8: a file that cannot fit is refused unread."""
-MOST_PASTED = 200_000
-"""A pasted text is sent with every click on the page; a file is sent once."""
+TASK_SHAPE, RUN_SHAPE = "task default", "as in the run"
+BY_NAME = {each.name: each for each in TRAINING_SETTINGS}
+KINDS = {
+    "encoder": "An encoder",
+    "decoder": "A decoder",
+    "encoder-decoder": "An encoder and a decoder",
+}
+OPTIMIZER_NAMES = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "muon": "Muon"}
+IN_SIGHT = ("lr", "steps")
+OPTIMIZER = ("optimizer", "momentum", "beta2", "eps", "weight_decay", "clip", "label_smoothing")
+DATA = ("batch_size", "accumulation", "seed")
 
 
-def draw_form() -> Task | None:
-    """The form; the task that is chosen, or None while its text is missing.
+def draw_form(run: Run | None) -> Task | None:
+    """The form beside the run on screen; its task, or None while its text is missing.
 
     The training processes are started meanwhile.
     """
     cluster().start()
     session().run_requested = None
-    name = one_of("Task", "task", [*TASKS, *GIVEN], as_list=True)
-    known = TASKS.get(name) or GIVEN[name]
-    st.caption(f"**{known.title}.** {known.explanation}")
-    text = _draw_text(known) if isinstance(known, Given) else None
+    names = [*TASKS, *GIVEN]
+    # What the chosen task is about is said where its help is.
+    known = _known(st.session_state.get("task"), names)
+    name = one_of("Task", "task", names, as_list=True, help=known.explanation)
+    known = _known(name, names)
+    text = draw_text(known) if isinstance(known, Given) else None
     if isinstance(known, Given) and text is None:
         _draw_start_button(st, is_possible=False)
         return None
@@ -59,25 +75,7 @@ def draw_form() -> Task | None:
     except TextError as error:
         say(str(error))
         return None
-    start = st.container()
-    settings = _draw_model_settings(task)
-    of_training, beside_steps = _draw_training_settings(task)
-    settings |= of_training
-    try:
-        spec = spec_of(task, settings)
-    except RunError as error:
-        _draw_start_button(start, is_possible=False)
-        is_of_steps = not limits.RUN_STEPS.allows(settings["steps"])
-        for place in (start, beside_steps) if is_of_steps else (start,):
-            with place:  # with both forms open the button is off the screen
-                say(str(error))
-        return task
-    session().run_requested = spec
-    if sentence := _warm_up_words(spec.training):
-        beside_steps.caption(sentence)
-    if _draw_start_button(start, is_possible=True):
-        with start, st.spinner("Starting the training processes"):
-            _start(spec, text)
+    _draw_settings(task, text, run)
     return task
 
 
@@ -92,11 +90,56 @@ def requested_spec(run: Run | None) -> RunSpec | None:
         return None
 
 
+def _known(name: Any, names: list[str]) -> Task | Given:
+    name = name if name in names else names[0]
+    return TASKS.get(name) or GIVEN[name]
+
+
+def _draw_settings(task: Task, text: str | None, run: Run | None) -> None:
+    start, size, curve = st.container(), st.container(), st.container()
+    base, is_of_run = _base(task, run)
+    settings, beside_steps = _draw_inputs(task, base, is_of_run)
+    try:
+        spec = spec_of(task, settings, base)
+    except RunError as error:
+        _draw_start_button(start, is_possible=False)
+        with start:
+            say(str(error))
+        return
+    session().run_requested = spec
+    with curve:
+        _draw_schedule(task, spec.training)
+    if sentence := _warm_up_words(spec.training):
+        beside_steps.caption(sentence)
+    if _draw_start_button(start, is_possible=True):
+        with start, st.spinner("Starting the training processes"):
+            _start(spec, text)
+    with size:
+        draw_size(task, spec)
+
+
+def _base(task: Task, run: Run | None) -> tuple[RunSpec, bool]:
+    """What the form shows at first, and whether that is the run on screen."""
+    try:
+        if run is not None and run.spec.task == task.name:
+            return run.spec, True
+    except RunError:
+        pass  # which is said where the run is drawn
+    return default_spec(task), False
+
+
 def _draw_start_button(place: Any, is_possible: bool) -> bool:
     key = "start_training" if is_possible else None
     label = "Start training"
     return bool(
-        place.button(label, type="primary", width="stretch", key=key, disabled=not is_possible)
+        place.button(
+            label,
+            type="primary",
+            width="stretch",
+            key=key,
+            icon=":material/play_arrow:",
+            disabled=not is_possible,
+        )
     )
 
 
@@ -105,70 +148,97 @@ def _start(spec: RunSpec, text: str | None) -> None:
         choose_run_next(cluster().train_new(spec, text, whose(), whose_network()))
     except (RunError, OSError) as error:
         say(in_a_sentence(error))
+    else:
+        st.rerun()  # with the new run beside the form
 
 
-def _draw_text(given: Given) -> str | None:
-    """The text of the task: pasted or uploaded, and checked again here."""
-    kind = "csv" if given.wants == "table" else "txt"
-    pasted = st.text_area(
-        "Text" if kind == "txt" else "Table with the columns text and label",
-        key=f"pasted_{given.name}",
-        height=140,
-        persist_state="session",
-    )
-    st.button("Use this text" if kind == "txt" else "Use this table", key=f"use_{given.name}")
-    largest = BYTES_OF_CHARACTER * limits.CORPUS_CHARACTERS.most
-    file = st.file_uploader(
-        f"Or a .{kind} file",
-        type=[kind],
-        key=f"file_{given.name}",
-        max_upload_size=largest // 1_000_000 or 1,
-    )
-    if file is None and len(pasted) > MOST_PASTED:
-        say(f"Pasted text can have at most {MOST_PASTED:,} characters: upload a file instead.")
-        return None
-    if file is None:
-        return pasted or None
-    if file.size > largest:
-        say(f"The file is too long; {limits.CORPUS_CHARACTERS.most:,} characters at most.")
-        return None
-    try:
-        return file.getvalue().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        say("The file is not UTF-8 text; save it as UTF-8 and upload it again.")
-        return None
-
-
-def _draw_model_settings(task: Task) -> dict[str, Any]:
-    with st.expander(f"Model · {task.model.kind}", expanded=False):
-        fitting = [name for name in (*LIKE, *PRESETS) if kind_of(name) == task.model.kind]
-        family = None
-        if fitting:
-            shape = Setting("like", "Shape of", (TASK_SHAPE, *fitting))
-            chosen = _Inputs(task.name).draw(shape, TASK_SHAPE)
-            family = None if chosen == TASK_SHAPE else chosen
-        config = built_like(task.model, family)
-        inputs = _Inputs(f"{task.name}_{family}" if family else task.name)
-        values = {
-            each.name: inputs.draw(each, getattr(config, each.field)) for each in MODEL_SETTINGS
-        }
-        return values | {"like": family, "weights_seed": inputs.draw(WEIGHTS_SEED, 0)}
-
-
-def _draw_training_settings(task: Task) -> tuple[dict[str, Any], DeltaGenerator]:
+def _draw_inputs(
+    task: Task, base: RunSpec, is_of_run: bool
+) -> tuple[dict[str, Any], DeltaGenerator]:
     """The values, and a place below the number of steps."""
-    config, inputs, values = task.training, _Inputs(task.name), dict[str, Any]()
-    steps = st.session_state.get(inputs.key("steps"), config.steps)
-    below_steps = None
-    with st.expander(f"Optimizer · {steps:,} steps", expanded=False, key="optimizer"):
-        for each in TRAINING_SETTINGS:
-            values[each.name] = inputs.draw(each, getattr(config, each.name))
-            if each.name == "steps":
-                below_steps = st.container()
-        if inputs.switch(f"Stop at {task.goal:g} on held-out data", "stop_at_goal"):
-            values["stop_at"] = task.goal
-    assert below_steps is not None
+    inputs = Inputs(task.name, lambda name: None)
+    training = base.training
+    values = {name: inputs.draw(BY_NAME[name], getattr(training, name)) for name in IN_SIGHT}
+    below_steps = st.container()
+    values |= _draw_model_settings(task, base, is_of_run)
+    optimizer = _shown(inputs, "optimizer", training.optimizer)
+    with _group("optimizer", "Optimizer", OPTIMIZER_NAMES[optimizer]):
+        for name in OPTIMIZER:
+            setting = BY_NAME[name]
+            if setting.of and values["optimizer"] not in setting.of:
+                continue
+            values[name] = inputs.draw(setting, getattr(training, name))
+    inputs.new_row()
+    schedule = _shown(inputs, "schedule", training.schedule)
+    warmup = _shown(inputs, "warmup", training.warmup)
+    with _group("schedule", "Schedule", f"{schedule}, {warmup} warm-up"):
+        for name in ("schedule", "warmup"):
+            values[name] = inputs.draw(BY_NAME[name], getattr(training, name))
+    inputs.new_row()
+    with _group("data", "Data", f"batches of {_shown(inputs, 'batch_size', training.batch_size)}"):
+        for name in DATA:
+            values[name] = inputs.draw(BY_NAME[name], getattr(training, name))
+        values["evaluate_every"] = inputs.draw(EVALUATE_EVERY, base.evaluate_every)
+        values["stop_at"] = _draw_target(task, base, inputs)
     return values, below_steps
+
+
+def _group(key: str, label: str, said: str) -> Any:
+    """An expander that says what is chosen in it."""
+    return st.expander(f"{label} · {said}", expanded=False, key=key)
+
+
+def _shown(inputs: Inputs, name: str, value: Any) -> Any:
+    """What the input of this setting shows, which is drawn later."""
+    return st.session_state.get(inputs.key(name), value)
+
+
+def _draw_target(task: Task, base: RunSpec, inputs: Inputs) -> float | None:
+    """The held-out metric that ends the run, if one does."""
+    held = "lower" if not task.higher_is_better else "higher"
+    words = f"The run ends at the first measurement on held-out data that is as good, or {held}."
+    stops = inputs.switch("Stop at a target", "stop_at_goal", base.stop_at is not None, words)
+    low, high = task.measured_between
+    target = Setting("stop_at", "Target", low=low, high=high, step=0.01, format="%.3g")
+    goal = task.goal if base.stop_at is None else base.stop_at
+    return float(inputs.draw(target, goal)) if stops else None
+
+
+def _draw_model_settings(task: Task, base: RunSpec, is_of_run: bool) -> dict[str, Any]:
+    inputs = Inputs(task.name, lambda name: None)
+    fitting = [name for name in (*LIKE, *PRESETS) if kind_of(name) == task.model.kind]
+    own = (RUN_SHAPE, TASK_SHAPE) if is_of_run else (TASK_SHAPE,)
+    chosen = _shown(inputs, "like", own[0])
+    chosen = chosen if chosen in (*own, *fitting) else own[0]
+    family = chosen if chosen in fitting else None
+    inside = Inputs(f"{task.name}_{family}" if family else task.name, lambda name: None)
+    config = built_like(task.model, family) if family else task.model
+    config = base.model if chosen == own[0] else config
+    layers, heads, width = (
+        _shown(inside, name, getattr(config, field))
+        for name, field in (("layers", "n_layers"), ("heads", "n_heads"), ("d_model", "d_model"))
+    )
+    said = f"{layers} × {heads} {'head' if heads == 1 else 'heads'}, d {width}"
+    with _group("model_settings", "Model", said):
+        st.caption(f"{KINDS[task.model.kind]}, as the task needs it.")
+        if len(own) + len(fitting) > 1:
+            st.session_state[inputs.key("like")] = chosen
+            inputs.draw(Setting("like", "Shape of", (*own, *fitting)), own[0])
+        values = {
+            each.name: inside.draw(each, getattr(config, each.field)) for each in MODEL_SETTINGS
+        }
+        seed = inside.draw(WEIGHTS_SEED, base.weights_seed)
+    return values | {"like": family, "weights_seed": seed}
+
+
+def _draw_schedule(task: Task, training: TrainConfig) -> None:
+    """The learning rate over the steps, as it is planned."""
+    chart(
+        schedule_chart(training),
+        height=HEIGHT,
+        key="schedule_curve",
+        title=f"Learning rate of {task.name}",
+    )
 
 
 def _warm_up_words(training: TrainConfig) -> str:
@@ -180,51 +250,3 @@ def _warm_up_words(training: TrainConfig) -> str:
         "The run ends during the warm-up, so its learning rate only rises to "
         f"{three(reached)}, not {three(training.lr)}."
     )
-
-
-class _Inputs:
-    """Small inputs, two numbers or one choice in a row; every task keeps its own values."""
-
-    def __init__(self, task: str) -> None:
-        self._task = task
-        self._columns: Sequence[Any] = ()
-        self._drawn = 0
-
-    def draw(self, setting: Setting, value: Any) -> Any:
-        """The value chosen for this setting, at first `value`."""
-        key = self.key(setting.name)
-        if setting.options:
-            self._drawn += self._drawn % 2  # a row of its own: half of one cuts its texts
-            return st.selectbox(
-                setting.label,
-                setting.options,
-                index=setting.options.index(value),
-                key=key,
-                persist_state="session",
-            )
-        kind = float if setting.format else int
-        return self._place().number_input(
-            setting.label,
-            min_value=kind(min(setting.low, value)),
-            max_value=kind(max(setting.high, value)),
-            value=kind(value),
-            step=kind(setting.step),
-            format=setting.format or None,
-            key=key,
-            persist_state="session",
-        )
-
-    def switch(self, label: str, name: str) -> bool:
-        """In a row of its own, and on two lines where that is narrow."""
-        self._drawn += self._drawn % 2
-        return st.toggle(label, wrap=True, key=self.key(name), persist_state="session")
-
-    def key(self, name: str) -> str:
-        """That of the setting of this name."""
-        return f"{self._task}_{name}"
-
-    def _place(self) -> Any:
-        if self._drawn % 2 == 0:
-            self._columns = st.columns(2, vertical_alignment="bottom")
-        self._drawn += 1
-        return self._columns[(self._drawn - 1) % 2]

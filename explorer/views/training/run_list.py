@@ -25,6 +25,19 @@ DELETE_WIDTH = 260
 """Pixels, between the button and the right edge of the page."""
 
 
+def run_on_screen() -> Run | None:
+    """The run that `choose_run` will show, for what is drawn before it; nothing is drawn."""
+    state = st.session_state
+    is_asked = "run" not in state or streamlit_patches.came_back()
+    name = (url.asked("run") if is_asked else state["run"]) or None
+    if name is None:
+        return _first_active(own_runs())
+    try:
+        return found_run(name)
+    except RunError:
+        return None
+
+
 def choose_run() -> Run | None:
     """The run on screen, from the reader's runs; at first the one of theirs that trains."""
     runs = {run.name: run for run in listed_runs()}

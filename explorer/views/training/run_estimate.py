@@ -1,0 +1,38 @@
+"""What a run will take, said before it starts: parameters, memory, steps a second."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.runs.run_size import TIMED, expected_speed, training_size
+from explorer.runs.spec import RunSpec
+from explorer.tasks import Task
+from explorer.text.number_format import megabytes, three
+from explorer.views.training.run_words import duration
+
+
+def draw_size(task: Task, spec: RunSpec) -> None:
+    """One line: what each part is, and where the speed is from, stands in its help."""
+    size = training_size(task, spec)
+    line = st.empty()
+    memory = f"{megabytes(size.memory)} of memory"
+    line.caption(f"{size.parameters:,} parameters · {memory} · …")
+    speed = expected_speed(task, spec)
+    seconds = spec.training.steps / speed.steps_per_second
+    line.caption(
+        f"{size.parameters:,} parameters · {memory} · about "
+        f"{three(speed.steps_per_second)} steps/s, {duration(seconds)}",
+        help=(
+            f"**Memory**: weights {megabytes(size.weights)}, gradients "
+            f"{megabytes(size.gradients)}, optimizer {megabytes(size.optimizer)}, and at most "
+            f"{megabytes(size.activations)} for what one batch holds in its forward and backward "
+            "pass. What Python and torch take comes on top.\\n\\n**Speed**: "
+            + (
+                f"forward and backward pass of this model, measured here on {TIMED} batches; "
+                if speed.is_timed
+                else f"estimated from {three(size.operations / 1e9)} billion operations a step and "
+                "the speed of a model of 256 dimensions, measured here; "
+            )
+            + "updates, measurements and snapshots come on top."
+        ),
+    )

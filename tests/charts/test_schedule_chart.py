@@ -1,0 +1,29 @@
+"""The learning rate over the steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from explorer.charts.schedule_chart import MOST_POINTS, planned_rates, schedule_chart
+from models.training import SCHEDULES, TrainConfig, learning_rate
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_planned_rates_are_those_of_the_training(schedule: str) -> None:
+    training = TrainConfig(steps=100_000, warmup=777, schedule=schedule)
+    planned = planned_rates(training)
+    assert len(planned) <= MOST_POINTS + 4
+    assert planned[0][0] == 1
+    assert planned[-1][0] == 100_000
+    assert all(rate == learning_rate(training, step - 1) for step, rate in planned)
+    assert max(rate for _, rate in planned) == pytest.approx(training.lr), "the top is kept"
+
+
+def test_what_a_run_has_had_and_its_step_are_drawn_over_the_plan() -> None:
+    been = [(step, 0.5) for step in range(1, 400)]
+    spec = schedule_chart(TrainConfig(steps=400, lr=0.1), been, step=399)
+    tables = {layer["data"]["name"]: layer["data"].get("values") for layer in spec["layer"]}
+    assert tables["now"] == [{"step": 399}]
+    assert tables["been"][-1] == {"step": 399, "rate": 0.5}
+    (highest,) = [each["value"] for each in spec["params"] if each["name"] == "y_high"]
+    assert highest == 0.5, "a rate that was changed stays in the picture"

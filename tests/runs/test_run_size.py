@@ -1,0 +1,79 @@
+"""What a training is said to take, before it starts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from explorer.runs import run_size
+from explorer.runs.run import RunError
+from explorer.runs.run_size import expected_speed, memory_fault, training_size
+from explorer.runs.settings import default_spec, spec_of
+from explorer.tasks import TASKS
+from models import Transformer, TransformerConfig
+from models.training import TrainState, batch_loss, train
+from tests.catalog.test_pass_size import most_held
+
+WITHIN = 4.0
+"""So many times what the passes hold, at most."""
+
+
+@pytest.mark.parametrize("name", ["reverse", "induction", "negation"])
+def test_the_memory_that_is_said_is_enough_and_not_far_more(name: str) -> None:
+    task = TASKS[name]
+    spec = default_spec(task)
+    said = training_size(task, spec)
+    model = Transformer(spec.model).train()
+    assert said.parameters == model.n_parameters
+    batch = task.batch(0, spec.training)
+    held = most_held(lambda: batch_loss(model, batch).backward()) - said.gradients
+    assert held <= said.activations <= WITHIN * held
+    state = TrainState.fresh(model, spec.training)
+    next(train(model, lambda step: task.batch(step, spec.training), spec.training, state))
+    kept = [
+        tensor for each in state.optimizer.state.values() for tensor in each.values()
+        if tensor.dim()
+    ]  # fmt: skip
+    assert sum(tensor.nbytes for tensor in kept) == said.optimizer
+
+
+def test_a_small_model_is_timed_once_and_a_large_one_never_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built = []
+
+    class Counted(Transformer):
+        def __init__(self, config: TransformerConfig) -> None:
+            built.append(config)
+            super().__init__(config)
+
+    monkeypatch.setattr(run_size, "Transformer", Counted)
+    task = TASKS["negation"]
+    spec = default_spec(task)
+    small = replace(spec, model=spec.model.replace(d_ff=48))
+    first, again = expected_speed(task, small), expected_speed(task, small)
+    assert (first, len(built)) == (again, 1)
+    assert first.is_timed
+    large = replace(spec, model=spec.model.replace(d_model=2048, n_layers=12))
+    far = expected_speed(task, large)
+    assert not far.is_timed
+    assert 0 < far.steps_per_second < first.steps_per_second
+    assert large.model not in built
+
+
+def test_a_training_that_does_not_fit_is_refused_before_it_is_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    task = TASKS["reverse"]
+    assert memory_fault(task, default_spec(task)) is None
+    with pytest.raises(RunError, match=r"This model has [\d,]+ parameters"):
+        spec_of(task, {"d_model": 8192, "layers": 48})
+    wide = {"d_model": 512, "batch_size": 4096, "layers": 4}
+    monkeypatch.setenv("EXPLORER_LIMIT_RUN_MEMORY", "1000000000")
+    with pytest.raises(RunError, match=r"needs about [\d.]+ GB of memory and a run here has 1 GB"):
+        spec_of(task, wide)
+    monkeypatch.setenv("EXPLORER_LIMIT_RUN_MEMORY", "900000000000")
+    monkeypatch.setattr(run_size, "available_memory", lambda: 2_000_000_000)
+    with pytest.raises(RunError, match="and this machine now has 2 GB: make the model"):
+        spec_of(task, wide)
