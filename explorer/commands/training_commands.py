@@ -18,7 +18,13 @@ from tqdm import tqdm
 
 from explorer.catalog.folders import runs_root
 from explorer.runs.run import Run, RunError, create, create_in
-from explorer.runs.settings import MODEL_SETTINGS, TRAINING_SETTINGS, WEIGHTS_SEED, spec_of
+from explorer.runs.settings import (
+    EVALUATE_EVERY,
+    MODEL_SETTINGS,
+    TRAINING_SETTINGS,
+    WEIGHTS_SEED,
+    spec_of,
+)
 from explorer.runs.worker import advance
 from explorer.tasks import GIVEN, TASKS, task_of
 from explorer.text.number_format import three
@@ -39,7 +45,7 @@ def add_commands(commands: Any) -> None:
     )
     shape = "the shape of a published family or document"
     make.add_argument("--like", choices=[*LIKE, *PRESETS], help=shape)
-    for setting in (*MODEL_SETTINGS, *TRAINING_SETTINGS, WEIGHTS_SEED):
+    for setting in (*MODEL_SETTINGS, *TRAINING_SETTINGS, EVALUATE_EVERY, WEIGHTS_SEED):
         value: dict[str, Any] = {"type": float if setting.format else int}
         value |= {"metavar": "X" if setting.format else "N"}
         if setting.options:

@@ -101,8 +101,8 @@ TRAINING_SETTINGS = (
     ),
     Setting(
         *("optimizer", "Optimizer", OPTIMIZERS),
-        help="AdamW is Adam with decoupled weight decay. Muon makes the update of each hidden matrix "
-        "orthogonal, and leaves all else to AdamW.",
+        help="AdamW is Adam with decoupled weight decay. Muon makes the update of each hidden "
+        "matrix orthogonal, and leaves all else to AdamW.",
     ),
     Setting(
         *("momentum", "Momentum, β₁"),
