@@ -1,8 +1,8 @@
 """The bar over every page: what is chosen once, for all pages, as far as the page uses it.
 
-The choices are widgets bound to the query parameters `text`, `pair`, `part`, `layer` and `head`;
-`model` is read and written by `choosing`. A link or a reload gives the same view, and an invalid
-value in an address is replaced, with a sentence that says so.
+The choices are widgets bound to the query parameters `text`, `pair`, `part`, `layer`, `head` and
+`training_step`; `model` is read and written by `choosing`. A link or a reload gives the same view,
+and an invalid value in an address is replaced, with a sentence that says so.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from explorer.app.choosing import choose_model
 from explorer.app.context import FRAME, config_of, first_head, make_context, parts_of, reads_pairs
 from explorer.app.messages import say
 from explorer.app.session import HeadAlone, session
+from explorer.app.training_steps import TRAINED, snapshots_of, step_names
 from explorer.app.url import TEXT_LIMIT
 from explorer.app.way_out import draw_unknown
 from explorer.catalog import folders
@@ -30,7 +31,8 @@ from explorer.text.literal import literal
 
 MORE_MODELS = "More models"
 IN_THIS_MODEL = "in this model"
-MODEL_WIDTH, PART_WIDTH, NUMBER_WIDTH = 160, 112, 72
+STEP = "training_step"
+MODEL_WIDTH, PART_WIDTH, NUMBER_WIDTH, STEP_WIDTH = 160, 112, 72, 88
 First = tuple[str, int, int]
 """The part, layer and head of a model that a new reader sees first."""
 
@@ -51,6 +53,7 @@ def draw_bar(shelf: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping[
     if "model" in uses:
         with group:
             _draw_model(shelf, entry)
+            _draw_step(entry)
     first = first_head(entry)
     notes = _notes_on_address(asked, shelf, entry, first)
     if before and before not in shelf:
@@ -97,6 +100,18 @@ def _draw_model(shelf: Mapping[str, ModelEntry], entry: ModelEntry) -> None:
         on_change=_take_model,
         width=MODEL_WIDTH,
     )
+
+
+def _draw_step(entry: ModelEntry) -> None:
+    """The step of its training at which the model is shown, where snapshots were kept of it."""
+    names = step_names(entry, snapshots_of(entry))
+    picker = _Picker("Step", STEP, list(names), TRAINED, STEP_WIDTH, names.__getitem__)
+    picker.settle()
+    if len(names) > 1:
+        picker.draw()
+    else:
+        _keep(STEP)
+        url.remove(STEP)
 
 
 def _take_model() -> None:
@@ -253,6 +268,10 @@ def _notes_on_address(
     if name is not None and name not in shelf:
         faults = {each.name: each.fault for each in shelves.entries()}
         notes.append(url.invalid_model(name, shelves.default(shelf).name, faults.get(name)))
+    names = step_names(entry, snapshots_of(entry)) if STEP in asked else {}
+    if STEP in asked and asked[STEP] not in names.values():
+        trained = names[TRAINED] or "the trained model"
+        notes.append(url.invalid_option("Step", asked[STEP], trained, "in its training"))
     first_part, layer, head = first
     named = {part.title: part for part in parts_of(entry)}
     part = next(each for each in named.values() if each.name == first_part)

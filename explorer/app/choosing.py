@@ -9,6 +9,7 @@ import streamlit as st
 from explorer.app import shelves, streamlit_patches, url
 from explorer.app.context import FRAME, first_head
 from explorer.app.session import session
+from explorer.app.training_steps import TRAINED
 from explorer.catalog.available_models import ModelEntry
 
 HEAD_ALONE = "head_alone"
@@ -50,6 +51,8 @@ def choose_model(name: str) -> None:
         st.session_state["text"] = shelf[name].example
     part, layer, head = first_head(shelf[name])
     st.session_state["part"] = part
+    if "training_step" in st.session_state:
+        st.session_state["training_step"] = TRAINED
     if "scheme" in st.session_state:
         st.session_state["scheme"] = None  # the Positions page opens with the model's own
     choose_head(layer, head)

@@ -12,10 +12,12 @@ import streamlit as st
 from explorer.app import shelves, url
 from explorer.app.messages import end_page, or_stop, say
 from explorer.app.session import session
+from explorer.app.training_steps import TRAINED, entry_at, snapshots_of
 from explorer.app.url import TEXT_LIMIT
 from explorer.catalog import ModelError, opened_model
 from explorer.catalog.attention_parts import Part, parts
 from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
 from explorer.inference import forward_pass
 from explorer.inference.chat_prompt import reading_prompts
@@ -42,6 +44,14 @@ class Choice:
     head: int
     special: bool = False
     """Whether special tokens that are written in the text are read as such: it is a prompt."""
+    training_step: int = TRAINED
+    """The step of the training at which the model is shown, where it has snapshots."""
+
+    @property
+    def called(self) -> str:
+        """What the model is called in a title: its name, and the step where one is chosen."""
+        name, step = own_name(self.model), self.training_step
+        return name if step == TRAINED else f"{name} at step {step:,}"
 
 
 FRAME = tuple(each.name for each in fields(Choice))
@@ -52,6 +62,7 @@ FRAME = tuple(each.name for each in fields(Choice))
 class PageContext:
     """One run of a page. The model is opened and the text passed when first asked for.
 
+    On its `shelf` the chosen model is the one of the chosen step of its training.
     Where either cannot be done, the page says why in a sentence and ends.
     """
 
@@ -118,8 +129,13 @@ def make_context(
     head = state["head"] if state.get("head") in range(kinds[part].heads) else head
     typed = state.get("text", entry.example), state.get("pair") if reads_pairs(entry) else ""
     text, pair = (str(each or "")[:TEXT_LIMIT] for each in typed)
-    special = _reads_special(text)
-    return PageContext(Choice(text, pair, entry.name, part, layer, head, special), shelf)
+    special, step = _reads_special(text), state.get("training_step", TRAINED)
+    folder = snapshots_of(entry).get(step) if step != TRAINED else None
+    if folder is None:
+        step = TRAINED
+    else:
+        shelf = {**shelf, entry.name: entry_at(entry, folder)}
+    return PageContext(Choice(text, pair, entry.name, part, layer, head, special, step), shelf)
 
 
 def _reads_special(text: str) -> bool:

@@ -26,7 +26,7 @@ from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
 from explorer.catalog.uploads import largest_upload  # noqa: E402
 
-SENTENCE, HEAD = ("text", "pair"), ("part", "layer", "head")
+SENTENCE, MODEL, HEAD = ("text", "pair"), ("model", "training_step"), ("part", "layer", "head")
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class PageRow:
 PAGES = {
     "Overview": {"overview": PageRow("Overview")},
     "Input": {
-        "tokens": PageRow("Tokens", (*SENTENCE, "model")),
+        "tokens": PageRow("Tokens", (*SENTENCE, *MODEL)),
         "tokenizer_training": PageRow("Training a tokenizer", ("text",)),
-        "embedding_space": PageRow("Embedding space", (*SENTENCE, "model")),
+        "embedding_space": PageRow("Embedding space", (*SENTENCE, *MODEL)),
         "positions": PageRow("Positions"),
     },
     "Attention": {

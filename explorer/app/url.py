@@ -195,6 +195,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("part", "option", "a kind of attention of the model", "the one worth seeing first"),
         ("layer", "whole number", "from 0 to the last layer", "the one worth seeing first"),
         ("head", "whole number", "from 0 to the last head", "the one worth seeing first"),
+        ("training_step", "option", "a snapshot of the model's training", "the trained model"),
     ),
     *_on(
         "overview",

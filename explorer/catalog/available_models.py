@@ -30,6 +30,7 @@ from explorer.catalog.folders import (
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.real_models import FIRST, REAL_MODELS
 from explorer.catalog.run_index import index_of
+from explorer.catalog.run_steps import SNAPSHOTS, run_of, step_folders
 from explorer.tasks import GIVEN, TASKS
 from models import TransformerConfig
 from models.loading.checkpoint import CheckpointError, peek
@@ -89,7 +90,7 @@ class ModelEntry:
 
 
 class ListedRun(NamedTuple):
-    """A run whose model is listed once it is finished."""
+    """A run whose model is listed: the finished one, or else its newest snapshot."""
 
     root: str
     name: str
@@ -125,8 +126,7 @@ def list_models(
     for origin, name, folder in _folders():
         add(origin, name, folder)
     for run in newest_runs(root or runs_root()) if runs is None else runs:
-        place = f"{run.root}/{run.name}/checkpoint"
-        stamp = _stamp_of_run(place)
+        place, stamp = _newest_of_run(f"{run.root}/{run.name}")
         if stamp and place not in folders:
             called = free(run.name)
             found[called] = _run_entry(called, place, stamp, run.is_own)
@@ -198,6 +198,27 @@ def _changed(file: os.DirEntry[str] | Path) -> tuple[str, int, int]:
         return file.name, 0, 0
 
 
+def entry_in(entry: ModelEntry, folder: Path) -> ModelEntry:
+    """The model of another folder in the place of this one: a snapshot of its training, say.
+
+    One that is damaged says why when it is opened.
+    """
+    found = _entry(entry.origin, entry.name, folder, stamp_of(folder))
+    if found.config is None:
+        return replace(entry, folder=folder)
+    return replace(found, examples=entry.examples)
+
+
+def _newest_of_run(run: str) -> tuple[str, Stamp]:
+    """The finished model of a run, or its newest snapshot while there is none, and its stamp."""
+    place = f"{run}/checkpoint"
+    if stamp := _stamp_of_run(place):
+        return place, stamp
+    snapshots = step_folders(Path(run) / SNAPSHOTS)
+    place = str(snapshots[-1][1]) if snapshots else place
+    return place, _stamp_of_run(place)
+
+
 def _stamp_of_run(folder: str) -> Stamp:
     """That of a model which is written beside its place and then renamed; empty if there is none.
 
@@ -216,7 +237,7 @@ def _run_entry(name: str, folder: str, stamp: Stamp, is_own: bool) -> ModelEntry
     if not is_own:
         return entry
     try:
-        with (entry.folder.parent / "example").open(encoding="utf-8") as file:
+        with (run_of(entry.folder) / "example").open(encoding="utf-8") as file:
             private = _texts([file.read(EXAMPLE_LIMIT)])
     except (OSError, UnicodeDecodeError):
         return entry

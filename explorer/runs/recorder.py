@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from explorer.catalog.run_steps import step_folders
 from explorer.runs.metrics import MetricsRow, MetricsWriter, cut_after
 from explorer.runs.pace import Pace, Speed, is_snapshot_step
 from explorer.runs.quotas import closing_bytes
-from explorer.runs.run import Run, step_folder, step_folders
+from explorer.runs.run import Run, step_folder
 from explorer.runs.run_files import write_json, write_text
 from explorer.runs.spec import DONE, TRAINING, RunSpec, Status
 from explorer.tasks import Task

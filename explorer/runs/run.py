@@ -19,7 +19,6 @@ else's ends in a key that nobody can guess: it is in the address of a link, and 
 
 from __future__ import annotations
 
-import re
 import secrets
 import shutil
 import time
@@ -41,6 +40,7 @@ from explorer.catalog.run_index import (
     index_of,
     owner_in,
 )
+from explorer.catalog.run_steps import SNAPSHOTS, step_folders
 from explorer.runs import hot_changes
 from explorer.runs.hot_changes import Change
 from explorer.runs.metrics import Metrics
@@ -50,7 +50,6 @@ from explorer.runs.spec import DONE, INTERRUPTED, STOPPED, TRAINING, RunSpec, St
 from models.loading.safe_files import shown
 from models.training import TrainConfig
 
-STEP_NAME = re.compile(r"step-(\d{6,12})")
 COMMANDS = ("train", "pause", "resume", "step", "stop", "leave")
 LONGEST_SENTENCE = 300
 LONGEST_MAKING = 3600
@@ -234,7 +233,7 @@ class Run:
 
     def snapshots(self) -> list[tuple[int, Path]]:
         """Step and checkpoint folder of every snapshot, the first one first."""
-        return step_folders(self.folder / "snapshots")
+        return step_folders(self.folder / SNAPSHOTS)
 
     def latest(self) -> Path | None:
         """The checkpoint folder of the newest weights there are."""
@@ -353,15 +352,6 @@ def newest_runs(root: Path, most: int | None, owner: str | None = None) -> list[
 def all_runs(root: Path) -> list[Run]:
     """Every run under `root`, the newest first; a damaged one raises when it is read."""
     return newest_runs(root, None)
-
-
-def step_folders(folder: Path) -> list[tuple[int, Path]]:
-    """The subfolders called step-000123 with their steps, the smallest step first."""
-    try:
-        found = [(STEP_NAME.fullmatch(path.name), path) for path in folder.iterdir()]
-    except OSError:
-        return []
-    return sorted((int(match[1]), path) for match, path in found if match)
 
 
 def step_folder(folder: Path, step: int) -> Path:

@@ -19,9 +19,10 @@ import torch
 
 from explorer.app import limits
 from explorer.catalog import in_a_sentence
+from explorer.catalog.run_steps import step_folders
 from explorer.runs.hot_changes import spec_at, take_on
 from explorer.runs.recorder import Progress, RunRecorder
-from explorer.runs.run import Run, RunError, step_folders
+from explorer.runs.run import Run, RunError
 from explorer.runs.run_files import Lock
 from explorer.runs.spec import DONE, FAILED, INTERRUPTED, PAUSED, STOPPED, RunSpec
 from explorer.runs.watchdog import Watchdog, bounded_memory, is_of_memory

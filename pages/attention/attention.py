@@ -36,7 +36,7 @@ count = part.layers * part.heads
 shares = (1, 1) if count > MANY_HEADS else (2, 3)
 overview, one = st.columns(shares) if count > FEW_HEADS else widgets.side_by_side(*shares)
 with overview:
-    every = map_title(at.model, at.part, "All heads")
+    every = map_title(at.called, at.part, "All heads")
     st.markdown(widgets.bold_title(every))
     small = thumbnails.thumbnails_of(forward, at.part)
     framed = (at.layer, at.head) if options.heads == "one" else None

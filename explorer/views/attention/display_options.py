@@ -144,7 +144,7 @@ def heads_title(context: PageContext, options: DisplayOptions) -> str:
     """What is drawn, as a heading."""
     at = context.choice
     if options.heads == "one":
-        return head_title(at.model, at.part, at.layer, at.head)
+        return head_title(at.called, at.part, at.layer, at.head)
     return f"{layer_title(context, options)}, {combined_title(context, options)}"
 
 
@@ -153,7 +153,7 @@ def layer_title(context: PageContext, options: DisplayOptions) -> str:
     at = context.choice
     combined = options.all_layers and context.part.layers > 1
     where = f"All {context.part.layers} layers" if combined else f"Layer {at.layer}"
-    return map_title(at.model, at.part, where)
+    return map_title(at.called, at.part, where)
 
 
 def combined_title(context: PageContext, options: DisplayOptions) -> str:

@@ -113,7 +113,7 @@ def _draw_grid(
         rows,
         [*map(str, range(wiring.layers))],
         key="circuit_heads",
-        title=map_title(at.model, at.part, f"Each head's part of the {metric}"),
+        title=map_title(at.called, at.part, f"Each head's part of the {metric}"),
         selected=(at.head, at.layer),
         on_pick=pick,
         row_name="head",

@@ -12,7 +12,6 @@ from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.progress import bar
-from explorer.catalog.folders import own_name
 from explorer.circuits.measure import mean_over_pairs, node_of
 from explorer.circuits.outcome import UNITS
 from explorer.circuits.text_pairs import Question
@@ -152,7 +151,7 @@ def _draw_grid(
         rows,
         [*map(str, range(wiring.layers))],
         key="path_ends",
-        title=f"{own_name(at.model)} · Edges {way}",
+        title=f"{at.called} · Edges {way}",
         selected=(at.head, at.layer),
         on_pick=pick,
         row_name="head",

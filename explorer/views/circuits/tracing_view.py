@@ -20,7 +20,6 @@ from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import choose_token, one_of, token
 from explorer.app.progress import with_bar
-from explorer.catalog.folders import own_name
 from explorer.circuits.measure import contrast_of
 from explorer.circuits.outcome import UNITS
 from explorer.circuits.text_pairs import Question, TokenPair
@@ -96,7 +95,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
             [f"{name} ({first + row})" for row, name in enumerate(names[first:])],
             layers,
             key="traced_values",
-            title=f"{own_name(at.model)} · {what}, {way.lower()}: what {done} of the difference",
+            title=f"{at.called} · {what}, {way.lower()}: what {done} of the difference",
             selected=(place - first, at.layer) if place >= first else None,
             on_pick=pick,
             row_name="token",

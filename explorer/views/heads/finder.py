@@ -76,7 +76,7 @@ def head_strip(
     ]
     chosen = (context.choice.layer, context.choice.head)
     at = context.choice
-    title = map_title(at.model, at.part, f"Heads by {order[:1].lower()}{order[1:]}")
+    title = map_title(at.called, at.part, f"Heads by {order[:1].lower()}{order[1:]}")
     ranked(
         items,
         key=key,

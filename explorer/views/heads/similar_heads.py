@@ -109,7 +109,7 @@ def _draw_matrix(context: PageContext, divergence: Tensor, heads: list[tuple[int
             names,
             names,
             key="similarity",
-            title=map_title(at.model, at.part, "Similarity of every two heads"),
+            title=map_title(at.called, at.part, "Similarity of every two heads"),
             written=(names if len(heads) <= MOST_IN_WORDS else short, short),
             selected=None if own is None else (own, own),
             on_pick=pick,

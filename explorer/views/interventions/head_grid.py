@@ -91,7 +91,7 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> C
         top = option_name(opened, int(logits_at(base.trace, position).argmax()))
         what = "KL(before ‖ after)" if is_kl else f"change in the logit of “{top}”"
         how = "patched from the source sentence" if text else "ablated to zero"
-        title = map_title(at.model, at.part, f"Each head alone {how}, {what}")
+        title = map_title(at.called, at.part, f"Each head alone {how}, {what}")
         _draw_grid(context, found[0 if is_kl else 1], is_kl, title)
         where = f"{base_words(edited)}: {literal(what)} at the output position."
         st.caption(f"Each head alone {how}, {where}")

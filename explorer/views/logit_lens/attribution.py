@@ -10,7 +10,6 @@ from explorer.analysis.logit_attribution import Contributions, contributions
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.catalog.folders import own_name
 from explorer.components.cells import cells
 from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
@@ -40,7 +39,7 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
     )
     drawn, numbers = widgets.side_by_side(6, 4)
     with drawn:
-        title = f"{own_name(at.model)} · Direct logit attribution of “{names[best.index(option)]}”"
+        title = f"{at.called} · Direct logit attribution of “{names[best.index(option)]}”"
         _draw_contributions(found, at.part, (at.layer, at.head), title)
     with numbers:
         st.markdown("**Sum**")

@@ -72,13 +72,13 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Callable[[],
             f"{forward.part(at.part).words.name}, chosen above, reads the generated text. "
             "Only the encoder's text is longer here, so layer 0 of the encoder is shown."
         )
-    where = head_title(at.model, found.part, found.layer, at.head)
+    where = head_title(at.called, found.part, found.layer, at.head)
     other = "" if scheme == opened.config.positions else " It was trained with other positions."
     st.text(
         f"Your sentence repeated to {found.length:,} tokens, in one forward pass; the model's "
         f"maximum length is {found.trained:,}.{other}"
     )
-    _draw_curves(found, at.model, where)
+    _draw_curves(found, at.called, where)
     widgets.notes(forward.notes)
     chosen = (found.part, found.layer, at.head)
     return lambda: positions_code.longer(forward, context.folder, count, scheme, chosen)

@@ -145,7 +145,7 @@ def _draw_maps(found: Permuted, at: Choice) -> None:
     words = found.before.part(at.part).words
     mask, mask_after = found.masks(at.part, at.layer)
     change = after - before
-    title = head_title(at.model, at.part, at.layer, at.head)
+    title = head_title(at.called, at.part, at.layer, at.head)
     titles = {
         f"{title}, original order": (before, mask),
         "New order, mapped back to the original": (after, mask_after),

@@ -10,6 +10,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.app.context import PageContext
+from explorer.app.training_steps import TRAINED
 from explorer.catalog.folders import own_name
 from explorer.components import mounting
 from explorer.components.mounting import Drawn
@@ -116,4 +117,6 @@ def origin(context: PageContext) -> dict[str, str]:
     at = context.choice
     pair = {"second sentence": at.pair} if at.pair else {}
     place = {"part": at.part, "layer": str(at.layer), "head": str(at.head)}
-    return {"model": own_name(at.model), "sentence": at.text, **pair, **place}
+    is_step = at.training_step != TRAINED
+    step = {"training step": str(at.training_step)} if is_step else {}
+    return {"model": own_name(at.model), **step, "sentence": at.text, **pair, **place}

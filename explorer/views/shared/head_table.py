@@ -60,7 +60,7 @@ def head_table(context: PageContext, values: Tensor, metric: HeadMetric, key: st
         [str(layer) for layer in range(layers)],
         [str(head) for head in range(heads)],
         key=key,
-        title=map_title(at.model, at.part, f"{metric.title} of every head"),
+        title=map_title(at.called, at.part, f"{metric.title} of every head"),
         selected=(at.layer, at.head),
         on_pick=choose_head,
         unit=metric.unit,

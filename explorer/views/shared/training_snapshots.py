@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from explorer.app import training_steps
 from explorer.app.context import PageContext
 from explorer.catalog.opened_model import Opened
 from explorer.inference.results_cache import kept
 from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run
 
 Snapshots = dict[str, Path]
 """Folders of the training that made the chosen model, by their step."""
@@ -16,10 +16,8 @@ Snapshots = dict[str, Path]
 
 def snapshots_of(context: PageContext) -> Snapshots:
     """Those of the chosen model's run; none of a model that was brought."""
-    entry = context.shelf[context.choice.model]
-    if entry.origin == "brought":  # nothing around a reader's own folder is searched
-        return {}
-    return {str(step): folder for step, folder in Run(entry.folder.parent).snapshots()}
+    found = training_steps.snapshots_of(context.shelf[context.choice.model])
+    return {str(step): folder for step, folder in found.items()}
 
 
 def open_snapshot(opened: Opened, folder: Path) -> Opened:

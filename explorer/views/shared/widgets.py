@@ -94,7 +94,7 @@ def notes(sentences: Iterable[str]) -> None:
 def head_title(context: PageContext) -> str:
     """The title of the chosen head's map."""
     at = context.choice
-    return attention_parts.head_title(at.model, at.part, at.layer, at.head)
+    return attention_parts.head_title(at.called, at.part, at.layer, at.head)
 
 
 def head_heading(context: PageContext) -> str:
