@@ -7,9 +7,9 @@ from functools import cache
 
 import altair as alt
 
-from explorer.charts.fill import Rows, Spec, filled_chart
+from explorer.charts.fill import Spec, filled_chart
 from explorer.charts.frame import fixed, framed_spec, number_line, ruler, scale_ends
-from explorer.charts.training_curves import Point, one_in
+from explorer.charts.training_curves import GIVEN, Point, spread
 from models.training import TrainConfig, learning_rate
 
 HEIGHT = 96
@@ -25,21 +25,22 @@ def planned_rates(training: TrainConfig) -> list[Point]:
     return [(at, learning_rate(training, at - 1)) for at in sorted(kept)]
 
 
-def schedule_chart(
-    training: TrainConfig, been: Sequence[Point] = (), step: int | None = None
-) -> Spec:
-    """The planned rates; over them those that a run has had, up to the step that is marked."""
+def schedule_chart(training: TrainConfig, highest: float = 0.0) -> Spec:
+    """The planned rates; over them the `step` and `rate` of a table, whose last step is marked.
+
+    The axis reaches to `highest`, where a run has had so high a rate.
+    """
     planned = planned_rates(training)
-    highest = max(rate for _, rate in (*planned, *been))
-    share = one_in(been, MOST_POINTS)
-    had = [*been[::share], *been[-1:]]
-    axes = scale_ends("x", 0, training.steps) | scale_ends("y", 0, highest or 1.0)
-    tables: dict[str, Rows] = {
-        "planned": [{"step": at, "rate": rate} for at, rate in planned],
-        "been": [{"step": at, "rate": rate} for at, rate in had],
-        "now": [] if step is None else [{"step": step}],
-    }
-    return filled_chart(_schedule(), tables, **axes)
+    top = max(highest, *(rate for _, rate in planned))
+    axes = scale_ends("x", 0, training.steps) | scale_ends("y", 0, top or 1.0)
+    rows = [{"step": at, "rate": rate} for at, rate in planned]
+    return filled_chart(_schedule(), {"planned": rows}, **axes)
+
+
+def rate_table(been: Sequence[Point]) -> dict[str, list[float]]:
+    """The rates that a run has had, as `schedule_chart` takes them."""
+    drawn = spread(been, MOST_POINTS)
+    return {"step": [step for step, _ in drawn], "rate": [rate for _, rate in drawn]}
 
 
 @cache
@@ -52,8 +53,8 @@ def _schedule() -> Spec:
         axis=alt.Axis(tickCount=2, format=".2~g"),
     )
     line = alt.Chart(PLANNED).mark_line(strokeWidth=1.75).encode(x=x, y=y)
-    been = alt.Chart(alt.NamedData("been")).mark_area(opacity=0.25, line=False).encode(x=x, y=y)
-    now = alt.Chart(alt.NamedData("now")).mark_rule(strokeWidth=1.5).encode(x=x)
+    been = alt.Chart().mark_area(opacity=0.25).encode(x=x, y=y)
+    now = alt.Chart().transform_aggregate(step="max(step)").mark_rule(strokeWidth=1.5).encode(x=x)
     pointed = ruler(
         x,
         "step",
@@ -63,4 +64,6 @@ def _schedule() -> Spec:
     title = alt.TitleParams(
         "learning rate by step", anchor="start", fontSize=12, fontWeight="normal", offset=4
     )
-    return framed_spec(alt.layer(been, line, now, pointed, title=title))
+    spec = framed_spec(alt.layer(been, line, now, pointed, data=GIVEN, title=title))
+    del spec["data"]
+    return spec

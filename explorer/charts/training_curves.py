@@ -14,7 +14,15 @@ from typing import Any
 import altair as alt
 
 from explorer.charts.fill import Spec, filled_chart
-from explorer.charts.frame import fixed, framed_spec, number_line, ruler, scale_ends
+from explorer.charts.frame import (
+    MIDDLE,
+    fixed,
+    framed_spec,
+    number_line,
+    ruler,
+    scale_ends,
+    text_line,
+)
 
 MOST_POINTS = 300
 HEIGHT = 180
@@ -58,14 +66,22 @@ def spread(points: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
     return kept if kept[-1:] == list(points[-1:]) else [*kept, points[-1]]
 
 
-def loss_curves(steps: int, highest: float | None = None, *, run: str | None = None) -> Spec:
+def loss_curves(
+    steps: int,
+    highest: float | None = None,
+    *,
+    run: str | None = None,
+    marks: Sequence[tuple[int, str]] = (),
+) -> Spec:
     """The loss of a table with `step` and `loss`, and its mean over 15 rows.
 
     `highest` is the loss to expect at the start, ln of the vocabulary. With `run` the
-    table's column of that name keeps several runs apart.
+    table's column of that name keeps several runs apart. `marks` are steps at which something
+    happened, and what.
     """
     axes = scale_ends("x", 0, max(1, steps)) | (scale_ends("y", 0, highest) if highest else {})
-    return filled_chart(_loss(bool(highest), run), {}, **axes)
+    tables = {"marks": [{"step": step, "what": what} for step, what in marks]}
+    return filled_chart(_loss(bool(highest), run), tables, **axes)
 
 
 def held_out_curves(
@@ -100,7 +116,7 @@ def _y_scale(fixed_ends: bool, *, zero: bool) -> alt.Scale:
 
 @cache
 def _loss(fixed_ends: bool, run: str | None) -> Spec:
-    x = _steps()
+    x, marked = _steps(), alt.Chart(alt.NamedData("marks"))
     y: dict[str, Any] = {"title": "loss", "scale": _y_scale(fixed_ends, zero=True)}
     drawn: dict[str, Any] = {"x": x, **_run_colours(run)}
     tooltip = [number_line("step", places=0), number_line("loss"), number_line("mean", "smoothed")]
@@ -108,6 +124,10 @@ def _loss(fixed_ends: bool, run: str | None) -> Spec:
         alt.Chart().mark_line(strokeWidth=1, opacity=0.3).encode(y=alt.Y("loss:Q", **y), **drawn),
         alt.Chart().mark_line(strokeWidth=2).encode(y=alt.Y("mean:Q", **y), **drawn),
         ruler(x, "step", tooltip),
+        marked.mark_rule(strokeDash=[2, 3]).encode(x=x),
+        marked.mark_point(
+            shape="triangle-down", filled=True, size=70, opacity=1, color=MIDDLE
+        ).encode(x=x, y=alt.value(4), tooltip=[number_line("step", places=0), text_line("what")]),
     )
     chart = alt.layer(*layers, data=GIVEN).transform_window(
         mean="mean(loss)",

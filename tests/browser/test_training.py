@@ -185,6 +185,33 @@ def test_a_text_that_was_typed_is_used_without_a_key(visitor: Visitor) -> None:
     expect(page.get_by_label("Text", exact=True)).to_have_value(text + "and more")
 
 
+def test_two_tabs_steer_one_run_and_both_show_the_truth(browser: Browser, tmp_path: Path) -> None:
+    with Server(tmp_path / "runs") as server:
+        run = tiny_run(server.runs, steps=5_000)
+        run.command("step")
+        train_to_end(run.folder)
+        one, other = (Visitor(browser, server.url) for _ in range(2))
+        for tab in (one, other):
+            tab.open(f"/training?run={run.name}")
+            becomes(tab, run, PAUSED)
+        press(one, "step")
+        wait_until(lambda: run.status().step == 2, "the step")
+        expect(other.page.get_by_text("Step 2 of 5,000")).to_be_visible()
+        rate = one.page.get_by_role("spinbutton", name="Learning rate")
+        rate.fill("0.25")
+        rate.press("Enter")
+        wait_until(lambda: run.requested() == {"lr": 0.25}, "the change")
+        press(other, "resume")
+        becomes(other, run, TRAINING)
+        becomes(one, run, TRAINING)
+        wait_until(lambda: run.training_now().lr == 0.25, "the learning rate")
+        press(one, "pause")
+        for tab in (other, one):
+            becomes(tab, run, PAUSED)
+            tab.no_mishap()
+            tab.close()
+
+
 def test_a_run_goes_on_through_pages_pauses_and_the_end_of_its_server(
     browser: Browser, tmp_path: Path
 ) -> None:

@@ -103,7 +103,9 @@ def domains(chart: dict[str, Any], axis: str) -> list[list[float] | None]:
     """The ends of this axis in every layer that has it, its parameters looked up."""
     values = {each["name"]: each.get("value") for each in chart["params"]}
     sides = [part.get("encoding", {}).get(axis) for part in [chart, *chart.get("layer", [])]]
-    scales = [side.get("scale", {}) for side in sides if side and side["type"] == "quantitative"]
+    scales = [
+        side.get("scale", {}) for side in sides if side and side.get("type") == "quantitative"
+    ]
     named = [scale.get("domain") for scale in scales]
     return [ends and [values[end["expr"]] for end in ends] for ends in named]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.charts.schedule_chart import MOST_POINTS, planned_rates, schedule_chart
+from explorer.charts.schedule_chart import MOST_POINTS, planned_rates, rate_table, schedule_chart
 from models.training import SCHEDULES, TrainConfig, learning_rate
 
 
@@ -19,11 +19,10 @@ def test_planned_rates_are_those_of_the_training(schedule: str) -> None:
     assert max(rate for _, rate in planned) == pytest.approx(training.lr), "the top is kept"
 
 
-def test_what_a_run_has_had_and_its_step_are_drawn_over_the_plan() -> None:
-    been = [(step, 0.5) for step in range(1, 400)]
-    spec = schedule_chart(TrainConfig(steps=400, lr=0.1), been, step=399)
-    tables = {layer["data"]["name"]: layer["data"].get("values") for layer in spec["layer"]}
-    assert tables["now"] == [{"step": 399}]
-    assert tables["been"][-1] == {"step": 399, "rate": 0.5}
+def test_a_rate_that_a_run_has_had_stays_in_the_picture() -> None:
+    table = rate_table([(step, 0.5) for step in range(1, 400)])
+    assert table["step"][-1] == 399
+    assert len(table["rate"]) <= MOST_POINTS + 1
+    spec = schedule_chart(TrainConfig(steps=400, lr=0.1), max(table["rate"]))
     (highest,) = [each["value"] for each in spec["params"] if each["name"] == "y_high"]
-    assert highest == 0.5, "a rate that was changed stays in the picture"
+    assert highest == 0.5

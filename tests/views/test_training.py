@@ -23,6 +23,7 @@ from explorer.runs.worker import train_to_end
 from explorer.tasks import TASKS
 from explorer.text.literal import literal
 from explorer.views.training import live_attention, live_run, run_words
+from explorer.views.training.form_inputs import COLD, HOT
 from tests.apps import said
 from tests.runs.making import tiny_run, tiny_spec
 from tests.source import ROOT
@@ -189,18 +190,18 @@ def test_where_looks_are_slow_they_are_fewer(desk: Desk, tmp_path: Path) -> None
     took = live_run._cpu_times()
     took.clear()
     waiting = run.status()
-    assert live_run._seconds_between(waiting) == live_run.EVERY, "no look yet"
+    assert live_run.seconds_between(waiting) == live_run.EVERY, "no look yet"
     took.extend([9.0, 9.0])
-    assert live_run._seconds_between(waiting) == live_run.EVERY, "the first looks are no measure"
+    assert live_run.seconds_between(waiting) == live_run.EVERY, "the first looks are no measure"
     page(run=run.name)
     assert len(took) == 3, "the page counts its look"
     took.extend([live_run.SLOW / 2] * live_run.LAST)
-    assert live_run._seconds_between(waiting) == live_run.EVERY
+    assert live_run.seconds_between(waiting) == live_run.EVERY
     took.extend([live_run.SLOW * 2] * live_run.LAST)
-    assert live_run._seconds_between(waiting) == live_run.SELDOM
+    assert live_run.seconds_between(waiting) == live_run.SELDOM
     assert not page(run=run.name).exception
     train_to_end(run.folder)
-    assert live_run._seconds_between(run.status()) is None
+    assert live_run.seconds_between(run.status()) is None
     took.clear()
 
 
@@ -262,6 +263,81 @@ def test_a_paused_run_goes_on_or_takes_one_step(desk: Desk, tmp_path: Path) -> N
     press(at, "step")
     assert (run.commanded(), desk.sent) == ("step", ["reverse-1"])
     assert "waiting for a free worker" in said(at)
+
+
+def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(
+    desk: Desk, tmp_path: Path
+) -> None:
+    at = press(page(), "start_training")
+    (run,) = all_runs(tmp_path)
+    rate, layers = at.number_input(key="reverse_lr"), at.number_input(key="reverse_layers")
+    assert rate.label.startswith(HOT)
+    assert layers.label.startswith(COLD)
+    rate.set_value(0.25).run()
+    assert run.requested() == {"lr": 0.25}
+    assert "Differs from" not in said(at), "the run has it, or will after its next step"
+    at.number_input(key="reverse_layers").set_value(2).run()
+    at.number_input(key="reverse_batch_size").set_value(32).run()
+    assert f"Differs from **{literal(run.title)}**" in said(at)
+    assert "layers 1 → 2, batch size 64 → 32. Needs a restart." in said(at)
+    assert run.requested() == {"lr": 0.25}
+    assert at.button(key="start_training").label == "Restart"
+    press(at, "start_training")
+    new, old = all_runs(tmp_path)
+    assert (old.name, old.commanded()) == (run.name, "stop")
+    assert (new.spec.model.n_layers, new.spec.training.lr) == (2, 0.25)
+    assert "Differs from" not in said(at)
+
+
+def test_a_run_that_is_done_is_told_nothing(desk: Desk, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    train_to_end(run.folder)
+    at = page(run=run.name)
+    assert at.number_input(key="reverse_layers").label == "Layers"
+    assert at.number_input(key="reverse_d_model").value == 16, "the form follows the run"
+    assert "Differs from" not in said(at)
+    at.number_input(key="reverse_lr").set_value(0.25).run()
+    assert "learning rate 0.00500 → 0.250. Needs a restart." in said(at)
+    assert run.requested() == {}
+
+
+def test_a_run_is_started_again_with_the_same_weights_or_new_ones_or_new_data(
+    desk: Desk, tmp_path: Path
+) -> None:
+    first = tiny_run(tmp_path)
+    train_to_end(first.folder)
+    seeds = []
+    for reset in ("same_weights", "new_weights", "new_data"):
+        at = press(page(run=first.name), f"reset_{reset}")
+        run = all_runs(tmp_path)[0]
+        assert at.session_state["run"] == run.name
+        assert run.spec.model == first.spec.model
+        seeds.append((run.spec.weights_seed, run.spec.training.seed))
+    assert seeds == [(5, 0), (6, 0), (5, 1)]
+
+
+def test_what_was_typed_is_there_after_another_page_and_another_task(desk: Desk) -> None:
+    at = page()
+    at.number_input(key="reverse_lr").set_value(1e9).run()
+    at.selectbox(key="reverse_schedule").set_value("cosine").run()
+    assert not at.exception
+    assert not at.button(key="start_training").disabled, "one may see it diverge"
+    at.selectbox(key="task").set_value("copy").run()
+    at.selectbox(key="task").set_value("reverse").run()
+    assert at.number_input(key="reverse_lr").value == 1e9
+    assert at.selectbox(key="reverse_schedule").value == "cosine"
+
+
+def test_changes_stand_on_the_curve(desk: Desk, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    train_to_end(run.folder)
+    lines = '{"step": 4, "lr": 0.25}\n{"step": 9, "clip": 0.5, "evaluate_every": 3}\n'
+    (run.folder / "changes.jsonl").write_text(lines)
+    assert live_run._changes(run, run.spec) == [
+        (4, "learning rate 0.00500 → 0.250"),
+        (9, "clip gradients at 1.00 → 0.500, evaluate every 0 → 3"),
+    ]
+    assert not page(run=run.name).exception
 
 
 def test_an_address_that_names_no_run_is_one_sentence(desk: Desk) -> None:

@@ -2,46 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from explorer.app.controls import follow
+from explorer.app.reader_runs import may_change
+from explorer.app.session import session
+from explorer.catalog import in_a_sentence
+from explorer.runs.run import Run, RunError
 from explorer.runs.settings import Setting
+from explorer.runs.spec import HOT_VALUES
+
+HOT, COLD = ":material/bolt:", ":material/restart_alt:"
+APPLIES_NOW = "Applies to the run on screen after its next step."
+NEEDS_RESTART = "Needs a restart: it is for the next run."
 
 
 class Inputs:
     """Small inputs; every task keeps its own values.
 
     What nobody chose follows what it is at first: the task's own, or that of the run on screen.
-    `changed` is called with the name of a setting after the reader has changed it.
+    `live` is that run where it can go on: each input says whether it applies to it now, and the
+    run is told of what does.
     """
 
-    def __init__(self, task: str, changed: Callable[[str], None]) -> None:
-        self._task, self._changed = task, changed
+    def __init__(self, task: str, live: Run | None) -> None:
+        self._task, self._live = task, live
         self._columns: Sequence[Any] = ()
         self._drawn = 0
 
     def draw(self, setting: Setting, value: Any) -> Any:
         """The value chosen for this setting, at first `value`."""
         key = self.key(setting.name)
+        is_hot = setting.field in HOT_VALUES
+        label, words = setting.label, [setting.help]
+        if self._live:
+            label = f"{HOT if is_hot else COLD} {label}"
+            words.append(APPLIES_NOW if is_hot else NEEDS_RESTART)
         how: dict[str, Any] = {
             "key": key,
-            "help": setting.help or None,
-            "on_change": self._changed,
-            "args": (setting.name,),
+            "help": " ".join(filter(None, words)) or None,
             "persist_state": "session",
         }
+        if self._live and is_hot:
+            how |= {"on_change": change_now, "args": (self._live, setting.field, key)}
         if setting.options:
             follow(key, value)
             self.new_row()  # half of one would cut its texts
-            at_first = setting.options.index(value)
-            return st.selectbox(setting.label, setting.options, index=at_first, **how)
+            return st.selectbox(label, setting.options, setting.options.index(value), **how)
         kind = float if setting.format else int
         follow(key, kind(value))
         return self._place().number_input(
-            setting.label,
+            label,
             min_value=kind(min(setting.low, value)),
             max_value=kind(max(setting.high, value)),
             value=kind(value),
@@ -55,6 +69,8 @@ class Inputs:
         self.new_row()
         key = self.key(name)
         follow(key, value)
+        if self._live:
+            label, words = f"{COLD} {label}", f"{words} {NEEDS_RESTART}"
         return st.toggle(label, value, wrap=True, key=key, help=words, persist_state="session")
 
     def new_row(self) -> None:
@@ -70,3 +86,13 @@ class Inputs:
             self._columns = st.columns(2, vertical_alignment="bottom", gap="small")
         self._drawn += 1
         return self._columns[(self._drawn - 1) % 2]
+
+
+def change_now(run: Run, field: str, key: str) -> None:
+    """Have the run take on what was just chosen; for the callback of an input."""
+    if not may_change(run):
+        return
+    try:
+        run.change(**{field: st.session_state[key]})
+    except (RunError, OSError) as error:
+        session().run_fault = in_a_sentence(error)

@@ -37,6 +37,7 @@ from explorer.runs.cluster import cluster
 from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import WAITING, RunSpec, Status
+from explorer.runs.spec_difference import differences
 from explorer.tasks import Task, task_of
 from explorer.text import TextError
 from explorer.views.training.live_attention import draw_live_attention
@@ -53,14 +54,27 @@ LAST = 5
 def draw_run(run: Run, text: str) -> None:
     """The run on screen, drawn again and again while it trains; `text` is the reader's own."""
     try:
-        every = _seconds_between(status_of(run))
+        status = status_of(run)
     except RunError as error:
         say(str(error))
         return
+    every = seconds_between(status)
     alone(every=every)(_draw_now)(run, text, every)
+    if every is None:
+        alone(every=EVERY)(_watch)(run, status)
 
 
-def _seconds_between(status: Status) -> float | None:
+def _watch(run: Run, drawn: Status) -> None:
+    """Draws nothing, until somebody else, or another tab, has told the run to go on."""
+    try:
+        now = status_of(run)
+    except RunError:
+        now = None
+    if now is None or (now.state, now.step) != (drawn.state, drawn.step):
+        st.rerun()
+
+
+def seconds_between(status: Status) -> float | None:
     """Seconds until the next drawing; None for a run that does not train."""
     if not status.is_active:
         return None
@@ -81,7 +95,7 @@ def _draw_now(run: Run, text: str, every: float | None) -> None:
     except RunError as error:
         say(str(error))
         return
-    if _seconds_between(status) != every:
+    if seconds_between(status) != every:
         st.rerun()  # the whole page, which sets the new interval
     _draw_buttons(run, status)
     st.progress(status.share, text=progress_words(status))
@@ -100,11 +114,11 @@ def _draw_now(run: Run, text: str, every: float | None) -> None:
 
 def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
     """The loss and the held-out metric so far, on fixed axes."""
-    metrics = _metrics(run)
+    metrics = metrics_of(run)
     losses, values = metrics.losses(), metrics.values()
     drawn = spread(values)
     chart(
-        loss_curves(status.steps, math.log(spec.model.vocab_size)),
+        loss_curves(status.steps, math.log(spec.model.vocab_size), marks=_changes(run, spec)),
         table=_table("loss", thinned(losses)),
         height=HEIGHT,
         key="loss_curve",
@@ -129,6 +143,16 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
             f"{len(drawn)} of {len(values):,} measurements are drawn: "
             f"one in {one_in(values)}, and the last."
         )
+
+
+def _changes(run: Run, spec: RunSpec) -> list[tuple[int, str]]:
+    """What the run has taken on as it trained, with the step after which it did."""
+    marks = []
+    for each in run.changes():
+        after = spec.with_hot(each.values)
+        marks.append((each.step, ", ".join(one.words for one in differences(spec, after))))
+        spec = after
+    return marks
 
 
 def _table(name: str, points: Sequence[tuple[int, float]]) -> Table:
@@ -187,7 +211,7 @@ def _send_command(run: Run, command: str) -> None:
         session().run_fault = in_a_sentence(error)
 
 
-def _metrics(run: Run) -> Metrics:
+def metrics_of(run: Run) -> Metrics:
     """Kept for the session, so that only new rows are read."""
     kept = session().run_metrics
     if not isinstance(kept, Metrics) or kept.path != run.folder / "metrics.jsonl":

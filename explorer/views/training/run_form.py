@@ -12,11 +12,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app.controls import one_of
 from explorer.app.messages import say
-from explorer.app.reader_runs import whose, whose_network
+from explorer.app.reader_runs import may_change
 from explorer.app.session import session
-from explorer.catalog import in_a_sentence
-from explorer.charts.schedule_chart import HEIGHT, schedule_chart
-from explorer.components.chart import chart
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run, RunError
 from explorer.runs.settings import (
@@ -32,11 +29,13 @@ from explorer.runs.settings import (
 from explorer.runs.spec import RunSpec
 from explorer.tasks import GIVEN, TASKS, Given, Task, task_of
 from explorer.text import TextError
+from explorer.text.literal import literal
 from explorer.text.number_format import three
-from explorer.views.training.form_inputs import Inputs
+from explorer.views.training.form_inputs import COLD, HOT, Inputs
 from explorer.views.training.own_text import draw_text
 from explorer.views.training.run_estimate import draw_size
-from explorer.views.training.run_list import choose_run_next
+from explorer.views.training.run_start import draw_differences, draw_resets, draw_start_button
+from explorer.views.training.schedule_view import draw_schedule
 from models.families.styles import LIKE, kind_of
 from models.presets import PRESETS
 from models.training import TrainConfig, learning_rate
@@ -68,7 +67,7 @@ def draw_form(run: Run | None) -> Task | None:
     known = _known(name, names)
     text = draw_text(known) if isinstance(known, Given) else None
     if isinstance(known, Given) and text is None:
-        _draw_start_button(st, is_possible=False)
+        draw_start_button(st, None, None, None)
         return None
     try:
         task = task_of(name, text)
@@ -97,70 +96,54 @@ def _known(name: Any, names: list[str]) -> Task | Given:
 
 def _draw_settings(task: Task, text: str | None, run: Run | None) -> None:
     start, size, curve = st.container(), st.container(), st.container()
-    base, is_of_run = _base(task, run)
-    settings, beside_steps = _draw_inputs(task, base, is_of_run)
+    beside = _beside(task, run)
+    base = beside[1] if beside else default_spec(task)
+    live = run if beside and beside[2] else None
+    settings, below_steps = _draw_inputs(task, base, is_of_run=beside is not None, live=live)
     try:
         spec = spec_of(task, settings, base)
     except RunError as error:
-        _draw_start_button(start, is_possible=False)
+        draw_start_button(start, None, text, run)
         with start:
             say(str(error))
         return
     session().run_requested = spec
     with curve:
-        _draw_schedule(task, spec.training)
+        draw_schedule(task, spec.training, run if beside else None)
     if sentence := _warm_up_words(spec.training):
-        beside_steps.caption(sentence)
-    if _draw_start_button(start, is_possible=True):
-        with start, st.spinner("Starting the training processes"):
-            _start(spec, text)
+        below_steps.caption(sentence)
+    draw_start_button(start, spec, text, run)
+    with start:
+        if beside and run is not None:
+            draw_differences(run, base, spec)
+            draw_resets(run, base)
     with size:
         draw_size(task, spec)
 
 
-def _base(task: Task, run: Run | None) -> tuple[RunSpec, bool]:
-    """What the form shows at first, and whether that is the run on screen."""
+def _beside(task: Task, run: Run | None) -> tuple[Run, RunSpec, bool] | None:
+    """The run on screen if it is one of this task, its settings now, and whether it can go on."""
     try:
-        if run is not None and run.spec.task == task.name:
-            return run.spec, True
+        if run is None or run.spec.task != task.name:
+            return None
+        status = run.status()
+        can_go_on = may_change(run) and (status.is_active or status.can_resume)
+        return run, run.spec_now().with_hot(run.requested()), can_go_on
     except RunError:
-        pass  # which is said where the run is drawn
-    return default_spec(task), False
-
-
-def _draw_start_button(place: Any, is_possible: bool) -> bool:
-    key = "start_training" if is_possible else None
-    label = "Start training"
-    return bool(
-        place.button(
-            label,
-            type="primary",
-            width="stretch",
-            key=key,
-            icon=":material/play_arrow:",
-            disabled=not is_possible,
-        )
-    )
-
-
-def _start(spec: RunSpec, text: str | None) -> None:
-    try:
-        choose_run_next(cluster().train_new(spec, text, whose(), whose_network()))
-    except (RunError, OSError) as error:
-        say(in_a_sentence(error))
-    else:
-        st.rerun()  # with the new run beside the form
+        return None  # which is said where the run is drawn
 
 
 def _draw_inputs(
-    task: Task, base: RunSpec, is_of_run: bool
+    task: Task, base: RunSpec, *, is_of_run: bool, live: Run | None
 ) -> tuple[dict[str, Any], DeltaGenerator]:
     """The values, and a place below the number of steps."""
-    inputs = Inputs(task.name, lambda name: None)
+    inputs = Inputs(task.name, live)
     training = base.training
     values = {name: inputs.draw(BY_NAME[name], getattr(training, name)) for name in IN_SIGHT}
     below_steps = st.container()
-    values |= _draw_model_settings(task, base, is_of_run)
+    if live:
+        below_steps.caption(f"{HOT} applies to {literal(live.title)} now · {COLD} needs a restart")
+    values |= _draw_model_settings(task, base, is_of_run, live)
     optimizer = _shown(inputs, "optimizer", training.optimizer)
     with _group("optimizer", "Optimizer", OPTIMIZER_NAMES[optimizer]):
         for name in OPTIMIZER:
@@ -204,14 +187,16 @@ def _draw_target(task: Task, base: RunSpec, inputs: Inputs) -> float | None:
     return float(inputs.draw(target, goal)) if stops else None
 
 
-def _draw_model_settings(task: Task, base: RunSpec, is_of_run: bool) -> dict[str, Any]:
-    inputs = Inputs(task.name, lambda name: None)
+def _draw_model_settings(
+    task: Task, base: RunSpec, is_of_run: bool, live: Run | None
+) -> dict[str, Any]:
+    inputs = Inputs(task.name, live)
     fitting = [name for name in (*LIKE, *PRESETS) if kind_of(name) == task.model.kind]
     own = (RUN_SHAPE, TASK_SHAPE) if is_of_run else (TASK_SHAPE,)
     chosen = _shown(inputs, "like", own[0])
     chosen = chosen if chosen in (*own, *fitting) else own[0]
     family = chosen if chosen in fitting else None
-    inside = Inputs(f"{task.name}_{family}" if family else task.name, lambda name: None)
+    inside = Inputs(f"{task.name}_{family}" if family else task.name, live)
     config = built_like(task.model, family) if family else task.model
     config = base.model if chosen == own[0] else config
     layers, heads, width = (
@@ -229,16 +214,6 @@ def _draw_model_settings(task: Task, base: RunSpec, is_of_run: bool) -> dict[str
         }
         seed = inside.draw(WEIGHTS_SEED, base.weights_seed)
     return values | {"like": family, "weights_seed": seed}
-
-
-def _draw_schedule(task: Task, training: TrainConfig) -> None:
-    """The learning rate over the steps, as it is planned."""
-    chart(
-        schedule_chart(training),
-        height=HEIGHT,
-        key="schedule_curve",
-        title=f"Learning rate of {task.name}",
-    )
 
 
 def _warm_up_words(training: TrainConfig) -> str:
