@@ -336,6 +336,21 @@ RUNS_DAYS = Limit(
     "days",
     "How long the runs are kept of readers other than who runs the server",
 )
+UNDO_SECONDS = Limit(
+    "undo_seconds",
+    86_400,
+    600,
+    "seconds",
+    "How long a deleted run can be brought back; it counts as kept meanwhile",
+)
+SWEEP_RUNS = Limit(
+    "sweep_runs",
+    32,
+    8,
+    "runs",
+    "Runs of one race or sweep",
+    "These settings make {found} and a sweep has at most {most} here: leave some values out.",
+)
 QUEUE_OF_READER = Limit(
     "queue_of_reader",
     100,

@@ -27,6 +27,10 @@ HOST = ""
 """Who runs the server: the owner of every run that has a plain name."""
 BEING_MADE, DELETED = ".new-", ".deleted-"
 """How the folders begin of a run that is not there yet, or no more."""
+ASIDE = ".aside-"
+"""How that begins of a run which was deleted and can be brought back; its name follows."""
+LARGEST_STEP_BACK = 24 * 3600 * 1_000_000_000
+"""Nanoseconds by which a clock may have been set back for runs to stay in their order."""
 SETTLED = 1_000_000_000
 """Nanoseconds after which a folder would show another change by another time."""
 
@@ -60,6 +64,8 @@ class RunListing:
     everybodys: Sequence[RunFolder] = ()
     by_owner: Mapping[str | None, Sequence[RunFolder]] = field(default_factory=dict)
     highest: Mapping[tuple[str | None, str], int] = field(default_factory=dict)
+    aside: Sequence[RunFolder] = ()
+    """Those that were deleted and can be brought back, by the names of their folders."""
     left_over: Sequence[str] = ()
     """Folders of runs that are not there yet, or no more."""
 
@@ -93,19 +99,23 @@ class RunIndex:
         return self._found
 
     def _read_anew(self) -> RunListing:
-        before, left_over = self._found, list[str]()
+        before, left_over, aside = self._found, list[str](), list[str]()
         names = set()
         for name in _subfolders(self._root):
             if NAME.fullmatch(name):
                 names.add(name)
             elif name.startswith((BEING_MADE, DELETED)):
                 left_over.append(name)
+            elif name.startswith(ASIDE) and NAME.fullmatch(name.removeprefix(ASIDE)):
+                aside.append(name)
         # A folder that had no settings yet may have been on its way.
         known = {name: run for name, run in before.by_name.items() if run.began and name in names}
-        if len(known) == len(before.by_name) == len(names) and left_over == before.left_over:
+        is_same = left_over == before.left_over and aside == [run.name for run in before.aside]
+        if is_same and len(known) == len(before.by_name) == len(names):
             return before
         new = (_run_folder(self._root, name) for name in names - known.keys())
-        return _listing(sorted([*known.values(), *new], reverse=True), left_over)
+        deleted = [_run_folder(self._root, name) for name in aside]
+        return _listing(sorted([*known.values(), *new], reverse=True), deleted, left_over)
 
 
 def index_of(root: Path | str) -> RunIndex:
@@ -116,6 +126,14 @@ def index_of(root: Path | str) -> RunIndex:
 @lru_cache(maxsize=16)
 def _index_of(root: str) -> RunIndex:
     return RunIndex(root)
+
+
+def keep_order(spec: Path, there: RunListing) -> None:
+    """Date the settings of a new run after those of the newest, though the clock was set back."""
+    newest = there.everybodys[0].began if there.everybodys else 0
+    began = spec.stat().st_mtime_ns
+    if 0 <= newest - began < LARGEST_STEP_BACK:
+        os.utime(spec, ns=(newest + 1, newest + 1))
 
 
 def owner_in(folder: Path | str) -> str | None:
@@ -143,18 +161,22 @@ def _run_folder(root: str, name: str) -> RunFolder:
         began = os.stat(os.path.join(folder, "spec.json")).st_mtime_ns
     except OSError:
         began = 0
-    task, _, digits = own_name(name).rpartition("-")
+    task, _, digits = own_name(name).removeprefix(ASIDE).rpartition("-")
     number = int(digits) if digits.isdecimal() else 0
     return RunFolder(began, number, name, task, *maker_in(folder))
 
 
-def _listing(found: Sequence[RunFolder], left_over: Sequence[str]) -> RunListing:
+def _listing(
+    found: Sequence[RunFolder], aside: Sequence[RunFolder], left_over: Sequence[str]
+) -> RunListing:
     by_owner: dict[str | None, list[RunFolder]] = defaultdict(list)
     highest: Counter[tuple[str | None, str]] = Counter()
     for run in found:
         by_owner[run.owner].append(run)
+    for run in (*found, *aside):  # one that is brought back finds its name free
         highest[run.owner, run.task] = max(highest[run.owner, run.task], run.number)
-    return RunListing({run.name: run for run in found}, found, by_owner, highest, left_over)
+    by_name = {run.name: run for run in found}
+    return RunListing(by_name, found, by_owner, highest, aside, left_over)
 
 
 def _subfolders(root: str) -> Iterator[str]:

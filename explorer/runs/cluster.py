@@ -23,7 +23,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,11 @@ from explorer.app import limits
 from explorer.catalog.folders import runs_root
 from explorer.catalog.run_index import Maker, index_of, maker_in
 from explorer.runs.cluster_key import found_security, private_folder, security_of
+from explorer.runs.deleting import erase
 from explorer.runs.quotas import queue_fault
-from explorer.runs.run import Run, RunError, create, delete, run_named
-from explorer.runs.run_files import Lock, read_json_object, write_json
+from explorer.runs.run import Run, RunError, create, delete, room_fault, run_named
+from explorer.runs.run_files import Lock, is_held, read_json_object, write_json
+from explorer.runs.run_notes import Notes
 from explorer.runs.spec import STOPPED, RunSpec
 from explorer.runs.watchdog import settings
 from explorer.text.child_environment import child_environment
@@ -102,12 +104,35 @@ class Cluster:
 
     def train_new(self, spec: RunSpec, text: str | None, owner: str, network: str = "") -> Run:
         """Make a run and queue it. RunError, and no run, where the queue has no place for it."""
-        client = self.connect()
+        return self.train_all([spec], text, Maker(owner, network))[0]
+
+    def train_all(
+        self,
+        specs: Sequence[RunSpec],
+        text: str | None,
+        whose: Maker,
+        notes: Notes | None = None,
+    ) -> list[Run]:
+        """Make these runs and queue them in their order.
+
+        RunError, and none of them, where the queue or the disk has no place for all.
+        """
+        client, made = self.connect(), list[Run]()
         with self._queue(client) as queued:
-            place = self._place(queued, Maker(owner, network))
-            run = create(self.root, spec, text, owner, network)
-            self._send(client, run, place)
-        return run
+            places = self._places(queued, whose, len(specs))
+            if fault := room_fault(self.root, specs, whose.owner or "", whose.network):
+                raise RunError(fault)
+            try:
+                for spec in specs:
+                    owner, network = whose.owner or "", whose.network
+                    made.append(create(self.root, spec, text, owner, network, notes))
+            except RunError:
+                for run in made:
+                    erase(run.folder)
+                raise
+            for run, place in zip(made, places, strict=True):
+                self._send(client, run, place)
+        return made
 
     def submit(self, run: Run) -> None:
         """Queue the run for the next free worker, whether or not anybody watches it.
@@ -118,7 +143,7 @@ class Cluster:
         with self._queue(client) as queued:
             again = queued.pop(run.name, 0)
             if again <= 1:  # one may be about to end, and another that waits for it goes on
-                self._send(client, run, self._place(queued, maker_in(run.folder)))
+                self._send(client, run, self._places(queued, maker_in(run.folder))[0])
 
     def stop(self, run: Run) -> None:
         """Stop the run: at once where it only waits."""
@@ -169,6 +194,17 @@ class Cluster:
         except OSError:
             return False
 
+    def waiting(self) -> list[str]:
+        """The names of the runs that wait for a worker, the next one first."""
+        client = self._living_client()
+        try:
+            keys = [] if client is None else _ask(client, _list_waiting())
+        except OSError:
+            return []
+        names = [_name_of(key) for key in keys if KEY.fullmatch(key)]
+        # A scheduler that is not ours deals out runs to busy workers, where they wait as well.
+        return [name for name in dict.fromkeys(names) if not is_held(self.root / name / "lock")]
+
     @property
     def address(self) -> str:
         """Where the scheduler listens."""
@@ -198,18 +234,18 @@ class Cluster:
         self._sent = {key: sent for key, sent in list(self._sent.items()) if not sent.done()}
         return list(self._sent)
 
-    def _place(self, queued: Counter[str], whose: Maker) -> int:
-        """How far back the run waits: everybody's first one comes before any second.
+    def _places(self, queued: Counter[str], whose: Maker, more: int = 1) -> list[int]:
+        """How far back each of so many new runs waits: everybody's first comes before any second.
 
         Among those of as many, the first of a network comes before any second of another.
         """
         known = index_of(self.root).now().by_name
         there = [known[name] for name in queued if name in known]
         mine = sum(1 for run in there if run.owner == whose.owner)
-        if fault := queue_fault(mine, len(queued), there, whose.network):
+        if fault := queue_fault(mine, len(queued), there, whose.network, more):
             raise RunError(fault)
         near = sum(1 for run in there if whose.network and run.network == whose.network)
-        return mine * BEHIND_ALL + near
+        return [(mine + at) * BEHIND_ALL + near + at for at in range(more)]
 
     def _send(self, client: Client, run: Run, place: int) -> None:
         key = f"train/{run.name}/{uuid.uuid4().hex}"
@@ -415,6 +451,16 @@ def _list_keys() -> Callable[[Any], list[str]]:
     return lambda dask_scheduler: [
         str(key) for key, task in dask_scheduler.tasks.items() if task.state not in ended
     ]
+
+
+def _list_waiting() -> Callable[[Any], list[str]]:
+    waiting = ("queued", "no-worker", "processing")
+
+    def by_priority(dask_scheduler: Any) -> list[str]:
+        tasks = [task for task in dask_scheduler.tasks.values() if task.state in waiting]
+        return [str(task.key) for task in sorted(tasks, key=lambda task: task.priority)]
+
+    return by_priority
 
 
 def _cancel_waiting(prefix: str) -> Callable[[Any], list[str]]:

@@ -15,13 +15,17 @@ from explorer.runs.spec import is_float32, is_step
 
 @dataclass(frozen=True)
 class MetricsRow:
-    """The metrics of one step; `value` is set where held-out data was measured too."""
+    """The metrics of one step; `value` is set where held-out data was measured too.
+
+    `seconds` is how long the run had been trained; runs of earlier versions do not say it.
+    """
 
     step: int
     loss: float | None = None
     lr: float | None = None
     grad_norm: float | None = None
     value: float | None = None
+    seconds: float | None = None
 
 
 class MetricsWriter:
@@ -52,7 +56,7 @@ class Metrics:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.rows: list[MetricsRow] = []
-        self._file_id = 0
+        self.file_id = 0
         self._read = 0
 
     def update(self) -> Metrics:
@@ -76,8 +80,8 @@ class Metrics:
 
     def _start_over_if_replaced(self, file: int) -> None:
         found = os.fstat(file)
-        if found.st_ino != self._file_id or found.st_size < self._read:
-            self.rows, self._read, self._file_id = [], 0, found.st_ino
+        if found.st_ino != self.file_id or found.st_size < self._read:
+            self.rows, self._read, self.file_id = [], 0, found.st_ino
 
 
 def cut_after(path: Path, step: int) -> None:
@@ -103,7 +107,10 @@ def _rows(lines: bytes) -> Iterator[MetricsRow]:
         if isinstance(values, dict) and is_step(values.get("step")):
             yield MetricsRow(
                 values["step"],
-                *(_number(values.get(name)) for name in ("loss", "lr", "grad_norm", "value")),
+                *(
+                    _number(values.get(name))
+                    for name in ("loss", "lr", "grad_norm", "value", "seconds")
+                ),
             )
 
 

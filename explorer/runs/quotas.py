@@ -22,25 +22,32 @@ DAY = 24 * 3600
 BYTES_OF_PARAMETER = 4
 
 
-def keeping_fault(root: Path, owner: str, network: str = "", size: int = 0) -> str | None:
-    """Why this owner, who comes from this network, cannot keep another run of at least `size`."""
+def keeping_fault(
+    root: Path, owner: str, network: str = "", size: int = 0, more: int = 1
+) -> str | None:
+    """Why this owner, who comes from this network, cannot keep `more` runs of at least `size`.
+
+    What they deleted and can bring back counts as well.
+    """
     there = index_of(root).now()
+    everybodys = [*there.everybodys, *there.aside]
+    mine = [run for run in everybodys if run.owner == owner]
     for limit, count in (
-        (limits.RUNS_OF_READER, len(there.newest(owner))),
-        (limits.RUNS_KEPT, len(there.everybodys)),
+        (limits.RUNS_OF_READER, len(mine)),
+        (limits.RUNS_KEPT, len(everybodys)),
     ):
-        if not limit.allows(count + 1):
-            return limit.refusal(count)
-    if fault := _network_fault(_of(network, there.everybodys), network, limits.RUNS_KEPT):
+        if not limit.allows(count + more):
+            return _refusal(limit, count, more, "kept")
+    if fault := _network_fault(_of(network, everybodys) + more - 1, network, limits.RUNS_KEPT):
         return fault
     sizes = sizes_of(root, there)
     for limit, written in (
-        (limits.RUNS_BYTES_OF_READER, sum(sizes[run.name] for run in there.newest(owner))),
+        (limits.RUNS_BYTES_OF_READER, sum(sizes[run.name] for run in mine)),
         (limits.RUNS_BYTES, sum(sizes.values())),
     ):
         if written >= limit.most:
             return limit.refusal(written)
-    by_network = _of(network, there.everybodys, sizes)
+    by_network = _of(network, everybodys, sizes)
     return _network_fault(by_network, network, limits.RUNS_BYTES) or disk_fault(root, size)
 
 
@@ -55,13 +62,23 @@ def disk_fault(folder: Path, size: int) -> str | None:
 
 
 def queue_fault(
-    of_owner: int, of_all: int, queued: Iterable[RunFolder], network: str
+    of_owner: int, of_all: int, queued: Iterable[RunFolder], network: str, more: int = 1
 ) -> str | None:
-    """Why no run is taken where so many train or wait already, and `queued` of those are known."""
+    """Why no `more` runs are taken where so many train or wait, and `queued` of those are known."""
     for limit, count in ((limits.QUEUE_OF_READER, of_owner), (limits.QUEUE, of_all)):
-        if not limit.allows(count + 1):
-            return limit.refusal(count)
-    return _network_fault(_of(network, queued), network, limits.QUEUE)
+        if not limit.allows(count + more):
+            return _refusal(limit, count, more, "in training or waiting")
+    return _network_fault(_of(network, queued) + more - 1, network, limits.QUEUE)
+
+
+def _refusal(limit: limits.Limit, count: int, more: int, how: str) -> str:
+    """The sentence of the limit; of several runs, which are taken together or not at all."""
+    if more == 1:
+        return limit.refusal(count)
+    return (
+        f"These {more} runs start together or not at all, and there is room for "
+        f"{max(0, limit.most - count):,} more: at most {limit.in_words(limit.most)} are {how} here."
+    )
 
 
 def _of(network: str, runs: Iterable[RunFolder], sizes: Mapping[str, int] | None = None) -> int:
@@ -116,7 +133,8 @@ class _Sizes:
     def now(self, there: RunListing) -> Mapping[str, int]:
         """The bytes of each, by its name."""
         with self._guard:
-            self._known = {run.name: self._measured(run.name) for run in there.everybodys}
+            every = (*there.everybodys, *there.aside)
+            self._known = {run.name: self._measured(run.name) for run in every}
             return {name: size for name, (_, size) in self._known.items()}
 
     def _measured(self, name: str) -> tuple[float, int]:

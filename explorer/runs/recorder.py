@@ -64,7 +64,7 @@ class RunRecorder:
         if self.state.step == 0:
             self.keep()  # from here on a run without a state has lost it
             self._measure()
-            self.metrics.add(MetricsRow(0, value=self.status.value))
+            self.metrics.add(MetricsRow(0, value=self.status.value, seconds=0.0))
             self._snapshot()
         self._show()
 
@@ -89,6 +89,7 @@ class RunRecorder:
                 report.lr,
                 report.grad_norm,
                 self.status.value if is_measured else None,
+                round(self.seconds, 3),
             )
         )
         if is_landmark:
@@ -115,7 +116,8 @@ class RunRecorder:
         """Save the state for a resume and the current model, and write the final status."""
         if self.status.measured_at != self.state.step:
             self._measure()
-            self.metrics.add(MetricsRow(self.state.step, value=self.status.value))
+            now = round(self.seconds, 3)
+            self.metrics.add(MetricsRow(self.state.step, value=self.status.value, seconds=now))
         self.keep()
         self._refresh()
         self._save(self.run.folder / "checkpoint", is_finished=state == DONE)

@@ -7,7 +7,7 @@
     requested.json   settings to take on     changes.jsonl    those taken on, and at which step
     snapshots/       weights at steps 0, 1, 2, 5, 10, 20, 50, …
     latest/          the newest weights          state/           what a resume starts from
-    checkpoint/      the finished model, like any other
+    checkpoint/      the finished model            notes.json       tags, a note, its sweep
 
 Every file and folder is written under another name and renamed, so nobody reads a
 half-written one. The folder is all that is shared: a reloaded page, a restarted server and
@@ -21,10 +21,8 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import time
 import uuid
-from contextlib import suppress
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,34 +30,30 @@ from explorer.catalog import in_a_sentence
 from explorer.catalog.folders import RUN_KEY, own_name
 from explorer.catalog.run_index import (
     BEING_MADE,
-    DELETED,
     HOST,
     NAME,
     OWNER_FILE,
     RunListing,
     index_of,
+    keep_order,
     owner_in,
 )
 from explorer.catalog.run_steps import SNAPSHOTS, step_folders
 from explorer.runs import hot_changes
+from explorer.runs.deleting import bring_back, make_room, set_aside, sweep
 from explorer.runs.hot_changes import Change
 from explorer.runs.metrics import Metrics
-from explorer.runs.quotas import closing_bytes, keeping_fault, outdated
+from explorer.runs.quotas import closing_bytes, keeping_fault
 from explorer.runs.run_files import Lock, is_held, read_json_object, write_json, write_text
+from explorer.runs.run_notes import Notes, notes_in, write_notes
 from explorer.runs.spec import DONE, INTERRUPTED, STOPPED, TRAINING, RunSpec, Status
 from models.loading.safe_files import shown
 from models.training import TrainConfig
 
 COMMANDS = ("train", "pause", "resume", "step", "stop", "leave")
 LONGEST_SENTENCE = 300
-LONGEST_MAKING = 3600
-"""Seconds after which no process can still be making a run."""
 LONGEST_TASK, LONGEST_WITH_KEY = 50, 24
 """Letters of a task in the name of a run, which has 64 at most."""
-MOST_SWEPT = 20
-"""Old runs that are removed at a time: whoever starts a run waits for it."""
-STOPS_WITHIN = 5.0
-"""Seconds that a worker is given to stop before its run is deleted."""
 
 
 class RunError(ValueError):
@@ -140,6 +134,17 @@ class Run:
             raise RunError(f"There is no run in the folder {self.title}.") from error
         except (ValueError, TypeError) as error:
             raise RunError(f"The status of the run {self.title} cannot be read.") from error
+
+    def notes(self) -> Notes:
+        """What was noted of it."""
+        return notes_in(self.folder)
+
+    def note(self, notes: Notes) -> None:
+        """Replace what is noted of it."""
+        try:
+            write_notes(self.folder, notes)
+        except OSError as error:
+            raise RunError.of(error, f"Nothing can be noted of the run {self.title}") from error
 
     def has_worker(self) -> bool:
         """Whether a living process is training this run."""
@@ -246,8 +251,22 @@ class Run:
         return folder if (folder / "config.json").exists() else None
 
 
+def room_fault(root: Path, specs: Sequence[RunSpec], owner: str, network: str = "") -> str | None:
+    """Why so many runs of this owner are not kept together; what they deleted makes room first."""
+    size, count = sum(closing_bytes(spec.model) for spec in specs), len(specs)
+    fault = keeping_fault(root, owner, network, size, count)
+    if fault and make_room(root, owner):
+        fault = keeping_fault(root, owner, network, size, count)
+    return fault
+
+
 def create(
-    root: Path, spec: RunSpec, text: str | None = None, owner: str = HOST, network: str = ""
+    root: Path,
+    spec: RunSpec,
+    text: str | None = None,
+    owner: str = HOST,
+    network: str = "",
+    notes: Notes | None = None,
 ) -> Run:
     """A new run, waiting for its worker, in the next free folder named after its task.
 
@@ -263,7 +282,7 @@ def create(
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         sweep(root)
-        if fault := keeping_fault(root, owner, network, closing_bytes(spec.model)):
+        if fault := room_fault(root, [spec], owner, network):
             raise RunError(fault)
         there = index_of(root).now()
         beside.mkdir(mode=0o700)
@@ -273,6 +292,9 @@ def create(
             write_text(beside / "text", text)
         if owner:
             write_text(beside / OWNER_FILE, f"{owner} {network}".strip())
+        if notes is not None:
+            write_notes(beside, notes)
+        keep_order(beside / "spec.json", there)
         return Run(_put_in_place(beside, root, spec.task, there, owner))
     except OSError as error:
         raise RunError.of(error, "The run cannot be written") from error
@@ -294,40 +316,26 @@ def create_in(folder: Path, spec: RunSpec, text: str | None = None) -> Run:
 
 
 def delete(run: Run) -> None:
-    """Delete a run for good; one that trains is stopped first.
-
-    One whose step takes long vanishes all the same: its worker ends where it writes next.
-    """
+    """Take a run away, to be brought back by `restore` within a while; see `deleting`."""
     if not (run.folder / "spec.json").is_file():
         raise RunError(f"There is no run in the folder {run.title}.")
-    aside = run.folder.with_name(f"{DELETED}{uuid.uuid4().hex}")
-    with suppress(RunError):  # on a full disk nothing can be written, and all the more deleted
-        run.command("stop")
     try:
-        with Lock(run.folder / "lock") as lock:
-            with suppress(OSError):
-                lock.acquire(patience=STOPS_WITHIN)
-            run.folder.rename(aside)
+        set_aside(run.folder)
     except OSError as error:
         raise RunError.of(error, f"The run {run.title} cannot be deleted") from error
-    shutil.rmtree(aside, ignore_errors=True)
 
 
-def sweep(root: Path) -> None:
-    """Remove some of the runs that are kept no longer, the oldest first.
-
-    And what is left of those that were deleted, or never were made: a process was killed.
-    """
-    there = index_of(root).now()
-    for old in islice(outdated(root, there), MOST_SWEPT):
-        if not (run := Run(root / old.name)).has_worker():
-            with suppress(RunError):
-                delete(run)
-    for name in there.left_over:
-        with suppress(OSError):
-            age = time.time() - (root / name).stat().st_mtime
-            if name.startswith(DELETED) or age > LONGEST_MAKING:
-                shutil.rmtree(root / name, ignore_errors=True)
+def restore(root: Path, name: str) -> Run:
+    """Bring a deleted run back, as it was."""
+    if not NAME.fullmatch(name):
+        raise no_run_named(name)
+    try:
+        bring_back(root, name)
+    except FileNotFoundError as error:
+        raise RunError(f"The run {own_name(name)} is gone for good.") from error
+    except OSError as error:
+        raise RunError.of(error, f"The run {own_name(name)} cannot be brought back") from error
+    return Run(root / name)
 
 
 def run_named(root: Path, name: str) -> Run:

@@ -30,14 +30,14 @@ def sweep() -> None:
     # They load torch, which the server does not wait for when it starts.
     from explorer.catalog import uploads
     from explorer.inference import results_cache
-    from explorer.runs import run
+    from explorer.runs import deleting
 
     with _going_on():
         results_cache.forget_unused()
     with _going_on():
         uploads.sweep(uploads_root())
     with _going_on():
-        run.sweep(runs_root())
+        deleting.sweep(runs_root())
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from explorer.runs import watchdog as watchdog_module
 from explorer.runs.cluster import Cluster
 from explorer.runs.run import RunError
 from explorer.runs.settings import spec_of
+from explorer.runs.sweep import grid
 from explorer.runs.watchdog import Watchdog
 from explorer.runs.worker import train_to_end
 from explorer.tasks import TASKS
@@ -35,6 +36,13 @@ def of_form(_: Path) -> str:
     """What the form says of these settings."""
     with pytest.raises(RunError) as refused:
         spec_of(TASKS["reverse"], {})
+    return str(refused.value)
+
+
+def of_sweep(_: Path) -> str:
+    """What the page says of settings with too many values."""
+    with pytest.raises(RunError) as refused:
+        grid(TASKS["reverse"], {"seed": range(2)})
     return str(refused.value)
 
 
@@ -91,6 +99,7 @@ MEETINGS: dict[str, Callable[..., str]] = {
     **{name: at_zero(name, of_form) for name in ("run_parameters", "run_steps")},
     **{name: of_queue(name) for name in (*KEPT, "queue_of_reader", "queue", "network_share")},
     **{name: at_zero(name, of_status) for name in ("run_seconds", "run_bytes")},
+    "sweep_runs": at_zero("sweep_runs", of_sweep),
     "step_seconds": of_long_step,
     "run_memory": of_memory,
 }

@@ -17,11 +17,14 @@ from distributed import Client, LocalCluster
 
 from explorer.app import limits
 from explorer.catalog import disk_space
+from explorer.catalog.run_index import Maker
 from explorer.runs import cluster as cluster_module
 from explorer.runs.cluster import Cluster
 from explorer.runs.quotas import bytes_of, closing_bytes, keeping_fault
 from explorer.runs.run import RunError, all_runs, create
+from explorer.runs.run_files import Lock
 from explorer.runs.scheduler_setup import queue_by_priority
+from explorer.runs.sweep import notes_of
 from explorer.runs.watchdog import Watchdog
 from explorer.runs.worker import train_to_end
 from tests.runs.making import tiny_run, tiny_spec
@@ -218,3 +221,33 @@ def test_each_step_has_its_time_anew(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert watchdog.seconds_left() == 1.0
     assert watchdog.after_step(seconds=9.0, reserve=0) == ""
     assert watchdog.seconds_left() == 10.0
+
+
+def test_a_race_is_taken_or_refused_as_a_whole(
+    queue: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_PUBLIC", "1")
+    whose, notes = Maker(MANY, "1" * 32), notes_of("Race")
+    with pytest.raises(RunError, match=r"These 3 runs .* room for 2 more: at most 2 runs are in t"):
+        queue.train_all([tiny_spec()] * 3, None, whose, notes)
+    assert all_runs(queue.root) == []
+    made = queue.train_all([tiny_spec()] * 2, None, whose, notes)
+    assert {run.notes() for run in made} == {notes}
+    with pytest.raises(RunError, match="room for 0 more"):
+        queue.train_all([tiny_spec()] * 2, None, whose, notes)
+    monkeypatch.setenv("EXPLORER_LIMIT_QUEUE_OF_READER", "9")
+    monkeypatch.setenv("EXPLORER_LIMIT_RUNS_OF_READER", "3")
+    with pytest.raises(RunError, match=r"room for 1 more: at most 3 runs are kept here\."):
+        queue.train_all([tiny_spec()] * 2, None, whose, notes)
+    assert len(all_runs(queue.root)) == 2
+
+
+def test_runs_that_wait_are_named_in_their_order(queue: Cluster) -> None:
+    made = queue.train_all([tiny_spec()] * 4, None, Maker(MANY), notes_of("Race"))
+    late = queue.train_new(tiny_spec(), None, OTHER)
+    wait_until(lambda: waiting(queue) == 4, "all but one in the queue")
+    (first, *rest) = (run.name for run in made)
+    wait_until(lambda: first in BEGUN, "the start of the first")
+    with Lock(queue.root / first / "lock") as lock:
+        assert lock.acquire()
+        assert queue.waiting() == [late.name, *rest]

@@ -1,0 +1,106 @@
+"""Several runs of one task at once: a grid of settings, or a race that is ready to start.
+
+The runs of a sweep share a key in their notes, and are found by it again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from explorer.app import limits
+from explorer.runs.run import Run, RunError
+from explorer.runs.run_notes import LONGEST_TITLE, Notes
+from explorer.runs.settings import spec_of
+from explorer.runs.spec import RunSpec
+from explorer.tasks import Task
+
+
+@dataclass(frozen=True)
+class Race:
+    """A sweep that shows one thing. `says` tells what to watch."""
+
+    title: str
+    task: str
+    says: str
+    values: Mapping[str, Sequence[Any]]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What all its runs have, besides the defaults of the task."""
+
+
+RACES = (
+    Race(
+        "One layer against two",
+        "induction",
+        "Copying what followed an earlier occurrence takes two heads, one after the other: a "
+        "single layer cannot compose them.",
+        {"layers": (1, 2)},
+    ),
+    Race(
+        "With positions against without",
+        "translation",
+        "Without positions the encoder reads a bag of words, so it cannot tell which noun an "
+        "adjective belongs to.",
+        {"positions": ("sinusoidal", "none")},
+    ),
+    Race(
+        "Pre-norm against post-norm",
+        "translation",
+        "With the norm inside the residual branch the gradient reaches every layer unchanged; with "
+        "the norm after it a large learning rate needs a warm-up.",
+        {"norm_position": ("pre", "post")},
+        {"layers": 4, "warmup": 0},
+    ),
+)
+
+
+def grid(
+    task: Task, values: Mapping[str, Sequence[Any]], settings: Mapping[str, Any] | None = None
+) -> list[RunSpec]:
+    """A run for every combination of these values of the settings, the last one varying fastest.
+
+    `settings` are those that all share. RunError, in one sentence, where they are too many, where
+    there is nothing to compare, or where one of them cannot be trained.
+    """
+    values = {name: tuple(dict.fromkeys(each)) for name, each in values.items() if each}
+    count = math.prod(len(each) for each in values.values())
+    if not limits.SWEEP_RUNS.allows(count):
+        raise RunError(limits.SWEEP_RUNS.refusal(count))
+    if count < 2:
+        raise RunError("A sweep needs two values of one setting at least.")
+    combined = (
+        dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())
+    )
+    return [spec_of(task, {**(settings or {}), **each}) for each in combined]
+
+
+def notes_of(title: str) -> Notes:
+    """What the runs of a new sweep have in common."""
+    return Notes(sweep=secrets.token_hex(6), sweep_title=title[:LONGEST_TITLE])
+
+
+def title_of(values: Mapping[str, Sequence[Any]]) -> str:
+    """What a sweep over these values is called, such as "lr 0.001, 0.003 × layers 1, 2"."""
+    distinct = {name.replace("_", " "): dict.fromkeys(each) for name, each in values.items()}
+    several = {name: each for name, each in distinct.items() if len(each) > 1}
+    return " × ".join(f"{name} {', '.join(map(_shown, each))}" for name, each in several.items())
+
+
+def by_sweep(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """The runs of each sweep by its key, in the order in which they were made; newest sweep first.
+
+    The runs are given the newest first.
+    """
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        if key := run.notes().sweep:
+            found.setdefault(key, []).insert(0, run)
+    return found
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

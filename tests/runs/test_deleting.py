@@ -1,0 +1,119 @@
+"""A deleted run can be brought back as it was, counts meanwhile, and is gone for good later."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from explorer.catalog.run_index import index_of
+from explorer.runs import deleting
+from explorer.runs.deleting import make_room, set_aside_of, sweep
+from explorer.runs.quotas import keeping_fault, sizes_of
+from explorer.runs.run import Run, RunError, all_runs, create, delete, restore, run_named
+from explorer.runs.worker import train_to_end
+from tests.runs.making import tiny_run, tiny_spec
+
+MANY, OTHER = "a" * 32, "b" * 32
+
+
+def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Every file below it, with the time at which it was written."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {
+        path.relative_to(folder).as_posix(): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in files
+    }
+
+
+def test_undo_gives_a_run_back_bit_for_bit(tmp_path: Path) -> None:
+    first, run, last = (tiny_run(tmp_path) for _ in range(3))
+    train_to_end(run.folder)
+    before = contents(run.folder)
+    delete(run)
+    assert [each.name for each in all_runs(tmp_path)] == [last.name, first.name]
+    with pytest.raises(RunError, match="There is no run called"):
+        run_named(tmp_path, run.name)
+    assert [each.name for each in set_aside_of(tmp_path, None)] == [f".aside-{run.name}"]
+    assert tiny_run(tmp_path).name == "reverse-4", "the name stays free"
+    assert contents(restore(tmp_path, run.name).folder) == before
+    assert [each.name for each in all_runs(tmp_path)][1:] == [last.name, run.name, first.name]
+
+
+def test_the_quotas_count_what_can_be_brought_back_until_it_has_to_make_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [create(tmp_path, tiny_spec(), owner=MANY) for _ in range(2)]
+    theirs = create(tmp_path, tiny_spec(), owner=OTHER)
+    delete(theirs)
+    delete(runs[0])
+    assert len(sizes_of(tmp_path, index_of(tmp_path).now())) == 3
+    monkeypatch.setenv("EXPLORER_LIMIT_RUNS_OF_READER", "2")
+    assert "You have 2 runs here" in str(keeping_fault(tmp_path, MANY))
+    create(tmp_path, tiny_spec(), owner=MANY)
+    assert [run.owner for run in set_aside_of(tmp_path, None)] == [OTHER], "another's stays"
+    with pytest.raises(RunError, match="is gone for good"):
+        restore(tmp_path, runs[0].name)
+    with pytest.raises(RunError, match="You have 2 runs here"):
+        create(tmp_path, tiny_spec(), owner=MANY)
+
+
+def test_it_is_removed_for_good_after_a_while_whichever_way_the_clock_was_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_UNDO_SECONDS", "600")
+    now = time.time()
+    for away, is_kept in ((0, True), (-5, True), (601, False), (-601, False)):
+        run = tiny_run(tmp_path)
+        delete(run)
+        monkeypatch.setattr(deleting.time, "time", lambda away=away: now + away)
+        sweep(tmp_path)
+        assert bool(set_aside_of(tmp_path, None)) is is_kept, away
+        monkeypatch.setattr(deleting.time, "time", lambda: now)
+        make_room(tmp_path, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_brought_back_is_said(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    for name in ("../x", run.name, ""):
+        with pytest.raises(RunError):
+            restore(tmp_path, name)
+    delete(run)
+    with pytest.raises(RunError, match="There is no run in the folder"):
+        delete(run)
+    run.folder.mkdir()
+    (run.folder / "x").touch()
+    with pytest.raises(RunError, match="The run reverse-1 cannot be brought back"):
+        restore(tmp_path, run.name)
+
+
+def test_runs_stay_in_their_order_though_the_clock_was_set_back(tmp_path: Path) -> None:
+    first = tiny_run(tmp_path)
+    ahead = time.time() + 3600
+    os.utime(first.folder / "spec.json", (ahead, ahead))
+    root = first.folder.parent.rename(tmp_path.with_name("runs"))  # no index has read it yet
+    later = [tiny_run(root) for _ in range(2)]
+    assert [run.name for run in all_runs(root)] == [later[1].name, later[0].name, first.name]
+
+
+def test_a_full_disk_leaves_nothing_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("explorer.runs.run.write_json", full)
+    with pytest.raises(RunError, match=r"The run cannot be written\. .*no space left on device"):
+        tiny_run(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_whose_spec_is_damaged_is_listed_and_can_be_deleted(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    (run.folder / "spec.json").write_text("{")
+    assert [each.name for each in all_runs(tmp_path)] == [run.name]
+    delete(run)
+    assert Run(restore(tmp_path, run.name).folder).name == run.name

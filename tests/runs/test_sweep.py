@@ -1,0 +1,62 @@
+"""A sweep: every combination of the settings, refused as a whole or taken as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explorer.app import limits
+from explorer.runs.differing import what_differs
+from explorer.runs.run import Run, RunError, all_runs
+from explorer.runs.sweep import RACES, by_sweep, grid, notes_of, title_of
+from explorer.tasks import TASKS
+from tests.runs.making import tiny_run
+
+
+def test_a_grid_has_every_combination_once() -> None:
+    values: dict[str, list[Any]] = {"lr": [1e-3, 3e-3, 1e-3], "layers": [1, 2], "seed": []}
+    specs = grid(TASKS["reverse"], values, {"steps": 7})
+    assert what_differs(specs) == [
+        "1 layer, lr 0.001",
+        "2 layers, lr 0.001",
+        "1 layer, lr 0.003",
+        "2 layers, lr 0.003",
+    ]
+    assert {spec.training.steps for spec in specs} == {7}
+    assert title_of(values) == "lr 0.001, 0.003 × layers 1, 2"
+
+
+def test_what_makes_no_sweep_is_one_sentence() -> None:
+    task = TASKS["reverse"]
+    assert len(grid(task, {"seed": range(32)})) == 32
+    with pytest.raises(RunError, match="33 runs and a sweep has at most 32 runs here"):
+        grid(task, {"seed": range(33)})
+    with pytest.raises(RunError, match="at most 32 runs"):
+        grid(task, {name: range(1000) for name in ("seed", "weights_seed", "warmup", "steps")})
+    too_few: list[dict[str, list[float]]] = [{}, {"lr": [0.1]}, {"lr": []}]
+    for values in too_few:
+        with pytest.raises(RunError, match="two values of one setting at least"):
+            grid(task, values)
+    with pytest.raises(RunError, match="d_model 64 is not divisible by n_heads 3"):
+        grid(task, {"heads": [2, 3]})
+
+
+def test_the_races_that_are_ready_can_be_run_and_differ_by_one_setting() -> None:
+    for race in RACES:
+        specs = grid(TASKS[race.task], race.values, race.settings)
+        assert limits.SWEEP_RUNS.public >= len(specs) == 2
+        assert all("," not in name for name in what_differs(specs)), race.title
+
+
+def test_runs_are_found_by_the_key_of_their_sweep(tmp_path: Path) -> None:
+    runs = [tiny_run(tmp_path) for _ in range(4)]
+    mine, other = notes_of("mine"), notes_of("other")
+    for run, notes in zip(runs, (mine, mine, None, other), strict=True):
+        if notes:
+            run.note(notes)
+    found = by_sweep(all_runs(tmp_path))
+    assert list(found) == [other.sweep, mine.sweep]
+    assert [each.name for each in found[mine.sweep]] == [run.name for run in runs[:2]]
+    assert isinstance(found[other.sweep][0], Run)
