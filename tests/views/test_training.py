@@ -328,6 +328,22 @@ def test_what_was_typed_is_there_after_another_page_and_another_task(desk: Desk)
     assert at.selectbox(key="reverse_schedule").value == "cosine"
 
 
+def test_the_answer_now_the_gap_and_both_ways_of_decoding_are_on_the_page(
+    desk: Desk, tmp_path: Path
+) -> None:
+    run = tiny_run(tmp_path)
+    train_to_end(run.folder)
+    text = said(page(run=run.name))
+    assert re.search(r"Answer: \*\*.*\*\* · expected: esrever", text)
+    assert re.search(r"Generalisation gap at step 12: \*\*[−.\d]+\*\* nats", text)
+    negation = tiny_run(tmp_path, task="negation")
+    train_to_end(negation.folder)
+    assert re.search(r"Answer: \*\*\w+\*\* 0\.\d+ · ", said(page(run=negation.name)))
+    induction = tiny_run(tmp_path, task="induction")
+    train_to_end(induction.folder)
+    assert "Next token: **" in said(page(run=induction.name))
+
+
 def test_changes_stand_on_the_curve(desk: Desk, tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     train_to_end(run.folder)

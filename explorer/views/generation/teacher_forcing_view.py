@@ -59,14 +59,7 @@ def draw_teacher_forcing(context: PageContext) -> Callable[[], str] | None:
     )
     or_stop(lambda: require_probabilities(found.probabilities))
     label = opened.tokenizer.label
-    board(
-        _columns(found),
-        _rows(found, label),
-        WORDS,
-        key="forcing",
-        title="Teacher forcing and free running",
-        narrow=True,
-    )
+    draw_board(found, label, key="forcing")
     st.caption(LEGEND)
     st.text(summary(found, label))
     if len(cut) < len(target):
@@ -75,6 +68,12 @@ def draw_teacher_forcing(context: PageContext) -> Callable[[], str] | None:
     widgets.notes(context.forward.notes)
     has_first = bool(prompt.source) and opened.config.generation.forced_first_id is not None
     return partial(generation_code.forcing, prompt, context.folder, cut, given, has_first)
+
+
+def draw_board(found: TeacherForcing, label: Callable[[int], str], key: str) -> None:
+    """Both ways as a table, a column for each step."""
+    title = "Teacher forcing and free running"
+    board(_columns(found), _rows(found, label), WORDS, key=key, title=title, narrow=True)
 
 
 def _choose_given(tokens: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import streamlit as st
@@ -11,6 +11,8 @@ import torch
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
+from explorer.analysis.generalisation import Generalisation
+from explorer.analysis.teacher_forcing import TeacherForcing
 from explorer.app import shelves
 from explorer.app.controls import follow
 from explorer.app.messages import say
@@ -22,11 +24,12 @@ from explorer.catalog.opened_model import Opened, open_entry
 from explorer.components import matrix
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run
+from explorer.runs.run import Run, RunError
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError, Token
 from explorer.text.number_format import fixed
 from explorer.views.shared import widgets
+from explorer.views.training.live_answer import both_ways, draw_answer_now, generalises
 
 HEIGHT = 340
 LIMIT = 400
@@ -42,6 +45,8 @@ class LiveAttention:
     text: str
     forward: ForwardPass | None
     fault: str
+    forcing: TeacherForcing | None = None
+    generalises: tuple[int, Generalisation] | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ class AttentionPlaces:
 
     sentence: DeltaGenerator
     head: DeltaGenerator
+    answer: DeltaGenerator
     weights: DeltaGenerator
     pattern: DeltaGenerator
 
@@ -58,12 +64,17 @@ def draw_live_attention(
     run: Run,
     task: Task,
     own_text: str,
-    above: tuple[DeltaGenerator, DeltaGenerator],
+    above: tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator],
     beside: DeltaGenerator,
-) -> None:
-    """One head's attention and the expected pattern beside the curves, what chooses above them."""
+) -> LiveAttention | None:
+    """One head's attention and the expected pattern beside the curves, what chooses above them.
+
+    Gives what else was computed with these weights.
+    """
     places = AttentionPlaces(*above, beside.container(), beside.container())
-    _draw_sentence_and_head(task, run.title, own_text, places, lambda text: _newest_pass(run, text))
+    return _draw_sentence_and_head(
+        task, run.title, own_text, places, lambda text: _newest_pass(run, task, text)
+    )
 
 
 def draw_preview(task: Task, own_text: str) -> None:
@@ -75,7 +86,9 @@ def draw_preview(task: Task, own_text: str) -> None:
         st.markdown(f"Press **Start training**. Expected after training: {task.expectation}")
         return
     st.caption("Until you start or choose a run, this is a model already trained on this task.")
-    places = AttentionPlaces(*st.columns(2), *st.columns(2, vertical_alignment="bottom"))
+    places = AttentionPlaces(
+        *st.columns(2), st.container(), *st.columns(2, vertical_alignment="bottom")
+    )
     _draw_sentence_and_head(
         task, task.name, own_text, places, lambda text: _run(Path(opened.name), text, opened)
     )
@@ -87,18 +100,20 @@ def _draw_sentence_and_head(
     own_text: str,
     places: AttentionPlaces,
     run: Callable[[str], LiveAttention | None],
-) -> None:
+) -> LiveAttention | None:
     """`model` is the name of what has these weights: the run, or the finished model."""
     with places.sentence:
         text = _draw_sentence(task, own_text)
     found = run(text)
     if found is None:
         places.weights.caption("The attention appears with the first weights.")
-        return
+        return None
     if found.forward is None:
         with places.weights:
             say(found.fault)
-        return
+        return found
+    with places.answer:
+        draw_answer_now(task, found.forward)
     part, layer = _pattern_place(task, found.forward)
     heads = [BEST, *map(str, range(found.forward.part(part).heads))]
     chosen = places.head.segmented_control(
@@ -111,6 +126,7 @@ def _draw_sentence_and_head(
         persist_state="session",
     )
     _draw_head(task, model, found.forward, part, layer, str(chosen or BEST), places)
+    return found
 
 
 def _draw_sentence(task: Task, own_text: str) -> str:
@@ -132,7 +148,7 @@ def _reads(task: Task, text: str) -> bool:
     return task.tokenizer.unk_id not in ids and len(ids) <= task.model.max_len
 
 
-def _newest_pass(run: Run, text: str) -> LiveAttention | None:
+def _newest_pass(run: Run, task: Task, text: str) -> LiveAttention | None:
     """Run again only when the weights or the sentence changed; None before the first weights."""
     kept = session().run_attention
     found: LiveAttention | None = None
@@ -147,7 +163,8 @@ def _newest_pass(run: Run, text: str) -> LiveAttention | None:
         except ModelError as error:
             found = LiveAttention(folder, text, None, str(error))
             continue
-        found = session().run_attention = _run(folder, text, opened)
+        found = _run(folder, text, opened)
+        found = session().run_attention = _with_more(found, run, task, opened)
         return found
     return found
 
@@ -160,6 +177,21 @@ def _run(folder: Path, text: str, opened: Opened) -> LiveAttention:
         except ForwardPassError as error:
             found = LiveAttention(folder, text, None, str(error))
     return found
+
+
+def _with_more(found: LiveAttention, run: Run, task: Task, opened: Opened) -> LiveAttention:
+    """The same with what else these weights are asked."""
+    if found.forward is None:
+        return found
+    with turn():
+        try:
+            return replace(
+                found,
+                forcing=both_ways(opened, task, found.forward),
+                generalises=generalises(opened, task, run.spec_now()),
+            )
+        except (ForwardPassError, RunError):
+            return found  # the pass itself has been drawn
 
 
 def _pattern_place(task: Task, forward: ForwardPass) -> tuple[str, int]:

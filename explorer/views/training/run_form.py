@@ -29,7 +29,6 @@ from explorer.runs.settings import (
 from explorer.runs.spec import RunSpec
 from explorer.tasks import GIVEN, TASKS, Given, Task, task_of
 from explorer.text import TextError
-from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.views.training.form_inputs import COLD, HOT, Inputs
 from explorer.views.training.own_text import draw_text
@@ -142,7 +141,7 @@ def _draw_inputs(
     values = {name: inputs.draw(BY_NAME[name], getattr(training, name)) for name in IN_SIGHT}
     below_steps = st.container()
     if live:
-        below_steps.caption(f"{HOT} applies to {literal(live.title)} now · {COLD} needs a restart")
+        below_steps.caption(f"{HOT} applies now · {COLD} needs a restart")
     values |= _draw_model_settings(task, base, is_of_run, live)
     optimizer = _shown(inputs, "optimizer", training.optimizer)
     with _group("optimizer", "Optimizer", OPTIMIZER_NAMES[optimizer]):
