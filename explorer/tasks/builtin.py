@@ -5,17 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
-from explorer.tasks import copy, induction, negation, reverse, sort, translation
+from explorer.tasks import (
+    addition,
+    brackets,
+    copy,
+    dates,
+    fixed_period,
+    induction,
+    negation,
+    reverse,
+    reverse_encoder,
+    sort,
+    translation,
+)
 from explorer.tasks.task import Task
 
 _BUILDERS: dict[str, Callable[[], Task]] = {
     "reverse": reverse.build_reverse,
+    "reverse-encoder": reverse_encoder.build_reverse_encoder,
     "copy": copy.build_copy,
     "sort": sort.build_sort,
     "induction": induction.build_induction,
     "induction-control": induction.build_induction_control,
+    "induction-fixed": fixed_period.build_fixed_period,
     "negation": negation.build_negation,
+    "brackets": brackets.build_brackets,
     "translation": translation.build_translation,
+    "dates": dates.build_dates,
+    "addition": addition.build_addition,
+    "addition-leak": addition.build_addition_leak,
 }
 
 

@@ -44,10 +44,18 @@ class LanguageTask(Task):
         return self._predicting(self.training_ids[starts + torch.arange(self.context)])
 
     def measure(self, model: Transformer) -> Measurement:
+        return Measurement("nats per token", nats_per_token(model, self.held_out_batch))
+
+    @property
+    def held_out_batch(self) -> Batch:
         windows = self.held_out_windows
         every = max(1, len(windows) // self.measured_windows)
-        batch = self._predicting(windows[::every][: self.measured_windows])
-        return Measurement("nats per token", nats_per_token(model, batch))
+        return self._predicting(windows[::every][: self.measured_windows])
+
+    @property
+    def training_size(self) -> int:
+        """Windows, which overlap: one begins at each token."""
+        return len(self.training_ids) - self.context + 1
 
     def measuring_everything(self) -> LanguageTask:
         """The same task, measured on the whole held-out text."""

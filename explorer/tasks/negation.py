@@ -60,6 +60,10 @@ class Negation(Task):
     def held_out_batch(self) -> Batch:
         return self._where(is_held_out(self.sentences.inputs[0]))
 
+    @property
+    def training_size(self) -> int:
+        return len(self.training_rows.labels)
+
     def batch(self, step: int, training: TrainConfig) -> Batch:
         rows, labels = self.training_rows.inputs[0], self.training_rows.labels
         chosen = sample_rows(training.batch_size, len(rows), generator(training.seed, step))

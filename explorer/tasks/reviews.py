@@ -53,8 +53,16 @@ class ReviewTask(Task):
     """Sentences with a class each; in training some words are replaced by padding."""
 
     training_rows: Batch
-    held_out_batch: Batch
+    held_out_rows: Batch
     word_dropout: float = 0.5
+
+    @property
+    def held_out_batch(self) -> Batch:
+        return self.held_out_rows
+
+    @property
+    def training_size(self) -> int:
+        return len(self.training_rows.labels)
 
     def batch(self, step: int, training: TrainConfig) -> Batch:
         random = generator(training.seed, step)
@@ -156,7 +164,7 @@ def from_labelled(training: Labelled, held_out: Labelled, classes: tuple[str, ..
         goal=0.82,
         held_out=f"{len(held_out)} sentences, each class in its share",
         training_rows=labelled_batch(tokenizer, training),
-        held_out_batch=labelled_batch(tokenizer, held_out),
+        held_out_rows=labelled_batch(tokenizer, held_out),
         classes=classes,
     )
 

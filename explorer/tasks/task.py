@@ -62,6 +62,16 @@ class Task(ABC):
         """The range of its metric: a share, or nats per token up to those of a uniform guess."""
         return (0.0, 1.0) if self.higher_is_better else (0.0, math.log(self.model.vocab_size))
 
+    @property
+    @abstractmethod
+    def held_out_batch(self) -> Batch:
+        """What `measure` reads; none of it is in any batch."""
+
+    @property
+    def training_size(self) -> int | None:
+        """How many examples there are to train on; None where they are drawn without end."""
+        return None
+
     @abstractmethod
     def batch(self, step: int, training: TrainConfig) -> Batch:
         """The batch of this step: a function of (training.seed, step), nothing held out in it."""

@@ -40,6 +40,10 @@ class TranslationTask(Task):
             self.tokenizer, *self._rows(islice(translation_sentences(held_out=True), HELD_OUT))
         )
 
+    @property
+    def training_size(self) -> int:
+        return TRAINING_SENTENCES
+
     def batch(self, step: int, training: TrainConfig) -> Batch:
         source, target = self.training_rows
         chosen = sample_rows(training.batch_size, len(source), generator(training.seed, step))

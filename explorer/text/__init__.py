@@ -3,12 +3,13 @@
 from explorer.text.build import byte_tokenizer, character_tokenizer, word_tokenizer, words_of
 from explorer.text.checked_text import MAX_CHARACTERS, TextError
 from explorer.text.published import PublishedTokenizer, open_published
-from explorer.text.special import CLASSIFIER, DECODER, SOURCE
+from explorer.text.special import ALONE, CLASSIFIER, DECODER, SOURCE
 from explorer.text.stepper import MAX_STEPPED_CHARACTERS, steps
 from explorer.text.token import AnyTokenizer, Piece, Step, Token
 from explorer.text.tokenizer import Tokenizer
 
 __all__ = [
+    "ALONE",
     "CLASSIFIER",
     "DECODER",
     "MAX_CHARACTERS",

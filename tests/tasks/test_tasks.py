@@ -30,12 +30,12 @@ def examples(batches: Iterable[Batch]) -> set[tuple[int, ...]]:
 
 def test_training_never_sees_a_held_out_example() -> None:
     for name, task in TASKS.items():
-        held_out = examples([task.held_out_batch])  # type: ignore[attr-defined]
-        assert len(held_out) > 100, name
-        assert len(held_out) == len(task.held_out_batch.labels), name  # type: ignore[attr-defined]
+        held_out = examples([task.held_out_batch])
+        assert len(held_out) > 70, name
+        assert len(held_out) == len(task.held_out_batch.labels), name
         seen = examples(task.batch(step, task.training) for step in range(BATCHES))
         assert not seen & held_out, name
-        assert len(seen) > 1000, name
+        assert len(seen) >= min(1000, task.training_size or 1000), name
 
 
 def test_a_batch_follows_from_seed_and_step() -> None:
@@ -48,7 +48,7 @@ def test_a_batch_follows_from_seed_and_step() -> None:
         other_step = task.batch(8, task.training)
         other_seed = task.batch(7, task.training.replace(seed=1))
         for other in (other_step, other_seed):
-            assert examples([other]) != examples([one]), name
+            assert not torch.equal(other.inputs[0], one.inputs[0]), name
 
 
 def test_the_default_model_reads_the_batches_and_the_examples(subtests: pytest.Subtests) -> None:
@@ -82,7 +82,9 @@ def test_the_expected_pattern_fits_the_tokens(subtests: pytest.Subtests) -> None
                 written = task.tokenizer.target_ids(task.example)[:-1]
                 target = tuple(map(task.tokenizer.token, written))
             pattern = task.pattern(source, target)
-            assert pattern is not None
+            assert (pattern is None) == (task.pattern_site == "")
+            if pattern is None:
+                continue
             assert pattern.shape == (len(target or source), len(source))
             sums = pattern.sum(-1)
             assert ((sums - 1).abs() < 1e-5).logical_or(sums == 0).all()
@@ -106,7 +108,9 @@ def test_a_pattern_that_expects_nothing_is_none() -> None:
 
 
 def test_an_unknown_task_and_a_missing_text_are_refused_in_a_sentence() -> None:
-    with pytest.raises(TextError, match="no task called 'sing'; there are reverse, copy"):
+    with pytest.raises(
+        TextError, match="no task called 'sing'; there are reverse, reverse-encoder, copy"
+    ):
         task_of("sing")
     with pytest.raises(TextError, match="none was given"):
         task_of("characters")

@@ -1,0 +1,149 @@
+"""Addition modulo 23: learned by heart first, understood much later.
+
+Source: Grokking: Generalization Beyond Overfitting on Small Algorithmic Datasets (Power et al.
+2022). The order of a sum does not matter, so unordered pairs are split: with ordered ones (b, a)
+would be in training where (a, b) is held out. The twin with that mistake shows what it is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task_metrics import token_accuracy
+from explorer.text import Token, word_tokenizer
+from explorer.text.special import BOS
+from models.config import TransformerConfig
+from models.losses import IGNORE
+from models.training import Batch, TrainConfig
+from models.transformer import Transformer
+
+MODULUS = 23
+SHARE = 0.7
+"""The share of the pairs that is trained on."""
+LEFT, RIGHT, EQUALS = 1, 3, 4
+"""Where in `<s> a + b =` they are."""
+
+Sums = Int[Tensor, "b 2"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Addition(Task):
+    """All pairs of numbers below 23. `splits_ordered` is the mistake: (b, a) leaks."""
+
+    splits_ordered: bool = False
+
+    @cached_property
+    def split(self) -> tuple[Sums, Sums]:
+        return split_sums(self.splits_ordered)
+
+    @cached_property
+    def held_out_batch(self) -> Batch:
+        return self.written(self.split[1])
+
+    @property
+    def training_size(self) -> int:
+        return len(self.split[0])
+
+    def batch(self, step: int, training: TrainConfig) -> Batch:
+        """Different sums in a random order; all of them where the batch is as large or larger."""
+        sums = self.split[0]
+        order = torch.randperm(len(sums), generator=generator(training.seed, step))
+        return self.written(sums[order[: training.batch_size]])
+
+    def measure(self, model: Transformer) -> Measurement:
+        return Measurement("right sums", token_accuracy(model, self.held_out_batch))
+
+    def written(self, sums: Sums) -> Batch:
+        """`<s> a + b =`, where only the last position has a label: the sum."""
+        around = torch.tensor([[self.tokenizer.id_of(each) for each in (BOS, "+", "=")]])
+        inputs = around[:, [0, 1, 1, 2, 2]].repeat(len(sums), 1)
+        inputs[:, [LEFT, RIGHT]] = self._numbers[sums]
+        labels = torch.full_like(inputs, IGNORE)
+        labels[:, EQUALS] = self._numbers[sums.sum(-1) % MODULUS]
+        return Batch((inputs,), labels)
+
+    def pattern(
+        self, source: Sequence[Token], target: Sequence[Token] = ()
+    ) -> Float[Tensor, "q k"] | None:
+        """The position that answers attends to both numbers."""
+        if [token.label for token in source][2::2] != ["+", "="]:
+            return None
+        expected = torch.zeros(len(source), len(source))
+        expected[EQUALS, [LEFT, RIGHT]] = 0.5
+        return expected
+
+    @cached_property
+    def _numbers(self) -> Int[Tensor, n]:
+        """The token ID of each number."""
+        return torch.tensor([self.tokenizer.id_of(str(n)) for n in range(MODULUS)])
+
+
+def split_sums(ordered: bool = False) -> tuple[Sums, Sums]:
+    """The pairs that are trained on and those that are held out: by default in both orders."""
+    pairs = torch.cartesian_prod(torch.arange(MODULUS), torch.arange(MODULUS))
+    split = pairs if ordered else pairs.sort(dim=-1).values
+    numbers = split[:, 0] * MODULUS + split[:, 1]
+    kinds = numbers.unique()
+    order = torch.randperm(len(kinds), generator=torch.Generator().manual_seed(0))
+    is_trained: Bool[Tensor, b] = torch.isin(numbers, kinds[order[: round(SHARE * len(kinds))]])
+    return pairs[is_trained], pairs[~is_trained]
+
+
+def build_addition(splits_ordered: bool = False) -> Addition:
+    tokenizer = word_tokenizer([*map(str, range(MODULUS)), "+", "="])
+    return Addition(
+        name="addition-leak" if splits_ordered else "addition",
+        title=f"Addition modulo {MODULUS}" + (", with a leak" if splits_ordered else ""),
+        explanation=(
+            "A mistake to learn from: pairs are split as they are written, so for most held-out "
+            "sums a + b the sum b + a is in training. The model seems to understand addition at "
+            "once, and has only seen that the order does not matter."
+            if splits_ordered
+            else f"The model reads a + b = and writes the sum modulo {MODULUS}. It sees 70 % of "
+            "the pairs and knows them by heart soon, with few of the others right; long after, "
+            "weight decay has made it find a rule that holds for all. This is called grokking."
+        ),
+        expectation="The last position, where the sum is predicted, attends to both numbers.",
+        examples=("3 + 5 =", "20 + 7 =", "11 + 11 =", "22 + 22 ="),
+        tokenizer=tokenizer,
+        model=TransformerConfig(
+            kind="decoder",
+            vocab_size=tokenizer.vocab_size,
+            d_model=64,
+            n_layers=1,
+            n_heads=4,
+            d_ff=256,
+            max_len=EQUALS + 1,
+            positions="learned",
+            scale_embedding=False,
+            pad_id=tokenizer.pad_id,
+            bos_id=tokenizer.bos_id,
+        ),
+        training=TrainConfig(
+            steps=3000,
+            batch_size=len(split_sums(splits_ordered)[0]),
+            lr=1e-2,
+            warmup=50,
+            beta2=0.98,
+            weight_decay=1.0,
+        ),
+        goal=0.98,
+        held_out=(
+            "30 % of the ordered pairs, which is the mistake: their mirror images are trained on"
+            if splits_ordered
+            else "30 % of the pairs, in either order"
+        ),
+        pattern_site="decoder.0.self_attn",
+        splits_ordered=splits_ordered,
+    )
+
+
+def build_addition_leak() -> Addition:
+    return build_addition(splits_ordered=True)

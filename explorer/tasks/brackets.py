@@ -1,0 +1,135 @@
+"""Are the brackets balanced? Counting: as many close as open, and never more so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from explorer.tasks.batches import Rows, sample_rows, sentence_rows, trimmed
+from explorer.tasks.held_out import is_held_out
+from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task_metrics import accuracy
+from explorer.text import CLASSIFIER, character_tokenizer
+from models.config import TransformerConfig
+from models.training import Batch, TrainConfig
+from models.transformer import Transformer
+
+LONGEST = 12
+ONE_IN = 4
+"""One in this many is held out: of 196 balanced texts one in eight would be too few to measure."""
+CLASSES = ("unbalanced", "balanced")
+READ = 32
+"""Brackets that the model can read; more than it was trained on, for whoever wants to try."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Brackets(Task):
+    """Every text of 2, 4, … 12 brackets; an odd number would give its class away.
+
+    Half of a batch is balanced. Of the other half, half has as many closing as opening
+    brackets, so that counting them all is not enough.
+    """
+
+    @cached_property
+    def groups(self) -> tuple[Rows, ...]:
+        """Balanced; unbalanced with as many of either bracket; all others."""
+        texts = [
+            "".join(each) for n in range(2, LONGEST + 1, 2) for each in product("()", repeat=n)
+        ]
+        rows = sentence_rows(self.tokenizer, texts)
+        is_even = torch.tensor([text.count("(") == text.count(")") for text in texts])
+        balanced = torch.tensor([is_balanced(text) for text in texts])
+        return rows[balanced], rows[is_even & ~balanced], rows[~is_even]
+
+    @cached_property
+    def training_rows(self) -> tuple[Rows, ...]:
+        return tuple(rows[~_held_out(rows)] for rows in self.groups)
+
+    @cached_property
+    def held_out_batch(self) -> Batch:
+        """All that are balanced and held out, and as many others, half of them near misses."""
+        balanced, near, far = (rows[_held_out(rows)] for rows in self.groups)
+        half = len(balanced) // 2
+        near, far = (_some(rows, n) for rows, n in ((near, half), (far, len(balanced) - half)))
+        return _labelled(balanced, near, far)
+
+    @property
+    def training_size(self) -> int:
+        return sum(map(len, self.training_rows))
+
+    def batch(self, step: int, training: TrainConfig) -> Batch:
+        random, size = generator(training.seed, step), training.batch_size
+        counts = (size // 2, size // 4, size - size // 2 - size // 4)
+        drawn = [
+            rows[sample_rows(count, len(rows), random)]
+            for rows, count in zip(self.training_rows, counts, strict=True)
+        ]
+        batch = _labelled(*drawn)
+        return Batch((trimmed(batch.inputs[0]),), batch.labels)
+
+    def measure(self, model: Transformer) -> Measurement:
+        return Measurement("accuracy", accuracy(model, self.held_out_batch))
+
+
+def is_balanced(text: str) -> bool:
+    """Whether every bracket that opens is closed, and none closes before."""
+    depth = 0
+    for bracket in text:
+        depth += 1 if bracket == "(" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _held_out(rows: Rows) -> Bool[Tensor, b]:
+    return is_held_out(rows, ONE_IN)
+
+
+def _some(rows: Rows, count: int) -> Rows:
+    order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
+    return rows[order[:count]]
+
+
+def _labelled(balanced: Rows, *others: Rows) -> Batch:
+    rows = torch.cat([balanced, *others])
+    labels: Int[Tensor, b] = (torch.arange(len(rows)) < len(balanced)).long()
+    return Batch((rows,), labels)
+
+
+def build_brackets() -> Brackets:
+    tokenizer = character_tokenizer("()", CLASSIFIER)
+    return Brackets(
+        name="brackets",
+        title="Balanced brackets",
+        explanation=(
+            "The model says whether every bracket that opens is closed again. It has to count: as "
+            "many must close as open, and at no place may more have closed than opened."
+        ),
+        expectation=(
+            "Heads spread over many brackets at once, to count them, more than they single one out."
+        ),
+        examples=("(()())", "())(()", "((((()))))", "()()()(", "(())()))"),
+        tokenizer=tokenizer,
+        model=TransformerConfig(
+            kind="encoder",
+            head="classifier",
+            vocab_size=tokenizer.vocab_size,
+            d_model=32,
+            n_layers=2,
+            n_heads=2,
+            d_ff=64,
+            max_len=READ + 1,
+            scale_embedding=False,
+            n_classes=len(CLASSES),
+            pad_id=tokenizer.pad_id,
+        ),
+        training=TrainConfig(steps=1600, batch_size=64, lr=3e-3, warmup=50, schedule="linear"),
+        goal=0.99,
+        held_out=f"one text in {ONE_IN}, chosen by a hash of its brackets",
+        classes=CLASSES,
+    )
