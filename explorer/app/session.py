@@ -163,6 +163,10 @@ class Session:
     run_fault: str = ""
     run_metrics: Any = None
     run_attention: Any = None
+    chosen_runs: tuple[str, ...] | None = None
+    """The names of the runs that are chosen in the table; None until the address was read."""
+    compared_metrics: dict[str, Any] = field(default_factory=dict)
+    runs_fault: str = ""
 
 
 def session() -> Session:

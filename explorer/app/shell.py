@@ -69,6 +69,7 @@ PAGES = {
     },
     "Training": {
         "training": PageRow("Training", ()),
+        "runs": PageRow("Runs", ()),
         "inside_training": PageRow("Inside training", ()),
     },
     "Models": {"checkpoints": PageRow("Checkpoints")},

@@ -419,6 +419,15 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("question", "whole number", "from 1 to the last question", "1"),
         ("system", "option", "a document's system", "the first"),
     ),
+    *_on(
+        "runs",
+        ("runs_view", "option", "all runs, or races and sweeps", "all runs"),
+        ("find", "text", "words that the row of a run has", "none"),
+        ("sort", "option", "what the runs are sorted by", "the newest first"),
+        ("runs", "list", "the names of the runs that are compared", "none"),
+        ("sweep", "state", "the key of a race or sweep", "the newest"),
+        ("curves_over", "option", "steps or seconds", "steps"),
+    ),
     *_on("training", ("task", "option", "a task", "the first")),
     *_on(
         "training inside_training",

@@ -100,6 +100,13 @@ class Run:
         except (ValueError, TypeError) as error:
             raise RunError(f"The run {self.title} cannot be read: {error}") from error
 
+    def is_readable(self) -> bool:
+        """Whether its settings can be read."""
+        try:
+            return bool(self.spec)
+        except RunError:
+            return False
+
     def text(self) -> str | None:
         """The text the run learns from, where its task needs one."""
         try:

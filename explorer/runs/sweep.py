@@ -15,7 +15,7 @@ from typing import Any
 from explorer.app import limits
 from explorer.runs.run import Run, RunError
 from explorer.runs.run_notes import LONGEST_TITLE, Notes
-from explorer.runs.settings import spec_of
+from explorer.runs.settings import MODEL_SETTINGS, TRAINING_SETTINGS, WEIGHTS_SEED, Setting, spec_of
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task
 
@@ -104,3 +104,35 @@ def by_sweep(runs: Iterable[Run]) -> dict[str, list[Run]]:
 
 def _shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+SETTINGS = {each.name: each for each in (*MODEL_SETTINGS, *TRAINING_SETTINGS, WEIGHTS_SEED)}
+"""What can have several values, by its name."""
+MOST_VALUES = 100
+
+
+def parsed(setting: Setting, text: str) -> list[Any]:
+    """The values in a text with commas between them. RunError names one that is none."""
+    found = list[Any]()
+    for word in (part.strip() for part in text.split(",")[:MOST_VALUES]):
+        if not word:
+            continue
+        if setting.options:
+            if word not in setting.options:
+                options = ", ".join(setting.options)
+                raise RunError(f"{setting.label} has no {word[:30]!r}; it is one of {options}.")
+            found.append(word)
+            continue
+        try:
+            number = float(word)
+            found.append(number if setting.format else _whole(number))
+        except (ValueError, OverflowError) as error:
+            kind = "a number" if setting.format else "a whole number"
+            raise RunError(f"{setting.label} needs {kind}, not {word[:30]!r}.") from error
+    return found
+
+
+def _whole(number: float) -> int:
+    if number != int(number):
+        raise ValueError("not whole")
+    return int(number)

@@ -9,6 +9,7 @@ from urllib.parse import quote_plus
 
 import pytest
 
+from explorer.runs.sweep import notes_of
 from explorer.runs.worker import train_to_end
 from tests.browser.truth import (
     changing,
@@ -25,6 +26,7 @@ from tests.browser.truth import (
     mixing,
     patching,
     placing,
+    racing,
     steering,
     views,
     weighing,
@@ -208,6 +210,19 @@ def test_a_circuit_over_training_is_the_one_of_each_snapshot(
     assert faults(circuits.over_training(visitor, run)) == []
 
 
+@pytest.mark.parametrize("view", racing.VIEWS)
+def test_runs_side_by_side_are_those_of_their_folders(
+    visitor: Visitor, server: Server, view: str
+) -> None:
+    notes, runs = notes_of("A race"), [tiny_run(server.runs, lr=lr) for lr in (1e-3, 1e-2)]
+    for run in runs:
+        run.note(notes)
+        train_to_end(run.folder)
+    asks = "".join(f"&runs={run.name}" for run in runs)
+    visitor.open(f"/runs?runs_view={quote_plus(view)}&sweep={notes.sweep}{asks}")
+    assert faults(racing.VIEWS[view](visitor, runs)) == []
+
+
 @pytest.mark.parametrize("view", inside.VIEWS)
 def test_the_inside_of_a_training_is_that_of_the_run(
     visitor: Visitor, server: Server, view: str
@@ -231,6 +246,7 @@ def test_no_view_is_left_out() -> None:
         OF_A_RUN,
         CIRCUIT_OF_A_RUN,
         *(("inside_training", name) for name in inside.VIEWS),
+        *(("runs", name) for name in racing.VIEWS),
     }
     assert set(views.CHOICES) <= set(views.pages())
 

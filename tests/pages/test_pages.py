@@ -83,6 +83,7 @@ WITHOUT_PASS = {
     *(("models/checkpoints", each) for each in ("Parameters", "Weights", "Norms")),
     *(("models/checkpoints", each) for each in ("Singular values", "Diagnostics")),
     ("training/training",),
+    *(("training/runs", each) for each in ("All runs", "Races and sweeps")),
 }
 """Views without the chosen model's forward pass over the text."""
 WRITING = ("generation/generation",)
@@ -220,6 +221,7 @@ WITHOUT_MODEL = (
     "input/tokenizer_training",
     "training/training",
     "training/inside_training",
+    "training/runs",
 )
 """Pages that open none of the list, so their bar has none."""
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from explorer.catalog.folders import runs_root
+from explorer.catalog.run_index import Maker
 from explorer.runs.run import Run, create, delete
+from explorer.runs.run_notes import Notes
 from explorer.runs.spec import RunSpec
 
 
@@ -23,6 +27,17 @@ class Desk:
         run = create(runs_root(), spec, text, owner, network)
         self.submit(run)
         return run
+
+    def train_all(
+        self, specs: Sequence[RunSpec], text: str | None, whose: Maker, notes: Notes | None = None
+    ) -> list[Run]:
+        owner = whose.owner or ""
+        made = [create(runs_root(), spec, text, owner, whose.network, notes) for spec in specs]
+        self.sent += [run.name for run in made]
+        return made
+
+    def waiting(self) -> list[str]:
+        return self.sent
 
     def submit(self, run: Run) -> None:
         self.sent.append(run.name)

@@ -36,6 +36,7 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "generation": ("way", table("generation", "WAYS")),
     "heads": ("side", table("heads", "SIDES")),
     "inside_training": ("inside_view", table("inside_training", "VIEWS")),
+    "runs": ("runs_view", table("runs", "VIEWS")),
     "museum": ("room", table("museum", "VIEWS")),
     "interventions": ("look", table("interventions", "CODE")),
     "checkpoints": ("show", tuple(checkpoints.VIEWS)),

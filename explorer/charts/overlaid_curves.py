@@ -1,0 +1,95 @@
+"""Several training runs in one chart, each under its name, with all their values at the pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+import altair as alt
+
+from explorer.charts.fill import Spec, filled_chart
+from explorer.charts.frame import framed_spec, number_line, ruler
+from explorer.charts.theme import Palette
+
+MOST_PLACES = 150
+"""Places along the axis at which all runs have a point."""
+HEIGHT = 260
+DASHES = ([1, 0], [6, 3], [2, 3], [8, 3, 2, 3])
+"""One for each round through the colours, so that 32 runs can be told apart."""
+GIVEN = alt.NamedData("given")
+
+Curve = Sequence[tuple[float, float]]
+
+
+def aligned(
+    curves: Mapping[str, Curve], how: Literal["mean", "last"], most: int = MOST_PLACES
+) -> dict[str, list[Any]]:
+    """Curves over other places each, at places that all share: the columns x, run, name, value.
+
+    Each place has the mean of the values since the place before, or the last value so far. A
+    curve has no place before its first point and none after its last. O(points).
+    """
+    end = max((points[-1][0] for points in curves.values() if points), default=0.0)
+    width = end / most
+    if all(float(x).is_integer() for points in curves.values() for x, _ in points):
+        width = -(-int(end) // most)  # whole steps
+    width = width or 1
+    table: dict[str, list[Any]] = {"x": [], "run": [], "name": [], "value": []}
+    for at, (name, points) in enumerate(curves.items()):
+        for place, value in _at_places(points, width, how):
+            row = (place * width, f"r{at}", name, value)
+            for column, each in zip(table.values(), row, strict=True):
+                column.append(each)
+    return table
+
+
+def _at_places(points: Curve, width: float, how: str) -> list[tuple[int, float]]:
+    found: dict[int, list[float]] = {}
+    for x, value in points:
+        found.setdefault(-int(-x // width), []).append(value)  # the place at or after it
+    if not found or how == "mean":
+        return [(place, sum(each) / len(each)) for place, each in found.items()]
+    made, last = [], 0.0
+    for place in range(min(found), max(found) + 1):
+        last = found[place][-1] if place in found else last
+        made.append((place, last))
+    return made
+
+
+def overlaid_curves(
+    names: Sequence[str], x_title: str, y_title: str, palette: Palette, *, is_stepped: bool
+) -> Spec:
+    """The curves of an `aligned` table; `is_stepped` keeps a value until the next one."""
+    return filled_chart(_overlaid(tuple(names), x_title, y_title, palette.series, is_stepped), {})
+
+
+@lru_cache(maxsize=64)
+def _overlaid(
+    names: tuple[str, ...], x_title: str, y_title: str, series: tuple[str, ...], is_stepped: bool
+) -> Spec:
+    x = alt.X("x:Q", title=x_title, scale=alt.Scale(nice=False))
+    count = len(series)
+    colours = [series[at % count] for at in range(len(names))]
+    dashes = [DASHES[at // count % len(DASHES)] for at in range(len(names))]
+    legend = alt.Legend(columns=2 if len(names) > 3 else len(names), labelLimit=260)
+    lines = (
+        alt.Chart()
+        .mark_line(interpolate="step-after" if is_stepped else "linear", strokeWidth=2)
+        .encode(
+            x=x,
+            y=alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=False)),
+            color=alt.Color(
+                "name:N", scale=alt.Scale(domain=list(names), range=colours), legend=legend
+            ),
+            strokeDash=alt.StrokeDash(
+                "name:N", scale=alt.Scale(domain=list(names), range=dashes), legend=legend
+            ),
+        )
+    )
+    tooltip = [number_line("x", x_title, places=1 if x_title == "seconds" else 0)]
+    tooltip += [number_line(f"r{at}", name) for at, name in enumerate(names)]
+    rule = ruler(x, "x", tooltip).transform_pivot("run", value="value", groupby=["x"])
+    spec = framed_spec(alt.layer(lines, rule, data=GIVEN))
+    del spec["data"]
+    return spec

@@ -1,0 +1,1 @@
+"""The Runs page: the table of runs, their curves, races and sweeps, and where they train."""

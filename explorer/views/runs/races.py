@@ -1,0 +1,227 @@
+"""Races and sweeps: several runs of one task started at once, and who leads while they train."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from explorer.app import limits, url
+from explorer.app.messages import say
+from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
+from explorer.app.session import session
+from explorer.catalog import in_a_sentence
+from explorer.catalog.run_index import Maker
+from explorer.components.alone import alone
+from explorer.runs.cluster import cluster
+from explorer.runs.differing import what_differs
+from explorer.runs.run import Run, RunError
+from explorer.runs.spec import RunSpec
+from explorer.runs.sweep import RACES, SETTINGS, Race, by_sweep, grid, notes_of, parsed, title_of
+from explorer.tasks import TASKS
+from explorer.text.literal import literal
+from explorer.text.number_format import three
+from explorer.views.runs.run_curves import choose_axis, draw_curves, names_of
+from explorer.views.runs.run_rows import RunRow, rows_of
+
+EVERY = 1.0
+LONGEST_VALUES = 400
+NAMED = 8
+"""Runs of a sweep that are named before its start."""
+
+
+def draw_races() -> list[Run]:
+    """Races that are ready, a grid of one's own, and the race on screen, whose runs it gives."""
+    cluster().start()
+    for place, race in zip(st.columns(len(RACES), gap="medium"), RACES, strict=True):
+        with place.container(border=True, height="stretch"):
+            _draw_race(race)
+    with st.expander("A sweep of your own settings", key="own_sweep"):
+        _draw_sweep_form()
+    if fault := session().runs_fault:
+        session().runs_fault = ""
+        say(fault)
+    return _draw_chosen()
+
+
+def _draw_race(race: Race) -> None:
+    st.markdown(f"**{race.title}** · {race.task}")
+    st.caption(race.says)
+    st.button("Start the race", key=f"race_{RACES.index(race)}", on_click=_start_race, args=(race,))
+
+
+def _start_race(race: Race) -> None:
+    try:
+        _start(grid(TASKS[race.task], race.values, race.settings), race.title)
+    except (RunError, OSError) as error:
+        session().runs_fault = in_a_sentence(error)
+
+
+def _start(specs: Sequence[RunSpec], title: str) -> None:
+    notes = notes_of(title)
+    cluster().train_all(specs, None, Maker(whose(), whose_network()), notes)
+    st.session_state["sweep"] = notes.sweep
+
+
+def _draw_sweep_form() -> None:
+    """Settings with several values each; the runs that they make are named before the start."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox("Task", [*TASKS], key="sweep_task", persist_state="session", width=220)
+        labels = {each.name: each.label for each in SETTINGS.values()}
+        names = st.multiselect(
+            "Settings with several values",
+            [*labels],
+            ["lr"],
+            format_func=labels.__getitem__,
+            key="swept_settings",
+            persist_state="session",
+        )
+    task, values = TASKS[str(name)], dict[str, Sequence[Any]]()
+    try:
+        for setting in names:
+            about = ", ".join(SETTINGS[setting].options) or "Numbers with commas between them"
+            typed = st.text_input(
+                labels[setting],
+                key=f"swept_{setting}",
+                placeholder=about,
+                max_chars=LONGEST_VALUES,
+                persist_state="session",
+            )
+            if typed:
+                values[setting] = parsed(SETTINGS[setting], typed)
+        if not values:
+            most = limits.SWEEP_RUNS.in_words(limits.SWEEP_RUNS.most)
+            st.caption(f"Every combination of the values is one run; at most {most}.")
+            return
+        specs = grid(task, values)
+    except RunError as error:
+        say(str(error))
+        return
+    named = what_differs(specs)
+    more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
+    st.caption(f"{literal(' · '.join(named[:NAMED]))}{more}")
+    st.button(
+        f"Start {len(specs)} runs",
+        key="start_sweep",
+        type="primary",
+        on_click=_start_sweep,
+        args=(specs, f"{task.name}: {title_of(values)}"),
+    )
+
+
+def _start_sweep(specs: Sequence[RunSpec], title: str) -> None:
+    try:
+        _start(specs, title)
+    except (RunError, OSError) as error:
+        session().runs_fault = in_a_sentence(error)
+
+
+def _draw_chosen() -> list[Run]:
+    """The race on screen: the one that was started last, or one of the list."""
+    sweeps = by_sweep(listed_runs())
+    if not sweeps:
+        st.markdown("No race yet: start one above and its curves grow here.")
+        return []
+    state = st.session_state
+    asked = state.get("sweep") or url.asked("sweep")
+    if asked and asked not in sweeps:
+        say("There is no such race in your list of runs; showing the newest.")
+    state["sweep"] = asked if asked in sweeps else next(iter(sweeps))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        key = st.selectbox(
+            "Race or sweep",
+            [*sweeps],
+            format_func=lambda each: _label(sweeps[each]),
+            key="sweep",
+            width=480,
+        )
+        axis = choose_axis()
+    url.write("sweep", str(key))
+    runs = sweeps[str(key)]
+    is_live = any(run.status_or_new().is_active for run in runs)
+    alone(every=EVERY if is_live else None)(_draw_live)(runs, axis, is_live)
+    return [run for run in runs if run.is_readable()]
+
+
+def _label(runs: Sequence[Run]) -> str:
+    return f"{runs[0].notes().sweep_title} · {runs[0].title} to {runs[-1].title}"
+
+
+def _draw_live(runs: Sequence[Run], axis: str, was_live: bool) -> None:
+    rows = rows_of(runs)
+    readable = [row for row in rows if row.spec]
+    is_live = any(row.status and row.status.is_active for row in rows)
+    names = dict(zip((row.run.name for row in readable), names_of(readable), strict=True))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(leader_words(readable, names))
+        if is_live and all(map(may_change, runs)):
+            st.button(
+                "Stop all", key="stop_all", icon=":material/stop:", on_click=_stop, args=(runs,)
+            )
+    draw_curves(readable, axis, "race")
+    ranked = sorted(readable, key=lambda row: -row.goodness())
+    st.dataframe(
+        [
+            {"settings": names[row.run.name]}
+            | {
+                column: row.cells()[column]
+                for column in (
+                    "run",
+                    "state",
+                    "step",
+                    "of",
+                    "held out",
+                    "best",
+                    "metric",
+                    "trained",
+                )
+            }
+            for row in ranked
+        ],
+        hide_index=True,
+        key="race_table",
+        column_config={
+            "step": st.column_config.NumberColumn(format="localized"),
+            "of": st.column_config.NumberColumn(format="localized"),
+            **{
+                name: st.column_config.TextColumn(alignment="right")
+                for name in ("held out", "best", "trained")
+            },
+        },
+    )
+    if is_live != was_live:
+        st.rerun()
+
+
+def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
+    """Which run has the best held-out value so far, and at which step it reached it."""
+    ranked = sorted((row for row in rows if row.best), key=lambda row: -row.goodness())
+    if not ranked:
+        return "The race begins with the first measurement on held-out data."
+    first = ranked[0]
+    assert first.best is not None
+    assert first.status is not None
+    equal = [row for row in ranked if row.goodness() == first.goodness()]
+    reached = f"{first.status.measure} {three(first.best.value)}"
+    if len(equal) > 1:
+        soonest = min(equal, key=lambda row: row.best.step if row.best else 0)
+        at = soonest.best.step if soonest.best else 0
+        name = literal(names[soonest.run.name])
+        return f"{len(equal)} runs have reached {reached}; **{name}** was first, at step {at:,}."
+    is_over = not any(row.status and row.status.is_active for row in rows)
+    verb = "is best" if is_over else "leads"
+    name = literal(names[first.run.name])
+    return f"**{name}** {verb}: {reached} on held-out data at step {first.best.step:,}."
+
+
+def _stop(runs: Sequence[Run]) -> None:
+    for run in runs:
+        if not may_change(run):
+            return
+    try:
+        for run in runs:
+            if run.status_or_new().is_active:
+                cluster().stop(run)
+    except (RunError, OSError) as error:
+        session().runs_fault = in_a_sentence(error)

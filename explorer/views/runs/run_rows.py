@@ -1,0 +1,120 @@
+"""What the table of runs says of each: read once for all of them, searched and sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from explorer.app import limits
+from explorer.app.reader_runs import is_own
+from explorer.catalog.folders import runs_root
+from explorer.catalog.run_index import index_of
+from explorer.runs.best_values import Best, best_value, higher_is_better
+from explorer.runs.cluster import cluster
+from explorer.runs.differing import changes
+from explorer.runs.quotas import sizes_of
+from explorer.runs.run import Run, RunError
+from explorer.runs.run_notes import Notes
+from explorer.runs.spec import INTERRUPTED, WAITING, RunSpec, Status
+from explorer.text.number_format import three
+from explorer.views.training.run_words import duration
+
+DAMAGED = "damaged"
+SORTS = ("Newest first", "Best held-out value", "Most steps", "Longest training", "Largest on disk")
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run as the table has it. One that cannot be read has a `fault` instead of a status."""
+
+    run: Run
+    notes: Notes
+    size: int
+    spec: RunSpec | None = None
+    status: Status | None = None
+    best: Best | None = None
+    place: int = 0
+    """In the queue, from 1 on; 0 where it does not wait there."""
+    fault: str = ""
+
+    @property
+    def state(self) -> str:
+        if self.status is None:
+            return DAMAGED
+        return f"waiting, {ordinal(self.place)} in the queue" if self.place else self.status.state
+
+    def cells(self) -> dict[str, object]:
+        """Its row in the table."""
+        status = self.status or Status()
+        is_read = self.status is not None
+        cells: dict[str, object] = {
+            "run": self.run.title,
+            "changed settings": self.fault or self.changed(),
+            "state": self.state,
+            "step": status.step if is_read else None,
+            "of": status.steps if is_read else None,
+            "held out": None if status.value is None else three(status.value),
+            "best": None if self.best is None else three(self.best.value),
+            "metric": status.measure,
+            "trained": duration(status.seconds) if is_read else "",
+            "on disk": limits.RUN_BYTES.in_words(self.size),
+            "tags": list(self.notes.tags),
+            "race or sweep": self.notes.sweep_title,
+            "note": self.notes.note,
+        }
+        return cells if is_own(self.run) else cells | {"whose": (self.run.owner or "")[:6]}
+
+    def changed(self) -> str:
+        """How it departs from its task."""
+        return ", ".join(changes(self.spec)) if self.spec else ""
+
+    def has(self, words: Sequence[str]) -> bool:
+        """Whether all these words occur in what the table says of it."""
+        said = " ".join(str(cell) for cell in self.cells().values()).lower()
+        return all(word in said for word in words)
+
+    def goodness(self) -> float:
+        """Larger for a better held-out value; of one metric only."""
+        if self.best is None or self.status is None:
+            return float("-inf")
+        return self.best.value if higher_is_better(self.status.measure) else -self.best.value
+
+
+def rows_of(runs: Sequence[Run]) -> list[RunRow]:
+    """The rows of these runs; the scheduler and the folder of runs are asked once for all."""
+    sizes = sizes_of(runs_root(), index_of(runs_root()).now())
+    queue = {name: at for at, name in enumerate(cluster().waiting(), 1)}
+    return [_row(run, sizes.get(run.name, 0), queue) for run in runs]
+
+
+def _row(run: Run, size: int, queue: dict[str, int]) -> RunRow:
+    notes = run.notes()
+    try:
+        spec, status = run.spec, run.status()
+    except RunError as error:
+        return RunRow(run, notes, size, fault=str(error))
+    place = queue.get(run.name, 0) if status.state == WAITING else 0
+    if status.state == WAITING and not place and cluster().is_up and not cluster().has(run):
+        status = status.replace(state=INTERRUPTED)
+    return RunRow(run, notes, size, spec, status, best_value(run.folder, status.measure), place)
+
+
+def found(rows: Sequence[RunRow], search: str, sort: str) -> list[RunRow]:
+    """Those that have all the words, in this order; the newest of equals first."""
+    words = search.lower().split()
+    kept = [row for row in rows if row.has(words)]
+    if sort == SORTS[1]:  # metrics cannot be compared with one another
+        kept.sort(key=lambda row: (row.status.measure if row.status else "~", -row.goodness()))
+    elif sort == SORTS[2]:
+        kept.sort(key=lambda row: -(row.status.step if row.status else 0))
+    elif sort == SORTS[3]:
+        kept.sort(key=lambda row: -(row.status.seconds if row.status else 0))
+    elif sort == SORTS[4]:
+        kept.sort(key=lambda row: -row.size)
+    return kept
+
+
+def ordinal(place: int) -> str:
+    """1st, 2nd, 3rd, 11th."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place}{'th' if place % 100 in (11, 12, 13) else ending}"

@@ -1,0 +1,250 @@
+"""The table of runs: found, sorted, chosen, noted, compared, deleted and brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+import streamlit as st
+
+from explorer.app import limits, shelves, url
+from explorer.app.choosing import choose_model, switch_page
+from explorer.app.controls import chosen_rows, one_of, text_field
+from explorer.app.messages import say
+from explorer.app.reader_runs import found_run, listed_runs, may_change, whose
+from explorer.app.session import session
+from explorer.catalog.folders import own_name, runs_root
+from explorer.catalog.run_index import ASIDE, index_of
+from explorer.components.alone import alone
+from explorer.runs.cluster import cluster
+from explorer.runs.deleting import set_aside_of
+from explorer.runs.quotas import sizes_of
+from explorer.runs.run import Run, RunError, restore
+from explorer.runs.run_notes import LONGEST_NOTE, MOST_TAGS
+from explorer.views.runs.run_curves import choose_axis, draw_curves
+from explorer.views.runs.run_rows import SORTS, found, rows_of
+from explorer.views.training.run_comparison import draw_run_comparison
+from explorer.views.training.run_list import choose_run_next
+
+EVERY = 2.0
+MOST_COMPARED = 32
+ROW, HEAD_ROW, MOST_ROWS = 35, 37, 12
+"""Pixels of a row, and how many are seen without scrolling."""
+MOST_UNDONE = 3
+NONE_YET = "No run yet: start one on the page Training, or a race under **Races and sweeps**."
+
+
+def draw_table() -> list[Run]:
+    """All runs of this reader, and what can be done with those that are chosen, which it gives."""
+    runs = {run.name: run for run in listed_runs()}
+    chosen = _chosen(runs)
+    _draw_undo()
+    if not runs:
+        st.markdown(NONE_YET)
+        return []
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        search = text_field("Search", "find", 100, placeholder="Words of a row", width=280)
+        sort = one_of("Sort by", "sort", SORTS, as_list=True, width=220)
+        st.caption(_disk_words(), width="content")
+    rows = found(rows_of([*runs.values()]), search, sort)
+    if not rows:
+        st.markdown("No run has all these words.")
+        return []
+    is_live = any(row.status and row.status.is_active for row in rows)
+    alone(every=EVERY if is_live else None)(_draw_rows)([row.run for row in rows], chosen, is_live)
+    if fault := session().runs_fault:
+        session().runs_fault = ""
+        say(fault)
+    picked = [runs[name] for name in chosen if name in runs]
+    if not picked:
+        st.caption("Choose one run to open it or to note something, several to compare them.")
+        return []
+    _draw_actions(picked)
+    if len(picked) > 1:
+        _draw_comparison(picked)
+    return [run for run in picked if run.is_readable()]
+
+
+def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
+    """The names of the chosen runs; at first those in the address, as far as there are such."""
+    reader = session()
+    if reader.chosen_runs is None:
+        reader.chosen_runs = ()
+        for name in dict.fromkeys(url.asked_all("runs")[:MOST_COMPARED]):
+            try:
+                runs.setdefault(name, found_run(name))
+                reader.chosen_runs += (name,)
+            except RunError as error:
+                say(str(error))
+    names = tuple(name for name in reader.chosen_runs if name in runs or _is_there(name, runs))
+    if names:
+        url.write("runs", [*names])
+    else:
+        url.remove("runs")
+    return names
+
+
+def _is_there(name: str, runs: dict[str, Run]) -> bool:
+    """Also one that a link named, which is in nobody's list."""
+    try:
+        runs[name] = found_run(name)
+    except RunError:
+        return False
+    return True
+
+
+def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...], was_live: bool) -> None:
+    rows = rows_of(runs)
+    names = [run.name for run in runs]
+    # Rows are chosen by their place: in another order it is another table.
+    key = f"runs_{sha256(' '.join(names).encode()).hexdigest()[:12]}"
+
+    def pick() -> None:
+        places = chosen_rows(st.session_state[key], len(names))[:MOST_COMPARED]
+        session().chosen_runs = tuple(names[place] for place in places)
+
+    st.dataframe(
+        [row.cells() for row in rows],
+        key=key,
+        on_select=pick,
+        selection_mode="multi-row",
+        selection_default={"selection": {"rows": [i for i, n in enumerate(names) if n in chosen]}},
+        hide_index=True,
+        height=HEAD_ROW + ROW * min(MOST_ROWS, len(rows)),
+        column_config={
+            "step": st.column_config.NumberColumn(format="localized"),
+            "of": st.column_config.NumberColumn(format="localized"),
+            "changed settings": st.column_config.TextColumn(width="medium"),
+            "held out": st.column_config.TextColumn(alignment="right"),
+            "best": st.column_config.TextColumn(alignment="right"),
+            "trained": st.column_config.TextColumn(alignment="right"),
+            "on disk": st.column_config.TextColumn(alignment="right"),
+            "tags": st.column_config.ListColumn(),
+        },
+    )
+    is_live = any(row.status and row.status.is_active for row in rows)
+    if session().chosen_runs != chosen or is_live != was_live:
+        st.rerun()
+
+
+def _disk_words() -> str:
+    """What this reader's runs hold, those that can be brought back too, and what they may."""
+    there = index_of(runs_root()).now()
+    sizes = sizes_of(runs_root(), there)
+    mine = [run for run in (*there.everybodys, *there.aside) if run.owner == whose()]
+    used = limits.RUNS_BYTES_OF_READER.in_words(sum(sizes[run.name] for run in mine))
+    most = limits.RUNS_BYTES_OF_READER
+    return f"{limits.RUNS_KEPT.in_words(len(mine))} · {used} of {most.in_words(most.most)} on disk"
+
+
+def _draw_undo() -> None:
+    """Those deleted last, each with a button that brings it back."""
+    names = [run.name.removeprefix(ASIDE) for run in set_aside_of(runs_root(), whose())]
+    if not names:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        while_ = limits.UNDO_SECONDS.in_words(limits.UNDO_SECONDS.most)
+        st.caption(f"Deleted, and kept for {while_}:", width="content")
+        for at, name in enumerate(names[:MOST_UNDONE]):
+            label = f"Undo: {own_name(name)}"
+            st.button(label, key=f"undo_{at}", on_click=_restore, args=([name],))
+        if len(names) > 1:
+            label = f"Undo all {len(names)}"
+            st.button(label, key="undo_all", on_click=_restore, args=(names,))
+
+
+def _restore(names: Sequence[str]) -> None:
+    mine = {run.name for run in set_aside_of(runs_root(), whose())}
+    try:
+        for name in names:
+            if f"{ASIDE}{name}" in mine:
+                restore(runs_root(), name)
+    except RunError as error:
+        session().runs_fault = str(error)
+
+
+def _draw_actions(picked: Sequence[Run]) -> None:
+    may_change_all = all(map(may_change, picked))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if len(picked) == 1:
+            _draw_links(picked[0])
+        if may_change_all:
+            with st.popover("Tags and note", icon=":material/sell:", key="tags_and_note"):
+                _draw_notes(picked)
+            what = picked[0].title if len(picked) == 1 else f"these {len(picked)} runs"
+            st.button(
+                f"Delete {what}",
+                key="delete_runs",
+                icon=":material/delete:",
+                on_click=_delete,
+                args=(picked,),
+            )
+
+
+def _draw_links(run: Run) -> None:
+    """From a run to the pages that show it."""
+    if st.button("Open on Training", key="open_training", on_click=choose_run_next, args=(run,)):
+        switch_page("training", run=run.name)
+    if run.latest() is None:
+        return
+    pages = {"training_history": "Training history", "attention": "Attention maps"}
+    for page, title in pages.items():
+        if page not in session().pages:
+            continue
+        if st.button(title, key=f"open_{page}", on_click=_open_model, args=(run.name,)):
+            switch_page(page)
+
+
+def _open_model(name: str) -> None:
+    shelves.add_run(name)
+    choose_model(name)
+
+
+def _draw_notes(picked: Sequence[Run]) -> None:
+    """Tags of all that are chosen; a note of one."""
+    before = [run.notes() for run in picked]
+    shared = [tag for tag in before[0].tags if all(tag in each.tags for each in before)]
+    known = sorted({tag for run in listed_runs() for tag in run.notes().tags} | {*shared})
+    key = sha256(" ".join(run.name for run in picked).encode()).hexdigest()[:12]
+    with st.form(f"notes_{key}", border=False):
+        tags = st.multiselect(
+            "Tags", known, shared, accept_new_options=True, max_selections=MOST_TAGS
+        )
+        note = None
+        if len(picked) == 1:
+            note = st.text_area("Note", before[0].note, max_chars=LONGEST_NOTE)
+        if not st.form_submit_button("Save"):
+            return
+    try:
+        for run, old in zip(picked, before, strict=True):
+            kept = [tag for tag in old.tags if tag not in shared]
+            new = old.replace(tags=(*kept, *map(str, tags)))
+            run.note(new if note is None else new.replace(note=str(note)))
+    except RunError as error:
+        session().runs_fault = str(error)
+    st.rerun()
+
+
+def _delete(picked: Sequence[Run]) -> None:
+    for run in picked:
+        if not may_change(run):
+            return
+    try:
+        for run in picked:
+            cluster().delete(run)
+    except RunError as error:
+        session().runs_fault = str(error)
+    session().chosen_runs = ()
+    if st.session_state.get("run") in {run.name for run in picked}:
+        st.session_state["run"] = None
+
+
+def _draw_comparison(picked: Sequence[Run]) -> None:
+    axis = choose_axis()
+    is_live = any(run.status_or_new().is_active for run in picked)
+    alone(every=EVERY if is_live else None)(_draw_compared)(picked, axis)
+    draw_run_comparison(picked)
+
+
+def _draw_compared(picked: Sequence[Run], axis: str) -> None:
+    draw_curves(rows_of(picked), axis, "compared")

@@ -1,0 +1,160 @@
+"""The Runs page without a browser: found, chosen, noted, deleted and back, raced, refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.app.session import KEY
+from explorer.runs.run import Run, all_runs, create
+from explorer.runs.run_notes import Notes
+from explorer.runs.sweep import notes_of
+from explorer.runs.worker import train_to_end
+from explorer.text.literal import literal
+from explorer.text.number_format import three
+from explorer.views.runs.run_rows import SORTS, found, ordinal, rows_of
+from tests.apps import said
+from tests.runs.making import tiny_run, tiny_spec
+from tests.source import ROOT
+from tests.views.desk import Desk
+from tests.views.drawing import pasted, press, run
+
+PAGE = str(ROOT / "pages" / "training" / "runs.py")
+RACES = {"runs_view": "Races and sweeps"}
+
+
+@pytest.fixture
+def desk(at_the_machine: None, desk: Desk) -> Desk:
+    return desk
+
+
+@pytest.fixture
+def trained(desk: Desk, tmp_path: Path) -> list[Run]:
+    runs = [tiny_run(tmp_path, lr=lr) for lr in (0.001, 0.003)]
+    for each in runs:
+        train_to_end(each.folder)
+    return runs
+
+
+def page(**address: Any) -> AppTest:
+    at = AppTest.from_file(PAGE, default_timeout=60)
+    for key, value in address.items():
+        at.query_params[key] = value
+    at.run()
+    assert not at.exception
+    return at
+
+
+def table(at: AppTest) -> list[dict[str, Any]]:
+    """The rows of the table of runs."""
+    rows: list[dict[str, Any]] = at.dataframe[0].value.to_dict("records")
+    return rows
+
+
+def test_without_a_run_it_says_what_to_do(desk: Desk) -> None:
+    assert "No run yet: start one" in said(page())
+    assert "No race yet: start one above" in said(page(**RACES))
+
+
+def test_runs_are_found_by_any_word_and_sorted(trained: list[Run], tmp_path: Path) -> None:
+    trained[0].note(Notes(("slow",), "the first try"))
+    waits = tiny_run(tmp_path, steps=5_000)
+    (tmp_path / "broken-1").mkdir()
+    (tmp_path / "broken-1" / "spec.json").write_text("{")
+    at = page()
+    names = [row["run"] for row in table(at)]
+    assert names == ["broken-1", waits.title, "reverse-2", "reverse-1"]
+    states = [row["state"] for row in table(at)]
+    assert states == ["damaged", "interrupted", "done", "done"]
+    assert "cannot be read" in table(at)[0]["changed settings"]
+    assert [row["run"] for row in table(page(find="TRY slow"))] == ["reverse-1"]
+    assert "No run has all these words." in said(page(find="nonsense"))
+    rows = rows_of(all_runs(tmp_path))
+    for sort in SORTS:
+        assert len(found(rows, "", sort)) == 4
+    assert found(rows, "", "Largest on disk")[-1].run.title in ("broken-1", waits.title)
+    best = dict(trained[1].metrics().values())
+    assert table(at)[2]["best"] == three(max(best.values()))
+
+
+def test_several_are_compared_by_what_differs_and_the_lines_make_the_curves(
+    trained: list[Run], tmp_path: Path
+) -> None:
+    at = page(runs=[each.name for each in trained])
+    assert at.session_state[KEY].chosen_runs == tuple(each.name for each in trained)
+    (figure,) = at.session_state[KEY].drawn["compared_loss"].figures()
+    assert set(figure.columns["name"]) == {"lr 0.001", "lr 0.003"}
+    made, _ = run(pasted(at), tmp_path.parent)
+    assert list(made["curves"]) == ["lr 0.001", "lr 0.003"]
+    assert made["curves"]["lr 0.003"] == trained[1].metrics().values()
+    old = page(runs=[trained[0].name, trained[1].name], curves_over="Seconds")
+    assert "earlier versions" not in said(old)
+    assert "There is no run called" in said(page(runs="absent"))
+
+
+def test_chosen_runs_are_deleted_and_come_back(trained: list[Run], tmp_path: Path) -> None:
+    at = page(runs=[each.name for each in trained])
+    press(at, "delete_runs")
+    assert all_runs(tmp_path) == []
+    assert "2 runs" not in said(at), "nothing is listed"
+    press(at, "undo_all")
+    assert {each.name for each in all_runs(tmp_path)} == {each.name for each in trained}
+    assert [row["run"] for row in table(at)] == ["reverse-2", "reverse-1"]
+
+
+def test_a_click_starts_a_race_and_its_leader_is_named(desk: Desk, tmp_path: Path) -> None:
+    at = page(**RACES)
+    press(at, "race_0")
+    first, second = reversed(all_runs(tmp_path))
+    assert desk.sent == [first.name, second.name]
+    assert (first.spec.model.n_layers, second.spec.model.n_layers) == (1, 2)
+    assert first.notes().sweep == second.notes().sweep == at.session_state["sweep"]
+    assert "The race begins with the first measurement" in said(at)
+    (states,) = [frame.value["state"].tolist() for frame in at.dataframe]
+    assert states == ["waiting, 1st in the queue", "waiting, 2nd in the queue"]
+    press(at, "stop_all")
+    assert {first.commanded(), second.commanded()} == {"stop"}
+
+
+def test_a_finished_race_says_which_run_is_best(trained: list[Run]) -> None:
+    notes = notes_of("Rates")
+    for each in trained:
+        each.note(notes)
+    best = [max(value for _, value in each.metrics().values()) for each in trained]
+    at = page(**RACES, sweep=notes.sweep)
+    words = "runs have reached" if best[0] == best[1] else "is best"
+    assert words in said(at)
+    assert three(max(best)) in said(at)
+    assert "There is no such race" in said(page(**RACES, sweep="0" * 12))
+
+
+def test_a_sweep_is_named_before_it_starts_and_refused_in_a_sentence(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = page(**RACES)
+    at.text_input(key="swept_lr").set_value("1e-3, 3e-3").run()
+    assert literal("lr 0.001 · lr 0.003") in said(at)
+    press(at, "start_sweep")
+    assert [each.spec.training.lr for each in all_runs(tmp_path)] == [3e-3, 1e-3]
+    at.text_input(key="swept_lr").set_value("fast").run()
+    assert "Learning rate needs a number, not 'fast'." in said(at)
+    monkeypatch.setenv("EXPLORER_LIMIT_SWEEP_RUNS", "2")
+    at.text_input(key="swept_lr").set_value("1,2,3").run()
+    assert "These settings make 3 runs and a sweep has at most 2 runs here" in said(at)
+
+
+def test_a_stranger_sees_and_changes_their_own_alone(small_models: Path, tmp_path: Path) -> None:
+    create(tmp_path, tiny_spec(), owner="a" * 32)
+    tiny_run(tmp_path)
+    at = AppTest.from_file(PAGE, default_timeout=60).run()
+    assert not at.exception
+    assert "No run yet" in said(at)
+
+
+def test_places_are_ordinals() -> None:
+    assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 111)] == [
+        *("1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "111th"),
+    ]
