@@ -307,26 +307,27 @@ class Cluster:
             "scheduler_file": str(file),
             "preload": ["explorer.runs.quiet_logs", "explorer.runs.scheduler_setup"],
         }
-        self._spawn("distributed.Scheduler", common | scheduler, work)
-        found = self._wait_for_scheduler(file)
+        of_scheduler = self._spawn("distributed.Scheduler", common | scheduler, work)
         workers = max(1, min(MOST_WORKERS, (os.cpu_count() or 2) - 1))
         worker = {
+            "scheduler_file": str(file),  # which they wait for: all start at once
             "nthreads": 1,
             "memory_limit": 1.0 / workers,
             "preload": ["explorer.runs.quiet_logs", "explorer.runs.worker_setup"],
             "preload_nanny": ["explorer.runs.quiet_logs"],
         }
         for _ in range(workers):
-            self._spawn("distributed.Nanny", common | worker, work, found["address"])
+            self._spawn("distributed.Nanny", common | worker, work)
+        found = self._wait_for_scheduler(file, of_scheduler)
         client = self._client_of(found["address"], timeout=START_WITHIN)
         write_json(self._file, found)
         return client
 
-    def _spawn(self, kind: str, options: dict[str, Any], work: Path, *address: str) -> None:
+    def _spawn(self, kind: str, options: dict[str, Any], work: Path) -> subprocess.Popen[bytes]:
         limits_set = (name for name in os.environ if name.startswith(limits.PREFIX))
         spec = json.dumps({"cls": kind, "opts": options})
         process = subprocess.Popen(
-            [sys.executable, "-m", "dask", "spec", *address, "--spec", spec],
+            [sys.executable, "-m", "dask", "spec", "--spec", spec],
             stdin=subprocess.DEVNULL,
             umask=0o077,  # what Dask notes of its work is this user's alone
             start_new_session=True,  # Ctrl-C is the server's, which has the runs saved first
@@ -338,11 +339,12 @@ class Cluster:
             },
         )
         self._started.append(process)
+        return process
 
-    def _wait_for_scheduler(self, file: Path) -> dict[str, str]:
+    def _wait_for_scheduler(self, file: Path, process: subprocess.Popen[bytes]) -> dict[str, str]:
         """Its address and its id, once it has written them; TimeoutError where it never does."""
         end = time.monotonic() + START_WITHIN
-        while self._started[-1].poll() is None and time.monotonic() < end:
+        while process.poll() is None and time.monotonic() < end:
             with contextlib.suppress(OSError, ValueError):
                 said = read_json_object(file)
                 return {name: str(said[name]) for name in ("address", "id")}

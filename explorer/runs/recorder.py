@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,18 +80,17 @@ class RunRecorder:
             report.step % evaluate_every == 0 if evaluate_every else self.measuring.is_due()
         )
         is_measured = is_landmark or is_its_turn
+        row = MetricsRow(
+            report.step, report.loss, report.lr, report.grad_norm, seconds=round(self.seconds, 3)
+        )
+        if report.step == 1:  # whoever has started it waits for this one
+            self.metrics.add(row)
+            self._show()
+            row = MetricsRow(1, seconds=row.seconds)
         if is_measured:
             self._measure()
-        self.metrics.add(
-            MetricsRow(
-                report.step,
-                report.loss,
-                report.lr,
-                report.grad_norm,
-                self.status.value if is_measured else None,
-                round(self.seconds, 3),
-            )
-        )
+            row = replace(row, value=self.status.value)
+        self.metrics.add(row)
         if is_landmark:
             self._snapshot()
         elif self.refreshing.is_due():

@@ -38,6 +38,7 @@ from tests.benchmarks import (
     readers,
     running,
     shelves,
+    start_and_stop,
     whole_pass,
 )
 from tests.benchmarks.measuring import Benchmark, measure
@@ -90,6 +91,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "connected": crowds.connected,
     "train-watched": running.training_with_the_page_open,
     "train-reverse": running.reverse_from_the_click,
+    "train-start": start_and_stop.start_and_stop,
 }
 ENVIRONMENT = {
     "THP_MEM_ALLOC_ENABLE": "1",  # large tensors on large pages, as app.py asks torch for
