@@ -102,9 +102,16 @@ class Cluster:
                 self._client = self._attach_to_given() or self._attach_or_start()
             return self._client
 
-    def train_new(self, spec: RunSpec, text: str | None, owner: str, network: str = "") -> Run:
+    def train_new(
+        self,
+        spec: RunSpec,
+        text: str | None,
+        owner: str,
+        network: str = "",
+        tokenizer: str | None = None,
+    ) -> Run:
         """Make a run and queue it. RunError, and no run, where the queue has no place for it."""
-        return self.train_all([spec], text, Maker(owner, network))[0]
+        return self.train_all([spec], text, Maker(owner, network), tokenizer=tokenizer)[0]
 
     def train_all(
         self,
@@ -112,6 +119,7 @@ class Cluster:
         text: str | None,
         whose: Maker,
         notes: Notes | None = None,
+        tokenizer: str | None = None,
     ) -> list[Run]:
         """Make these runs and queue them in their order.
 
@@ -125,7 +133,7 @@ class Cluster:
             try:
                 for spec in specs:
                     owner, network = whose.owner or "", whose.network
-                    made.append(create(self.root, spec, text, owner, network, notes))
+                    made.append(create(self.root, spec, text, owner, network, notes, tokenizer))
             except RunError:
                 for run in made:
                     erase(run.folder)

@@ -3,6 +3,7 @@
     spec.json        the settings                status.json      step, speed, metric
     text             the reader's own text       control.json     the command to the worker
     owner            whose, and their network    example          a text to begin with, for them
+    tokenizer.json   the tokenizer of that text, where it is not the task's usual one
     metrics.jsonl    one line each step          lock             locked by the living worker
     requested.json   settings to take on     changes.jsonl    those taken on, and at which step
     snapshots/       weights at steps 0, 1, 2, 5, 10, 20, 50, …
@@ -47,9 +48,11 @@ from explorer.runs.quotas import closing_bytes, keeping_fault
 from explorer.runs.run_files import Lock, is_held, read_json_object, write_json, write_text
 from explorer.runs.run_notes import Notes, notes_in, write_notes
 from explorer.runs.spec import DONE, INTERRUPTED, STOPPED, TRAINING, RunSpec, Status
+from explorer.tasks import Task, task_of
 from models.loading.safe_files import shown
 from models.training import TrainConfig
 
+TOKENIZER = "tokenizer.json"
 COMMANDS = ("train", "pause", "resume", "step", "stop", "leave")
 LONGEST_SENTENCE = 300
 LONGEST_TASK, LONGEST_WITH_KEY = 50, 24
@@ -109,12 +112,15 @@ class Run:
 
     def text(self) -> str | None:
         """The text the run learns from, where its task needs one."""
-        try:
-            return (self.folder / "text").read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise RunError(f"The text of the run {self.title} cannot be read.") from error
+        return self._own("text")
+
+    def tokenizer(self) -> str | None:
+        """The tokenizer.json that reads this text, where it is not the task's usual one."""
+        return self._own(TOKENIZER)
+
+    def task(self) -> Task:
+        """What it learns. TextError where that cannot be made of what the folder holds."""
+        return task_of(self.spec.task, self.text(), self.tokenizer())
 
     def status(self) -> Status:
         """The status of the run; interrupted where it trains without a living worker."""
@@ -257,6 +263,15 @@ class Run:
         folder = self.folder / "checkpoint"
         return folder if (folder / "config.json").exists() else None
 
+    def _own(self, name: str) -> str | None:
+        """What the reader gave, from a file of this name; None where there is none."""
+        try:
+            return (self.folder / name).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise RunError(f"The {name} of the run {self.title} cannot be read.") from error
+
 
 def room_fault(root: Path, specs: Sequence[RunSpec], owner: str, network: str = "") -> str | None:
     """Why so many runs of this owner are not kept together; what they deleted makes room first."""
@@ -274,10 +289,12 @@ def create(
     owner: str = HOST,
     network: str = "",
     notes: Notes | None = None,
+    tokenizer: str | None = None,
 ) -> Run:
     """A new run, waiting for its worker, in the next free folder named after its task.
 
-    With an `owner`, who may come from a `network`, the name has a key. RunError where there are
+    `tokenizer` is a whole tokenizer.json, where it is not the usual one of the task. With an
+    `owner`, who may come from a `network`, the name has a key. RunError where there are
     too many already.
     """
     if fault := spec.fault():
@@ -297,6 +314,8 @@ def create(
         write_json(beside / "status.json", Status(steps=spec.training.steps).to_dict())
         if text is not None:
             write_text(beside / "text", text)
+        if tokenizer is not None:
+            write_text(beside / TOKENIZER, tokenizer)
         if owner:
             write_text(beside / OWNER_FILE, f"{owner} {network}".strip())
         if notes is not None:
@@ -309,11 +328,13 @@ def create(
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def create_in(folder: Path, spec: RunSpec, text: str | None = None) -> Run:
+def create_in(
+    folder: Path, spec: RunSpec, text: str | None = None, tokenizer: str | None = None
+) -> Run:
     """A new run in exactly this folder, which must not exist or be empty."""
     if not NAME.fullmatch(folder.name):
         raise RunError("A run's folder is named with letters, digits, dashes and underscores only.")
-    made = create(folder.parent, spec, text)
+    made = create(folder.parent, spec, text, tokenizer=tokenizer)
     try:
         made.folder.rename(folder)
     except OSError as error:

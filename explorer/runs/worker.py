@@ -26,7 +26,7 @@ from explorer.runs.run import Run, RunError
 from explorer.runs.run_files import Lock
 from explorer.runs.spec import DONE, FAILED, INTERRUPTED, PAUSED, STOPPED, RunSpec
 from explorer.runs.watchdog import Watchdog, bounded_memory, is_of_memory
-from explorer.tasks import Task, task_of
+from explorer.tasks import Task
 from explorer.text.number_format import three
 from models import Transformer, load_checkpoint
 from models.loading.checkpoint import load_state
@@ -93,7 +93,7 @@ def lower_priority() -> None:
 def _train(
     run: Run, spec: RunSpec, leave: Callable[[], bool], watchdog: Watchdog | None
 ) -> Iterator[Progress]:
-    task = task_of(spec.task, run.text())
+    task = run.task()
     model, state = _saved_or_untrained(run, spec, task)
     recorder = RunRecorder(run, spec, task, model, state)
     command = _Command(run)

@@ -11,11 +11,11 @@ def run_lines(run: Run) -> list[str]:
     return [
         f"run = Run({run.title!r}){hint(run.folder)}",
         "spec = run.spec",
-        "task = task_of(spec.task, run.text())",
+        "task = run.task()",
     ]
 
 
-RUN = ("from explorer.runs.run import Run", "from explorer.tasks import task_of")
+RUN = ("from explorer.runs.run import Run",)
 
 
 def update_lines(run: Run, step: int, *, is_saved: bool) -> str:

@@ -18,8 +18,7 @@ Rows = Int[Tensor, "b t"]
 
 def sentence_rows(tokenizer: Tokenizer, sentences: Sequence[str], special: bool = True) -> Rows:
     """One row for each sentence, padded at the end, with the model's special tokens or without."""
-    encode, pad_id = tokenizer.library.encode, tokenizer.id_of(PAD)
-    rows = [encode(sentence, add_special_tokens=special).ids for sentence in sentences]
+    pad_id, rows = tokenizer.id_of(PAD), tokenizer.many_ids(sentences, special=special)
     longest = max(len(row) for row in rows)
     return torch.tensor([row + [pad_id] * (longest - len(row)) for row in rows])
 

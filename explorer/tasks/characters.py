@@ -62,6 +62,7 @@ def characters_from_text(text: str) -> LanguageTask:
             steps=2000, batch_size=32, lr=3e-3, warmup=100, schedule="cosine", weight_decay=0.1
         ),
         goal=2.0,
+        held_out_texts=parts[1:],
         training_ids=training,
         held_out_ids=held_out,
     )

@@ -6,38 +6,53 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from explorer.tasks import characters, reviews, shakespeare
+from explorer.tasks import characters, pairs, reviews, sentences, shakespeare, subwords
 from explorer.tasks.builtin import TASKS
+from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
 from explorer.tasks.task import Task
 from explorer.text import TextError
 
 
 @dataclass(frozen=True)
 class Given:
-    """A task without its text; `wants` is "text" or "table" (CSV with the columns text, label)."""
+    """A task without its text; `columns` are those of its table, none where it wants a text.
+
+    `tokenizers` are the trained ones among which the reader may
+    choose, the usual one first; where there are any, a tokenizer.json is taken as well.
+    """
 
     name: str
     title: str
     explanation: str
     expectation: str
-    wants: str
-    build: Callable[[str], Task]
+    build: Callable[..., Task]
+    columns: tuple[str, ...] = ()
+    tokenizers: tuple[str, ...] = ()
 
 
+LABELLED, PAIRS = ("text", "label"), ("source", "target")
 GIVEN = {
     module.NAME: Given(
-        module.NAME, module.TITLE, module.EXPLANATION, module.EXPECTATION, wants, build
+        *(module.NAME, module.TITLE, module.EXPLANATION, module.EXPECTATION, build),
+        columns=columns,
+        tokenizers=tokenizers,
     )
-    for module, wants, build in (
-        (characters, "text", characters.characters_from_text),
-        (shakespeare, "text", shakespeare.shakespeare_from_text),
-        (reviews, "table", reviews.from_csv),
+    for module, build, columns, tokenizers in (
+        (characters, characters.characters_from_text, (), ()),
+        (subwords, subwords.subwords_from_text, (), (SUBWORDS, WORDS)),
+        (sentences, sentences.sentences_from_csv, LABELLED, (WORDS, SUBWORDS)),
+        (pairs, pairs.pairs_from_csv, PAIRS, (WORDS, SUBWORDS)),
+        (shakespeare, shakespeare.shakespeare_from_text, (), ()),
+        (reviews, reviews.from_csv, LABELLED, ()),
     )
 }
 
 
-def task_of(name: str, text: str | None = None) -> Task:
-    """The task of this name, made of `text` where it needs one. TextError says what is wrong."""
+def task_of(name: str, text: str | None = None, tokenizer: str | None = None) -> Task:
+    """The task of this name, made of `text` where it needs one. TextError says what is wrong.
+
+    `tokenizer` is one of the task's own or a whole tokenizer.json; the usual one without it.
+    """
     if name in TASKS:
         return TASKS[name]
     if name not in GIVEN:
@@ -45,9 +60,11 @@ def task_of(name: str, text: str | None = None) -> Task:
         raise TextError(f"There is no task called {name[:60]!r}; there are {names}.")
     if text is None:
         raise TextError(f"The task {name} is made of a text, and none was given.")
-    return _built(name, text)
+    if tokenizer is not None and not GIVEN[name].tokenizers:
+        raise TextError(f"The task {name} has its own tokenizer: leave the other one out.")
+    return _built(name, text, tokenizer)
 
 
 @lru_cache(maxsize=4)
-def _built(name: str, text: str) -> Task:
-    return GIVEN[name].build(text)
+def _built(name: str, text: str, tokenizer: str | None) -> Task:
+    return GIVEN[name].build(text) if tokenizer is None else GIVEN[name].build(text, tokenizer)

@@ -38,9 +38,8 @@ class LanguageTask(Task):
         return self.model.max_len
 
     def batch(self, step: int, training: TrainConfig) -> Batch:
-        last = len(self.training_ids) - self.context
         random = generator(training.seed, step)
-        starts = torch.randint(last + 1, (training.batch_size, 1), generator=random)
+        starts = torch.randint(self.training_size, (training.batch_size, 1), generator=random)
         return self._predicting(self.training_ids[starts + torch.arange(self.context)])
 
     def measure(self, model: Transformer) -> Measurement:

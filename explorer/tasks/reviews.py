@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import random
-from collections import Counter
 from dataclasses import dataclass
 
 import torch
 
-from explorer.app import limits
 from explorer.tasks.batches import Rows, sample_rows, sentence_rows, trimmed
+from explorer.tasks.own_table import read_pairs
+from explorer.tasks.own_tokenizer import WORDS, tokenizer_for
 from explorer.tasks.task import Measurement, Task, generator
 from explorer.tasks.task_metrics import accuracy
-from explorer.text import CLASSIFIER, TextError, Tokenizer, word_tokenizer, words_of
-from explorer.text.checked_text import checked
+from explorer.text import CLASSIFIER, TextError, Tokenizer
 from explorer.text.special import PAD
 from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
@@ -36,9 +33,6 @@ EXAMPLES = (
     "Works great, and the battery lasts all day",
     "The plot made no sense at all",
 )
-
-MAX_WORDS = 20_000
-"""Rarer words than this many are read as `<unk>`, like words that were never seen."""
 
 MAX_TOKENS = 96
 HELD_OUT = 500
@@ -89,22 +83,20 @@ def from_csv(table: str) -> ReviewTask:
 
 def read_table(table: str) -> tuple[Labelled, tuple[str, ...]]:
     """The distinct sentences with the index of their class, and the names of the classes."""
-    reader = csv.DictReader(io.StringIO(checked(table, limits.CORPUS_CHARACTERS), newline=""))
-    if not {"text", "label"} <= set(reader.fieldnames or ()):
-        raise TextError("The table needs a first line that names the columns text and label.")
-    try:
-        rows = {row["text"].strip(): row["label"].strip() for row in reader if row["label"]}
-    except (csv.Error, AttributeError) as error:
-        raise TextError(
-            "The table has a line that cannot be read; save it again as CSV."
-        ) from error
+    rows = dict(read_pairs(table, ("text", "label")))
     classes = tuple(sorted(set(rows.values())))
+    if rows and len(classes) == 1:
+        raise TextError(
+            f"All sentences have the label {classes[0][:40]!r}: a classifier needs two at least."
+        )
     if not 2 <= len(classes) <= MAX_CLASSES:
         raise TextError(
             f"The label column has {len(classes)} different values, not 2 to {MAX_CLASSES}."
         )
     if len(rows) < MIN_SENTENCES:
-        raise TextError(f"The table has {len(rows)} sentences; give at least {MIN_SENTENCES}.")
+        raise TextError(
+            f"The table has {len(rows)} different sentences; give at least {MIN_SENTENCES}."
+        )
     return [(text, classes.index(label)) for text, label in rows.items()], classes
 
 
@@ -118,26 +110,26 @@ def split_reviews(labelled: Labelled) -> tuple[Labelled, Labelled]:
     return sorted(set(order) - set(held_out)), held_out
 
 
-def from_labelled(training: Labelled, held_out: Labelled, classes: tuple[str, ...]) -> ReviewTask:
-    """The task with the vocabulary of the training part only.
+def from_labelled(
+    training: Labelled, held_out: Labelled, classes: tuple[str, ...], tokenizer: str = WORDS
+) -> ReviewTask:
+    """The task with the vocabulary of the training part only, or another tokenizer.
 
     Two thousand sentences are few: with narrow heads, no feed-forward layer and no
     positions the model can hardly memorize them.
     """
-    words = Counter(words_of("\n".join(text for text, _ in training).lower()))
-    common = [word for word, _ in words.most_common(MAX_WORDS)]
-    tokenizer = word_tokenizer(common, CLASSIFIER, lowercase=True)
+    reads = tokenizer_for(tokenizer, "\n".join(text for text, _ in training), CLASSIFIER)
     return ReviewTask(
         name=NAME,
         title=TITLE,
         explanation=EXPLANATION,
         expectation=EXPECTATION,
         examples=EXAMPLES,
-        tokenizer=tokenizer,
+        tokenizer=reads,
         model=TransformerConfig(
             kind="encoder",
             head="classifier",
-            vocab_size=tokenizer.vocab_size,
+            vocab_size=reads.vocab_size,
             d_model=64,
             n_layers=1,
             n_heads=4,
@@ -150,7 +142,7 @@ def from_labelled(training: Labelled, held_out: Labelled, classes: tuple[str, ..
             dropout=0.75,
             n_classes=len(classes),
             pooling="mean",
-            pad_id=tokenizer.pad_id,
+            pad_id=reads.pad_id,
         ),
         training=TrainConfig(
             steps=750,
@@ -163,8 +155,9 @@ def from_labelled(training: Labelled, held_out: Labelled, classes: tuple[str, ..
         ),
         goal=0.82,
         held_out=f"{len(held_out)} sentences, each class in its share",
-        training_rows=labelled_batch(tokenizer, training),
-        held_out_rows=labelled_batch(tokenizer, held_out),
+        training_rows=labelled_batch(reads, training),
+        held_out_rows=labelled_batch(reads, held_out),
+        held_out_texts=tuple(text for text, _ in held_out),
         classes=classes,
     )
 

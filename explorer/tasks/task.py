@@ -34,7 +34,8 @@ class Task(ABC):
     """One task: its words, its data, and the default model and training.
 
     `goal` is the held-out value that the default model and training reach.
-    `held_out` says in words what is never trained on. `pattern_site` names the
+    `held_out` says in words what is never trained on, and `held_out_texts` has it where the reader
+    gave it. `pattern_site` names the
     attention that `pattern` describes; `classes` are the names of a classifier's classes.
     """
 
@@ -49,6 +50,7 @@ class Task(ABC):
     goal: float
     higher_is_better: bool = True
     held_out: str
+    held_out_texts: tuple[str, ...] = ()
     pattern_site: str = ""
     classes: tuple[str, ...] = ()
 

@@ -6,6 +6,8 @@ token, limits, and the guarantee that typed text never becomes a special token.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import tokenizers
 
 from explorer.app import limits
@@ -70,6 +72,11 @@ class Tokenizer:
         """A long text to train on, without special tokens."""
         corpus = checked(text, limits.CORPUS_CHARACTERS)
         return self.library.encode(corpus, add_special_tokens=False).ids
+
+    def many_ids(self, texts: Sequence[str], *, special: bool = True) -> list[list[int]]:
+        """The IDs of each of many short texts, with the special tokens around them or without."""
+        encode = self.library.encode
+        return [encode(checked(text), add_special_tokens=special).ids for text in texts]
 
     def decode(self, ids: list[int]) -> str:
         """The text of these tokens; special tokens are left out, an unknown one is shown."""

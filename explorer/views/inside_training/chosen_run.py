@@ -19,7 +19,7 @@ from explorer.inference.results_cache import kept
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import RunSpec
-from explorer.tasks import Task, task_of
+from explorer.tasks import Task
 from explorer.text import TextError
 from explorer.views.training.run_list import choose_run, choose_run_next
 
@@ -80,7 +80,7 @@ def choose_inside_run() -> InsideRun | None:
         return None
     try:
         spec = run.spec
-        task = task_of(spec.task, run.text())
+        task = run.task()
         snapshots = dict(run.snapshots())
         if not snapshots:
             st.text(NO_SNAPSHOT)

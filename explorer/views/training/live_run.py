@@ -39,7 +39,7 @@ from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import WAITING, RunSpec, Status
 from explorer.runs.spec_difference import differences
-from explorer.tasks import Task, task_of
+from explorer.tasks import Task
 from explorer.text import TextError
 from explorer.views.training.live_answer import draw_both_ways, draw_generalisation
 from explorer.views.training.live_attention import draw_live_attention
@@ -205,7 +205,7 @@ def _draw_buttons(run: Run, status: Status) -> None:
 
 def _task(run: Run, spec: RunSpec) -> Task:
     """The task of the run; whose it is not, is shown no word of a text that somebody gave."""
-    task = task_of(spec.task, run.text())
+    task = run.task()
     is_shown = not run.is_private or reader_runs.is_own(run)
     return task if is_shown else replace(task, examples=(ANY_EXAMPLE,))
 
