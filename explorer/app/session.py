@@ -160,6 +160,7 @@ class Session:
     examined: str | None = None
     """The model in the list whose findings are open."""
     run_requested: Any = None
+    run_tokenizer: str | None = None
     run_fault: str = ""
     run_metrics: Any = None
     run_attention: Any = None

@@ -26,7 +26,10 @@ from explorer.runs.settings import (
     spec_of,
 )
 from explorer.runs.worker import advance
-from explorer.tasks import GIVEN, TASKS, task_of
+from explorer.tasks import GIVEN, TASKS, stored_tokenizer, task_of
+from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
+from explorer.text import TextError
+from explorer.text.checked_text import decoded
 from explorer.text.number_format import three
 from models.families.styles import LIKE
 from models.presets import PRESETS
@@ -37,6 +40,11 @@ def add_commands(commands: Any) -> None:
     make.set_defaults(command=train_model)
     make.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *GIVEN]))
     make.add_argument("--text", type=Path, metavar="FILE", help="the text or table of the task")
+    make.add_argument(
+        "--tokenizer",
+        metavar="words|subwords|FILE",
+        help="of a task of your own text: trained on it, or a tokenizer.json",
+    )
     make.add_argument(
         "--out",
         type=Path,
@@ -61,9 +69,17 @@ def add_commands(commands: Any) -> None:
 
 def train_model(asked: argparse.Namespace) -> None:
     text = _read(asked.text) if asked.text else None
-    spec = spec_of(task_of(asked.task, text), vars(asked))
+    tokenizer = asked.tokenizer
+    if tokenizer not in (None, WORDS, SUBWORDS):
+        tokenizer = _read(Path(tokenizer))
+    spec = spec_of(task_of(asked.task, text, tokenizer), vars(asked))
     text = text if asked.task in GIVEN else None
-    run = create_in(asked.out, spec, text) if asked.out else create(runs_root(), spec, text)
+    kept = stored_tokenizer(asked.task, text, tokenizer)
+    run = (
+        create_in(asked.out, spec, text, kept)
+        if asked.out
+        else create(runs_root(), spec, text, tokenizer=kept)
+    )
     _show_training(run)
 
 
@@ -117,8 +133,8 @@ def _asked_to_leave() -> Iterator[threading.Event]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not a text in UTF-8.") from error
+        return decoded(path.read_bytes())
+    except TextError as error:
+        raise ValueError(f"{path}: {error}") from error
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}.") from error

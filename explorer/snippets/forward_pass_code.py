@@ -16,6 +16,7 @@ from explorer.snippets.pass_code import (
     script,
 )
 from explorer.tasks import TASKS
+from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
 
 
 def stage(forward: ForwardPass, folder: Path, shown: Stage, head: int, token: int) -> str:
@@ -50,12 +51,16 @@ def _made_between(forward: ForwardPass, folder: Path, shown: Stage, head: int, t
     return "\n".join(lines) + "\n"
 
 
-def training(spec: RunSpec) -> str:
-    """The training that the form asks for; a text of the reader's own is named and not copied."""
+def training(spec: RunSpec, tokenizer: str | None = None) -> str:
+    """The training that the form asks for; what the reader gave is named and not copied."""
     is_own = spec.task not in TASKS
+    given = ", text" if is_own else ""
+    if tokenizer:
+        is_trained = tokenizer in (WORDS, SUBWORDS)
+        given += f", {tokenizer!r}" if is_trained else ', open("tokenizer.json").read()'
     lines = [
         *(['text = open("your-text.txt").read()  # the text that the form was given'] * is_own),
-        f"task = task_of({spec.task!r}{', text' if is_own else ''})",
+        f"task = task_of({spec.task!r}{given})",
         f"config = task.model.replace({_changes(spec, 'model')})",
         f"settings = task.training.replace({_changes(spec, 'training')})",
         f"model = Transformer(config, seed={spec.weights_seed})",

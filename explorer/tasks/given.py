@@ -65,6 +65,11 @@ def task_of(name: str, text: str | None = None, tokenizer: str | None = None) ->
     return _built(name, text, tokenizer)
 
 
+def stored_tokenizer(name: str, text: str | None, tokenizer: str | None) -> str | None:
+    """The whole tokenizer.json that a run keeps of this task; None where it is the usual one."""
+    return None if tokenizer is None else task_of(name, text, tokenizer).tokenizer.to_json()
+
+
 @lru_cache(maxsize=4)
 def _built(name: str, text: str, tokenizer: str | None) -> Task:
     return GIVEN[name].build(text) if tokenizer is None else GIVEN[name].build(text, tokenizer)

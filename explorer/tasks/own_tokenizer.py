@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from explorer.text import TextError, Tokenizer, byte_tokenizer, word_tokenizer, words_of
-from explorer.text.special import BOS, CLS, DECODER, EOS, PAD, Reads
+from explorer.text.special import BOS, DECODER, EOS, PAD, Reads
 
 WORDS, SUBWORDS = "words", "subwords"
 MAX_WORDS = 20_000
@@ -75,10 +75,8 @@ def unknown_words(tokenizer: Tokenizer, texts: Iterable[str], most: int) -> list
 def _check_reads(tokenizer: Tokenizer, reads: Reads) -> None:
     needed = [PAD, *(name for name in reads if name != "$A"), *([BOS] if EOS in reads else [])]
     if missing := [name for name in needed if tokenizer.library.token_to_id(name) is None]:
-        needs = {BOS: "writes", CLS: "classifies"}.get(missing[0], "reads")
         raise TextError(
-            f"The tokenizer has no {missing[0]}, which a model that {needs} text needs: choose "
-            "another one."
+            f"The tokenizer has no {missing[0]}, which this task needs: choose another one."
         )
 
 

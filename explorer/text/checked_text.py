@@ -35,3 +35,14 @@ def checked(text: str, most: int | Limit = MAX_CHARACTERS) -> str:
             "delete it and type it again."
         ) from None
     return text
+
+
+def decoded(data: bytes) -> str:
+    """The text of a file. TextError where it is not UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise TextError(
+            f"Line {line:,} of the file is not UTF-8 text; save it as UTF-8 and give it again."
+        ) from None

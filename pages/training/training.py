@@ -31,5 +31,9 @@ export_panel.export_button(
     {"run": run.title} if run is not None else {"task": task.name if task else ""}
 )
 widgets.code_panel(
-    train, learning_rate, script=partial(forward_pass_code.training, spec) if spec else None
+    train,
+    learning_rate,
+    script=partial(forward_pass_code.training, spec, run_form.requested_tokenizer(run))
+    if spec
+    else None,
 )

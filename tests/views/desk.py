@@ -23,8 +23,15 @@ class Desk:
     def start(self) -> None:
         self.starts += 1
 
-    def train_new(self, spec: RunSpec, text: str | None, owner: str, network: str = "") -> Run:
-        run = create(runs_root(), spec, text, owner, network)
+    def train_new(
+        self,
+        spec: RunSpec,
+        text: str | None,
+        owner: str,
+        network: str = "",
+        tokenizer: str | None = None,
+    ) -> Run:
+        run = create(runs_root(), spec, text, owner, network, tokenizer=tokenizer)
         self.submit(run)
         return run
 

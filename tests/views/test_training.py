@@ -419,6 +419,32 @@ def test_a_text_of_ones_own_is_looked_at_before_it_is_learnt(desk: Desk, tmp_pat
     assert "upload a file instead" in said(at)
 
 
+def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(
+    desk: Desk, tmp_path: Path
+) -> None:
+    at = page(task="pairs")
+    at.text_area(key="pasted_pairs").set_value("source,target\na,b\nc\n").run()
+    assert "Line 3 has no target: fill it in, or leave the line out." in said(at)
+    table = "source,target\n" + "\n".join(f"row {n},{n} row" for n in range(60))
+    at.text_area(key="pasted_pairs").set_value(table).run()
+    at.selectbox(key="tokenizer_pairs").set_value("subwords").run()
+    assert not at.exception
+    assert "task_of('pairs', text, 'subwords')" in code(at)
+    at.number_input(key="pairs_steps").set_value(2)
+    at.number_input(key="pairs_warmup").set_value(0)
+    press(at, "start_training")
+    (run,) = all_runs(tmp_path)
+    assert run.task().tokenizer.kind == "bytes"
+    assert train_to_end(run.folder) == "done"
+    checkpoint = run.checkpoint()
+    assert checkpoint is not None
+    assert open_entry(brought_model(checkpoint)).tokenizer.kind == "bytes"
+    (reset,) = [button for button in at.run().button if button.label == "Same weights"]
+    reset.click().run()
+    again, first = all_runs(tmp_path)
+    assert again.tokenizer() == first.tokenizer() is not None
+
+
 def test_a_cluster_that_does_not_answer_is_one_sentence(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

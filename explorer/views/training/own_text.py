@@ -1,33 +1,72 @@
-"""The reader's own text or table, from which a task is made: pasted, or a file."""
+"""The reader's own text or table: pasted, or a file; and the tokenizer that reads it."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import streamlit as st
 
 from explorer.app import limits
 from explorer.app.messages import say
 from explorer.tasks import Given
+from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
+from explorer.text import TextError
+from explorer.text.checked_text import decoded
 
 BYTES_OF_CHARACTER = 4
 """At most, in UTF-8: a file that cannot fit is refused unread."""
 MOST_PASTED = 200_000
 """A pasted text is sent with every click on the page; a file is sent once."""
+TOKENIZERS = {
+    WORDS: "Its own words",
+    SUBWORDS: "Its own subwords (byte-level BPE)",
+}
 
 
-def draw_text(given: Given) -> str | None:
-    """The text of the task: pasted or uploaded, and checked again here."""
-    kind = "csv" if given.wants == "table" else "txt"
+@dataclass(frozen=True)
+class OwnText:
+    """What the reader gave: nothing for a task that needs none; a tokenizer as `task_of` has it."""
+
+    text: str | None = None
+    tokenizer: str | None = None
+
+
+def draw_own_text(given: Given) -> OwnText | None:
+    """The text of the task and its tokenizer; None while there is no text."""
+    text = _draw_text(given)
+    tokenizer = _draw_tokenizer(given) if given.tokenizers else None
+    return None if text is None else OwnText(text, tokenizer)
+
+
+def _draw_tokenizer(given: Given) -> str | None:
+    """What the tokens are; None where they are the usual ones."""
+    chosen = st.selectbox(
+        "Tokens",
+        given.tokenizers,
+        format_func=TOKENIZERS.__getitem__,
+        key=f"tokenizer_{given.name}",
+        persist_state="session",
+        help="Words that are not in the training part are unknown; subwords are made of bytes, so "
+        "they read any text. Either vocabulary is trained on the training part alone.",
+    )
+    return None if chosen == given.tokenizers[0] else chosen
+
+
+def _draw_text(given: Given) -> str | None:
+    """Pasted or uploaded, and checked again here."""
+    is_table = bool(given.columns)
     pasted = st.text_area(
-        "Text" if kind == "txt" else "Table with the columns text and label",
+        f"Table with the columns {' and '.join(given.columns)}" if is_table else "Text",
         key=f"pasted_{given.name}",
         height=140,
         persist_state="session",
     )
-    st.button("Use this text" if kind == "txt" else "Use this table", key=f"use_{given.name}")
+    st.button("Use this table" if is_table else "Use this text", key=f"use_{given.name}")
     largest = BYTES_OF_CHARACTER * limits.CORPUS_CHARACTERS.most
+    kinds = ["csv", "tsv"] if is_table else ["txt"]
     file = st.file_uploader(
-        f"Or a .{kind} file",
-        type=[kind],
+        f"Or a .{' or .'.join(kinds)} file",
+        type=kinds,
         key=f"file_{given.name}",
         max_upload_size=largest // 1_000_000 or 1,
     )
@@ -40,7 +79,7 @@ def draw_text(given: Given) -> str | None:
         say(f"The file is too long; {limits.CORPUS_CHARACTERS.most:,} characters at most.")
         return None
     try:
-        return file.getvalue().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        say("The file is not UTF-8 text; save it as UTF-8 and upload it again.")
+        return decoded(file.getvalue())
+    except TextError as error:
+        say(str(error))
         return None

@@ -31,7 +31,7 @@ from explorer.tasks import GIVEN, TASKS, Given, Task, task_of
 from explorer.text import TextError
 from explorer.text.number_format import three
 from explorer.views.training.form_inputs import COLD, HOT, Inputs
-from explorer.views.training.own_text import draw_text
+from explorer.views.training.own_text import OwnText, draw_own_text
 from explorer.views.training.run_estimate import draw_size
 from explorer.views.training.run_start import draw_differences, draw_resets, draw_start_button
 from explorer.views.training.schedule_view import draw_schedule
@@ -58,22 +58,22 @@ def draw_form(run: Run | None) -> Task | None:
     The training processes are started meanwhile.
     """
     cluster().start()
-    session().run_requested = None
+    session().run_requested = session().run_tokenizer = None
     names = [*TASKS, *GIVEN]
     # What the chosen task is about is said where its help is.
     known = _known(st.session_state.get("task"), names)
     name = one_of("Task", "task", names, as_list=True, help=known.explanation)
     known = _known(name, names)
-    text = draw_text(known) if isinstance(known, Given) else None
-    if isinstance(known, Given) and text is None:
-        draw_start_button(st, None, None, None)
+    own = draw_own_text(known) if isinstance(known, Given) else OwnText()
+    if own is None:
+        draw_start_button(st, None, OwnText(), None)
         return None
     try:
-        task = task_of(name, text)
+        task = task_of(name, own.text, own.tokenizer)
     except TextError as error:
         say(str(error))
         return None
-    _draw_settings(task, text, run)
+    _draw_settings(task, own, run)
     return task
 
 
@@ -88,12 +88,22 @@ def requested_spec(run: Run | None) -> RunSpec | None:
         return None
 
 
+def requested_tokenizer(run: Run | None) -> str | None:
+    """The tokenizer of the same, where it is not the usual one."""
+    if run is None:
+        return session().run_tokenizer
+    try:
+        return run.tokenizer()
+    except RunError:
+        return None
+
+
 def _known(name: Any, names: list[str]) -> Task | Given:
     name = name if name in names else names[0]
     return TASKS.get(name) or GIVEN[name]
 
 
-def _draw_settings(task: Task, text: str | None, run: Run | None) -> None:
+def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
     start, size, curve = st.container(), st.container(), st.container()
     beside = _beside(task, run)
     base = beside[1] if beside else default_spec(task)
@@ -102,16 +112,16 @@ def _draw_settings(task: Task, text: str | None, run: Run | None) -> None:
     try:
         spec = spec_of(task, settings, base)
     except RunError as error:
-        draw_start_button(start, None, text, run)
+        draw_start_button(start, None, own, run)
         with start:
             say(str(error))
         return
-    session().run_requested = spec
+    session().run_requested, session().run_tokenizer = spec, own.tokenizer
     with curve:
         draw_schedule(task, spec.training, run if beside else None)
     if sentence := _warm_up_words(spec.training):
         below_steps.caption(sentence)
-    draw_start_button(start, spec, text, run)
+    draw_start_button(start, spec, own, run)
     with start:
         if beside and run is not None:
             draw_differences(run, base, spec)

@@ -14,7 +14,10 @@ from explorer.runs.cluster import cluster
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import LARGEST_SEED, RunSpec
 from explorer.runs.spec_difference import differences
+from explorer.tasks import stored_tokenizer
+from explorer.text import TextError
 from explorer.text.literal import literal
+from explorer.views.training.own_text import OwnText
 from explorer.views.training.run_list import choose_run_next
 
 MOST_NAMED = 4
@@ -25,7 +28,7 @@ RESETS = {
 }
 
 
-def draw_start_button(place: Any, spec: RunSpec | None, text: str | None, run: Run | None) -> None:
+def draw_start_button(place: Any, spec: RunSpec | None, own: OwnText, run: Run | None) -> None:
     """The start; disabled without a spec. A run on screen that trains is stopped for it."""
     ends = run if run is not None and _trains(run) else None
     clicked = place.button(
@@ -41,7 +44,7 @@ def draw_start_button(place: Any, spec: RunSpec | None, text: str | None, run: R
     )
     if clicked and spec:
         with place:
-            start(spec, text, ends)
+            start(spec, own, ends)
 
 
 def draw_resets(run: Run, now: RunSpec) -> None:
@@ -57,7 +60,9 @@ def draw_resets(run: Run, now: RunSpec) -> None:
                 if st.button(label, key=f"reset_{_key(label)}", type="tertiary", help=words)
             ]
     for label in clicked[:1]:
-        start(reset(now, label), run.text(), run if _trains(run) else None)
+        start(
+            reset(now, label), OwnText(run.text(), run.tokenizer()), run if _trains(run) else None
+        )
 
 
 def reset(spec: RunSpec, label: str) -> RunSpec:
@@ -80,13 +85,15 @@ def draw_differences(run: Run, now: RunSpec, spec: RunSpec) -> None:
     st.caption(f"Differs from **{literal(run.title)}**: {named}{more}. Needs a restart.")
 
 
-def start(spec: RunSpec, text: str | None, instead_of: Run | None = None) -> None:
+def start(spec: RunSpec, own: OwnText, instead_of: Run | None = None) -> None:
     """Start a run and show it; one that it is started instead of is stopped, and can go on."""
     try:
         if instead_of is not None:
             cluster().stop(instead_of)
-        choose_run_next(cluster().train_new(spec, text, whose(), whose_network()))
-    except (RunError, OSError) as error:
+        tokenizer = stored_tokenizer(spec.task, own.text, own.tokenizer)
+        made = cluster().train_new(spec, own.text, whose(), whose_network(), tokenizer)
+        choose_run_next(made)
+    except (RunError, TextError, OSError) as error:
         say(in_a_sentence(error))
     else:
         st.rerun()  # with the new run beside the form

@@ -1,0 +1,189 @@
+"""A reader's own sentences, pairs and text: read whole, split cleanly, refused in a sentence."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from explorer.tasks import GIVEN, Task, stored_tokenizer, task_of
+from explorer.tasks.own_table import read_pairs
+from explorer.tasks.own_tokenizer import unknown_words
+from explorer.tasks.reviews import ReviewTask
+from explorer.text import CLASSIFIER, SOURCE, TextError, character_tokenizer
+from explorer.text.checked_text import decoded
+from models import Transformer
+from models.losses import IGNORE
+from models.training import train
+
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+SENTENCES = "text,label\n" + "\n".join(
+    f"{a} {b} {mood},{label}"
+    for a in NUMBERS
+    for b in NUMBERS
+    for mood, label in (("laughs", "glad"), ("weeps", "sad"))
+)
+PAIRS = "source,target\n" + "\n".join(f"{a} {b},{b} {a}" for a in NUMBERS for b in NUMBERS)
+TEXT = "".join(f"{a} and {b} make a line.\n" for a in NUMBERS for b in NUMBERS) * 3
+OWN = {"sentences": SENTENCES, "pairs": PAIRS, "subwords": TEXT, "characters": TEXT}
+
+
+def made(name: str, tokenizer: str | None = None) -> Task:
+    return task_of(name, OWN[name], tokenizer)
+
+
+def rows(inputs: torch.Tensor) -> set[tuple[int, ...]]:
+    return {tuple(number for number in row if number) for row in inputs.tolist()}
+
+
+def test_every_task_of_a_text_reads_its_batches_with_each_tokenizer(
+    subtests: pytest.Subtests,
+) -> None:
+    for name in OWN:
+        for tokenizer in (None, *GIVEN[name].tokenizers):
+            with subtests.test(name=name, tokenizer=tokenizer):
+                task = made(name, tokenizer)
+                assert task.name == name
+                assert task.model.fault() is None
+                assert task.training.fault() is None
+                batch = task.batch(3, task.training)
+                assert len(batch.labels) == task.training.batch_size
+                model = Transformer(task.model)
+                assert model(*batch.inputs).shape[:-1] == batch.labels.shape
+                low, high = task.measured_between
+                assert low <= task.measure(model).value < 2 * high
+                assert len(task.tokenizer.ids(task.example)) <= task.model.max_len
+
+
+def test_a_task_is_the_same_again_from_what_a_run_keeps() -> None:
+    """A worker in another process has the text and the tokenizer's file, and nothing else."""
+    for name in ("sentences", "pairs", "subwords"):
+        for tokenizer in GIVEN[name].tokenizers:
+            kept = stored_tokenizer(name, OWN[name], tokenizer)
+            assert kept is not None
+            first, again = made(name, tokenizer), made(name, kept)
+            assert first is not again
+            one, other = (task.batch(5, task.training) for task in (first, again))
+            assert torch.equal(one.labels, other.labels)
+            assert all(map(torch.equal, one.inputs, other.inputs))
+    assert stored_tokenizer("pairs", PAIRS, None) is None
+
+
+def test_nothing_held_out_is_trained_on() -> None:
+    for name in ("sentences", "pairs"):
+        for tokenizer in GIVEN[name].tokenizers:
+            task = made(name, tokenizer)
+            held_out = rows(task.held_out_batch.inputs[0])  # type: ignore[attr-defined]
+            assert len(held_out) >= 18, name
+            if isinstance(task, ReviewTask):
+                assert not held_out & rows(task.training_rows.inputs[0])
+                continue
+            for step in range(100):
+                assert not held_out & rows(task.batch(step, task.training).inputs[0])
+
+
+def test_all_targets_of_a_source_are_on_one_side() -> None:
+    table = "source,target\n" + "\n".join(
+        f"{a} {b},{end}" for a in NUMBERS for b in NUMBERS for end in ("first", "second")
+    )
+    task = task_of("pairs", table)
+    sources, targets = task.held_out_batch.inputs  # type: ignore[attr-defined]
+    assert len(rows(sources)) * 2 == len(targets) == 40
+    assert task.held_out.startswith("20 sources")
+
+
+def test_texts_that_read_the_same_are_not_held_out() -> None:
+    """In capitals alone they differ for the reader, and not for a model of small letters."""
+    lines = [line for line in SENTENCES.splitlines()[1:] for line in (line, line.title())]
+    table = "text,label\n" + "\n".join(lines)
+    lowercase = task_of("sentences", table.replace("Glad", "glad").replace("Sad", "sad"))
+    assert isinstance(lowercase, ReviewTask)
+    held_out = rows(lowercase.held_out_batch.inputs[0])
+    assert not held_out & rows(lowercase.training_rows.inputs[0])
+    assert len(lowercase.held_out_texts) == len(lowercase.held_out_batch.labels)
+
+
+def test_pairs_teach_the_target_shifted_by_one() -> None:
+    task = made("pairs")
+    batch = task.batch(0, task.training)
+    source, read = batch.inputs
+    ends, begins = task.tokenizer.eos_id, task.tokenizer.bos_id
+    assert set(read[:, 0].tolist()) == {begins}
+    for row, labels, given in zip(source, batch.labels, read, strict=True):
+        length = int((labels != IGNORE).sum())
+        assert labels[length - 1] == ends
+        assert row[int((row != 0).sum()) - 1] == ends
+        assert torch.equal(given[1:length], labels[: length - 1])
+
+
+def test_both_learn() -> None:
+    for name, steps, least in (("sentences", 100, 0.95), ("pairs", 150, 0.8)):
+        task = made(name)
+        model, training = Transformer(task.model), task.training.replace(steps=steps, batch_size=32)
+        for _ in train(model, lambda step: task.batch(step, training), training):  # noqa: B023
+            pass
+        assert task.measure(model).value > least, name
+
+
+def test_a_table_is_read_as_spreadsheets_write_it() -> None:
+    wanted = [("a, b", "1"), ("c", "2")]
+    for table in (
+        'text,label\n"a, b",1\nc,2\n',
+        '\ufeffText , Label\r\n"a, b",1\r\n\r\nc,2\r\n',
+        "label;text\n1;a, b\n2;c\n2;c\n",
+        "id\ttext\tlabel\n7\ta, b\t1\n8\t c \t2\n,\n".replace("\n,\n", "\n"),
+    ):
+        assert read_pairs(table, ("text", "label")) == wanted, table
+
+
+def test_what_no_task_can_be_made_of_is_refused_with_a_way_out(subtests: pytest.Subtests) -> None:
+    same = "text,label\n" + "hello,1\n" * 60
+    two = "text,label\n" + "hello,1\nbye,0\n" * 60
+    bare = character_tokenizer("xyz", CLASSIFIER).to_json()
+    for name, text, tokenizer, sentence in [
+        ("sentences", "", None, "The table is empty: give it a first line that names the columns"),
+        ("sentences", "\n \n", None, "The table is empty"),
+        ("sentences", "text,label\n", None, "0 different values"),
+        ("sentences", same, None, "All sentences have the label '1'"),
+        ("sentences", two, None, "2 different sentences; give at least 40"),
+        ("sentences", "text,label\na,1\nb\n", None, "Line 3 has no label: fill it in, or leave"),
+        ("sentences", "text,label\na, b,1\n", None, "Line 2 has more columns than the first one"),
+        ("sentences", "a" * 5_000_001, None, "at most 5,000,000 characters fit"),
+        ("sentences", 'text,label\n"' + "a" * 200_000 + '",1', None, "cannot be read; save it"),
+        ("pairs", "", None, "names the columns source and target"),
+        ("pairs", "text,label\na,b", None, "names the columns source and target"),
+        ("pairs", "source,target\na,b\n,c\n", None, "Line 3 has no source: fill it in, or leave"),
+        ("pairs", "source,target\na,b\n\nb,\n", None, "Line 4 has no target"),
+        ("pairs", "source,target\n" + "a,b\n" * 99, None, "1 different sources; give at least 40"),
+        ("pairs", PAIRS + "\n" + "a " * 200 + ",b", None, "200 tokens on one side; at most 128"),
+        ("subwords", "short", None, "5 characters; a language model of subwords needs at least"),
+        ("sentences", SENTENCES, "{}", "tokenizer file cannot be used"),
+        ("sentences", SENTENCES, "no file", "tokenizer file is not readable JSON"),
+        ("sentences", SENTENCES, bare, "knows 1% of the tokens of this text: choose another one"),
+        ("pairs", PAIRS, bare, "has no </s>, which this task needs: choose"),
+        ("characters", TEXT, "words", "has its own tokenizer: leave the other one out"),
+    ]:
+        with subtests.test(name=name, text=text[:30]), pytest.raises(TextError, match=sentence):
+            task_of(name, text, tokenizer)
+
+
+def test_every_source_that_reads_like_another_leaves_nothing_to_hold_out() -> None:
+    """A tokenizer that knows the ends of the words alone cannot tell the pairs apart."""
+    table = "source,target\n" + "\n".join(f"{'a' * n}b,ab" for n in range(1, 60))
+    known = character_tokenizer("b", SOURCE).to_json()
+    with pytest.raises(TextError, match="knows"):
+        task_of("pairs", table, known)
+
+
+def test_a_file_in_another_encoding_is_refused_with_its_line() -> None:
+    assert decoded("\ufeffzwölf".encode()) == "zwölf"
+    for encoding in ("latin-1", "utf-16"):
+        with pytest.raises(TextError, match=r"Line [12] of the file is not UTF-8 text; save it as"):
+            decoded("eins\nzwölf".encode(encoding))
+
+
+def test_what_the_vocabulary_does_not_know_is_named() -> None:
+    text = TEXT + "zebra zebra giraffe\n" * (len(TEXT) // 250)
+    task = task_of("subwords", text, "words")
+    found = unknown_words(task.tokenizer, task.held_out_texts, 1)
+    assert [word for word, _ in found] == ["zebra"]
+    assert unknown_words(task_of("subwords", text).tokenizer, task.held_out_texts, 1) == []
