@@ -72,7 +72,7 @@ def test_nothing_held_out_is_trained_on() -> None:
     for name in ("sentences", "pairs"):
         for tokenizer in GIVEN[name].tokenizers:
             task = made(name, tokenizer)
-            held_out = rows(task.held_out_batch.inputs[0])  # type: ignore[attr-defined]
+            held_out = rows(task.held_out_batch.inputs[0])
             assert len(held_out) >= 18, name
             if isinstance(task, ReviewTask):
                 assert not held_out & rows(task.training_rows.inputs[0])
@@ -86,7 +86,7 @@ def test_all_targets_of_a_source_are_on_one_side() -> None:
         f"{a} {b},{end}" for a in NUMBERS for b in NUMBERS for end in ("first", "second")
     )
     task = task_of("pairs", table)
-    sources, targets = task.held_out_batch.inputs  # type: ignore[attr-defined]
+    sources, targets = task.held_out_batch.inputs
     assert len(rows(sources)) * 2 == len(targets) == 40
     assert task.held_out.startswith("20 sources")
 

@@ -14,6 +14,8 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app import limits
 from explorer.app.session import KEY
+from explorer.catalog.available_models import brought_model
+from explorer.catalog.opened_model import open_entry
 from explorer.catalog.shipped import SHIPPED
 from explorer.runs.cluster import Cluster
 from explorer.runs.metrics import cut_after
@@ -28,7 +30,7 @@ from tests.apps import said
 from tests.runs.making import tiny_run, tiny_spec
 from tests.source import ROOT
 from tests.views.desk import Desk
-from tests.views.drawing import press
+from tests.views.drawing import pasted, press
 
 PAGE = str(ROOT / "pages" / "training" / "training.py")
 
@@ -429,7 +431,7 @@ def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(
     at.text_area(key="pasted_pairs").set_value(table).run()
     at.selectbox(key="tokenizer_pairs").set_value("subwords").run()
     assert not at.exception
-    assert "task_of('pairs', text, 'subwords')" in code(at)
+    assert "task_of('pairs', text, 'subwords')" in pasted(at)
     at.number_input(key="pairs_steps").set_value(2)
     at.number_input(key="pairs_warmup").set_value(0)
     press(at, "start_training")
