@@ -153,6 +153,19 @@ def default_spec(task: Task) -> RunSpec:
     return RunSpec(task.name, task.model, task.training)
 
 
+OF_DATA = (
+    *("vocab_size", "src_vocab_size", "n_classes", "max_len"),
+    *("pad_id", "bos_id", "generation"),
+)
+"""Fields of a model that follow from what it learns from."""
+
+
+def settings_for(task: Task, run: RunSpec) -> RunSpec:
+    """The settings of another run, for this task: it may be made of another text."""
+    of_data = {name: getattr(task.model, name) for name in OF_DATA}
+    return replace(run, model=run.model.replace(**of_data))
+
+
 def spec_of(task: Task, settings: Mapping[str, Any], base: RunSpec | None = None) -> RunSpec:
     """The run of this task with these settings; those of `base` where there is none or None.
 

@@ -22,7 +22,7 @@ from explorer.runs.metrics import cut_after
 from explorer.runs.run import all_runs
 from explorer.runs.spec import STATES, Status
 from explorer.runs.worker import train_to_end
-from explorer.tasks import TASKS
+from explorer.tasks import TASKS, task_of
 from explorer.text.literal import literal
 from explorer.views.training import live_attention, live_run, run_words
 from explorer.views.training.form_inputs import COLD, HOT
@@ -316,6 +316,21 @@ def test_a_run_is_started_again_with_the_same_weights_or_new_ones_or_new_data(
         assert run.spec.model == first.spec.model
         seeds.append((run.spec.weights_seed, run.spec.training.seed))
     assert seeds == [(5, 0), (6, 0), (5, 1)]
+
+
+def test_a_form_beside_a_run_of_another_text_has_the_vocabulary_of_its_own(
+    desk: Desk, tmp_path: Path
+) -> None:
+    at = page(task="characters")
+    at.text_area(key="pasted_characters").set_value("the quick brown fox. " * 80).run()
+    at.number_input(key="characters_layers").set_value(2).run()
+    press(at, "start_training")
+    at.text_area(key="pasted_characters").set_value("Now IS the time, 1984; WHY? " * 80).run()
+    press(at, "start_training")
+    newer, older = (run.spec.model for run in all_runs(tmp_path))
+    text = all_runs(tmp_path)[0].text()
+    assert newer.vocab_size == task_of("characters", text).model.vocab_size != older.vocab_size
+    assert newer.n_layers == older.n_layers == 2
 
 
 def test_what_was_typed_is_there_after_another_page_and_another_task(desk: Desk) -> None:

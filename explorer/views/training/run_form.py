@@ -5,6 +5,7 @@ What nobody chose follows the run on screen, or the task where there is none.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -24,6 +25,7 @@ from explorer.runs.settings import (
     Setting,
     built_like,
     default_spec,
+    settings_for,
     spec_of,
 )
 from explorer.runs.spec import RunSpec
@@ -106,8 +108,8 @@ def _known(name: Any, names: list[str]) -> Task | Given:
 def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
     start, size, curve = st.container(), st.container(), st.container()
     beside = _beside(task, run)
-    base = beside[1] if beside else default_spec(task)
-    live = run if beside and beside[2] else None
+    base = settings_for(task, beside.now) if beside else default_spec(task)
+    live = beside.run if beside and beside.can_go_on else None
     settings, below_steps = _draw_inputs(task, base, is_of_run=beside is not None, live=live)
     try:
         spec = spec_of(task, settings, base)
@@ -123,21 +125,30 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
         below_steps.caption(sentence)
     draw_start_button(start, spec, own, run)
     with start:
-        if beside and run is not None:
-            draw_differences(run, base, spec)
-            draw_resets(run, base)
+        if beside:
+            draw_differences(beside.run, beside.now, spec)
+            draw_resets(beside.run, beside.now)
     with size:
         draw_size(task, spec)
 
 
-def _beside(task: Task, run: Run | None) -> tuple[Run, RunSpec, bool] | None:
-    """The run on screen if it is one of this task, its settings now, and whether it can go on."""
+@dataclass(frozen=True)
+class _Beside:
+    """The run on screen, one of the form's task: its settings now, and whether it can go on."""
+
+    run: Run
+    now: RunSpec
+    can_go_on: bool
+
+
+def _beside(task: Task, run: Run | None) -> _Beside | None:
+    """Nothing where the run is of another task, or began with the weights of another model."""
     try:
-        if run is None or run.spec.task != task.name:
+        if run is None or run.spec.task != task.name or getattr(run.spec, "parent", None):
             return None
         status = run.status()
         can_go_on = may_change(run) and (status.is_active or status.can_resume)
-        return run, run.spec_now().with_hot(run.requested()), can_go_on
+        return _Beside(run, run.spec_now().with_hot(run.requested()), can_go_on)
     except RunError:
         return None  # which is said where the run is drawn
 
