@@ -39,6 +39,7 @@ from tests.benchmarks import (
     running,
     shelves,
     start_and_stop,
+    small_tasks,
     whole_pass,
 )
 from tests.benchmarks.measuring import Benchmark, measure
@@ -63,6 +64,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "circuit-edges": circuits.circuit,
     "query-key-pair": published.one_pair,
     "contributions": published.direct_contributions,
+    "tasks": small_tasks.steps_needed,
     "train-bpe": learning.bpe_training,
     "bpe-steps": learning.steps_of_the_page,
     "start": running.start,
