@@ -1,0 +1,166 @@
+"""What a model gets to learn from, counted in the batches of the training itself."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache, partial
+
+from jaxtyping import Bool
+from torch import Tensor
+
+from explorer.tasks.task import Task
+from explorer.text import Token
+from models.losses import IGNORE
+from models.trace import trace
+from models.training import Batch, TrainConfig
+from models.transformer import Transformer
+
+COUNTED = 20
+"""Batches that are counted: enough for shares to a percent or two."""
+MOST_COUNTED = 4_096
+"""Examples that are counted at most, however large the batches are."""
+PIECE = 10_000
+"""Characters that are tokenized at a time."""
+IGNORED = Token(IGNORE, "–", special=True)
+"""What stands where the loss ignores a position."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """One row of a batch: what each stack reads, what each position should predict, its class.
+
+    `targets` stand under the last of `inputs`; they are empty for a classifier, whose `label`
+    is a class, and `label` is empty for all others.
+    """
+
+    inputs: tuple[tuple[Token, ...], ...]
+    targets: tuple[Token, ...]
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class DataSummary:
+    """Counts over the first batches. `lengths` has a list for each stack, without padding."""
+
+    batches: int
+    examples: int
+    tokens: int
+    unknown: int
+    classes: dict[str, int]
+    lengths: tuple[tuple[int, ...], ...]
+    held_out: int
+    held_out_unknown: float
+    found: int
+    """Held-out examples that are in these batches: 0, or something is wrong."""
+
+    @property
+    def unknown_share(self) -> float:
+        return self.unknown / max(1, self.tokens)
+
+
+def examples_of(task: Task, batch: Batch, most: int) -> list[Example]:
+    """The first rows of a batch, token by token as the model gets them."""
+    known = task.tokenizer.token
+    found = []
+    for row in range(min(most, len(batch.labels))):
+        inputs = tuple(tuple(map(known, ids[row].tolist())) for ids in batch.inputs)
+        if batch.labels.dim() == 1:
+            name = task.classes[int(batch.labels[row])]
+            found.append(Example(inputs, (), name))
+            continue
+        labels = [IGNORED if each == IGNORE else known(each) for each in batch.labels[row].tolist()]
+        found.append(Example(inputs, tuple(labels)))
+    return found
+
+
+@lru_cache(maxsize=4)
+def summary_of(task: Task, training: TrainConfig) -> DataSummary:
+    """Counts over the first batches that this training has, and over what is held out."""
+    batches = max(1, min(COUNTED, MOST_COUNTED // training.batch_size))
+    drawn = [task.batch(step, training) for step in range(batches)]
+    whole = _without_hiding(task)
+    seen = drawn if whole is task else [whole.batch(step, training) for step in range(batches)]
+    held_out = task.held_out_batch
+    unknown = [_unknown(task, batch.inputs) for batch in drawn]
+    outside = _unknown(task, held_out.inputs)
+    rows = set().union(*map(partial(_rows, task), seen))
+    classes: Counter[str] = Counter()
+    if held_out.labels.dim() == 1:
+        labels = [int(label) for batch in drawn for label in batch.labels]
+        classes.update({name: labels.count(at) for at, name in enumerate(task.classes)})
+    return DataSummary(
+        batches=batches,
+        examples=sum(len(batch.labels) for batch in drawn),
+        tokens=sum(tokens for _, tokens in unknown),
+        unknown=sum(count for count, _ in unknown),
+        classes=dict(classes),
+        lengths=tuple(
+            tuple(int(n) for batch in seen for n in _real(task, batch.inputs[stack]).sum(-1))
+            for stack in range(len(held_out.inputs))
+        ),
+        held_out=len(held_out.labels),
+        held_out_unknown=outside[0] / max(1, outside[1]),
+        found=len(rows & _rows(task, held_out)),
+    )
+
+
+def unknown_words(task: Task, texts: Sequence[str], most: int = 10) -> list[tuple[str, int]]:
+    """The commonest parts of these texts that become `<unk>`, with how often they come."""
+    unk = task.tokenizer.unk_id
+    counts: Counter[str] = Counter()
+    for text in texts if unk is not None else ():
+        tokens = task.tokenizer.encode(text)
+        counts.update(text[each.start : each.end] for each in tokens if each.id == unk)
+    return counts.most_common(most)
+
+
+def texts_of(text: str, is_table: bool, most: int) -> list[str]:
+    """The texts in the first `most` characters of what a reader gave, in pieces to tokenize.
+
+    Of a table all columns but the labels; a line that is cut off is left out.
+    """
+    part = text[:most]
+    if not is_table:
+        return [part[at : at + PIECE] for at in range(0, len(part), PIECE)]
+    whole = part if len(text) <= most else part[: part.rfind("\n") + 1]
+    rows = csv.DictReader(io.StringIO(whole, newline=""))
+    cells = (cell for row in rows for name, cell in row.items() if name and name != "label")
+    return [cell[:PIECE] for cell in cells if isinstance(cell, str)]
+
+
+def masks_of(task: Task, batch: Batch, row: int) -> dict[str, Bool[Tensor, "q k"]]:
+    """The masks of one row of a batch, as the model's first layers get them; True = may attend."""
+    one = [ids[row : row + 1] for ids in batch.inputs]
+    passed = trace(Transformer(task.model), *one, sites=("*.mask",))
+    stacks = ("encoder.0.self_attn", "decoder.0.self_attn", "decoder.0.cross_attn")
+    sites = (site for site in stacks if f"{site}.mask" in passed)
+    return {site: passed[f"{site}.mask"][0, 0] for site in sites}
+
+
+def _without_hiding(task: Task) -> Task:
+    """The same task without dropped words: an example is recognised by all of them."""
+    hides = any(each.name == "word_dropout" for each in fields(task))
+    return replace(task, word_dropout=0.0) if hides else task  # type: ignore[call-arg]
+
+
+def _real(task: Task, ids: Tensor) -> Tensor:
+    """True where a token is none of the padding."""
+    return ids != (task.tokenizer.pad_id if task.tokenizer.pad_id is not None else -1)
+
+
+def _unknown(task: Task, inputs: Sequence[Tensor]) -> tuple[int, int]:
+    """Unknown tokens, and all without padding."""
+    unk = task.tokenizer.unk_id
+    unknown = 0 if unk is None else sum(int((ids == unk).sum()) for ids in inputs)
+    return unknown, sum(int(_real(task, ids).sum()) for ids in inputs)
+
+
+def _rows(task: Task, batch: Batch) -> set[tuple[int, ...]]:
+    """What is read first in each row, without padding: what an example is told by."""
+    ids = batch.inputs[0]
+    kept = _real(task, ids)
+    return {tuple(row[keep].tolist()) for row, keep in zip(ids, kept, strict=True)}

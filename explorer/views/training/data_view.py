@@ -1,0 +1,176 @@
+"""Data first: the batches as the model gets them, and what is in them, before it is trained."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import streamlit as st
+import torch
+
+from explorer.charts.block_bars import block_bars, height_of
+from explorer.components import chips, matrix
+from explorer.components.chart import chart
+from explorer.tasks import GIVEN, Task
+from explorer.tasks.data_summary import (
+    DataSummary,
+    Example,
+    examples_of,
+    masks_of,
+    summary_of,
+    texts_of,
+    unknown_words,
+)
+from explorer.text.literal import literal
+from explorer.text.number_format import three
+from models.training import Batch, TrainConfig
+
+SHOWN = 4
+"""Examples of the batch that are drawn, and tokens of one below."""
+TOKENS_SHOWN = 128
+MOST_BARS = 12
+READ = 200_000
+"""Characters of a text whose unknown words are counted."""
+MASK_HEIGHT = 320
+SITES = {
+    "encoder.0.self_attn": "self-attention of the encoder",
+    "decoder.0.self_attn": "self-attention of the decoder",
+    "decoder.0.cross_attn": "cross-attention",
+}
+
+
+def draw_data(task: Task, training: TrainConfig, text: str | None = None) -> None:
+    """The data of a training with these settings; `text` is the reader's own, if it has one."""
+    summary = summary_of(task, training)
+    st.markdown(_sizes(task, summary))
+    _draw_examples(task, training)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _draw_lengths(task, summary)
+    with right:
+        _draw_classes(summary)
+        _draw_unknown(task, summary, text)
+
+
+def _sizes(task: Task, summary: DataSummary) -> str:
+    """How much there is, and that what is held out is not trained on."""
+    size = task.training_size
+    known = "drawn anew for each batch" if size is None else f"{size:,} examples"
+    return (
+        f"**Training:** {known}. **Held out:** {literal(task.held_out)}. {summary.held_out:,} of "
+        f"them are measured, and {summary.found:,} of these are in the {_counted(summary)}."
+    )
+
+
+def _counted(summary: DataSummary) -> str:
+    batches = "first batch" if summary.batches == 1 else f"first {summary.batches} batches"
+    return f"{batches} ({summary.examples:,} examples)"
+
+
+def _draw_examples(task: Task, training: TrainConfig) -> None:
+    """The first rows of the first batch, and the masks of one of them."""
+    batch = task.batch(0, training)
+    found = examples_of(task, batch, SHOWN)
+    st.markdown(f"**The first {len(found)} of {len(batch.labels):,} examples of the first batch**")
+    st.caption(_how_to_read(task))
+    for at, example in enumerate(found):
+        _draw_example(task, example, at)
+    with st.expander("Masks of the first example"):
+        _draw_masks(task, batch)
+
+
+def _how_to_read(task: Task) -> str:
+    if task.classes:
+        return "Muted tokens are special or padding; padding is masked."
+    under = "Under each token is what should be predicted there"
+    rest = "a dash is a position that the loss ignores. Muted tokens are special or padding."
+    return f"{under}; {rest}"
+
+
+def _draw_example(task: Task, example: Example, at: int) -> None:
+    for stack, tokens in enumerate(example.inputs):
+        is_last = stack == len(example.inputs) - 1
+        below = example.targets[:TOKENS_SHOWN] if is_last and example.targets else None
+        name = f"example {at + 1}"
+        if len(example.inputs) > 1:
+            name += ", encoder" if stack == 0 else ", decoder"
+        of_class = f" · class {literal(example.label)}" if example.label else ""
+        st.caption(f"{name.capitalize()}{of_class}")
+        chips(tokens[:TOKENS_SHOWN], key=f"data_{at}_{stack}", below=below)
+        if len(tokens) > TOKENS_SHOWN:
+            st.caption(f"The first {TOKENS_SHOWN} of {len(tokens)} tokens.")
+
+
+def _draw_masks(task: Task, batch: Batch) -> None:
+    """What each query may attend to in the first row: no padding, and in a decoder no future."""
+    first = Batch(tuple(ids[:1, :TOKENS_SHOWN] for ids in batch.inputs), batch.labels[:1])
+    masks = masks_of(task, first, 0)
+    labels = examples_of(task, Batch(first.inputs, torch.zeros(1, 1)), 1)[0].inputs
+    for column, (site, allowed) in zip(st.columns(len(masks)), masks.items(), strict=True):
+        queries = labels[-1] if site.startswith("decoder") else labels[0]
+        keys = labels[0] if "cross" in site else queries
+        with column:
+            st.caption(SITES[site])
+            matrix(
+                allowed.expand(len(queries), -1).float(),
+                queries,
+                keys,
+                key=f"data_mask_{site}",
+                scale="mask",
+                allowed=allowed.expand(len(queries), -1),
+                title=f"Mask, {SITES[site]}",
+                height=MASK_HEIGHT,
+            )
+
+
+def _draw_lengths(task: Task, summary: DataSummary) -> None:
+    names = ("Tokens of the source", "Tokens of the target")
+    for at, lengths in enumerate(summary.lengths):
+        title = names[at] if len(summary.lengths) > 1 else "Tokens of an example"
+        bars = length_bars(lengths)
+        _bars(title, list(bars), list(bars.values()), f"data_lengths_{at}")
+
+
+def length_bars(lengths: Sequence[int]) -> dict[str, int]:
+    """How many examples have so many tokens, in at most a dozen ranges of one width."""
+    low, high = min(lengths), max(lengths)
+    width = -(-(high - low + 1) // MOST_BARS)
+    counts = Counter((length - low) // width for length in lengths)
+    starts = {at: low + at * width for at in range((high - low) // width + 1)}
+    return {
+        str(start) if width == 1 else f"{start}–{start + width - 1}": counts[at]
+        for at, start in starts.items()
+    }
+
+
+def _draw_classes(summary: DataSummary) -> None:
+    if summary.classes:
+        _bars("Classes", list(summary.classes), list(summary.classes.values()), "data_classes")
+
+
+def _bars(title: str, names: Sequence[str], counts: Sequence[int], key: str) -> None:
+    st.markdown(f"**{title}**")
+    spec = block_bars([literal(name) for name in names], counts, "examples")
+    chart(spec, key=key, title=title, height=height_of(names))
+
+
+def _draw_unknown(task: Task, summary: DataSummary, text: str | None) -> None:
+    """What the vocabulary does not know, in these batches and among what is held out."""
+    st.markdown("**Unknown to the vocabulary**")
+    if task.tokenizer.unk_id is None:
+        st.caption("Nothing: it reads every text, byte by byte where it must.")
+        return
+    st.caption(
+        f"{three(100 * summary.unknown_share)} % of {summary.tokens:,} tokens in the "
+        f"{_counted(summary)}, and {three(100 * summary.held_out_unknown)} % of what is held out."
+    )
+    given = GIVEN.get(task.name)
+    is_table = given is not None and given.wants == "table"
+    words = unknown_words(task, texts_of(text or "", is_table, READ))
+    if words:
+        st.dataframe(
+            {"unknown": [word for word, _ in words], "times": [count for _, count in words]},
+            hide_index=True,
+        )
+        if len(text or "") > READ:
+            st.caption(f"Of the first {READ:,} characters of the text.")
