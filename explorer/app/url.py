@@ -428,7 +428,11 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("sweep", "state", "the key of a race or sweep", "the newest"),
         ("curves_over", "option", "steps or seconds", "steps"),
     ),
-    *_on("training", ("task", "option", "a task", "the first")),
+    *_on(
+        "training",
+        ("task", "option", "a task", "the first"),
+        ("training_view", "option", "the run or the data", "the first"),
+    ),
     *_on(
         "training inside_training",
         ("run", "option", "the name of a run", "the one that is training"),

@@ -127,10 +127,11 @@ def build_addition(splits_ordered: bool = False) -> Addition:
             bos_id=tokenizer.bos_id,
         ),
         training=TrainConfig(
-            steps=3000,
+            steps=5000,
             batch_size=len(split_sums(splits_ordered)[0]),
             lr=1e-2,
             warmup=50,
+            schedule="linear",
             beta2=0.98,
             weight_decay=1.0,
         ),

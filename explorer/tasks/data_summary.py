@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -108,28 +106,19 @@ def summary_of(task: Task, training: TrainConfig) -> DataSummary:
     )
 
 
-def unknown_words(task: Task, texts: Sequence[str], most: int = 10) -> list[tuple[str, int]]:
-    """The commonest parts of these texts that become `<unk>`, with how often they come."""
-    unk = task.tokenizer.unk_id
-    counts: Counter[str] = Counter()
-    for text in texts if unk is not None else ():
-        tokens = task.tokenizer.encode(text)
-        counts.update(text[each.start : each.end] for each in tokens if each.id == unk)
-    return counts.most_common(most)
+def unknown_words(task: Task, most: int = 10) -> list[tuple[str, int]]:
+    """The commonest parts of held-out texts of the reader that become `<unk>`, with their counts.
 
-
-def texts_of(text: str, is_table: bool, most: int) -> list[str]:
-    """The texts in the first `most` characters of what a reader gave, in pieces to tokenize.
-
-    Of a table all columns but the labels; a line that is cut off is left out.
+    They are what a model will meet: of what is trained on, most vocabularies know all.
     """
-    part = text[:most]
-    if not is_table:
-        return [part[at : at + PIECE] for at in range(0, len(part), PIECE)]
-    whole = part if len(text) <= most else part[: part.rfind("\n") + 1]
-    rows = csv.DictReader(io.StringIO(whole, newline=""))
-    cells = (cell for row in rows for name, cell in row.items() if name and name != "label")
-    return [cell[:PIECE] for cell in cells if isinstance(cell, str)]
+    unk, counts = task.tokenizer.unk_id, Counter[str]()
+    pieces = (
+        text[at : at + PIECE] for text in task.held_out_texts for at in range(0, len(text), PIECE)
+    )
+    for piece in pieces if unk is not None else ():
+        tokens = task.tokenizer.encode(piece)
+        counts.update(piece[each.start : each.end] for each in tokens if each.id == unk)
+    return counts.most_common(most)
 
 
 def masks_of(task: Task, batch: Batch, row: int) -> dict[str, Bool[Tensor, "q k"]]:

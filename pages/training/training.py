@@ -1,13 +1,17 @@
 """Train a model here, and see its attention form."""
 
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
 
 from explorer.app.context import page_context
+from explorer.app.controls import one_of
+from explorer.runs.run import Run
 from explorer.snippets import forward_pass_code
+from explorer.tasks import Task
 from explorer.views.shared import export_panel, widgets
-from explorer.views.training import live_attention, live_run, run_form, run_list
+from explorer.views.training import data_view, live_attention, live_run, run_form, run_list
 from models.training import learning_rate, train
 
 widgets.opening(
@@ -15,16 +19,27 @@ widgets.opening(
     "Train a small model on a task and watch its attention form.",
 )
 text = page_context().choice.text
-left, right = st.columns([1, 2], gap="medium")
-with left:
-    task = run_form.draw_form(run_list.run_on_screen())
-with right:
-    run = run_list.choose_run()
+
+
+def draw_live(run: Run | None, task: Task | None) -> None:
     if run is not None:
         live_run.draw_run(run, text)
         run_list.draw_buttons(run)
     elif task is not None:
         live_attention.draw_preview(task, text)
+
+
+VIEWS: dict[str, Callable[[Run | None, Task | None], None]] = {
+    "Run": draw_live,
+    "Data": lambda run, task: data_view.draw_data_of_form(task),
+}
+left, right = st.columns([1, 2], gap="medium")
+with left:
+    task = run_form.draw_form(run_list.run_on_screen())
+with right:
+    view = one_of("View", "training_view", tuple(VIEWS), label_visibility="collapsed")
+    run = run_list.choose_run() if view == "Run" else run_list.run_on_screen()
+    VIEWS[view](run, task)
 run_list.draw_run_list()
 spec = run_form.requested_spec(run)
 export_panel.export_button(

@@ -38,8 +38,8 @@ from tests.benchmarks import (
     readers,
     running,
     shelves,
-    start_and_stop,
     small_tasks,
+    start_and_stop,
     whole_pass,
 )
 from tests.benchmarks.measuring import Benchmark, measure

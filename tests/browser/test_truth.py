@@ -11,6 +11,7 @@ import pytest
 
 from explorer.runs.sweep import notes_of
 from explorer.runs.worker import train_to_end
+from explorer.tasks import TASKS
 from tests.browser.truth import (
     changing,
     circuits,
@@ -47,6 +48,23 @@ def train(visitor: Visitor) -> list[Claim]:
     letters = len(case.text)
     backwards = case.weights[:letters, :letters].flip(-1).diagonal()
     return [Claim("score on the pattern", score, float(backwards.mean()))]
+
+
+def data(visitor: Visitor) -> list[Claim]:
+    """Tokens of the first batches, which are made again, without padding."""
+    task = TASKS["reverse"]
+    batches = [task.batch(step, task.training) for step in range(20)]
+    true = sum(int((ids != 0).sum()) for batch in batches for ids in batch.inputs)
+    share, tokens, examples = said(
+        visitor, r"([\d.]+) % of ([\d,]+) tokens in the first 20 batches \(([\d,]+) examples\)"
+    )
+    (found,) = said(visitor, r"and ([\d,]+) of these are in the first")
+    return [
+        Claim("unknown", share, 0.0),
+        Claim("tokens", tokens, true),
+        Claim("examples", examples, 20 * task.training.batch_size),
+        Claim("held out and trained on", found, 0),
+    ]
 
 
 Truth = Callable[[Visitor], list[Claim]]
@@ -104,7 +122,8 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
         ("museum", f"{views.FIND}: {name}"): (partial(finding.instrument, name), HUNT)
         for name in measured.INSTRUMENTS
     },
-    ("training", ""): (train, ""),
+    ("training", "Run"): (train, ""),
+    ("training", "Data"): (data, ""),
     ("checkpoints", "Parameters"): (weighing.parameter_tree, ""),
     ("checkpoints", "Weights"): (weighing.weights, ""),
     ("checkpoints", "Norms"): (weighing.norms, ""),

@@ -119,5 +119,6 @@ def encode(
         "text": text if text is None or len(tokens) <= MOST else text[:last],
         "pickable": pickable,
         "below": [] if below is None else texts(below[:MOST]),
+        "mutedBelow": [] if below is None else specials(below[:MOST]),
     }
     return wire.pack(header)

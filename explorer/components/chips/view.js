@@ -127,6 +127,7 @@ function chip(state, label, place) {
   if (data.below[place]) {
     const under = element("span", "chip");
     under.dataset.place = place;
+    under.classList.toggle("muted", data.mutedBelow.includes(place));
     spell(under, data.below[place]);
     item.append(under);
   }

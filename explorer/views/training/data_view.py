@@ -8,17 +8,18 @@ from collections.abc import Sequence
 import streamlit as st
 import torch
 
+from explorer.app.session import session
 from explorer.charts.block_bars import block_bars, height_of
 from explorer.components import chips, matrix
 from explorer.components.chart import chart
-from explorer.tasks import GIVEN, Task
+from explorer.runs.spec import RunSpec
+from explorer.tasks import Task
 from explorer.tasks.data_summary import (
     DataSummary,
     Example,
     examples_of,
     masks_of,
     summary_of,
-    texts_of,
     unknown_words,
 )
 from explorer.text.literal import literal
@@ -29,8 +30,6 @@ SHOWN = 4
 """Examples of the batch that are drawn, and tokens of one below."""
 TOKENS_SHOWN = 128
 MOST_BARS = 12
-READ = 200_000
-"""Characters of a text whose unknown words are counted."""
 MASK_HEIGHT = 320
 SITES = {
     "encoder.0.self_attn": "self-attention of the encoder",
@@ -39,8 +38,8 @@ SITES = {
 }
 
 
-def draw_data(task: Task, training: TrainConfig, text: str | None = None) -> None:
-    """The data of a training with these settings; `text` is the reader's own, if it has one."""
+def draw_data(task: Task, training: TrainConfig) -> None:
+    """The data of a training with these settings."""
     summary = summary_of(task, training)
     st.markdown(_sizes(task, summary))
     _draw_examples(task, training)
@@ -49,7 +48,16 @@ def draw_data(task: Task, training: TrainConfig, text: str | None = None) -> Non
         _draw_lengths(task, summary)
     with right:
         _draw_classes(summary)
-        _draw_unknown(task, summary, text)
+        _draw_unknown(task, summary)
+
+
+def draw_data_of_form(task: Task | None) -> None:
+    """The data that the form asks for; of a task whose text is missing there is none yet."""
+    if task is None:
+        st.markdown("The data appears with the text of the task.")
+        return
+    spec: RunSpec | None = session().run_requested
+    draw_data(task, spec.training if spec else task.training)
 
 
 def _sizes(task: Task, summary: DataSummary) -> str:
@@ -154,7 +162,7 @@ def _bars(title: str, names: Sequence[str], counts: Sequence[int], key: str) -> 
     chart(spec, key=key, title=title, height=height_of(names))
 
 
-def _draw_unknown(task: Task, summary: DataSummary, text: str | None) -> None:
+def _draw_unknown(task: Task, summary: DataSummary) -> None:
     """What the vocabulary does not know, in these batches and among what is held out."""
     st.markdown("**Unknown to the vocabulary**")
     if task.tokenizer.unk_id is None:
@@ -164,13 +172,10 @@ def _draw_unknown(task: Task, summary: DataSummary, text: str | None) -> None:
         f"{three(100 * summary.unknown_share)} % of {summary.tokens:,} tokens in the "
         f"{_counted(summary)}, and {three(100 * summary.held_out_unknown)} % of what is held out."
     )
-    given = GIVEN.get(task.name)
-    is_table = given is not None and given.wants == "table"
-    words = unknown_words(task, texts_of(text or "", is_table, READ))
+    words = unknown_words(task)
     if words:
         st.dataframe(
             {"unknown": [word for word, _ in words], "times": [count for _, count in words]},
             hide_index=True,
         )
-        if len(text or "") > READ:
-            st.caption(f"Of the first {READ:,} characters of the text.")
+        st.caption("The commonest of what is held out.")

@@ -41,6 +41,7 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "interventions": ("look", table("interventions", "CODE")),
     "checkpoints": ("show", tuple(checkpoints.VIEWS)),
     "positions": ("lab", table("positions", "VIEWS")),
+    "training": ("training_view", table("training", "VIEWS")),
     "tokenizer_training": ("learn_how", tokenizer_source.ALGORITHMS),
     "masks": ("example", mask_parts.EXAMPLES),
     "compare": (

@@ -1,0 +1,86 @@
+"""What is counted of the data: held-out examples are in no batch, lengths, classes, the unknown."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from explorer.tasks import TASKS, task_of
+from explorer.tasks.data_summary import examples_of, masks_of, summary_of, unknown_words
+from models.losses import IGNORE
+
+TABLE = "text,label\n" + "\n".join(
+    f"meal {i} was {word},{label}" for i in range(60) for word, label in (("good", 1), ("bad", 0))
+)
+GIVEN = {
+    "reviews": TABLE,
+    "characters": "the cat sat on the mat\n" * 100,
+    "shakespeare": "".join(f"line {i} says {i * i} and no more\n" for i in range(1_500)),
+}
+
+
+def test_no_held_out_example_is_in_the_batches_of_any_task(subtests: pytest.Subtests) -> None:
+    for name, task in TASKS.items():
+        with subtests.test(name=name):
+            summary = summary_of(task, task.training)
+            assert summary.held_out == len(task.held_out_batch.labels)
+            assert summary.found == 0
+            assert summary.unknown == 0
+            assert all(len(each) == summary.examples for each in summary.lengths)
+    for name in ("reviews", "shakespeare"):
+        with subtests.test(name=name):
+            task = task_of(name, GIVEN[name])
+            assert summary_of(task, task.training).found == 0
+
+
+def test_a_held_out_example_that_is_trained_on_is_found() -> None:
+    """The count is no constant: a text that repeats itself has its end in its beginning."""
+    task = task_of("reviews", TABLE)
+    leaking = replace(task, held_out_rows=task.training_rows)  # type: ignore[attr-defined,call-arg]
+    assert summary_of(leaking, leaking.training).found > 50
+    repeated = task_of("characters", GIVEN["characters"])
+    assert summary_of(repeated, repeated.training).found > 0
+
+
+def test_an_example_is_what_the_batch_holds() -> None:
+    for name in ("reverse", "induction", "negation", "addition"):
+        task = TASKS[name]
+        batch = task.batch(0, task.training)
+        for row, example in enumerate(examples_of(task, batch, 3)):
+            for ids, tokens in zip(batch.inputs, example.inputs, strict=True):
+                assert [token.id for token in tokens] == ids[row].tolist(), name
+            if task.classes:
+                assert example.label == task.classes[int(batch.labels[row])]
+                assert example.targets == ()
+            else:
+                assert [token.id for token in example.targets] == batch.labels[row].tolist()
+                ignored = [token.label == "–" for token in example.targets]
+                assert ignored == (batch.labels[row] == IGNORE).tolist(), name
+
+
+def test_masks_leave_out_padding_and_in_a_decoder_the_future() -> None:
+    task = TASKS["reverse"]
+    batch = task.batch(0, task.training)
+    row = int((batch.inputs[0] != 0).sum(-1).argmin())
+    masks = masks_of(task, batch, row)
+    real, written = (ids[row] != 0 for ids in batch.inputs)
+    causal = torch.ones(len(written), len(written), dtype=torch.bool).tril()
+    expected = {
+        "encoder.0.self_attn": real.expand(len(real), -1),
+        "decoder.0.self_attn": causal & written,
+        "decoder.0.cross_attn": real.expand(len(written), -1),
+    }
+    for site, mask in masks.items():
+        assert torch.equal(mask.expand_as(expected[site]), expected[site]), site
+    assert masks.keys() == expected.keys()
+
+
+def test_classes_and_what_the_vocabulary_does_not_know() -> None:
+    task = task_of("reviews", TABLE)
+    summary = summary_of(task, task.training)
+    assert set(summary.classes) == {"0", "1"}
+    assert sum(summary.classes.values()) == summary.examples
+    known = "a zebra was good", "zebra and yak"
+    assert unknown_words(replace(task, held_out_texts=known))[0] == ("zebra", 2)
+    bytes_task = task_of("shakespeare", GIVEN["shakespeare"])
+    assert unknown_words(replace(bytes_task, held_out_texts=("λ",))) == []

@@ -1,0 +1,50 @@
+"""The Data view of the Training page: the batches before anything is trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.views.training.data_view import length_bars
+from tests.apps import said
+from tests.source import ROOT
+from tests.views.desk import Desk
+
+PAGE = str(ROOT / "pages" / "training" / "training.py")
+
+
+@pytest.fixture
+def desk(at_the_machine: None, desk: Desk) -> Desk:
+    return desk
+
+
+def page(**address: str) -> AppTest:
+    at = AppTest.from_file(PAGE, default_timeout=60)
+    for key, value in {"training_view": "Data", **address}.items():
+        at.query_params[key] = value
+    at.run()
+    assert not at.exception
+    return at
+
+
+def test_the_data_of_a_task_is_counted_as_the_form_says(desk: Desk, tmp_path: Path) -> None:
+    at = page(task="negation")
+    assert "868 of them are measured, and 0 of these are in the first 20 batches" in said(at)
+    at.number_input(key="negation_batch_size").set_value(32).run()
+    assert "first 20 batches (640 examples)" in said(at)
+    assert "The first 4 of 32 examples of the first batch" in said(at)
+
+
+def test_a_task_whose_text_is_missing_says_so(desk: Desk, tmp_path: Path) -> None:
+    at = page(task="reviews")
+    assert "The data appears with the text of the task." in said(at)
+
+
+def test_lengths_stand_in_at_most_a_dozen_ranges() -> None:
+    assert length_bars([3, 3, 5]) == {"3": 2, "4": 0, "5": 1}
+    many = length_bars(list(range(1, 101)))
+    assert len(many) <= 12
+    assert sum(many.values()) == 100
+    assert next(iter(many)) == "1–9"
