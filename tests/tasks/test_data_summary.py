@@ -12,8 +12,14 @@ from models.losses import IGNORE
 TABLE = "text,label\n" + "\n".join(
     f"meal {i} was {word},{label}" for i in range(60) for word, label in (("good", 1), ("bad", 0))
 )
+PAIRS = "source,target\n" + "\n".join(
+    f"{i} {noun},{noun} {i}" for i in range(60) for noun in ("cat", "dog")
+)
 GIVEN = {
     "reviews": TABLE,
+    "sentences": TABLE,
+    "pairs": PAIRS,
+    "subwords": "".join(f"line {i} says {i * i} and no more\n" for i in range(1_500)),
     "characters": "the cat sat on the mat\n" * 100,
     "shakespeare": "".join(f"line {i} says {i * i} and no more\n" for i in range(1_500)),
 }
@@ -27,7 +33,7 @@ def test_no_held_out_example_is_in_the_batches_of_any_task(subtests: pytest.Subt
             assert summary.found == 0
             assert summary.unknown == 0
             assert all(len(each) == summary.examples for each in summary.lengths)
-    for name in ("reviews", "shakespeare"):
+    for name in ("reviews", "sentences", "pairs", "subwords", "shakespeare"):
         with subtests.test(name=name):
             task = task_of(name, GIVEN[name])
             assert summary_of(task, task.training).found == 0
