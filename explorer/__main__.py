@@ -1,4 +1,4 @@
-"""Train, resume, generate, export, find circuits, and make or download models: the command line."""
+"""Train, sweep, resume, list and evaluate runs, generate, export, find circuits, get models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if __name__ == "__main__":  # Ctrl-C ends it quietly while it is still being imp
 
 import torch
 
-from explorer.commands import model_commands, training_commands
+from explorer.commands import model_commands, run_commands, training_commands
 
 SAID_IN_A_SENTENCE = (OSError, ValueError, NotImplementedError)
 
@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m explorer", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
 
-    for each in (training_commands, model_commands):
+    for each in (training_commands, run_commands, model_commands):
         each.add_commands(commands)
     return parser
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -31,6 +32,9 @@ def add_commands(commands: Any) -> None:
     text.add_argument("--top-k", type=int, metavar="N")
     text.add_argument("--top-p", type=float, metavar="X")
     text.add_argument("--seed", type=int, default=0, metavar="N")
+    text.add_argument(
+        "--json", action="store_true", help="print the text and its token IDs as JSON"
+    )
 
     out = commands.add_parser("export", help="write a model as the folder of a published family")
     out.set_defaults(command=export_model)
@@ -72,7 +76,8 @@ def run_generate(asked: argparse.Namespace) -> None:
     written = [int(step.ids[0]) for step in steps]
     if opened.config.kind == "decoder":
         written = opened.tokenizer.ids(asked.prompt) + written
-    print(opened.tokenizer.decode(written))
+    said = opened.tokenizer.decode(written)
+    print(json.dumps({"text": said, "ids": written}) if asked.json else said)
 
 
 def export_model(asked: argparse.Namespace) -> None:

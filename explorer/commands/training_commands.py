@@ -7,6 +7,7 @@ it trains, and its model can be opened afterwards.
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import threading
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from typing import Any
 from tqdm import tqdm
 
 from explorer.catalog.folders import runs_root
+from explorer.runs import exported_metrics
 from explorer.runs.run import Run, RunError, create, create_in
 from explorer.runs.settings import (
     EVALUATE_EVERY,
@@ -65,13 +67,18 @@ def add_commands(commands: Any) -> None:
     again = commands.add_parser("resume", help="continue a run that was paused or interrupted")
     again.set_defaults(command=resume_run)
     again.add_argument("folder", type=Path, metavar="FOLDER")
+    for command in (make, again):
+        command.add_argument("--json", action="store_true", help="print the end as JSON")
+        command.add_argument("--metrics-csv", action="store_true", help="write metrics.csv as well")
+        board = "write TensorBoard's event files as well"
+        command.add_argument("--tensorboard", action="store_true", help=board)
 
 
 def train_model(asked: argparse.Namespace) -> None:
-    text = _read(asked.text) if asked.text else None
+    text = read_text(asked.text) if asked.text else None
     tokenizer = asked.tokenizer
     if tokenizer not in (None, WORDS, SUBWORDS):
-        tokenizer = _read(Path(tokenizer))
+        tokenizer = read_text(Path(tokenizer))
     spec = spec_of(task_of(asked.task, text, tokenizer), vars(asked))
     text = text if asked.task in GIVEN else None
     kept = stored_tokenizer(asked.task, text, tokenizer)
@@ -80,7 +87,7 @@ def train_model(asked: argparse.Namespace) -> None:
         if asked.out
         else create(runs_root(), spec, text, tokenizer=kept)
     )
-    _show_training(run)
+    _show_training(run, asked)
 
 
 def resume_run(asked: argparse.Namespace) -> None:
@@ -88,15 +95,15 @@ def resume_run(asked: argparse.Namespace) -> None:
     if run.status().is_active and run.has_worker():
         raise RunError(f"{run.name} is being trained by another process.")
     run.command("resume")
-    _show_training(run)
+    _show_training(run, asked)
 
 
-def _show_training(run: Run) -> None:
+def _show_training(run: Run, asked: argparse.Namespace) -> None:
     """Train in this process; Ctrl-C and SIGTERM end it with its state saved."""
     status = run.status()
     total = run.spec.training.steps
     with (
-        _asked_to_leave() as leave,
+        asked_to_leave() as leave,
         tqdm(total=total, initial=status.step, desc=run.name, unit="step") as bar,
     ):
         for progress in advance(run.folder, leave.is_set):
@@ -104,6 +111,14 @@ def _show_training(run: Run) -> None:
             value = "" if now.value is None else f"{now.measure} {three(now.value)}"
             bar.set_postfix_str(f"loss {progress.report.loss:.3f}, {value}", refresh=False)
             bar.update(progress.report.step - bar.n)
+    if asked.metrics_csv:
+        exported_metrics.write_csv(run)
+    if asked.tensorboard:
+        exported_metrics.write_events(run)
+    if asked.json:
+        about = {"name": run.name, "folder": str(run.folder)}
+        print(json.dumps(about | run.status().to_dict()))
+        return
     ended = run.status()
     print(f"{run.name} is {ended.state} at step {ended.step:,} of {ended.steps:,}.")
     if ended.value is not None:
@@ -120,7 +135,7 @@ def _where_to_see(run: Run) -> str:
 
 
 @contextmanager
-def _asked_to_leave() -> Iterator[threading.Event]:
+def asked_to_leave() -> Iterator[threading.Event]:
     leave = threading.Event()
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.signal(number, lambda *_: leave.set()) for number in numbers}
@@ -131,7 +146,7 @@ def _asked_to_leave() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
     try:
         return decoded(path.read_bytes())
     except TextError as error:

@@ -47,7 +47,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 ANSWER_WITHIN = 5.0
 START_WITHIN = 30.0
 LEAVE_WITHIN = 5.0
-MOST_WORKERS = 4
+MEMORY_OF_WORKER = 1 << 30
+"""Bytes that a worker is counted for; torch alone takes a third."""
 PASSED_ON = (
     *("HOME", "TMPDIR", "OMP_NUM_THREADS", "EXPLORER_RUNS", "EXPLORER_CLUSTER_LONELY_SECONDS"),
     *(limits.PUBLIC, limits.FILE),
@@ -316,7 +317,7 @@ class Cluster:
             "preload": ["explorer.runs.quiet_logs", "explorer.runs.scheduler_setup"],
         }
         of_scheduler = self._spawn("distributed.Scheduler", common | scheduler, work)
-        workers = max(1, min(MOST_WORKERS, (os.cpu_count() or 2) - 1))
+        workers = workers_here()
         worker = {
             "scheduler_file": str(file),  # which they wait for: all start at once
             "nthreads": 1,
@@ -396,6 +397,16 @@ class Cluster:
             with contextlib.suppress(OSError, TimeoutError):
                 self._client.close(timeout=2)
             self._client = None
+
+
+def workers_here() -> int:
+    """One for each core of this process, as far as the memory of the machine goes round.
+
+    They have a lower priority than the server, whose answers come first.
+    """
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(cores or 1, memory // MEMORY_OF_WORKER))
 
 
 def cluster() -> Cluster:

@@ -1,0 +1,155 @@
+"""The commands for several runs and for what they reached: sweep, runs, evaluate."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from explorer.catalog.folders import runs_root
+from explorer.catalog.run_index import HOST, Maker
+from explorer.commands.training_commands import asked_to_leave, read_text
+from explorer.runs.best_values import best_value
+from explorer.runs.cluster import Cluster
+from explorer.runs.differing import changes, what_differs
+from explorer.runs.open_run import open_folder
+from explorer.runs.run import Run, RunError, all_runs, run_named
+from explorer.runs.sweep import SETTINGS, grid, notes_of, parsed, title_of
+from explorer.tasks import GIVEN, TASKS, task_of
+from explorer.text.number_format import three
+from models.loading.checkpoint import peek
+
+EVERY = 0.2
+"""Seconds between two looks at the runs of a sweep."""
+
+
+def add_commands(commands: Any) -> None:
+    many = commands.add_parser("sweep", help="train a run for every combination of settings")
+    many.set_defaults(command=sweep_settings)
+    many.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *GIVEN]))
+    many.add_argument("--text", type=Path, metavar="FILE", help="the text or table of the task")
+    many.add_argument("--dask", metavar="ADDRESS", help="train on the Dask cluster at tcp://…")
+    many.add_argument("--json", action="store_true", help="print the runs as JSON")
+    for setting in SETTINGS.values():
+        flag, about = f"--{setting.name.replace('_', '-')}", f"{setting.label}: one or more values"
+        many.add_argument(flag, metavar="A,B,…", help=about)
+
+    known = commands.add_parser("runs", help="list the runs in the app's folder")
+    known.set_defaults(command=list_runs)
+    known.add_argument("words", nargs="*", metavar="WORD", help="only runs that have these words")
+    known.add_argument("--json", action="store_true", help="print them as JSON")
+
+    measure = commands.add_parser("evaluate", help="measure a model of a run on held-out data")
+    measure.set_defaults(command=evaluate)
+    measure.add_argument(
+        "model", metavar="RUN", help="a run, its folder, or one of its checkpoints"
+    )
+    measure.add_argument("--json", action="store_true", help="print the value as JSON")
+
+
+def sweep_settings(asked: argparse.Namespace) -> None:
+    """Train on a cluster of one process per core, or on the one that is named, until all end.
+
+    Ctrl-C saves their states; `resume` or the app goes on with them.
+    """
+    text = read_text(asked.text) if asked.text else None
+    typed = {name: getattr(asked, name) for name in SETTINGS if getattr(asked, name) is not None}
+    values = {name: parsed(SETTINGS[name], each) for name, each in typed.items()}
+    specs = grid(task_of(asked.task, text), values)
+    cluster = Cluster(runs_root(), asked.dask)
+    try:
+        notes = notes_of(f"{asked.task}: {title_of(values)}")
+        runs = cluster.train_all(specs, text if asked.task in GIVEN else None, Maker(HOST), notes)
+        _follow(runs)
+    finally:
+        cluster.close()
+    names = what_differs(specs, [run.title for run in runs])
+    if asked.json:
+        both = zip(runs, names, strict=True)
+        print(json.dumps([run_record(run) | {"differs": name} for run, name in both]))
+        return
+    for run, name in zip(runs, names, strict=True):
+        print(f"{run.name:20}{run.status().state:14}{_held_out(run):34}{name}")
+
+
+def _follow(runs: Sequence[Run]) -> None:
+    """A bar over the steps of all, until none of them trains or waits."""
+    total = sum(run.spec.training.steps for run in runs)
+    with asked_to_leave() as leave, tqdm(total=total, desc=f"{len(runs)} runs", unit="step") as bar:
+        while True:
+            every = [run.status() for run in runs]
+            bar.update(sum(status.step for status in every) - bar.n)
+            bar.set_postfix_str(f"{sum(not status.is_active for status in every)} ended")
+            if leave.is_set() or not any(status.is_active for status in every):
+                return
+            time.sleep(EVERY)
+
+
+def list_runs(asked: argparse.Namespace) -> None:
+    found = [run_record(run) for run in all_runs(runs_root())]
+    words = [word.lower() for word in asked.words]
+    kept = [each for each in found if all(word in json.dumps(each).lower() for word in words)]
+    if asked.json:
+        print(json.dumps(kept))
+        return
+    for each in kept:
+        value = "" if each["value"] is None else f"{each['measure']} {three(each['value'])}"
+        steps = f"{each['step']:,} of {each['steps']:,}"
+        print(
+            f"{each['name']:20}{each['state']:14}{steps:18}{value:28}{', '.join(each['changes'])}"
+        )
+
+
+def evaluate(asked: argparse.Namespace) -> None:
+    """The metric of the run's task on its held-out data, computed anew."""
+    folder = Path(asked.model)
+    if not folder.is_dir():
+        folder = run_named(runs_root(), asked.model).folder
+    opened = open_folder(folder)
+    run = next(
+        (Run(each) for each in (folder, *folder.absolute().parents[:2]) if _is_run(each)), None
+    )
+    if run is not None:
+        task = run.task()
+    else:
+        name = str(peek(folder)[1].get("task"))
+        if name not in TASKS:
+            raise RunError("Nothing says on what held-out data this model is to be measured.")
+        task = TASKS[name]
+    found = task.measure(opened.model)
+    if asked.json:
+        about = {"model": str(folder), "task": task.name, "held_out": task.held_out}
+        print(json.dumps(about | {"measure": found.name, "value": found.value}))
+    else:
+        print(f"On held-out data: {found.name} {three(found.value)}.")
+
+
+def run_record(run: Run) -> dict[str, Any]:
+    """A run as JSON; one that cannot be read says why in `fault`."""
+    notes = run.notes()
+    about: dict[str, Any] = {"name": run.name, "folder": str(run.folder), "tags": notes.tags}
+    about |= {"note": notes.note, "sweep": notes.sweep_title}
+    try:
+        spec, status = run.spec, run.status()
+    except RunError as error:
+        nothing = {"state": "damaged", "step": 0, "steps": 0, "value": None, "measure": ""}
+        return about | nothing | {"changes": [], "fault": str(error)}
+    best = best_value(run.folder, status.measure)
+    about |= {"task": spec.task, "state": status.state, "step": status.step, "steps": status.steps}
+    about |= {"loss": status.loss, "measure": status.measure, "value": status.value}
+    about |= {"best": best and best.value, "best_step": best and best.step}
+    return about | {"seconds": status.seconds, "changes": changes(spec), "message": status.message}
+
+
+def _held_out(run: Run) -> str:
+    status = run.status()
+    return "" if status.value is None else f"{status.measure} {three(status.value)}"
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / "spec.json").is_file()

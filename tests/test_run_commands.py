@@ -1,0 +1,143 @@
+"""Several runs on the command line: started, listed, measured, and written for other tools."""
+
+from __future__ import annotations
+
+import csv
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tensorboardX.proto.event_pb2 import Event
+
+from explorer.__main__ import main
+from explorer.runs.exported_metrics import COLUMNS, write_csv
+from explorer.runs.run import Run, all_runs, run_named
+from explorer.runs.worker import train_to_end
+from tests.runs.making import tiny_run
+
+TINY = "--heads 2 --d-model 16 --d-ff 16 --batch-size 4 --warmup 2 --steps 8".split()
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("DASK_ADDRESS", raising=False)
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *line: str) -> Any:
+    """The JSON that a command prints, alone on standard output."""
+    assert main([*line, "--json"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1
+    return json.loads(said)
+
+
+def events(folder: Path) -> dict[tuple[str, int], float]:
+    """The scalars in the event files there, by tag and step: length, checksum, event, checksum."""
+    found: dict[tuple[str, int], float] = {}
+    for path in folder.iterdir():
+        data, at = path.read_bytes(), 0
+        while at < len(data):
+            (length,) = struct.unpack_from("<Q", data, at)
+            event = Event.FromString(data[at + 12 : at + 12 + length])
+            found |= {(each.tag, event.step): each.simple_value for each in event.summary.value}
+            at += 16 + length
+    return found
+
+
+@pytest.mark.timeout(120)
+def test_a_sweep_trains_every_combination_and_the_app_lists_it(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a cluster of its own, which it ends: 6 s, most of it the start of the processes."""
+    rows = printed(capsys, "sweep", "reverse", *TINY, "--lr", "1e-3,3e-3", "--layers", "1")
+    assert [row["state"] for row in rows] == ["done", "done"]
+    assert [row["differs"] for row in rows] == ["lr 0.001", "lr 0.003"]
+    first, second = reversed(all_runs(root))
+    assert [first.name, second.name] == [row["name"] for row in rows]
+    assert first.notes().sweep == second.notes().sweep != ""
+    assert first.notes().sweep_title == "reverse: lr 0.001, 0.003"
+    assert not (root / ".cluster.json").exists(), "its processes have ended"
+
+
+def test_what_makes_no_sweep_is_one_sentence(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for line, sentence in {
+        "sweep reverse --lr 1e-3": "A sweep needs two values of one setting at least.",
+        "sweep reverse --lr fast,slow": "Learning rate needs a number, not 'fast'.",
+        "sweep reverse --layers 1,2.5": "Layers needs a whole number, not '2.5'.",
+        "sweep reverse --norm layer,batch": "Norm has no 'batch'; it is one of layer",
+        "sweep nothing --lr 1,2": "There is no task called 'nothing'",
+        "evaluate absent": "There is no run called",
+    }.items():
+        assert main(line.split()) == 2
+        said = capsys.readouterr()
+        assert sentence in said.err, line
+        assert said.err.count("\n") == 1
+    assert all_runs(root) == []
+
+
+def test_runs_are_listed_and_found_by_their_words(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done, waits = tiny_run(root), tiny_run(root, lr=0.5)
+    train_to_end(done.folder)
+    (root / "broken-1").mkdir()
+    (root / "broken-1" / "spec.json").write_text("{}")
+    every = printed(capsys, "runs")
+    assert [row["name"] for row in every] == ["broken-1", waits.name, done.name]
+    assert "cannot be read" in every[0]["fault"]
+    assert [row["name"] for row in printed(capsys, "runs", "done")] == [done.name]
+    assert main(["runs"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert "damaged" in lines[0]
+
+
+def test_any_checkpoint_of_a_run_is_measured_as_it_was_then(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tiny_run(root, task="sort")
+    train_to_end(run.folder)
+    values = dict(run.metrics().values())
+    for step, folder in run.snapshots()[1:]:
+        assert printed(capsys, "evaluate", str(folder))["value"] == pytest.approx(values[step])
+    found = printed(capsys, "evaluate", run.name)
+    assert (found["measure"], found["value"]) == ("exact match", run.status().value)
+    assert found["held_out"]
+    assert main(["evaluate", str(run.folder)]) == 0
+    assert "On held-out data: exact match" in capsys.readouterr().out
+
+
+def test_metrics_for_other_tools_are_those_of_the_run(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wishes = ["--layers", "1", "--metrics-csv", "--tensorboard"]
+    ended = printed(capsys, "train", "reverse", *TINY, *wishes)
+    assert (ended["name"], ended["state"], ended["step"]) == ("reverse-1", "done", 8)
+    run = run_named(root, "reverse-1")
+    with (run.folder / "metrics.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    metrics = run.metrics()
+    assert tuple(rows[0]) == COLUMNS
+    assert [(int(r["step"]), float(r["loss"])) for r in rows if r["loss"]] == metrics.losses()
+    found = events(run.folder / "tensorboard")
+    for step, loss in metrics.losses():
+        assert found["loss", step] == pytest.approx(loss)
+    for step, value in metrics.values():
+        assert found["held_out/exact_match", step] == pytest.approx(value)
+
+
+def test_generate_and_resume_speak_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tiny_run(root)
+    train_to_end(run.folder)
+    said = printed(capsys, "generate", str(run.folder), "hello")
+    assert set(said) == {"text", "ids"}
+    paused = tiny_run(root)
+    assert printed(capsys, "resume", str(paused.folder))["state"] == "done"
+    assert Run(paused.folder).status().state == "done"
+    assert write_csv(paused).read_text().startswith("step,loss")
