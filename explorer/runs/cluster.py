@@ -400,13 +400,10 @@ class Cluster:
 
 
 def workers_here() -> int:
-    """One for each core of this process, as far as the memory of the machine goes round.
-
-    They have a lower priority than the server, whose answers come first.
-    """
+    """One for each core but the server's, as far as the memory of the machine goes round."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min(cores or 1, memory // MEMORY_OF_WORKER))
+    return max(1, min((cores or 1) - 1, memory // MEMORY_OF_WORKER))
 
 
 def cluster() -> Cluster:
