@@ -17,7 +17,6 @@ from statistics import median
 import streamlit as st
 
 from explorer.app import reader_runs
-from explorer.app.choosing import draw_page_link
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog import in_a_sentence
@@ -49,11 +48,6 @@ EVERY, SELDOM = 1.0, 3.0
 """Seconds between two drawings, and where drawing is slow."""
 SLOW = 0.05
 """Seconds of CPU time of a slow drawing."""
-LINKS = {
-    "training_history": "Watch it again",
-    "inside_training": "Look inside its training",
-    "runs": "Compare it with other runs",
-}
 LAST = 5
 """Drawings whose median decides; the first one alone says nothing about the later ones."""
 
@@ -120,7 +114,6 @@ def _draw_now(run: Run, text: str, every: float | None) -> None:
         with curves:
             draw_generalisation(found.generalises)
         draw_both_ways(task, found.forcing)
-    _draw_links(run)
     _cpu_times().append(time.thread_time() - begun)
 
 
@@ -165,13 +158,6 @@ def _changes(run: Run, spec: RunSpec) -> list[tuple[int, str]]:
         marks.append((each.step, ", ".join(one.words for one in differences(spec, after))))
         spec = after
     return marks
-
-
-def _draw_links(run: Run) -> None:
-    """To the pages that show this run in another way."""
-    with st.container(horizontal=True):
-        for page, label in LINKS.items():
-            draw_page_link(page, label, run=run.name)
 
 
 def _table(name: str, points: Sequence[tuple[int, float]]) -> Table:

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.app import limits, shelves, streamlit_patches, url
-from explorer.app.choosing import choose_model, switch_page
+from explorer.app.choosing import choose_model, draw_page_link, switch_page
 from explorer.app.controls import chosen_rows
 from explorer.app.messages import say
 from explorer.app.reader import sees_everything
@@ -138,6 +138,8 @@ def draw_buttons(run: Run) -> None:
     """What can be done with the run as a whole: open its model, delete it."""
     with st.container(horizontal=True, vertical_alignment="center"):
         _draw_open_button(run)
+        _draw_watch_button(run)
+        draw_page_link("inside_training", "Look inside its training", run=run.name)
         if may_change(run):
             _draw_delete_button(run)
 
@@ -185,6 +187,17 @@ def _draw_open_button(run: Run) -> None:
     )
     if chosen and "attention" in pages:
         switch_page("attention")
+
+
+def _draw_watch_button(run: Run) -> None:
+    """To its training as a film, which begins with the first weights."""
+    page = "training_history"
+    if page not in session().pages or run.latest() is None:
+        return
+    icon = ":material/arrow_forward:"
+    label, args = "Watch it again", (run.name,)
+    if st.button(label, key="watch_run", icon=icon, on_click=_open_model, args=args):
+        switch_page(page)
 
 
 def _open_model(name: str) -> None:
