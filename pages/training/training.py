@@ -37,8 +37,11 @@ left, right = st.columns([1, 2], gap="medium")
 with left:
     task = run_form.draw_form(run_list.run_on_screen())
 with right:
-    view = one_of("View", "training_view", tuple(VIEWS), label_visibility="collapsed")
-    run = run_list.choose_run() if view == "Run" else run_list.run_on_screen()
+    switch, chooser = st.columns([1, 3], vertical_alignment="center")
+    with switch:
+        view = one_of("View", "training_view", tuple(VIEWS), label_visibility="collapsed")
+    with chooser:
+        run = run_list.choose_run() if view == "Run" else run_list.run_on_screen()
     VIEWS[view](run, task)
 run_list.draw_run_list()
 spec = run_form.requested_spec(run)

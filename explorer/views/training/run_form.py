@@ -163,9 +163,11 @@ def _draw_inputs(
     below_steps = st.container()
     if live:
         below_steps.caption(f"{HOT} applies now · {COLD} needs a restart")
-    values |= _draw_model_settings(task, base, is_of_run, live)
+    groups = st.container(gap="xsmall")
+    with groups:
+        values |= _draw_model_settings(task, base, is_of_run, live)
     optimizer = _shown(inputs, "optimizer", training.optimizer)
-    with _group("optimizer", "Optimizer", OPTIMIZER_NAMES[optimizer]):
+    with groups, _group("optimizer", "Optimizer", OPTIMIZER_NAMES[optimizer]):
         for name in OPTIMIZER:
             setting = BY_NAME[name]
             if setting.of and values["optimizer"] not in setting.of:
@@ -174,11 +176,12 @@ def _draw_inputs(
     inputs.new_row()
     schedule = _shown(inputs, "schedule", training.schedule)
     warmup = _shown(inputs, "warmup", training.warmup)
-    with _group("schedule", "Schedule", f"{schedule}, {warmup} warm-up"):
+    with groups, _group("schedule", "Schedule", f"{schedule}, {warmup} warm-up"):
         for name in ("schedule", "warmup"):
             values[name] = inputs.draw(BY_NAME[name], getattr(training, name))
     inputs.new_row()
-    with _group("data", "Data", f"batches of {_shown(inputs, 'batch_size', training.batch_size)}"):
+    batch_size = _shown(inputs, "batch_size", training.batch_size)
+    with groups, _group("data", "Data", f"batches of {batch_size}"):
         for name in DATA:
             values[name] = inputs.draw(BY_NAME[name], getattr(training, name))
         values["evaluate_every"] = inputs.draw(EVALUATE_EVERY, base.evaluate_every)

@@ -52,6 +52,7 @@ def choose_run() -> Run | None:
         disabled=not runs,
         key="run",
         persist_state="session",
+        label_visibility="collapsed",
     )
     if picked != name:
         _name_in_address(picked)
