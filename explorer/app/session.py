@@ -168,6 +168,7 @@ class Session:
     """The names of the runs that are chosen in the table; None until the address was read."""
     compared_metrics: dict[str, Any] = field(default_factory=dict)
     runs_fault: str = ""
+    scheduler_fault: str = ""
 
 
 def session() -> Session:

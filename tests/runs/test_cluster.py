@@ -264,6 +264,57 @@ def test_the_same_run_trains_on_a_cluster_given_by_its_address(
     assert len(processes_of(root)) == processes, "somebody else's cluster is not ours to end"
 
 
+def test_a_cluster_is_used_by_a_click_and_a_run_outlives_the_worker_that_trains_it(
+    root: Path, somebody_elses: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on on the other worker, from the state that was saved last."""
+    monkeypatch.setattr(cluster_module, "ANSWER_WITHIN", 5.0)
+    cluster = Cluster(root)
+    cluster.use(somebody_elses).join()
+    assert f"train on the Dask cluster at {somebody_elses}, which has" in cluster.answer
+    assert cluster.given_address == somebody_elses
+    cluster.connect().wait_for_workers(2, timeout=30)
+    run = tiny_run(root, steps=ENDLESS)
+    cluster.submit(run)
+    wait_for_step(run, 5)
+    wait_until(lambda: any((run.folder / "state").iterdir()), "a state")
+    first = worker_of(run)
+    nanny = first.parent()
+    assert nanny is not None
+    for process in (nanny, first):  # or the nanny would start another one
+        process.kill()
+    psutil.wait_procs([nanny, first], 30)
+    wait_for_step(run, run.status().step + 5)
+    assert worker_of(run).pid != first.pid
+    steps = [step for step, _ in run.metrics().losses()]
+    assert steps == list(range(1, 1 + len(steps))), "no step is lost, and none made twice"
+    run.command("stop")
+    wait_until(lambda: run.status().state == "stopped", "the stop")
+    cluster.close()
+
+
+def test_what_is_no_cluster_changes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "ANSWER_WITHIN", 0.3)
+    cluster = Cluster(root)
+    for address in (
+        "",
+        "host",
+        "http://h:1",
+        "tcp://h",
+        "tcp://h:1/x",
+        "tcp://a b:1",
+        "tcp://-h:1",
+    ):
+        with pytest.raises(RunError, match="The address of a Dask scheduler is tcp://"):
+            cluster.use(address)
+    cluster.use(f"tcp://{NOBODY}").join(30)
+    assert cluster.answer == f"No Dask scheduler answers at tcp://{NOBODY}, so nothing has changed."
+    assert cluster.given_address is None
+    monkeypatch.setattr(Cluster, "waiting", lambda _: ["a", "b"])
+    with pytest.raises(RunError, match="2 runs still wait where they are"):
+        cluster.use(f"tcp://{NOBODY}")
+
+
 def test_an_address_of_elsewhere_is_not_believed_from_a_file(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Thread
 
 from explorer.catalog.folders import runs_root
 from explorer.catalog.run_index import Maker
@@ -15,6 +16,9 @@ class Desk:
     """Stands in for the cluster: takes what it is sent and trains nothing."""
 
     is_up = True
+    trying: Thread | None = None
+    answer = ""
+    given_address: str | None = None
 
     def __init__(self) -> None:
         self.sent: list[str] = []
@@ -42,6 +46,9 @@ class Desk:
         made = [create(runs_root(), spec, text, owner, whose.network, notes) for spec in specs]
         self.sent += [run.name for run in made]
         return made
+
+    def use(self, address: str) -> None:
+        self.answer = f"asked for {address}"
 
     def waiting(self) -> list[str]:
         return self.sent
