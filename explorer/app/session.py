@@ -96,6 +96,10 @@ class Session:
     """Choices whose controls may not be drawn, by page, then by their name in the address."""
 
     # The views
+    guesses: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    """Which pattern was guessed of a run, an attention and a sentence."""
+    frame: dict[str, bytes] | None = None
+    """Where the views of a frame of a film are collected instead of mounted."""
     sidebar_head: Any = None
     """The container at the head of the sidebar, for the picture of the pass in small."""
     door: str = ""

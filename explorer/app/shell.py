@@ -70,6 +70,7 @@ PAGES = {
     "Training": {
         "training": PageRow("Training", ()),
         "runs": PageRow("Runs", ()),
+        "training_history": PageRow("Training history"),
         "inside_training": PageRow("Inside training", ()),
     },
     "Models": {"checkpoints": PageRow("Checkpoints")},

@@ -438,6 +438,12 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("run", "option", "the name of a run", "the one that is training"),
     ),
     *_on(
+        "training_history",
+        ("history_view", "option", "what is shown of the run", "the film"),
+        ("first_step", "option", "the first of two steps", "the first snapshot"),
+        ("second_step", "option", "the second of two steps", "the last snapshot"),
+    ),
+    *_on(
         "inside_training",
         ("inside_view", "option", "what is shown of the run", "the first"),
         ("update_after", "whole number", "a step of the run by its place", "the saved state"),

@@ -36,7 +36,7 @@ USED_BY = {
     "fading.js": ("board", "pass_map", "stage_list", "tree"),
     "framing.js": ("chips", "inspect"),
     "picking.js": ("cells", "grid"),
-    "playing.js": ("player", "stage_list"),
+    "playing.js": ("film", "player", "stage_list"),
 }
 """What some views share: tokens under columns, ends that fade, chips in the frame of a character,
 cells to pick from."""
@@ -111,6 +111,20 @@ def drawn_again(keys: list[str]) -> Iterator[None]:
         keys[:] = [key for key in reader.drawn if key not in others]
 
 
+@contextmanager
+def filmed() -> Iterator[dict[str, bytes]]:
+    """In here no view is mounted: what each would show is collected by its key, a frame of a film.
+
+    A view that is mounted under such a key shows whichever frame the film is at.
+    """
+    reader, frame = session(), dict[str, bytes]()
+    before, reader.frame = reader.frame, frame
+    try:
+        yield frame
+    finally:
+        reader.frame = before
+
+
 @dataclass(frozen=True)
 class Drawn:
     """A view or a chart that this run of a page has drawn.
@@ -162,6 +176,9 @@ class View:
         a table, with pandas, which takes 65 MB.
         """
         chosen = None if choice is NO_CHOICE else choice
+        if (frame := session().frame) is not None:
+            frame[key] = data
+            return {}
         if figures:
             offline = self.offline(key, data, height, chosen, title)
             session().drawn[key] = Drawn(figures, offline)

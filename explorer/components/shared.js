@@ -257,6 +257,25 @@ function redraw(state, show) {
   show(state);
 }
 
+// The key of a view in Python, which Streamlit notes as a class; an offline page hands it over.
+function nameOf({parentElement, key}) {
+  const root = parentElement.getRootNode(), keyed = root.host?.closest("[class*=st-key-]");
+  return keyed ? [...keyed.classList].find(name => name.startsWith("st-key-")).slice(7) : key;
+}
+
+// What a film hands to this view, else its own data; false where something newer is being read.
+
+async function read(state, component) {
+  const bytes = globalThis.explorerFrames?.get(nameOf(component)) ?? component.data;
+  state.filmed = bytes !== component.data;
+  const turn = state.reading = (state.reading ?? 0) + 1;
+  if (state.bytes === bytes) return true;
+  const data = await unpack(bytes);
+  if (turn !== state.reading) return false;
+  Object.assign(state, {bytes, data, fresh: true});
+  return true;
+}
+
 async function mount(component, selector, make, show) {
   const root = component.parentElement.querySelector(selector);
   if (!root) return undefined;
@@ -268,7 +287,13 @@ async function mount(component, selector, make, show) {
     state.observer = new ResizeObserver(() => state.data && sizeOf(state) !== state.size && redraw(state, show));
   }
   state.observer.observe(state.stage || root);
-  const heard = {"explorer-choice": state.chosen, "explorer-head": state.headed};
+  const framed = async () => {
+    if (!globalThis.explorerFrames?.has(nameOf(component)) && !state.filmed) return;
+    if (!await read(state, component)) return;
+    redraw(state, show);
+    root.dataset.painted = String(state.turn);
+  };
+  const heard = {"explorer-choice": state.chosen, "explorer-head": state.headed, "explorer-frame": framed};
   const ears = Object.entries(heard).filter(([, ear]) => ear);
   for (const [event, ear] of ears) document.addEventListener(event, ear);
   const away = () => {
@@ -277,12 +302,8 @@ async function mount(component, selector, make, show) {
   };
   const turn = ++state.turn, start = performance.now();
   state.component = component;
-  if (state.bytes !== component.data) {
-    const data = await unpack(component.data);
-    if (turn !== state.turn) return away;
-    Object.assign(state, {bytes: component.data, data, fresh: true});
-  }
   state.ink = inkOf(root);
+  if (!await read(state, component)) return away;
   root.style.setProperty("--muted", css(state.ink.muted));
   const fonts = [state.ink.mono, state.ink.sans].map(family => `13px ${family}`);
   const hasFonts = fonts.every(font => document.fonts.check(font));

@@ -80,6 +80,7 @@ def matrix(
     log: bool = False,
     hidden: Sequence[int] = (),
     cut: Tensor | None = None,
+    ghost: Tensor | None = None,
     exact: bool = False,
     places: Sequence[Sequence[int]] | None = None,
     beside: Sequence[Beside] = (),
@@ -99,7 +100,8 @@ def matrix(
 
     Each row (or column) has the full colours to itself where `scaling` says so; `log`
     spreads them over three decades; the numbers stay. The labels of the `hidden` columns
-    are struck through; what is true in `cut` says that it is left out. What is said of
+    are struck through; what is true in `cut` says that it is left out, and what is true in
+    `ghost` has a frame, whatever is in it. What is said of
     a cell is right to single precision, of more than `wire.FEW` cells only where they are
     `exact`, else to a step of 16 bits; an `exact` number that is too small for the decimals of
     the picture has its first digit there. `places` are the numbers of the rows and of the
@@ -143,6 +145,7 @@ def matrix(
         log=log,
         hidden=hidden,
         cut=cut,
+        ghost=ghost,
         exact=exact,
         places=places,
         beside=beside,
@@ -221,6 +224,7 @@ def encode(
     log: bool = False,
     hidden: Sequence[int] = (),
     cut: Tensor | None = None,
+    ghost: Tensor | None = None,
     exact: bool = False,
     places: Sequence[Sequence[int]] | None = None,
     beside: Sequence[Beside] = (),
@@ -248,6 +252,8 @@ def encode(
         planes["exact"] = wire.singles(wire.as_array(values))
     if cut is not None:
         planes["cut"] = wire.bits(cut)
+    if ghost is not None:
+        planes["ghost"] = wire.bits(ghost)
     shown = wire.as_array(values)[seen]
     header: dict[str, Any] = {
         **coded.header(),

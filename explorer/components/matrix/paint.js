@@ -115,6 +115,7 @@ function paint(state) {
   pen.strokeStyle = css(ink.border);
   pen.strokeRect(left - 0.5, band - 0.5, width + 1, height + 1);
   numbers(state, pen);
+  ghost(state, pen);
   for (let row = 0; row < n; row += place.every[0]) rowLabel(state, pen, row, false);
   for (let column = 0; column < m; column += place.every[1]) columnLabel(state, pen, column, false);
   for (const [a, b] of data.groups[0]) bracket(pen, ink, left - 4, band + a * cell, (b + 1 - a) * cell, 2);
@@ -126,6 +127,20 @@ function paint(state) {
   pen.textBaseline = "alphabetic";
   pen.fillText(data.words.row + " ↓", left - 8, band - 10);
   pen.fillText(data.words.column + " →", left - 8, band - 25);
+}
+
+// Another picture, laid over this one as frames: the pattern that is expected.
+function ghost({data, ink, place: {left, band, cell, n, m}}, pen) {
+  if (!data.planes.ghost) return;
+  const inset = cell < 10 ? 0.5 : 2;
+  pen.beginPath();
+  for (let i = 0; i < n * m; i++) {
+    if (!bit(data.planes.ghost, i)) continue;
+    pen.rect(left + i % m * cell + inset, band + Math.floor(i / m) * cell + inset, cell - 2 * inset, cell - 2 * inset);
+  }
+  pen.strokeStyle = css(ink.accent);
+  pen.lineWidth = cell < 10 ? 1 : 2.5;
+  pen.stroke();
 }
 
 const lost = (value, places) => Number(value.toFixed(places)) === 0;

@@ -1,0 +1,111 @@
+"""A film: several views of a page show one frame after another, and no pass and no page is run.
+
+The browser has the messages of every frame (`mounting.filmed` collects them), and hands those of
+the chosen one to the views, each by its key. A frame is chosen by the slider, the arrow keys, in
+time, or by a click into the curves, which are drawn here with a mark at the frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from explorer.components import wire
+from explorer.components.mounting import View
+from explorer.components.player import MOVES
+from explorer.export.figure_data import Figure, TableData
+
+HTML = f"""
+<div class="view film" role="group" aria-label="Film">
+  <div class="moves">{MOVES}
+    <input type="range" class="place" min="0" step="1">
+    <span class="where"></span>
+  </div>
+  <div class="stage"><canvas role="img"></canvas></div>
+  <dl class="said"></dl>
+</div>
+"""
+HEIGHT = 268
+"""Pixels: the buttons, the curves, and two lines of words."""
+
+_VIEW = View("film", HTML)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line over the steps; one of a `share` ends at 1, the others at their largest value."""
+
+    name: str
+    points: Sequence[tuple[int, float]]
+    share: bool = False
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One frame: its step, the messages of the views by their keys, and what is said of it."""
+
+    step: int
+    messages: Mapping[str, bytes]
+    said: Sequence[tuple[str, str]]
+
+
+def film(
+    moments: Sequence[Moment],
+    at: int,
+    *,
+    key: str,
+    title: str,
+    curves: Sequence[Curve] = (),
+    marks: Sequence[tuple[int, str]] = (),
+) -> None:
+    """Draw it at one of the moments; `marks` are steps of the curves with a few words each."""
+
+    def figures() -> list[Figure]:
+        return [
+            TableData(
+                {"step": [step for step, _ in curve.points], curve.name: _values(curve)},
+                f"{title}, {curve.name}",
+            )
+            for curve in curves
+        ]
+
+    _VIEW(
+        key=key,
+        data=encode(moments, at, key, curves, marks),
+        height=HEIGHT,
+        figures=figures,
+        title=title,
+    )
+
+
+def encode(
+    moments: Sequence[Moment],
+    at: int,
+    name: str,
+    curves: Sequence[Curve],
+    marks: Sequence[tuple[int, str]],
+) -> bytes:
+    """All frames as one message; it grows with frames × what the views show."""
+    planes = {
+        f"{place} {key}": message
+        for place, moment in enumerate(moments)
+        for key, message in moment.messages.items()
+    }
+    header: dict[str, Any] = {
+        "name": name,
+        "at": at,
+        "keys": sorted({key for moment in moments for key in moment.messages}),
+        "steps": [moment.step for moment in moments],
+        "said": [[list(each) for each in moment.said] for moment in moments],
+        "curves": [
+            {"name": curve.name, "share": curve.share, "points": [list(p) for p in curve.points]}
+            for curve in curves
+        ],
+        "marks": [list(each) for each in marks],
+    }
+    return wire.pack(header, planes)
+
+
+def _values(curve: Curve) -> list[float]:
+    return [value for _, value in curve.points]

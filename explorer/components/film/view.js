@@ -1,0 +1,67 @@
+// A film: which frame is shown, and its messages handed to the views of the page.
+
+const MOVES = {ArrowRight: 1, ArrowLeft: -1};
+const whole = number => number.toLocaleString("en-US");
+
+function make(state) {
+  const {root} = state;
+  state.place = root.querySelector(".place");
+  state.where = root.querySelector(".where");
+  state.stage = root.querySelector(".stage");
+  state.canvas = root.querySelector("canvas");
+  state.said = root.querySelector(".said");
+  state.go = to => go(state, to);
+  state.place.addEventListener("input", () => { pause(state); go(state, Number(state.place.value)); });
+  const point = event => { if (event.buttons) { pause(state); go(state, nearest(state, event.offsetX)); } };
+  state.canvas.addEventListener("pointerdown", point);
+  state.canvas.addEventListener("pointermove", point);
+  stepping(state, () => state.data ? MOVES : {});
+}
+
+function nearest({data, place_of}, x) {
+  const away = data.steps.map(step => Math.abs(place_of(step) - x));
+  return away.indexOf(Math.min(...away));
+}
+
+function go(state, to) {
+  if (to < 0 || to >= state.count || to === state.at) return;
+  state.at = to;
+  (globalThis.explorerChoices ??= new Map()).set(state.data.name, [to]);
+  frame(state);
+}
+
+// Each view is handed what it shows now, and redraws by itself: see mount in shared.js.
+function frame(state) {
+  const {data, at, place, where} = state, step = data.steps[at];
+  const messages = new Map(data.keys.map(key => [key, data.planes[`${at} ${key}`]]).filter(([, message]) => message));
+  globalThis.explorerFrames = messages;
+  document.dispatchEvent(new Event("explorer-frame"));
+  const words = `Step ${whole(step)}`;
+  place.max = state.count - 1;
+  place.value = at;
+  place.disabled = state.count < 2;
+  where.textContent = words;
+  place.setAttribute("aria-label", "Training step");
+  place.setAttribute("aria-valuetext", words);
+  state.said.replaceChildren(...data.said[at].map(([term, text]) => {
+    const pair = element("div");
+    pair.append(element("dt", "", term), element("dd", "", text));
+    return pair;
+  }));
+  paintCurves(state);
+  showMoves(state);
+}
+
+// What is drawn anew with the same steps stays at its step.
+function show(state) {
+  const {data} = state;
+  if (state.fresh) {
+    const steps = JSON.stringify(data.steps);
+    if (steps !== state.steps || data.at !== state.asked_at) state.at = data.at;
+    Object.assign(state, {fresh: false, steps, asked_at: data.at, count: data.steps.length, grows: false});
+    (globalThis.explorerChoices ??= new Map()).set(data.name, [state.at]);
+  }
+  frame(state);
+}
+
+export default publish("explorer_film", component => mount(component, ".film", make, show));

@@ -1,0 +1,1 @@
+"""What the page Training history computes and draws."""

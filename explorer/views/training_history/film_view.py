@@ -1,0 +1,191 @@
+"""The film: one head, all heads and the answer at every step that was kept of a training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+from torch import Tensor
+
+from explorer.analysis.head_formation import Formation, formation_of
+from explorer.analysis.information_flow import is_computable
+from explorer.analysis.thumbnails import thumbnails_of
+from explorer.app.choosing import choose_head
+from explorer.app.context import PageContext
+from explorer.catalog.attention_parts import head_title, map_title
+from explorer.charts.training_curves import thinned
+from explorer.components.film import Curve, Moment, film
+from explorer.components.grid import EveryHead, grid
+from explorer.components.matrix import matrix
+from explorer.components.mounting import filmed
+from explorer.components.pass_map import encode, pass_map
+from explorer.runs.run import RunError
+from explorer.text.number_format import three
+from explorer.views.overview.held import LEAST_USUAL, Held, choice_of
+from explorer.views.overview.pass_picture import first_answer, picture_of
+from explorer.views.shared import widgets
+from explorer.views.training_history.moments import EXPECTED, History, PassAtStep, opened_at
+
+MAP_HEIGHT = 400
+PASS, LAYER, AROUND = "film_pass", 64, 200
+MOST_BYTES = 16_000_000
+"""Of all frames together; beyond, no weights of all heads are sent, only their thumbnails."""
+MOST_POINTS = 200
+
+
+def draw_film(context: PageContext, history: History) -> None:
+    """The curves with the slider, and under them what changes with it."""
+    at, name = context.choice, history.run.title
+    scores = history.scores(at.part)
+    shown = _formation_of_head(context, scores)
+    exact = _bytes(context, history) <= MOST_BYTES
+    moments = [_moment(context, history, each, shown, exact) for each in history.passes]
+    steps = [each.step for each in history.passes]
+    film(
+        moments,
+        steps.index(at.training_step) if at.training_step in steps else len(steps) - 1,
+        key="film",
+        title=f"Training of {history.run.title}",
+        curves=[*_curves(history), _score_curve(shown)],
+        marks=[] if shown.step is None else [(shown.step, "the head forms")],
+    )
+    one, every = st.columns(2, gap="large")
+    with one:
+        title = head_title(name, at.part, at.layer, at.head)
+        st.markdown(widgets.bold_title(title))
+        _draw_map(context, name, history.passes[-1])
+    with every:
+        st.markdown(widgets.bold_title(map_title(name, at.part, "All heads")))
+        _draw_heads(context, name, history.passes[-1], exact)
+    st.markdown(widgets.bold_title(f"{name} · The forward pass"))
+    _draw_pass(context, name, history.passes[-1])
+    st.caption(_what_is_drawn(history, shown))
+    widgets.notes(history.last.notes)
+
+
+def _formation_of_head(
+    context: PageContext, scores: Mapping[int, Mapping[str, Tensor]]
+) -> Formation:
+    """Of the chosen head: by the expected pattern, else by the score that ends highest."""
+    at, last = context.choice, scores[max(scores)]
+    if EXPECTED in last:
+        return formation_of(scores, EXPECTED, at.layer, at.head)
+    ends = {name: float(each[at.layer, at.head].nan_to_num(-1.0)) for name, each in last.items()}
+    return formation_of(scores, max(ends, key=lambda name: ends[name]), at.layer, at.head)
+
+
+def _moment(
+    context: PageContext, history: History, one: PassAtStep, shown: Formation, exact: bool
+) -> Moment:
+    with filmed() as messages:
+        _draw_map(context, history.run.title, one)
+        _draw_heads(context, history.run.title, one, exact)
+        _draw_pass(context, history.run.title, one)
+    said = [one.says, (f"Score, {shown.score}", three(dict(shown.scores)[one.step]))]
+    return Moment(one.step, messages, [*said, *_measured(history, one.step)])
+
+
+def _draw_map(context: PageContext, name: str, one: PassAtStep) -> None:
+    at, forward = context.choice, one.forward
+    words = forward.part(at.part).words
+    matrix(
+        forward.weights(at.part, at.layer, at.head),
+        forward.rows(at.part),
+        forward.columns(at.part),
+        key="film_map",
+        title=f"{head_title(name, at.part, at.layer, at.head)} at step {one.step:,}",
+        allowed=forward.mask(at.part, at.layer),
+        row_name=words.row,
+        column_name=words.column,
+        sentence=words.cell,
+        height=MAP_HEIGHT,
+        top=1.0,
+    )
+
+
+def _draw_heads(context: PageContext, name: str, one: PassAtStep, exact: bool) -> None:
+    at = context.choice
+    small = thumbnails_of(one.forward, at.part)
+    every = None
+    if exact and small.digest:
+        of = f"{name} {at.part} {one.step} {small.digest}"
+        every = EveryHead(of, (map_title(name, at.part, "Layer "), ", head "))
+    grid(
+        small,
+        selected=(at.layer, at.head),
+        key="film_heads",
+        title=map_title(f"{name} at step {one.step:,}", at.part, "All heads"),
+        on_pick=choose_head,
+        height=MAP_HEIGHT,
+        every=every,
+    )
+
+
+def _draw_pass(context: PageContext, name: str, one: PassAtStep) -> None:
+    """The Overview's picture of the pass, of the first answer; nothing where there is none."""
+    forward, opened = one.forward, opened_at(context.opened, one.folder)
+    if not is_computable(forward):
+        return
+    picture, usual = picture_of(opened, forward), first_answer(opened, forward)
+    title = f"{name} at step {one.step:,}: the forward pass over “{forward.text}”"
+    layers = max(len(blocks) for blocks in picture.flow.stacks.values())
+    pass_map(
+        encode(picture, PASS, title, usual, ()),
+        key=PASS,
+        title=title,
+        choice=choice_of(Held(usual, None, LEAST_USUAL, None), context, picture),
+        height=AROUND + LAYER * layers,
+        on_chosen=lambda value: None,
+        on_go=lambda value: None,
+        appends=(),
+        on_append=lambda option: None,
+        figures=lambda: (),
+    )
+
+
+def _bytes(context: PageContext, history: History) -> int:
+    """What the weights of all heads take in single precision, of all frames."""
+    part = history.last.part(context.choice.part)
+    cells = len(history.last.rows(part.name)) * len(history.last.columns(part.name))
+    return 4 * len(history.passes) * part.layers * part.heads * cells
+
+
+def _curves(history: History) -> list[Curve]:
+    metrics = history.run.metrics()
+    try:
+        name = history.run.status().measure or "held-out metric"
+    except RunError:
+        name = "held-out metric"
+    is_share = history.task is not None and history.task.higher_is_better
+    curves = [
+        Curve("training loss", thinned(metrics.losses(), MOST_POINTS)),
+        Curve(f"{name}, held out", thinned(metrics.values(), MOST_POINTS), share=is_share),
+    ]
+    return [curve for curve in curves if curve.points]
+
+
+def _score_curve(shown: Formation) -> Curve:
+    name = f"{shown.score}, layer {shown.layer}, head {shown.head}"
+    return Curve(name, shown.scores, share=True)
+
+
+def _measured(history: History, step: int) -> Sequence[tuple[str, str]]:
+    for row in history.run.metrics().rows:
+        if row.step == step:
+            loss = [] if row.loss is None else [("Loss", three(row.loss))]
+            value = [] if row.value is None else [("Held out", three(row.value))]
+            return [*loss, *value]
+    return []
+
+
+def _what_is_drawn(history: History, shown: Formation) -> str:
+    kept = len(history.passes)
+    words = [
+        f"{kept} snapshots of the training, each with its own pass over your sentence; the steps "
+        "are on a logarithmic scale, and the curves are means where they have many points."
+    ]
+    if history.last.source and history.last.target:
+        words.append("At every step the decoder reads what the last one writes.")
+    if shown.score == EXPECTED and history.task is not None:
+        words.append(f"Expected after training: {history.task.expectation}")
+    return " ".join(words)

@@ -1,0 +1,147 @@
+"""What will the heads attend to? A guess among three patterns, then the answer as a ghost."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import streamlit as st
+import torch
+from torch import Tensor
+
+from explorer.app.context import PageContext
+from explorer.app.session import session
+from explorer.catalog.attention_parts import head_title
+from explorer.components.matrix import matrix
+from explorer.tasks import pattern_score
+from explorer.text.number_format import fixed
+from explorer.views.shared import widgets
+from explorer.views.training_history.moments import History, PassAtStep
+
+HEIGHT, LARGE = 260, 400
+NOTHING_EXPECTED = (
+    "The task of this run expects no pattern of this attention. Choose a run of a task such as "
+    "translation, reverse or induction, and its last kind of attention."
+)
+Pattern = tuple[str, Tensor]
+
+
+def draw_guess(context: PageContext, history: History) -> None:
+    """Three patterns to choose from; after the guess, the heads under the one that is expected."""
+    part = context.choice.part
+    expected = history.expected(part)
+    if expected is None:
+        st.text(NOTHING_EXPECTED)
+        return
+    options = _options(expected)
+    asked = history.run.name, part, history.last.text
+    guesses = session().guesses
+    if asked not in guesses:
+        st.markdown("**Which pattern will the heads show after training?**")
+        for at, (column, (_, pattern)) in enumerate(
+            zip(st.columns(len(options)), options, strict=True)
+        ):
+            with column:
+                _draw_pattern(context, history, pattern, at)
+                st.button(
+                    "This one",
+                    key=f"guess_{at}",
+                    on_click=_note,
+                    args=(asked, at),
+                    width="stretch",
+                )
+        return
+    _draw_answer(context, history, expected, options, guesses[asked])
+    st.button("Guess again", key="guess_again", on_click=_note, args=(asked, None))
+
+
+def _note(asked: tuple[str, str, str], guess: int | None) -> None:
+    if guess is None:
+        session().guesses.pop(asked, None)
+    else:
+        session().guesses[asked] = guess
+
+
+def _draw_answer(
+    context: PageContext,
+    history: History,
+    expected: Tensor,
+    options: list[Pattern],
+    guess: int,
+) -> None:
+    right = next(at for at, (name, _) in enumerate(options) if name == "expected")
+    verdict = "Right." if guess == right else f"Not quite: you chose {options[guess][0]}."
+    st.markdown(f"**{verdict}** The frames are where the task leads one to expect attention.")
+    untrained, trained = st.columns(2)
+    for column, one in ((untrained, history.passes[0]), (trained, history.passes[-1])):
+        with column:
+            _draw_best_head(context, history, one, expected)
+    if history.task is not None:
+        st.caption(f"Expected after training: {history.task.expectation}")
+
+
+def _draw_best_head(
+    context: PageContext, history: History, one: PassAtStep, expected: Tensor
+) -> None:
+    """The head with the highest score at this step, with the expected pattern over it."""
+    part, forward = context.choice.part, one.forward
+    words = forward.part(part).words
+    weights = forward.all_weights(part)
+    scores = torch.tensor([[pattern_score(head, expected) for head in layer] for layer in weights])
+    layer, head = divmod(int(scores.argmax()), scores.shape[1])
+    name = head_title(history.run.title, part, layer, head)
+    score = fixed(float(scores[layer, head]), 2)
+    st.markdown(f"**Step {one.step:,}** · {widgets.bold_title(name)} · {score} on the pattern")
+    matrix(
+        weights[layer, head],
+        forward.rows(part),
+        forward.columns(part),
+        key=f"ghost_{one.step}",
+        title=f"{name} at step {one.step:,}",
+        allowed=forward.mask(part, layer),
+        ghost=expected > 0,
+        row_name=words.row,
+        column_name=words.column,
+        sentence=words.cell,
+        height=LARGE,
+        top=1.0,
+    )
+
+
+def _draw_pattern(context: PageContext, history: History, pattern: Tensor, at: int) -> None:
+    part, last = context.choice.part, history.last
+    words = last.part(part).words
+    matrix(
+        (pattern > 0).float(),  # how much is on each would tell which of them is expected
+        last.rows(part),
+        last.columns(part),
+        key=f"pattern_{at}",
+        title=f"Pattern {at + 1}",
+        row_name=words.row,
+        column_name=words.column,
+        sentence=words.cell,
+        height=HEIGHT,
+        top=1.0,
+    )
+
+
+def _options(expected: Tensor) -> list[Pattern]:
+    """The expected pattern among two others, in an order that follows from it."""
+    rows, columns = expected.shape
+    others: dict[str, Callable[[int], int]] = {
+        "the diagonal": lambda row: min(row, columns - 1),
+        "the anti-diagonal": lambda row: max(0, columns - 1 - row),
+        "the previous token": lambda row: min(max(0, row - 1), columns - 1),
+        "the first token": lambda row: 0,
+    }
+    made = []
+    for name, key in others.items():
+        pattern = torch.zeros(rows, columns)
+        for row in range(rows):
+            pattern[row, key(row)] = 1.0
+        agree = ((pattern > 0) & (expected > 0)).sum() / max(1, int((expected > 0).sum()))
+        if agree < 0.5:
+            made.append((name, pattern))
+    options = [("expected", expected), *made[:2]]
+    random.Random(rows * 31 + columns).shuffle(options)
+    return options

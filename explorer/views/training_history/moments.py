@@ -1,0 +1,182 @@
+"""The sentence through every snapshot of a run: one pass each, kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import streamlit as st
+from torch import Tensor
+
+from explorer.analysis.head_metrics import METRICS, join_layers, metrics_by_layer
+from explorer.app.choosing import choose_model, draw_page_link
+from explorer.app.context import PageContext
+from explorer.app.messages import say
+from explorer.app.training_steps import snapshots_of
+from explorer.catalog import ModelError
+from explorer.catalog.opened_model import Opened
+from explorer.catalog.run_steps import run_of
+from explorer.inference.answers import Answer
+from explorer.inference.forward_pass import ForwardPass, rerun, run_text
+from explorer.inference.results_cache import kept
+from explorer.runs.open_run import open_folder
+from explorer.runs.run import Run, RunError
+from explorer.snippets.history_code import history_lines
+from explorer.tasks import Task, pattern_of, pattern_score, task_of
+from explorer.text import TextError
+from explorer.text.literal import literal
+from explorer.text.number_format import three
+from explorer.views.circuits.pieces import piece_by_piece
+
+EXPECTED = "expected pattern"
+SCORES = ("previous", "first", "itself", "induction", "duplicate", "diagonal", "anti_diagonal")
+"""The head metrics that say what a head attends to."""
+GUESSES = 4
+MOST_OFFERED = 6
+TOO_LONG = "So many passes of this model take too long: shorten the sentence."
+
+
+@dataclass(frozen=True, eq=False)
+class PassAtStep:
+    """The pass with the weights of one step; `answer` is what the model made of the text alone.
+
+    The decoder of an encoder-decoder reads what the last step writes, at every step: so a row of
+    a map is the same word in all of them.
+    """
+
+    step: int
+    folder: Path
+    forward: ForwardPass
+    answer: Answer
+
+    @property
+    def bytes(self) -> int:
+        return self.forward.bytes
+
+    @property
+    def says(self) -> tuple[str, str]:
+        """What it writes or predicts, in a line."""
+        if not self.answer.guesses:
+            return "Writes", self.answer.text or "–"
+        guesses = self.answer.guesses[:GUESSES]
+        return "Predicts", " · ".join(f"{g.label} {three(g.probability)}" for g in guesses)
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """A run, and the sentence at every step of it that was kept."""
+
+    run: Run
+    task: Task | None
+    passes: tuple[PassAtStep, ...]
+
+    @property
+    def last(self) -> ForwardPass:
+        return self.passes[-1].forward
+
+    def expected(self, part: str) -> Tensor | None:
+        """The attention that the task leads one to expect of this kind, (rows, columns)."""
+        if self.task is None or not self.task.pattern_site.endswith(part.partition(".")[2]):
+            return None
+        last = self.last
+        written = last.target if last.source else ()
+        shape = len(last.rows(part)), len(last.columns(part))
+        return pattern_of(self.task, last.tokens, written, shape)
+
+    def scores(self, part: str) -> Mapping[int, Mapping[str, Tensor]]:
+        """By step, every score of every head of this attention, (layers, heads)."""
+        expected = self.expected(part)
+        return {each.step: _scores(each.forward, part, expected) for each in self.passes}
+
+
+def history_of(context: PageContext) -> History | None:
+    """Of the chosen model; None, and a sentence, where there is none or it is not made yet."""
+    entry = context.shelf[context.choice.model]
+    snapshots = snapshots_of(entry)
+    run = Run(run_of(entry.folder))
+    steps = [*snapshots]
+    text, pair = context.choice.text, context.choice.pair
+
+    def passed(at: int) -> PassAtStep:
+        opened = opened_at(context.opened, snapshots[steps[at]])
+        forward = run_text(opened, text, pair)
+        return PassAtStep(steps[at], snapshots[steps[at]], forward, forward.answer)
+
+    try:
+        cost = len(steps) * _cost(context.opened, context.forward)
+        found = piece_by_piece(
+            context.opened,
+            "training_history",
+            [("pass at a step", text, pair, snapshots[step]) for step in steps],
+            passed,
+            lambda made: made.bytes,
+            cost,
+            "The sentence at every step",
+            TOO_LONG,
+        )
+        if found is None:
+            return None
+        passes = [_reading_the_last(context.opened, each, found[-1]) for each in found]
+    except ModelError as error:
+        say(str(error))
+        return None
+    return History(run, _task_of(run), tuple(passes))
+
+
+def lines(context: PageContext, history: History) -> str:
+    """The Python that makes the chosen head at every step."""
+    at = context.choice
+    return history_lines(history.last, history.run.folder, at.part, at.layer, at.head)
+
+
+def opened_at(opened: Opened, folder: Path) -> Opened:
+    """The model of a snapshot, for this page alone: elsewhere its decoder reads its own words."""
+    key = "film", folder
+    return kept(opened, key, lambda: open_folder(folder), lambda one: one.bytes)
+
+
+def _reading_the_last(opened: Opened, one: PassAtStep, last: PassAtStep) -> PassAtStep:
+    if one.forward.config.kind != "encoder-decoder" or one is last:
+        return one
+    model = opened_at(opened, one.folder)
+    given = last.forward
+    forward = rerun(model, given, given.source, given.target, ())
+    return replace(one, forward=replace(forward, notes=one.forward.notes))
+
+
+def _cost(opened: Opened, forward: ForwardPass) -> int:
+    """Multiplications of one pass, and of writing an answer."""
+    read = len(forward.source) + len(forward.target)
+    return read * opened.model.n_parameters
+
+
+def _task_of(run: Run) -> Task | None:
+    try:
+        return task_of(run.spec.task, run.text())
+    except (RunError, TextError):
+        return None
+
+
+def _scores(forward: ForwardPass, part: str, expected: Tensor | None) -> dict[str, Tensor]:
+    metrics = join_layers([*metrics_by_layer(forward, part)])
+    found = {METRICS[name].title.lower(): metrics.values[name] for name in SCORES}
+    if expected is None:
+        return found
+    weights = forward.all_weights(part)
+    on_pattern = [[pattern_score(head, expected) for head in layer] for layer in weights]
+    return {EXPECTED: weights.new_tensor(on_pattern), **found}
+
+
+def draw_no_history(context: PageContext) -> None:
+    """Where the chosen model has no snapshots: the runs that have some, and where to train."""
+    runs = [name for name, entry in context.shelf.items() if snapshots_of(entry)][:MOST_OFFERED]
+    if not runs:
+        st.text("No snapshots are kept of the training of this model. Train one here:")
+    else:
+        st.text("No snapshots are kept of the training of this model. These have some:")
+    with st.container(horizontal=True):
+        for name in runs:
+            label = literal(context.shelf[name].short_name)
+            st.button(label, key=f"history_of_{name}", on_click=choose_model, args=(name,))
+        draw_page_link("training", "Train the toy translator", task="translation")

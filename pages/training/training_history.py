@@ -1,0 +1,35 @@
+"""A training as a film: the sentence at every snapshot of the run."""
+
+from functools import partial
+
+from explorer.analysis.head_formation import formation_step
+from explorer.app.context import page_context
+from explorer.app.controls import one_of
+from explorer.app.training_steps import snapshots_of
+from explorer.views.shared import export_panel, widgets
+from explorer.views.training_history import moments
+from explorer.views.training_history.film_view import draw_film
+from explorer.views.training_history.forming_heads import draw_formations
+from explorer.views.training_history.guessed_pattern import draw_guess
+from explorer.views.training_history.two_moments import draw_two_moments
+
+VIEWS = {
+    "Film": draw_film,
+    "Guess the pattern": draw_guess,
+    "Two moments": draw_two_moments,
+    "When heads form": draw_formations,
+}
+
+widgets.opening(
+    "Training history",
+    "Drag the slider back through a training: the attention, the answer and the loss at every "
+    "snapshot of the run.",
+)
+context = page_context()
+view = one_of("View", "history_view", list(VIEWS), label_visibility="collapsed")
+if not snapshots_of(context.shelf[context.choice.model]):
+    moments.draw_no_history(context)
+elif (history := moments.history_of(context)) is not None:
+    VIEWS[view](context, history)
+    export_panel.export_button(export_panel.origin(context))
+    widgets.code_panel(formation_step, script=partial(moments.lines, context, history))
