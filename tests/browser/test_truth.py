@@ -19,6 +19,7 @@ from tests.browser.truth import (
     flowing,
     generating,
     head_cards,
+    history,
     inside,
     learning,
     living,
@@ -253,6 +254,17 @@ def test_the_inside_of_a_training_is_that_of_the_run(
     assert faults(truth(visitor, run)) == []
 
 
+@pytest.mark.parametrize("view", history.VIEWS)
+def test_the_history_of_a_training_is_that_of_its_snapshots(
+    visitor: Visitor, server: Server, view: str
+) -> None:
+    run = tiny_run(server.runs)
+    train_to_end(run.folder)
+    truth, asks = history.VIEWS[view]
+    visitor.open(f"/training_history?model={run.name}&history_view={quote_plus(view)}&{asks}")
+    assert faults(truth(visitor, run)) == []
+
+
 def test_a_difference_over_groups_compares_what_both_models_have(visitor: Visitor) -> None:
     visitor.open(address(("compare", "Another model"), changing.ASKS_WORDS))
     assert faults(changing.over_groups(visitor)) == []
@@ -266,6 +278,7 @@ def test_no_view_is_left_out() -> None:
         CIRCUIT_OF_A_RUN,
         *(("inside_training", name) for name in inside.VIEWS),
         *(("runs", name) for name in racing.VIEWS),
+        *(("training_history", name) for name in history.VIEWS),
     }
     assert set(views.CHOICES) <= set(views.pages())
 

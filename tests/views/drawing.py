@@ -28,6 +28,7 @@ PAGES = sorted(path for path in ROOT.glob("pages/*/*.py") if path.parent.name !=
 OF_A_RUN = {
     ("experiments/compare", "A training step"),
     ("experiments/circuits", "Over training"),
+    *(("training/training_history", name) for name in CHOICES["training_history"][1]),
     *(("training/inside_training", name) for name in CHOICES["inside_training"][1]),
 }
 """Only where snapshots of a training lie beside the model."""

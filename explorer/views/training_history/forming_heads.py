@@ -19,6 +19,12 @@ def draw_formations(context: PageContext, history: History) -> None:
     if not found:
         st.text(f"No head of this attention has a score of {NOTICEABLE} or more in the end.")
         return
+    first = found[0]
+    if first.step is not None:
+        st.text(
+            f"Layer {first.layer}, head {first.head} forms first, at step {first.step:,}: its "
+            f"score, {first.score}, is {three(first.final)} in the end."
+        )
     st.dataframe(
         {
             "head": [f"layer {each.layer}, head {each.head}" for each in found],

@@ -37,6 +37,7 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "heads": ("side", table("heads", "SIDES")),
     "inside_training": ("inside_view", table("inside_training", "VIEWS")),
     "runs": ("runs_view", table("runs", "VIEWS")),
+    "training_history": ("history_view", table("training_history", "VIEWS")),
     "museum": ("room", table("museum", "VIEWS")),
     "interventions": ("look", table("interventions", "CODE")),
     "checkpoints": ("show", tuple(checkpoints.VIEWS)),
