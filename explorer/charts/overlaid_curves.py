@@ -64,6 +64,12 @@ def overlaid_curves(
     return filled_chart(_overlaid(tuple(names), x_title, y_title, palette.series, is_stepped), {})
 
 
+def legend_columns(names: Sequence[str]) -> int:
+    """How many names fit beside one another over half a page."""
+    longest = max((len(name) for name in names), default=1)
+    return max(1, min(3, 56 // (longest + 4)))
+
+
 @lru_cache(maxsize=64)
 def _overlaid(
     names: tuple[str, ...], x_title: str, y_title: str, series: tuple[str, ...], is_stepped: bool
@@ -72,7 +78,7 @@ def _overlaid(
     count = len(series)
     colours = [series[at % count] for at in range(len(names))]
     dashes = [DASHES[at // count % len(DASHES)] for at in range(len(names))]
-    legend = alt.Legend(columns=2 if len(names) > 3 else len(names), labelLimit=260)
+    legend = alt.Legend(columns=legend_columns(names), labelLimit=400)
     lines = (
         alt.Chart()
         .mark_line(interpolate="step-after" if is_stepped else "linear", strokeWidth=2)

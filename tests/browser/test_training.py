@@ -150,7 +150,7 @@ def test_pictures_stand_in_line_and_deleting_hangs_over_no_sidebar(
         what_chooses_stands_above(visitor, page.get_by_test_id("stVegaLiteChart").first)
         press(visitor, "delete")
         question = page.get_by_test_id("stPopoverBody")
-        expect(question.get_by_text("for good")).to_be_visible()
+        expect(question.get_by_text("can bring it back")).to_be_visible()
         edge = box_of(page.get_by_test_id("stMain"))
         over = box_of(question)
         assert over["x"] >= edge["x"]

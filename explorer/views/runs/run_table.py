@@ -25,6 +25,7 @@ from explorer.views.runs.run_curves import choose_axis, draw_curves
 from explorer.views.runs.run_rows import SORTS, found, rows_of
 from explorer.views.training.run_comparison import draw_run_comparison
 from explorer.views.training.run_list import choose_run_next
+from explorer.views.training.run_words import duration
 
 EVERY = 2.0
 MOST_COMPARED = 32
@@ -143,8 +144,7 @@ def _draw_undo() -> None:
     if not names:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        while_ = limits.UNDO_SECONDS.in_words(limits.UNDO_SECONDS.most)
-        st.caption(f"Deleted, and kept for {while_}:", width="content")
+        st.caption(f"Deleted, and kept for {duration(limits.UNDO_SECONDS.most)}:", width="content")
         for at, name in enumerate(names[:MOST_UNDONE]):
             label = f"Undo: {own_name(name)}"
             st.button(label, key=f"undo_{at}", on_click=_restore, args=([name],))

@@ -18,7 +18,7 @@ from explorer.runs.cluster import cluster
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import is_step
 from explorer.views.training.run_comparison import draw_run_comparison
-from explorer.views.training.run_words import run_row, status_of
+from explorer.views.training.run_words import duration, run_row, status_of
 from models.loading.checkpoint import CheckpointError, peek
 
 DELETE_WIDTH = 260
@@ -146,12 +146,13 @@ def draw_buttons(run: Run) -> None:
 
 
 def _draw_delete_button(run: Run) -> None:
-    """In two steps, since nothing brings a run back."""
+    """In two steps, since it also stops the run."""
     popover = st.popover("Delete", icon=":material/delete:", key="delete")
     with popover, st.container(width=DELETE_WIDTH):  # a wider one would hang over the sidebar
         st.markdown(
-            f"This deletes **{run.title}** for good: its metrics, its weights, and the text it was "
-            "trained on. If it is training, it is stopped first."
+            f"This deletes **{run.title}**: its metrics, its weights, and the text it was trained "
+            "on. If it is training, it is stopped first. The page Runs can bring it back for "
+            f"{duration(limits.UNDO_SECONDS.most)}, unless another of your runs needs its space."
         )
         st.button(
             f"Delete {run.title}", key="delete_run", type="primary", on_click=_delete, args=(run,)
