@@ -9,6 +9,7 @@ from explorer.app.training_steps import snapshots_of
 from explorer.views.shared import export_panel, widgets
 from explorer.views.training_history import moments
 from explorer.views.training_history.film_view import draw_film
+from explorer.views.training_history.following_run import follow_run
 from explorer.views.training_history.forming_heads import draw_formations
 from explorer.views.training_history.guessed_pattern import draw_guess
 from explorer.views.training_history.two_moments import draw_two_moments
@@ -31,5 +32,6 @@ if not snapshots_of(context.shelf[context.choice.model]):
     moments.draw_no_history(context)
 elif (history := moments.history_of(context)) is not None:
     VIEWS[view](context, history)
+    follow_run(history.run, len(history.passes))
     export_panel.export_button(export_panel.origin(context))
     widgets.code_panel(formation_step, script=partial(moments.lines, context, history))

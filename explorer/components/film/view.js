@@ -52,12 +52,14 @@ function frame(state) {
   showMoves(state);
 }
 
-// What is drawn anew with the same steps stays at its step.
+// What is drawn anew with the same steps stays at its step, and so does a run that has gone on
+// meanwhile, unless its newest step was shown.
 function show(state) {
   const {data} = state;
   if (state.fresh) {
     const steps = JSON.stringify(data.steps);
-    if (steps !== state.steps || data.at !== state.asked_at) state.at = data.at;
+    const goesOn = state.at < state.count - 1 && state.steps === JSON.stringify(data.steps.slice(0, state.count));
+    if (!goesOn && (steps !== state.steps || data.at !== state.asked_at)) state.at = data.at;
     Object.assign(state, {fresh: false, steps, asked_at: data.at, count: data.steps.length, grows: false});
     (globalThis.explorerChoices ??= new Map()).set(data.name, [state.at]);
   }
