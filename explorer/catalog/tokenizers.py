@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 
-from explorer.text import AnyTokenizer, TextError, Tokenizer, open_published
+from explorer.text import AnyTokenizer, TextError, open_published, trained_with
 from explorer.text.token_ids import TypedTokenIds
 from models.config import TransformerConfig
 from models.loading.checkpoint import Checkpoint
@@ -13,7 +12,6 @@ from models.loading.folder_config import OURS
 from models.loading.gguf_header import gguf_file
 from models.loading.tokenizer_texts import gguf_has_tokenizer, tokenizer_text
 
-TOKENIZERS_KEPT = 16
 TOKENIZER_FILES = (
     "tokenizer.json",
     "vocab.txt",
@@ -50,13 +48,7 @@ def _fitting(
         return open_published(folder, family) if has_tokenizer(folder) else TypedTokenIds(known)
     if text is None:
         raise TextError("It has no tokenizer.json.")
-    tokenizer = _ours(text)
+    tokenizer = trained_with(text)
     if tokenizer.vocab_size > known:
         raise TextError("Its tokenizer has more tokens than its embedding has rows.")
     return tokenizer
-
-
-@lru_cache(maxsize=TOKENIZERS_KEPT)
-def _ours(text: str) -> Tokenizer:
-    """Kept by its text: the checkpoints of one run all come with the same."""
-    return Tokenizer.from_json(text)

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from explorer.catalog.opened_model import Opened
 from explorer.inference.answers import class_names
-from explorer.text import Tokenizer
+from explorer.text import TrainedWith
 from models.loading.export import export_checkpoint
 
 MODEL = "model"
@@ -19,7 +19,7 @@ MODEL = "model"
 def to_folder(opened: Opened, folder: Path) -> str:
     """Write the folder and say which family it is of. CheckpointError when none has this shape."""
     own = opened.tokenizer
-    text = own.to_json() if isinstance(own, Tokenizer) else None
+    text = own.to_json() if isinstance(own, TrainedWith) else None
     names = class_names(opened) if opened.config.head == "classifier" else None
     return export_checkpoint(folder, opened.model, text, classes=names)
 

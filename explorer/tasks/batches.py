@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from explorer.text import Tokenizer
+from explorer.text import TrainedWith
 from explorer.text.special import BOS, EOS, PAD
 from models.losses import IGNORE
 from models.training import Batch
@@ -16,16 +16,16 @@ from models.training import Batch
 Rows = Int[Tensor, "b t"]
 
 
-def sentence_rows(tokenizer: Tokenizer, sentences: Sequence[str], special: bool = True) -> Rows:
+def sentence_rows(tokenizer: TrainedWith, sentences: Sequence[str], special: bool = True) -> Rows:
     """One row for each sentence, padded at the end, with the model's special tokens or without."""
     pad_id, rows = tokenizer.id_of(PAD), tokenizer.many_ids(sentences, special=special)
     longest = max(len(row) for row in rows)
     return torch.tensor([row + [pad_id] * (longest - len(row)) for row in rows])
 
 
-def trimmed(rows: Rows) -> Rows:
-    """Without the columns that are all padding, which is ID 0."""
-    longest = int((rows != 0).any(0).nonzero()[-1]) + 1
+def trimmed(rows: Rows, pad_id: int = 0) -> Rows:
+    """Without the columns that are all padding."""
+    longest = int((rows != pad_id).any(0).nonzero()[-1]) + 1
     return rows[:, :longest]
 
 
@@ -34,7 +34,7 @@ def sample_rows(count: int, size: int, random: torch.Generator) -> Int[Tensor, n
     return torch.randint(size, (count,), generator=random)
 
 
-def pair_batch(tokenizer: Tokenizer, source: Rows, target: Rows) -> Batch:
+def pair_batch(tokenizer: TrainedWith, source: Rows, target: Rows) -> Batch:
     """Source `… </s>`, decoder input `<s> …`, labels `… </s>`; padding has no label.
 
     Both sides come padded at the end.
@@ -46,7 +46,7 @@ def pair_batch(tokenizer: Tokenizer, source: Rows, target: Rows) -> Batch:
     return Batch((_with_end(tokenizer, source), decoder_input), labels)
 
 
-def _with_end(tokenizer: Tokenizer, rows: Rows) -> Rows:
+def _with_end(tokenizer: TrainedWith, rows: Rows) -> Rows:
     """The rows with `</s>` after their last token."""
     pad = tokenizer.id_of(PAD)
     lengths = (rows != pad).sum(-1, keepdim=True)

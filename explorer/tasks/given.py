@@ -10,7 +10,8 @@ from explorer.tasks import characters, pairs, reviews, sentences, shakespeare, s
 from explorer.tasks.builtin import TASKS
 from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
 from explorer.tasks.task import Task
-from explorer.text import TextError
+from explorer.text import CLASSIFIER, DECODER, SOURCE, TextError
+from explorer.text.special import Reads
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class Given:
     """A task without its text; `columns` are those of its table, none where it wants a text.
 
     `tokenizers` are the trained ones among which the reader may
-    choose, the usual one first; where there are any, a tokenizer.json is taken as well.
+    choose, the usual one first; where there are any, a tokenizer.json is taken as well, for a
+    model that reads with the special tokens of `reads`.
     """
 
     name: str
@@ -28,14 +30,17 @@ class Given:
     build: Callable[..., Task]
     columns: tuple[str, ...] = ()
     tokenizers: tuple[str, ...] = ()
+    reads: Reads = DECODER
 
 
 LABELLED, PAIRS = ("text", "label"), ("source", "target")
+READS: dict[tuple[str, ...], Reads] = {(): DECODER, LABELLED: CLASSIFIER, PAIRS: SOURCE}
 GIVEN = {
     module.NAME: Given(
         *(module.NAME, module.TITLE, module.EXPLANATION, module.EXPECTATION, build),
         columns=columns,
         tokenizers=tokenizers,
+        reads=READS[columns],
     )
     for module, build, columns, tokenizers in (
         (characters, characters.characters_from_text, (), ()),

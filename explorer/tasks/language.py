@@ -11,7 +11,7 @@ from torch import Tensor
 
 from explorer.tasks.task import Measurement, Task, generator
 from explorer.tasks.task_metrics import nats_per_token
-from explorer.text import TextError, Tokenizer
+from explorer.text import TextError, TrainedWith
 from explorer.text.special import BOS
 from models.training import Batch, TrainConfig
 from models.transformer import Transformer
@@ -80,7 +80,7 @@ def split_text(text: str) -> tuple[str, str]:
 
 
 def training_and_held_out_ids(
-    tokenizer: Tokenizer, parts: Sequence[str], context: int
+    tokenizer: TrainedWith, parts: Sequence[str], context: int
 ) -> tuple[Ids, Ids]:
     """Both parts as token IDs; TextError where either is too short to fill a window."""
     training, held_out = (torch.tensor(tokenizer.corpus_ids(part)) for part in parts)

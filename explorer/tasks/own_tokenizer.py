@@ -6,11 +6,12 @@ What is trained sees the training part alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from explorer.text import TextError, Tokenizer, byte_tokenizer, word_tokenizer, words_of
-from explorer.text.special import BOS, DECODER, EOS, PAD, Reads
+from explorer.text import TextError, TrainedWith, byte_tokenizer, word_tokenizer, words_of
+from explorer.text.special import DECODER, Reads
+from explorer.text.trained_with import adopted
 
 WORDS, SUBWORDS = "words", "subwords"
 MAX_WORDS = 20_000
@@ -22,7 +23,7 @@ LEAST_KNOWN = 0.5
 Pairs = list[tuple[str, Any]]
 
 
-def tokenizer_for(choice: str, training: str, reads: Reads = DECODER) -> Tokenizer:
+def tokenizer_for(choice: str, training: str, reads: Reads = DECODER) -> TrainedWith:
     """The tokenizer for this training text: one of its own words or subwords, or another.
 
     `choice` is "words", "subwords", or the whole of a tokenizer.json. TextError, in one sentence,
@@ -34,13 +35,12 @@ def tokenizer_for(choice: str, training: str, reads: Reads = DECODER) -> Tokeniz
         return word_tokenizer(common, reads, lowercase=True)
     if choice == SUBWORDS:
         return byte_tokenizer(training, MAX_SUBWORDS, reads)
-    tokenizer = Tokenizer.from_json(choice)
-    _check_reads(tokenizer, reads)
+    tokenizer = adopted(choice, reads)
     _check_knows(tokenizer, training)
     return tokenizer
 
 
-def unseen(tokenizer: Tokenizer, held_out: Pairs, training: Collection[str]) -> Pairs:
+def unseen(tokenizer: TrainedWith, held_out: Pairs, training: Collection[str]) -> Pairs:
     """The held-out examples whose text the model does not read in training.
 
     Texts that differ may be the same tokens: in capitals alone, or in words that are unknown.
@@ -57,30 +57,7 @@ def typical(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(by_length[middle : middle + 4])
 
 
-def unknown_words(tokenizer: Tokenizer, texts: Iterable[str], most: int) -> list[tuple[str, int]]:
-    """What the vocabulary has no token for, with how often it comes, the most frequent first."""
-    if tokenizer.unk_id is None:
-        return []
-    unknown: Counter[str] = Counter()
-    for text in texts:
-        found = tokenizer.library.encode(text, add_special_tokens=False)
-        unknown.update(
-            text[start:end]
-            for number, (start, end) in zip(found.ids, found.offsets, strict=True)
-            if number == tokenizer.unk_id
-        )
-    return unknown.most_common(most)
-
-
-def _check_reads(tokenizer: Tokenizer, reads: Reads) -> None:
-    needed = [PAD, *(name for name in reads if name != "$A"), *([BOS] if EOS in reads else [])]
-    if missing := [name for name in needed if tokenizer.library.token_to_id(name) is None]:
-        raise TextError(
-            f"The tokenizer has no {missing[0]}, which this task needs: choose another one."
-        )
-
-
-def _check_knows(tokenizer: Tokenizer, training: str) -> None:
+def _check_knows(tokenizer: TrainedWith, training: str) -> None:
     ids = tokenizer.corpus_ids(training)
     known = sum(number != tokenizer.unk_id for number in ids) / max(1, len(ids))
     if known < LEAST_KNOWN:

@@ -10,7 +10,8 @@ from explorer.tasks.own_table import read_pairs
 from explorer.tasks.own_tokenizer import WORDS, Pairs, tokenizer_for, typical, unseen
 from explorer.tasks.task import Measurement, Task, generator
 from explorer.tasks.task_metrics import token_accuracy
-from explorer.text import SOURCE, TextError, Tokenizer
+from explorer.text import SOURCE, TextError, TrainedWith
+from explorer.text.special import PAD
 from models.config import GenerationConfig, TransformerConfig
 from models.training import Batch, TrainConfig
 from models.transformer import Transformer
@@ -43,7 +44,9 @@ class PairTask(Task):
     def batch(self, step: int, training: TrainConfig) -> Batch:
         source, target = self.training_rows
         chosen = sample_rows(training.batch_size, len(source), generator(training.seed, step))
-        return pair_batch(self.tokenizer, trimmed(source[chosen]), trimmed(target[chosen]))
+        pad_id = self.tokenizer.id_of(PAD)
+        sides = (trimmed(side[chosen], pad_id) for side in (source, target))
+        return pair_batch(self.tokenizer, *sides)
 
     @property
     def training_size(self) -> int:
@@ -114,7 +117,7 @@ def split_pairs(pairs: Pairs) -> tuple[Pairs, Pairs]:
     return training, [pair for pair in pairs if pair[0] in aside]
 
 
-def _rows(tokenizer: Tokenizer, pairs: Pairs) -> tuple[Rows, Rows]:
+def _rows(tokenizer: TrainedWith, pairs: Pairs) -> tuple[Rows, Rows]:
     source, target = (list(side) for side in zip(*pairs, strict=True))
     return (
         sentence_rows(tokenizer, source, special=False),

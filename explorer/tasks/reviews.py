@@ -12,7 +12,7 @@ from explorer.tasks.own_table import read_pairs
 from explorer.tasks.own_tokenizer import WORDS, tokenizer_for
 from explorer.tasks.task import Measurement, Task, generator
 from explorer.tasks.task_metrics import accuracy
-from explorer.text import CLASSIFIER, TextError, Tokenizer
+from explorer.text import CLASSIFIER, TextError, TrainedWith
 from explorer.text.special import PAD
 from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
@@ -62,7 +62,8 @@ class ReviewTask(Task):
         random = generator(training.seed, step)
         rows, labels = self.training_rows.inputs[0], self.training_rows.labels
         chosen = sample_rows(training.batch_size, len(rows), random)
-        return Batch((self._hidden(trimmed(rows[chosen]), random),), labels[chosen])
+        read = trimmed(rows[chosen], self.tokenizer.id_of(PAD))
+        return Batch((self._hidden(read, random),), labels[chosen])
 
     def measure(self, model: Transformer) -> Measurement:
         return Measurement("accuracy", accuracy(model, self.held_out_batch))
@@ -157,12 +158,19 @@ def from_labelled(
         held_out=f"{len(held_out)} sentences, each class in its share",
         training_rows=labelled_batch(reads, training),
         held_out_rows=labelled_batch(reads, held_out),
+        note=_note(reads, [text for text, _ in [*training, *held_out]]),
         held_out_texts=tuple(text for text, _ in held_out),
         classes=classes,
     )
 
 
-def labelled_batch(tokenizer: Tokenizer, labelled: Labelled) -> Batch:
+def _note(tokenizer: TrainedWith, texts: list[str]) -> str:
+    cut = sum(len(ids) > MAX_TOKENS for ids in tokenizer.many_ids(texts))
+    hidden = "In training half of the tokens, others each time, are hidden as padding."
+    return f"{hidden} {cut:,} sentences are cut at {MAX_TOKENS} tokens." if cut else hidden
+
+
+def labelled_batch(tokenizer: TrainedWith, labelled: Labelled) -> Batch:
     """One row for each sentence, truncated where it is too long for the model."""
     rows = sentence_rows(tokenizer, [text for text, _ in labelled])[:, :MAX_TOKENS]
     return Batch((rows,), torch.tensor([label for _, label in labelled]))

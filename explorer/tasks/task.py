@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from explorer.text import Token, Tokenizer
+from explorer.text import Token, TrainedWith
 from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
 from models.transformer import Transformer
@@ -35,8 +35,8 @@ class Task(ABC):
 
     `goal` is the held-out value that the default model and training reach.
     `held_out` says in words what is never trained on, and `held_out_texts` has it where the reader
-    gave it. `pattern_site` names the
-    attention that `pattern` describes; `classes` are the names of a classifier's classes.
+    gave it; `note` says what else is done to the data. `pattern_site` names the attention that
+    `pattern` describes; `classes` are the names of a classifier's classes.
     """
 
     name: str
@@ -44,13 +44,14 @@ class Task(ABC):
     explanation: str
     expectation: str
     examples: tuple[str, ...]
-    tokenizer: Tokenizer
+    tokenizer: TrainedWith
     model: TransformerConfig
     training: TrainConfig
     goal: float
     higher_is_better: bool = True
     held_out: str
     held_out_texts: tuple[str, ...] = ()
+    note: str = ""
     pattern_site: str = ""
     classes: tuple[str, ...] = ()
 

@@ -2,11 +2,12 @@
 
 from explorer.text.build import byte_tokenizer, character_tokenizer, word_tokenizer, words_of
 from explorer.text.checked_text import MAX_CHARACTERS, TextError
-from explorer.text.published import PublishedTokenizer, open_published
+from explorer.text.published import AdoptedTokenizer, PublishedTokenizer, open_published
 from explorer.text.special import ALONE, CLASSIFIER, DECODER, SOURCE
 from explorer.text.stepper import MAX_STEPPED_CHARACTERS, steps
 from explorer.text.token import AnyTokenizer, Piece, Step, Token
 from explorer.text.tokenizer import Tokenizer
+from explorer.text.trained_with import TrainedWith, trained_with
 
 __all__ = [
     "ALONE",
@@ -15,6 +16,7 @@ __all__ = [
     "MAX_CHARACTERS",
     "MAX_STEPPED_CHARACTERS",
     "SOURCE",
+    "AdoptedTokenizer",
     "AnyTokenizer",
     "Piece",
     "PublishedTokenizer",
@@ -22,10 +24,12 @@ __all__ = [
     "TextError",
     "Token",
     "Tokenizer",
+    "TrainedWith",
     "byte_tokenizer",
     "character_tokenizer",
     "open_published",
     "steps",
+    "trained_with",
     "word_tokenizer",
     "words_of",
 ]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import tokenizers
 import torch
+from tokenizers import models, pre_tokenizers, trainers
+from tokenizers.processors import TemplateProcessing
 
 from explorer.tasks import GIVEN, Task, stored_tokenizer, task_of
+from explorer.tasks.data_summary import unknown_words
 from explorer.tasks.own_table import read_pairs
-from explorer.tasks.own_tokenizer import unknown_words
 from explorer.tasks.reviews import ReviewTask
 from explorer.text import CLASSIFIER, SOURCE, TextError, character_tokenizer
 from explorer.text.checked_text import decoded
@@ -52,6 +55,33 @@ def test_every_task_of_a_text_reads_its_batches_with_each_tokenizer(
                 low, high = task.measured_between
                 assert low <= task.measure(model).value < 2 * high
                 assert len(task.tokenizer.ids(task.example)) <= task.model.max_len
+
+
+def stranger() -> str:
+    """The tokenizer.json of another model: WordPiece, with ends of its own."""
+    made = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(vocab_size=120, special_tokens=["[UNK]", "[CLS]"])
+    made.train_from_iterator([SENTENCES, PAIRS, TEXT], trainer)
+    made.post_processor = TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", 1)])
+    return str(made.to_str())
+
+
+def test_a_task_reads_with_the_tokenizer_of_another_model(subtests: pytest.Subtests) -> None:
+    theirs = stranger()
+    for name in ("sentences", "pairs", "subwords"):
+        with subtests.test(name=name):
+            task = made(name, theirs)
+            assert task.tokenizer.kind == "wordpiece"
+            batch = task.batch(0, task.training)
+            read = task.tokenizer.decode(task.held_out_batch.inputs[0][0].tolist())
+            assert read
+            assert all(part in OWN[name] for part in read.split())
+            assert Transformer(task.model)(*batch.inputs).shape[:-1] == batch.labels.shape
+            assert (batch.inputs[0] < task.model.vocab_size).all()
+            assert not rows(task.held_out_batch.inputs[0]) & rows(batch.inputs[0])
+            again = made(name, stored_tokenizer(name, OWN[name], theirs))
+            assert torch.equal(again.batch(0, task.training).labels, batch.labels)
 
 
 def test_a_task_is_the_same_again_from_what_a_run_keeps() -> None:
@@ -156,10 +186,10 @@ def test_what_no_task_can_be_made_of_is_refused_with_a_way_out(subtests: pytest.
         ("pairs", "source,target\n" + "a,b\n" * 99, None, "1 different sources; give at least 40"),
         ("pairs", PAIRS + "\n" + "a " * 200 + ",b", None, "200 tokens on one side; at most 128"),
         ("subwords", "short", None, "5 characters; a language model of subwords needs at least"),
-        ("sentences", SENTENCES, "{}", "tokenizer file cannot be used"),
+        ("sentences", SENTENCES, "{}", "tokenizer file cannot be used: it has no model"),
         ("sentences", SENTENCES, "no file", "tokenizer file is not readable JSON"),
         ("sentences", SENTENCES, bare, "knows 1% of the tokens of this text: choose another one"),
-        ("pairs", PAIRS, bare, "has no </s>, which this task needs: choose"),
+        ("pairs", PAIRS, bare, "knows 2% of the tokens"),
         ("characters", TEXT, "words", "has its own tokenizer: leave the other one out"),
     ]:
         with subtests.test(name=name, text=text[:30]), pytest.raises(TextError, match=sentence):
@@ -184,6 +214,6 @@ def test_a_file_in_another_encoding_is_refused_with_its_line() -> None:
 def test_what_the_vocabulary_does_not_know_is_named() -> None:
     text = TEXT + "zebra zebra giraffe\n" * (len(TEXT) // 250)
     task = task_of("subwords", text, "words")
-    found = unknown_words(task.tokenizer, task.held_out_texts, 1)
-    assert [word for word, _ in found] == ["zebra"]
-    assert unknown_words(task_of("subwords", text).tokenizer, task.held_out_texts, 1) == []
+    found = unknown_words(task)
+    assert [word for word, _ in found[:1]] == ["zebra"]
+    assert unknown_words(task_of("subwords", text)) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -23,6 +24,7 @@ from explorer.runs.run import all_runs
 from explorer.runs.spec import STATES, Status
 from explorer.runs.worker import train_to_end
 from explorer.tasks import TASKS, task_of
+from explorer.text import AdoptedTokenizer
 from explorer.text.literal import literal
 from explorer.views.training import live_attention, live_run, run_words
 from explorer.views.training.form_inputs import COLD, HOT
@@ -460,6 +462,34 @@ def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(
     reset.click().run()
     again, first = all_runs(tmp_path)
     assert again.tokenizer() == first.tokenizer() is not None
+
+
+def test_a_run_reads_with_the_tokenizer_of_another_model(
+    desk: Desk, tmp_path: Path, published: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_MODELS", str(published))
+    at = page(task="sentences")
+    words = ("the", "cat", "sat", "on", "mat")
+    rows = enumerate(product(words, words, words))
+    table = "text,label\n" + "\n".join(f"{' '.join(each)},{at % 2}" for at, each in rows)
+    at.text_area(key="pasted_sentences").set_value(table).run()
+    tokens = at.selectbox(key="tokenizer_sentences")
+    (bert,) = [each for each in tokens.options if each.endswith(" bert")]
+    tokens.set_value(bert).run()
+    assert not at.exception
+    assert "task_of('sentences', text, open(\"tokenizer.json\").read())" in pasted(at)
+    at.number_input(key="sentences_steps").set_value(2)
+    at.number_input(key="sentences_warmup").set_value(0)
+    press(at, "start_training")
+    (run,) = all_runs(tmp_path)
+    assert run.task().tokenizer.kind == "wordpiece"
+    assert train_to_end(run.folder) == "done"
+    checkpoint = run.checkpoint()
+    assert checkpoint is not None
+    opened = open_entry(brought_model(checkpoint))
+    assert opened.tokenizer.encode("a cat")[0].label == "<cls>"
+    assert isinstance(opened.tokenizer, AdoptedTokenizer)
+    assert "sentences-1** · done" in said(at.run())
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(

@@ -1,5 +1,12 @@
 """The tokenizers of published folders, opened and used in a process of their own."""
 
+from explorer.text.published.adopted import AdoptedTokenizer, adopted_json, is_adopted
 from explorer.text.published.published_tokenizer import PublishedTokenizer, open_published
 
-__all__ = ["PublishedTokenizer", "open_published"]
+__all__ = [
+    "AdoptedTokenizer",
+    "PublishedTokenizer",
+    "adopted_json",
+    "is_adopted",
+    "open_published",
+]

@@ -54,6 +54,8 @@ def _work(engine: Engine, request: Mapping[str, Any]) -> Callable[[], dict[str, 
     match request["do"]:
         case "encode":
             return lambda: engine.encode(request["text"], request["pair"])
+        case "ids":
+            return lambda: {"ids": engine.many_ids(request["texts"], bool(request["special"]))}
         case "prompt":
             return lambda: engine.encode_prompt(request["text"])
         case "render":

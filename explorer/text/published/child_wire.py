@@ -29,6 +29,9 @@ class Engine(Protocol):
         """What the app is told once: kind, vocabulary size, special tokens and their roles."""
 
     def encode(self, text: str, pair: str | None) -> dict[str, Any]: ...
+    def many_ids(self, texts: Sequence[str], special: bool) -> list[list[int]]:
+        """The IDs of each text, with the special tokens around it or without."""
+
     def encode_prompt(self, text: str) -> dict[str, Any]:
         """A text whose special tokens are read as such; none is added around it."""
 

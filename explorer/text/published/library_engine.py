@@ -85,6 +85,10 @@ class LibraryEngine:
     def encode(self, text: str, pair: str | None) -> dict[str, Any]:
         return self._wired(self._library.encode(text, pair), text, pair)
 
+    def many_ids(self, texts: Sequence[str], special: bool) -> list[list[int]]:
+        encode = self._library.encode
+        return [encode(text, add_special_tokens=special).ids for text in texts]
+
     def encode_prompt(self, text: str) -> dict[str, Any]:
         tokens = list[EncodedToken]()
         for start, end, special in prompt_parts(text, self._special, self._strips):

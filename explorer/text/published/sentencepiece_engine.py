@@ -80,6 +80,12 @@ class PieceEngine:
                 tokens += self._typed(pair or "" if of else text, of)
         return to_wire(tokens, [text, pair or ""], self, self._special)
 
+    def many_ids(self, texts: Sequence[str], special: bool) -> list[list[int]]:
+        def ids(text: str) -> list[int]:
+            return [each.id for each in self._typed(text, 0)]
+
+        return [self.encode(text, None)["ids"] if special else ids(text) for text in texts]
+
     def encode_prompt(self, text: str) -> dict[str, Any]:
         tokens = list[EncodedToken]()
         for start, end, special in prompt_parts(text, self._special, {}):

@@ -55,6 +55,20 @@ class TokenizerFiles:
         return sum(size for _, size in self.stamp)
 
 
+@dataclass(frozen=True)
+class TokenizerText(TokenizerFiles):
+    """A tokenizer.json that is a text and no file, with its tokenizer_config.json."""
+
+    texts: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, text: str, settings: str) -> TokenizerText:
+        texts = (("tokenizer.json", text), ("tokenizer_config.json", settings))
+        names = tuple(name for name, _ in texts)
+        stamp = tuple((0, len(each.encode())) for _, each in texts)
+        return cls(Path(), "", names[:1], names, stamp, texts)
+
+
 def find_tokenizer(folder: Path, family: str) -> TokenizerFiles:
     """The tokenizer of the folder, in the first form that is whole; TextError if there is none."""
     if (file := gguf_in(folder)) is not None:
@@ -79,7 +93,10 @@ def open_files(source: TokenizerFiles) -> Iterator[Mapping[str, int]]:
     """A file descriptor for each file; TextError if one changed since it was found."""
     descriptors: dict[str, int] = {}
     try:
-        if source.form == (source.folder.name,):
+        if isinstance(source, TokenizerText):
+            descriptors |= {name: held(text) for name, text in source.texts}
+            found = source.stamp
+        elif source.form == (source.folder.name,):
             texts = texts_of(source.folder)
             descriptors |= {name: held(text) for name, text in texts.items()}
             found = stamps_of(source.folder, texts)

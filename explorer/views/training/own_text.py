@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import streamlit as st
 
-from explorer.app import limits
+from explorer.app import limits, shelves
 from explorer.app.messages import say
 from explorer.tasks import Given
 from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
 from explorer.text import TextError
 from explorer.text.checked_text import decoded
+from models.loading.checkpoint import CheckpointError
+from models.loading.tokenizer_texts import tokenizer_text
 
 BYTES_OF_CHARACTER = 4
 """At most, in UTF-8: a file that cannot fit is refused unread."""
@@ -21,6 +24,7 @@ TOKENIZERS = {
     WORDS: "Its own words",
     SUBWORDS: "Its own subwords (byte-level BPE)",
 }
+OF_MODEL = "Those of the model "
 
 
 @dataclass(frozen=True)
@@ -34,22 +38,50 @@ class OwnText:
 def draw_own_text(given: Given) -> OwnText | None:
     """The text of the task and its tokenizer; None while there is no text."""
     text = _draw_text(given)
-    tokenizer = _draw_tokenizer(given) if given.tokenizers else None
+    try:
+        tokenizer = _draw_tokenizer(given) if given.tokenizers else None
+    except TextError as error:
+        say(str(error))
+        return None
     return None if text is None else OwnText(text, tokenizer)
 
 
 def _draw_tokenizer(given: Given) -> str | None:
-    """What the tokens are; None where they are the usual ones."""
+    """What the tokens are, as `task_of` has it; None where they are the usual ones.
+
+    TextError where the chosen model has no tokenizer that can be trained with.
+    """
+    models = shelves.openable()
+    names = shelves.labels(models)
+    options = [*given.tokenizers, *(f"{OF_MODEL}{label}" for label in names)]
     chosen = st.selectbox(
         "Tokens",
-        given.tokenizers,
-        format_func=TOKENIZERS.__getitem__,
+        options,
+        format_func=lambda option: TOKENIZERS.get(option, option),
         key=f"tokenizer_{given.name}",
         persist_state="session",
         help="Words that are not in the training part are unknown; subwords are made of bytes, so "
-        "they read any text. Either vocabulary is trained on the training part alone.",
+        "they read any text. Either vocabulary is trained on the training part alone. The "
+        "tokenizer of another model keeps its vocabulary, and gets the special tokens that a model "
+        "of this task needs.",
     )
-    return None if chosen == given.tokenizers[0] else chosen
+    if chosen is None or chosen == given.tokenizers[0]:
+        return None
+    if chosen in given.tokenizers:
+        return str(chosen)
+    label = chosen.removeprefix(OF_MODEL)
+    return _tokenizer_of(models[names[label]].folder, label)
+
+
+def _tokenizer_of(folder: Path, name: str) -> str:
+    """The tokenizer.json of a model."""
+    try:
+        text = tokenizer_text(folder)
+    except CheckpointError as error:
+        raise TextError(str(error)) from error
+    if text is None:
+        raise TextError(f"{name} comes without a tokenizer.json: choose another tokenizer.")
+    return text
 
 
 def _draw_text(given: Given) -> str | None:

@@ -1,0 +1,196 @@
+"""A stranger's tokenizer for a model that is trained here, with the special tokens it needs.
+
+What is stored is a tokenizer.json like any other: the stranger's, with `<pad>` and the ends that
+our models read behind its vocabulary where it has none of that name, and around a text in place of
+its own. It is opened as every stranger's is: in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from explorer.text.checked_text import MAX_CHARACTERS, TextError, checked
+from explorer.text.published.published_tokenizer import PublishedTokenizer
+from explorer.text.published.tokenizer_files import TokenizerText
+from explorer.text.special import BOS, CLS, EOS, PAD, SPECIALS, Reads
+
+MOST_TOKENS = 60_000
+"""Every token is a row of the embedding, which is trained."""
+LARGEST = 12_000_000
+"""Characters of the file, which stands beside every snapshot."""
+UNREADABLE = "The tokenizer file is not readable JSON: choose another one."
+ROLES = {PAD: "pad", BOS: "bos", EOS: "eos", CLS: "cls"}
+FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
+
+
+def adopted_json(text: str, reads: Reads) -> str:
+    """The tokenizer.json of a stranger with the special tokens of `reads`; TextError without one.
+
+    Nothing of it is believed here but the IDs of its tokens; the child process checks the rest.
+    """
+    stored = _stored(text)
+    model = stored["model"]
+    entries, added = model.get("vocab"), stored.get("added_tokens") or []
+    try:
+        names = [entry[0] for entry in entries] if isinstance(entries, list) else None
+        ids = {name: at for at, name in enumerate(names)} if names else dict(entries)
+        ids |= {str(each["content"]): each["id"] for each in added}
+        following = max(ids.values()) + 1
+        # What is only added is numbered by its place, which a gap in the vocabulary shifts.
+        is_whole = names is None and all(each["content"] in entries for each in added)
+        added = [each for each in added if each["content"] not in SPECIALS[reads]]
+        for name in SPECIALS[reads]:
+            if name not in ids:
+                ids[name], following = following, following + 1
+            if is_whole:
+                entries[name] = ids[name]
+            token = {"id": ids[name], "content": name, "special": True}
+            added.append(token | dict.fromkeys(FLAGS, False))
+        added.sort(key=lambda each: int(each["id"]))
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        raise TextError("The tokenizer file does not describe a tokenizer.") from None
+    if following > MOST_TOKENS:
+        raise TextError(
+            f"This tokenizer has {following:,} tokens; at most {MOST_TOKENS:,} are trained with "
+            "here, so choose another one."
+        )
+    around = {
+        name: {"id": name, "ids": [ids[name]], "tokens": [name]} for name in reads if name != "$A"
+    }
+    both = [{"Sequence": {"id": side, "type_id": at}} for at, side in enumerate("AB")]
+    stored |= {
+        "added_tokens": added,
+        "padding": None,
+        "truncation": None,
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": _template(reads),
+            "pair": both,
+            "special_tokens": around,
+        },
+    }
+    return json.dumps(stored, ensure_ascii=False)
+
+
+def is_adopted(text: str) -> bool:
+    """Whether `adopted_json` may have written it: what is around a text is as with our models."""
+    try:
+        return bool(_reads_of(_stored(text)))
+    except TextError:
+        return False
+
+
+class AdoptedTokenizer(PublishedTokenizer):
+    """What `adopted_json` wrote, with what a task asks of a tokenizer besides."""
+
+    def __init__(self, text: str) -> None:
+        stored = _stored(text)
+        reads = _reads_of(stored)
+        if reads is None:
+            raise TextError("The tokenizer file has not the special tokens of a model made here.")
+        self._text = text
+        roles = {f"{ROLES[name]}_token": name for name in SPECIALS[reads]}
+        if unknown := _unknown(stored["model"]):
+            roles["unk_token"] = unknown
+        super().__init__(TokenizerText.of(text, json.dumps(roles)))
+        added = {each["content"]: each["id"] for each in stored["added_tokens"]}
+        self._specials: dict[str, int] = {}
+        found = {name: self.id_of(name) for name in SPECIALS[reads]}
+        if any(found[name] != added[name] for name in found):
+            raise TextError(
+                "The tokens of this tokenizer are not numbered one after another, so none can be "
+                "added: choose another one."
+            )
+        self._specials = found
+
+    def id_of(self, entry: str) -> int:
+        """At once where a batch needs it: of a special token."""
+        found = self._specials.get(entry)
+        return super().id_of(entry) if found is None else found
+
+    def many_ids(self, texts: Sequence[str], *, special: bool = True) -> list[list[int]]:
+        """The IDs of each of many texts, with the special tokens around them or without."""
+        found: list[list[int]] = []
+        for some in _together(texts):
+            found += self._ask({"do": "ids", "texts": some, "special": special})["ids"]
+        return found
+
+    def target_ids(self, text: str) -> list[int]:
+        """What the decoder of an encoder-decoder writes: `<s> … </s>` around the text."""
+        return [self.id_of(BOS), *self.many_ids([text], special=False)[0], self.id_of(EOS)]
+
+    def corpus_ids(self, text: str) -> list[int]:
+        """A long text to train on, without special tokens; tokenized in parts that end in lines."""
+        return [each for ids in self.many_ids(list(_parts(text)), special=False) for each in ids]
+
+    def to_json(self) -> str:
+        """The tokenizer.json that it was made of."""
+        return self._text
+
+
+def _stored(text: str) -> dict[str, Any]:
+    if len(text) > LARGEST:
+        raise TextError(
+            f"The tokenizer file has {len(text):,} characters; at most {LARGEST:,} are stored with "
+            "a run, so choose another one."
+        )
+    try:
+        stored = json.loads(text)
+    except (ValueError, RecursionError):
+        raise TextError(UNREADABLE) from None
+    if not isinstance(stored, dict) or not isinstance(stored.get("model"), dict):
+        raise TextError("The tokenizer file cannot be used: it has no model.")
+    return stored
+
+
+def _template(reads: Reads) -> list[dict[str, Any]]:
+    return [
+        {"Sequence": {"id": "A", "type_id": 0}}
+        if name == "$A"
+        else {"SpecialToken": {"id": name, "type_id": 0}}
+        for name in reads
+    ]
+
+
+def _reads_of(stored: dict[str, Any]) -> Reads | None:
+    """How a model made here reads with it; None where it does not."""
+    processor, added = stored.get("post_processor"), stored.get("added_tokens")
+    if not isinstance(processor, dict) or not isinstance(added, list):
+        return None
+    names = {each.get("content") for each in added if isinstance(each, dict)}
+    for reads, specials in SPECIALS.items():
+        if processor.get("single") == _template(reads) and names >= set(specials):
+            return reads
+    return None
+
+
+def _unknown(model: dict[str, Any]) -> str | None:
+    """The text of the token that stands for what is not known."""
+    entries, at = model.get("vocab"), model.get("unk_id")
+    if isinstance(entries, list) and isinstance(at, int) and 0 <= at < len(entries):
+        return str(entries[at][0])
+    named = model.get("unk_token")
+    return named if isinstance(named, str) and named else None
+
+
+def _together(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Texts for one request each: the child has a second for it."""
+    some: list[str] = []
+    for text in texts:
+        if some and sum(map(len, some)) + len(text) > MAX_CHARACTERS:
+            yield some
+            some = []
+        some.append(checked(text))
+    if some:
+        yield some
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The text in parts that can be tokenized at once, cut after lines where there are any."""
+    while text:
+        cut = text.rfind("\n", 0, MAX_CHARACTERS) + 1 or MAX_CHARACTERS
+        cut = len(text) if len(text) <= MAX_CHARACTERS else cut
+        yield text[:cut]
+        text = text[cut:]
