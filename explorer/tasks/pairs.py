@@ -97,7 +97,8 @@ def pairs_from_csv(table: str, tokenizer: str | None = None) -> PairTask:
         ),
         training=TrainConfig(steps=600, batch_size=64, lr=3e-3, warmup=50, schedule="linear"),
         goal=0.6,
-        held_out=f"{len({source for source, _ in held_out}):,} sources with all their targets",
+        held_out=f"{len(held_out):,} pairs, all those of "
+        f"{len({source for source, _ in held_out}):,} sources",
         held_out_texts=tuple(map("\n".join, held_out)),
         training_rows=known,
         held_out_rows=pair_batch(reads, *asked),

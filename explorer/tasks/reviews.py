@@ -167,7 +167,7 @@ def from_labelled(
 def _note(tokenizer: TrainedWith, texts: list[str]) -> str:
     cut = sum(len(ids) > MAX_TOKENS for ids in tokenizer.many_ids(texts))
     hidden = "In training half of the tokens, others each time, are hidden as padding."
-    return f"{hidden} {cut:,} sentences are cut at {MAX_TOKENS} tokens." if cut else hidden
+    return f"{hidden} Cut at {MAX_TOKENS} tokens: {cut:,} of {len(texts):,}." if cut else hidden
 
 
 def labelled_batch(tokenizer: TrainedWith, labelled: Labelled) -> Batch:

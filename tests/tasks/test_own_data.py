@@ -118,7 +118,7 @@ def test_all_targets_of_a_source_are_on_one_side() -> None:
     task = task_of("pairs", table)
     sources, targets = task.held_out_batch.inputs
     assert len(rows(sources)) * 2 == len(targets) == 40
-    assert task.held_out.startswith("20 sources")
+    assert task.held_out == "40 pairs, all those of 20 sources"
 
 
 def test_texts_that_read_the_same_are_not_held_out() -> None:
@@ -202,6 +202,12 @@ def test_every_source_that_reads_like_another_leaves_nothing_to_hold_out() -> No
     known = character_tokenizer("b", SOURCE).to_json()
     with pytest.raises(TextError, match="knows"):
         task_of("pairs", table, known)
+
+
+def test_what_is_hidden_or_cut_is_said() -> None:
+    assert made("sentences").note.endswith("are hidden as padding.")
+    long = SENTENCES + "\n" + "one " * 200 + ",sad"
+    assert task_of("sentences", long).note.endswith("Cut at 96 tokens: 1 of 201.")
 
 
 def test_a_file_in_another_encoding_is_refused_with_its_line() -> None:

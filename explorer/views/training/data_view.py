@@ -42,6 +42,8 @@ def draw_data(task: Task, training: TrainConfig) -> None:
     """The data of a training with these settings."""
     summary = summary_of(task, training)
     st.markdown(_sizes(task, summary))
+    if task.note:
+        st.caption(literal(task.note))
     _draw_examples(task, training)
     left, right = st.columns(2, gap="medium")
     with left:
