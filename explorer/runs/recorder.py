@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.catalog.run_steps import step_folders
+from explorer.runs.divergence import Health
 from explorer.runs.metrics import MetricsRow, MetricsWriter, cut_after
 from explorer.runs.pace import Pace, Speed, is_snapshot_step
 from explorer.runs.quotas import closing_bytes
@@ -18,7 +19,7 @@ from explorer.runs.run_files import write_json, write_text
 from explorer.runs.spec import DONE, TRAINING, RunSpec, Status
 from explorer.tasks import Task
 from models import Transformer, save_checkpoint
-from models.training import Report, TrainState
+from models.training import Batch, Report, TrainState
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class RunRecorder:
     ) -> None:
         self.run, self.spec, self.task = run, spec, task
         self.model, self.state = model, state
+        self.health = Health(spec.model)
         self.reserve = closing_bytes(spec.model)
         self.tokenizer = task.tokenizer.to_json()
         self.status = run.status_or_new().replace(
@@ -62,7 +64,7 @@ class RunRecorder:
             write_text(self.run.folder / "example", self.task.example)
         self._show()
         if self.state.step == 0:
-            self.keep()  # from here on a run without a state has lost it
+            self._keep()  # from here on a run without a state has lost it
             self._measure()
             self.metrics.add(MetricsRow(0, value=self.status.value, seconds=0.0))
             self._snapshot()
@@ -91,14 +93,16 @@ class RunRecorder:
             self._measure()
             row = replace(row, value=self.status.value)
         self.metrics.add(row)
-        if is_landmark:
+        if is_landmark and self._is_good():
             self._snapshot()
         elif self.refreshing.is_due():
             with self.refreshing.timed():
-                self._refresh()
+                if self._is_good():
+                    self._refresh()
         if self.keeping.is_due():
             with self.keeping.timed():
-                self.keep()
+                if self._is_good():
+                    self._keep()
         if self.showing.is_due():
             with self.showing.timed():
                 self._show()
@@ -112,14 +116,18 @@ class RunRecorder:
         return value >= target if self.task.higher_is_better else value <= target
 
     def end(self, state: str, message: str = "") -> Status:
-        """Save the state for a resume and the current model, and write the final status."""
+        """Save the state for a resume and the current model, and write the final status.
+
+        Weights that are lost are not saved: what was kept before stays what opens and resumes.
+        """
         if self.status.measured_at != self.state.step:
             self._measure()
             now = round(self.seconds, 3)
             self.metrics.add(MetricsRow(self.state.step, value=self.status.value, seconds=now))
-        self.keep()
-        self._refresh()
-        self._save(self.run.folder / "checkpoint", is_finished=state == DONE)
+        if self._is_good():
+            self._keep()
+            self._refresh()
+            self._save(self.run.folder / "checkpoint", is_finished=state == DONE)
         self._show(state, message)
         self.metrics.close()
         return self.status
@@ -129,7 +137,15 @@ class RunRecorder:
         """How long the run has been trained, with earlier times."""
         return self.earlier_seconds + time.monotonic() - self.began
 
-    def keep(self) -> None:
+    def batch(self) -> Batch:
+        """The batch of the next update."""
+        return self.task.batch(self.state.step, training=self.spec.training)
+
+    def _is_good(self) -> bool:
+        """Whether the weights of now are worth keeping."""
+        return self.health.is_good(self.model, self.batch())
+
+    def _keep(self) -> None:
         """Save the state for a resume; the one before stays until this one is complete."""
         folder = step_folder(self.run.folder / "state", self.state.step)
         self._save(folder, state=self.state)

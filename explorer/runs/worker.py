@@ -8,7 +8,6 @@ bit by bit.
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -20,6 +19,7 @@ import torch
 from explorer.app import limits
 from explorer.catalog import in_a_sentence
 from explorer.catalog.run_steps import step_folders
+from explorer.runs.divergence import Diverged
 from explorer.runs.hot_changes import spec_at, take_on
 from explorer.runs.recorder import Progress, RunRecorder
 from explorer.runs.run import Run, RunError
@@ -78,6 +78,8 @@ def advance(
                 run.end_as(STOPPED, limits.RUN_MEMORY.refusal())
                 return
             message = f"The training ended with an error: {_first_line(error)}"
+            if isinstance(error, Diverged):
+                message = f"{error}; {_way_out(run)}"
             with contextlib.suppress(OSError):
                 run.end_as(FAILED, message)
             raise RunError(message) from error
@@ -115,11 +117,7 @@ def _train(
             if report is None:
                 ending = DONE
                 break
-            if not math.isfinite(report.loss):
-                raise ArithmeticError(
-                    f"the loss is not finite at step {report.step}; a smaller learning rate "
-                    "may help."
-                )
+            recorder.health.after(report)
             yield recorder.record(report, updates.spec.evaluate_every)
             if recorder.has_reached_target or report.step >= spec.training.steps:
                 ending = DONE
@@ -127,6 +125,8 @@ def _train(
                 ending = INTERRUPTED if leave() else ENDINGS.get(command.newest())
                 if ending is None and is_at_a_limit():
                     ending = STOPPED
+        if ending == DONE:
+            recorder.health.at_the_end(model, recorder.batch())
     except GeneratorExit:
         recorder.end(INTERRUPTED)
         raise
@@ -220,6 +220,13 @@ def _words_for_target(recorder: RunRecorder) -> str:
     status = recorder.status
     reached = three(status.value or 0.0)
     return f"Reached {status.measure} {reached} on held-out data."
+
+
+def _way_out(run: Run) -> str:
+    """What can be done after the training has lost its model."""
+    states = step_folders(run.folder / "state")
+    kept = f"the model of step {states[-1][0]:,} is kept, " if states else ""
+    return f"{kept}and a lower learning rate is the way out."
 
 
 def _first_line(error: BaseException) -> str:
