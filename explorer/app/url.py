@@ -450,6 +450,11 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("update_stage", "whole number", "a stage of the update", "0"),
         ("update_example", "whole number", "an example of the batch", "0"),
         ("update_matrix", "option", "the name of a tensor", "the first query projection"),
+        ("scores_part", "option", "a kind of attention", "the last"),
+        ("scores_metric", "option", "a head metric", "the maximum weight"),
+        ("scores_text", "text", "the sentence that the heads are scored on", "the task's first"),
+        ("spectrum_matrix", "option", "the name of a matrix", "the first query projection"),
+        ("landscape_by", "option", "the directions of the loss landscape", "the training's"),
     ),
     *_on(
         "checkpoints",

@@ -19,6 +19,7 @@ from explorer.charts.frame import (
     scale_ends,
     text_line,
 )
+from explorer.charts.over_steps import STEPS, WHOLE
 
 CIRCUIT, COMPLEMENT, RANDOM = "the circuit alone", "all but the circuit", "random edges alone"
 LOWEST, HIGHEST = -0.5, 1.5
@@ -151,7 +152,7 @@ def edges_over_steps(rows: Sequence[tuple[int, str, float]], shown: int) -> Spec
 
 @cache
 def _over_steps() -> Spec:
-    axis = alt.Axis(values=[0, *(10**power for power in range(7))], format=",")
+    axis = alt.Axis(values=STEPS, labelExpr=WHOLE)
     x = alt.X("step:Q", title="step", axis=axis, scale=alt.Scale(type="symlog", nice=False))
     y = alt.Y("value:Q", title="part of the metric", scale=fixed("y"))
     at = alt.Chart(alt.NamedData("at")).mark_rule(strokeWidth=1.5, opacity=0.7).encode(x=x)

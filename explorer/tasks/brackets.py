@@ -69,8 +69,8 @@ class Brackets(Task):
             rows[sample_rows(count, len(rows), random)]
             for rows, count in zip(self.training_rows, counts, strict=True)
         ]
-        batch = _labelled(*drawn)
-        return Batch((trimmed(batch.inputs[0]),), batch.labels)
+        batch, order = _labelled(*drawn), torch.randperm(size, generator=random)
+        return Batch((trimmed(batch.inputs[0][order]),), batch.labels[order])
 
     def measure(self, model: Transformer) -> Measurement:
         return Measurement("accuracy", accuracy(model, self.held_out_batch))

@@ -4,7 +4,14 @@ from collections.abc import Callable
 
 from explorer.app.controls import one_of
 from explorer.views.inside_training.chosen_run import CodeLines, InsideRun, choose_inside_run
+from explorer.views.inside_training.head_scores_view import draw_head_scores
+from explorer.views.inside_training.landscape_view import draw_landscape
 from explorer.views.inside_training.one_update_view import draw_one_update
+from explorer.views.inside_training.units_and_noise import draw_dead_units, draw_gradient_noise
+from explorer.views.inside_training.weights_over_steps import (
+    draw_norms_over_steps,
+    draw_singular_values,
+)
 from explorer.views.shared import export_panel, widgets
 from models.training import train
 
@@ -15,6 +22,12 @@ widgets.opening(
 chosen = choose_inside_run()
 VIEWS: dict[str, Callable[[InsideRun], CodeLines]] = {
     "One update": draw_one_update,
+    "Head scores": draw_head_scores,
+    "Singular values": draw_singular_values,
+    "Weight norms": draw_norms_over_steps,
+    "Loss landscape": draw_landscape,
+    "Gradient noise": draw_gradient_noise,
+    "Dead units": draw_dead_units,
 }
 view = one_of("View", "inside_view", tuple(VIEWS))  # it stays chosen where there is no run
 if chosen is not None:

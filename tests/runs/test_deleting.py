@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
@@ -10,9 +11,11 @@ import pytest
 
 from explorer.catalog.run_index import index_of
 from explorer.runs import deleting
+from explorer.runs.best_values import best_value
 from explorer.runs.deleting import make_room, set_aside_of, sweep
 from explorer.runs.quotas import keeping_fault, sizes_of
 from explorer.runs.run import Run, RunError, all_runs, create, delete, restore, run_named
+from explorer.runs.run_notes import Notes
 from explorer.runs.worker import train_to_end
 from tests.runs.making import tiny_run, tiny_spec
 
@@ -117,3 +120,24 @@ def test_a_run_whose_spec_is_damaged_is_listed_and_can_be_deleted(tmp_path: Path
     assert [each.name for each in all_runs(tmp_path)] == [run.name]
     delete(run)
     assert Run(restore(tmp_path, run.name).folder).name == run.name
+
+
+def test_a_run_of_an_older_version_is_listed_with_its_curves(tmp_path: Path) -> None:
+    """Its settings lack what has come since, its metrics the seconds, and nothing is noted."""
+    run = tiny_run(tmp_path)
+    train_to_end(run.folder)
+    spec, values = run.spec, run.metrics().values()
+    plain = spec.to_dict()
+    older = {name: plain[name] for name in ("task", "model", "training", "weights_seed")}
+    older["training"] = {name: plain["training"][name] for name in ("lr", "steps", "batch_size")}
+    (run.folder / "spec.json").write_text(json.dumps(older))
+    lines = (run.folder / "metrics.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    without = [{name: row[name] for name in row if name != "seconds"} for row in rows]
+    (run.folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in without))
+    (found,) = all_runs(tmp_path)
+    assert (found.spec.task, found.spec.training.steps) == (spec.task, spec.training.steps)
+    assert found.metrics().values() == values
+    assert {row.seconds for row in found.metrics().rows} == {None}
+    assert found.notes() == Notes()
+    assert best_value(found.folder, "exact match") is not None

@@ -5,6 +5,7 @@ What nobody chose follows the run on screen, or the task where there is none.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -194,9 +195,14 @@ def _group(key: str, label: str, said: str) -> Any:
     return st.expander(f"{label} · {said}", expanded=False, key=key)
 
 
+def _options(name: str) -> Sequence[str]:
+    return BY_NAME[name].options if name in BY_NAME else ()
+
+
 def _shown(inputs: Inputs, name: str, value: Any) -> Any:
-    """What the input of this setting shows, which is drawn later."""
-    return st.session_state.get(inputs.key(name), value)
+    """What the input of this setting shows, which is drawn later; `value` where that is none."""
+    chosen, options = st.session_state.get(inputs.key(name), value), _options(name)
+    return chosen if not options or chosen in options else value
 
 
 def _draw_target(task: Task, base: RunSpec, inputs: Inputs) -> float | None:

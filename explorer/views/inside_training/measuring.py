@@ -1,0 +1,60 @@
+"""What the views of snapshots share: the batch that is measured, and work of all snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+from explorer.app.messages import say
+from explorer.catalog import ModelError
+from explorer.views.circuits.pieces import piece_by_piece
+from explorer.views.inside_training.chosen_run import InsideRun
+from models.training import Batch
+
+ROWS = 64
+"""Held-out examples that are measured."""
+TOO_LONG = "This takes too long with a model of this size: choose a run of a smaller one."
+Made = TypeVar("Made")
+
+
+def measured_batch(chosen: InsideRun) -> Batch:
+    """The first held-out examples; the same for every snapshot."""
+    batch = chosen.task.held_out_batch
+    return Batch(tuple(ids[:ROWS] for ids in batch.inputs), batch.labels[:ROWS])
+
+
+def batch_words(chosen: InsideRun) -> str:
+    """Which examples these are, for a caption."""
+    count = len(measured_batch(chosen).labels)
+    return f"the first {count} held-out examples"
+
+
+def batch_tokens(chosen: InsideRun) -> int:
+    return sum(ids.numel() for ids in measured_batch(chosen).inputs)
+
+
+def of_snapshots(
+    chosen: InsideRun,
+    name: str,
+    asked: Hashable,
+    make: Callable[[int], Made],
+    size: Callable[[Made], int],
+    cost: int,
+    doing: str,
+) -> list[Made] | None:
+    """What `make` gives for each snapshot's step, kept; None where it is not all there yet."""
+    steps = chosen.steps
+    try:
+        return piece_by_piece(
+            chosen.first,
+            name,
+            [(name, asked, chosen.snapshots[step]) for step in steps],
+            lambda at: make(steps[at]),
+            size,
+            cost * len(steps),
+            doing,
+            TOO_LONG,
+        )
+    except ModelError as error:
+        say(str(error))
+        return None

@@ -1,0 +1,135 @@
+"""Two numbers of a training that tell what to change: dead units, and the gradient noise scale."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+from torch import Tensor
+
+from explorer.analysis.dead_units import SMALL, LayerUnits, layer_units
+from explorer.analysis.gradient_noise import GROUPS, NoiseScale, gradients, noise_scale
+from explorer.charts.over_steps import lines_over_steps
+from explorer.components.chart import chart
+from explorer.snippets.inside_training_code import noise_lines, unit_lines
+from explorer.text.number_format import three
+from explorer.views.inside_training.chosen_run import CodeLines, InsideRun
+from explorer.views.inside_training.measuring import (
+    batch_tokens,
+    batch_words,
+    measured_batch,
+    of_snapshots,
+)
+from explorer.views.shared.tables import facts
+
+HEIGHT = 340
+BATCHES = 32
+NO_UNITS = "This model has no feed-forward layers, so it has no units that could be dead."
+MOST_VALUES = 200_000_000
+"""Numbers of all gradients together that are held at once."""
+
+
+def draw_dead_units(chosen: InsideRun) -> CodeLines:
+    """The share of feed-forward units that nothing makes active, layer by layer, step by step."""
+    if not chosen.first.config.d_ff:
+        st.text(NO_UNITS)
+        return None
+    inputs = measured_batch(chosen).inputs
+
+    def measure(step: int) -> list[LayerUnits]:
+        return layer_units(chosen.opened(step).model, inputs)
+
+    found = of_snapshots(
+        chosen,
+        "dead_units",
+        "",
+        measure,
+        lambda made: sum(each.largest.nbytes for each in made),
+        batch_tokens(chosen) * chosen.parameters,
+        "Activations at every step",
+    )
+    if found is None:
+        return None
+    lines = [
+        (step, f"{layer.stack} layer {layer.layer}", layer.share)
+        for at in range(len(found[0]))
+        for step, layers in zip(chosen.steps, found, strict=True)
+        for layer in (layers[at],)
+    ]
+    title = f"Dead feed-forward units of {chosen.run.title}"
+    chart(lines_over_steps(lines, "share of units"), height=HEIGHT, key="dead_units", title=title)
+    units = sum(len(layer.largest) for layer in found[-1])
+    dead = sum(int(layer.dead.sum()) for layer in found[-1])
+    how = "is never above zero" if found[-1][0].is_exact else (
+        f"is never above {SMALL:.0%} of the largest one of its layer, in absolute value"
+    )  # fmt: skip
+    st.caption(
+        f"After the last step {dead:,} of {units:,} units are dead. A unit is dead here where its "
+        f"activation {how} on any token of {batch_words(chosen)}."
+    )
+    return partial(unit_lines, chosen.run)
+
+
+def draw_gradient_noise(chosen: InsideRun) -> CodeLines:
+    """The gradient noise scale at every step, beside the batch size of the run."""
+    training = chosen.spec.training
+    if BATCHES * chosen.parameters > MOST_VALUES:
+        st.text("The gradients of this model are too large to compare: choose a smaller one.")
+        return None
+
+    def measure(step: int) -> NoiseScale:
+        model = chosen.opened(step).model
+        found: list[Tensor] = [
+            *gradients(
+                model,
+                lambda at: chosen.task.batch(step + at, training),
+                BATCHES,
+                training.label_smoothing,
+            )
+        ]
+        return noise_scale(found, training.batch_size)
+
+    found = of_snapshots(
+        chosen,
+        "noise_scale",
+        (training.batch_size, training.seed),
+        measure,
+        lambda made: 100,
+        BATCHES * chosen.cost_of_step,
+        "Gradients at every step",
+    )
+    if found is None:
+        return None
+    lines = [
+        (step, name, value)
+        for name, values in (
+            ("noise scale", [each.scale for each in found]),
+            ("batch size of the run", [float(training.batch_size)] * len(found)),
+        )
+        for step, value in zip(chosen.steps, values, strict=True)
+    ]
+    title = f"Gradient noise scale of {chosen.run.title}"
+    chart(lines_over_steps(lines, "examples"), height=HEIGHT, key="noise_scale", title=title)
+    last = found[-1]
+    facts(
+        [
+            ("noise scale after the last step", _examples(last.scale)),
+            (
+                f"in {GROUPS} parts of the batches",
+                f"{_examples(last.low)} to {_examples(last.high)}",
+            ),
+            ("‖G‖²", three(last.squared_gradient)),
+            ("trace of the covariance", three(last.trace)),
+        ]
+    )
+    st.caption(
+        f"From {BATCHES} batches of {training.batch_size} examples at each snapshot, without "
+        "dropout: the summed variance of the gradient of one example ÷ the squared norm of the "
+        "mean gradient. A batch of about so many examples is large enough for most of the gain; "
+        "where the estimate of the squared norm is not above zero there is no number."
+    )
+    return partial(noise_lines, chosen.run, BATCHES)
+
+
+def _examples(value: float) -> str:
+    return "no number" if value != value else three(value)

@@ -1,0 +1,98 @@
+"""The weights of every snapshot: singular values of one matrix, and norms of all of them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+import torch
+from torch import Tensor
+
+from explorer.analysis.singular_values import SingularValuesError, singular_values_of
+from explorer.app.controls import one_of
+from explorer.app.messages import say
+from explorer.charts.over_steps import lines_over_steps
+from explorer.components.chart import chart
+from explorer.snippets.inside_training_code import norm_lines, spectrum_lines
+from explorer.text.number_format import three
+from explorer.views.inside_training.chosen_run import CodeLines, InsideRun
+from explorer.views.inside_training.measuring import of_snapshots
+
+DRAWN = 6
+"""Singular values that have a line."""
+HEIGHT = 340
+
+
+def draw_singular_values(chosen: InsideRun) -> CodeLines:
+    """The largest singular values of a matrix at every step, and its stable rank."""
+    matrices = {name: p for name, p in chosen.first.model.named_parameters() if p.dim() == 2}
+    usual = next((name for name in matrices if "q_proj" in name), next(iter(matrices)))
+    name = one_of("Matrix", "spectrum_matrix", [*matrices], usual, as_list=True, width=420)
+    rows, columns = matrices[name].shape
+
+    def measure(step: int) -> Tensor:
+        return singular_values_of(chosen.opened(step).model.get_parameter(name)).values
+
+    try:
+        cost = rows * columns * min(rows, columns)
+        found = of_snapshots(
+            chosen, "spectra", name, measure, lambda made: made.nbytes, cost, "Singular values"
+        )
+    except SingularValuesError as error:
+        say(str(error))
+        return None
+    if found is None:
+        return None
+    lines = [
+        (step, f"σ{rank + 1}", float(values[rank]))
+        for rank in range(min(DRAWN, rows, columns))
+        for step, values in zip(chosen.steps, found, strict=True)
+    ]
+    title = f"Singular values of {name} in {chosen.run.title}"
+    chart(lines_over_steps(lines, "singular value"), height=HEIGHT, key="spectra", title=title)
+    first, last = (_stable_rank(values) for values in (found[0], found[-1]))
+    st.caption(
+        f"The {min(DRAWN, rows, columns)} largest of {min(rows, columns):,}, with the weights of "
+        f"every snapshot. The stable rank, Σσ² ÷ σ₁², goes from {three(first)} to {three(last)}: "
+        "how many directions the matrix uses about equally."
+    )
+    return partial(spectrum_lines, chosen.run, name)
+
+
+def draw_norms_over_steps(chosen: InsideRun) -> CodeLines:
+    """The norm of every kind of weight in every block, at every step."""
+    blocks = sorted({_block(name) for name, _ in chosen.first.model.named_parameters()})
+
+    def measure(step: int) -> Tensor:
+        squares = dict.fromkeys(blocks, 0.0)
+        for name, parameter in chosen.opened(step).model.named_parameters():
+            squares[_block(name)] += float(parameter.detach().double().square().sum())
+        return torch.tensor([squares[block] for block in blocks], dtype=torch.double).sqrt()
+
+    found = of_snapshots(
+        chosen, "norms", "", measure, lambda made: made.nbytes, chosen.parameters, "Norms"
+    )
+    if found is None:
+        return None
+    lines = [
+        (step, block, float(values[at]))
+        for at, block in enumerate(blocks)
+        for step, values in zip(chosen.steps, found, strict=True)
+    ]
+    title = f"Norms of the weights of {chosen.run.title}"
+    chart(lines_over_steps(lines, "‖weights‖"), height=HEIGHT, key="norms", title=title)
+    first, last = (three(float(values.norm())) for values in (found[0], found[-1]))
+    st.caption(
+        "The Euclidean norm of all weights of a part together, with the weights of every snapshot. "
+        f"That of the whole model goes from {first} to {last}."
+    )
+    return partial(norm_lines, chosen.run)
+
+
+def _block(name: str) -> str:
+    """The part of the model that a parameter belongs to, such as decoder.blocks.0.self_attn."""
+    return ".".join(name.split(".")[:4]) if ".blocks." in name else name.rpartition(".")[0]
+
+
+def _stable_rank(values: Tensor) -> float:
+    return float((values / values[0]).square().sum()) if float(values[0]) else 0.0
