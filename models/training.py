@@ -17,6 +17,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from models import together
 from models.losses import IGNORE, label_smoothing
 from models.optimizers import OPTIMIZERS, optimizer_of
 from models.plain import PlainData, choice_field, number_field
@@ -75,6 +76,11 @@ class Batch:
         """How many labels are not left out."""
         return (self.labels != IGNORE).sum()
 
+    def share(self) -> "Batch":
+        """Of the processes that train together, the texts that this one reads."""
+        own = slice(together.rank(), None, together.count())
+        return Batch(tuple(ids[own] for ids in self.inputs), self.labels[own])
+
     def parts(self, most: int) -> list["Batch"]:
         """At most so many parts, of as many texts each as the others, or of fewer in the last."""
         columns = zip(*(ids.chunk(most) for ids in (*self.inputs, self.labels)), strict=True)
@@ -118,6 +124,9 @@ def train(
     """
     state = TrainState.fresh(model, config) if state is None else state
     device = next(model.parameters()).device
+    objective: nn.Module = together.spread(Objective(model, config))
+    if config.compiled and device.type != "cpu":
+        objective.compile()
     model.train()
     while state.step < config.steps:
         started = time.perf_counter()
@@ -126,8 +135,8 @@ def train(
             group["lr"] = lr
         batch = batch_at(state.step).to(device)
         state.optimizer.zero_grad(set_to_none=True)
-        with seeded(config.seed, state.step, device):
-            loss = accumulate(model, batch, config)
+        with seeded(config.seed + together.rank(), state.step, device):
+            loss = accumulate(objective, batch, config.accumulation)
         norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip or math.inf)
         state.optimizer.step()
         state.step += 1
@@ -135,15 +144,32 @@ def train(
         yield Report(state.step, loss.item(), lr, norm.item(), seconds)
 
 
-def accumulate(model: nn.Module, batch: Batch, config: TrainConfig) -> Tensor:
-    """Adds the gradients of the batch to the parameters, part by part; its loss."""
+class Objective(nn.Module):
+    """The loss of a model as one module, to be compiled or spread as a whole."""
+
+    def __init__(self, model: nn.Module, config: TrainConfig) -> None:
+        super().__init__()
+        self.model, self.config = model, config
+
+    def forward(self, batch: Batch, n_labels: Tensor) -> Tensor:
+        """Its share in that of a batch with so many labels."""
+        with in_precision(self.config.precision, n_labels.device):
+            return batch_loss(self.model, batch, self.config.label_smoothing, n_labels)
+
+
+def accumulate(objective: nn.Module, batch: Batch, parts: int) -> Tensor:
+    """Adds the gradients of the batch to the parameters, part by part; its loss.
+
+    Of several processes each reads its share, and they meet once, in the last part.
+    """
     whole, losses = batch.n_labels, []
-    for part in batch.parts(config.accumulation):
-        with in_precision(config.precision, batch.labels.device):
-            loss = batch_loss(model, part, config.label_smoothing, whole)
-        loss.backward()
+    shared = batch.share().parts(parts)
+    for number, part in enumerate(shared, start=1):
+        with nullcontext() if number == len(shared) else together.apart(objective):
+            loss = objective(part, whole)
+            (loss * together.count()).backward()
         losses.append(loss.detach())
-    return torch.stack(losses).sum()
+    return together.total(torch.stack(losses).sum())
 
 
 def batch_loss(

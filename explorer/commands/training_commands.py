@@ -1,5 +1,8 @@
 """The commands that train: `train` and `resume`.
 
+`torchrun --nproc-per-node 2 -m explorer train …` trains in two processes, with the same updates
+but for dropout.
+
 A run is the same folder that the app writes. In the app's folder of runs it is shown while
 it trains, and its model can be opened afterwards.
 """
@@ -10,7 +13,7 @@ import argparse
 import json
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ from tqdm import tqdm
 
 from explorer.catalog.folders import runs_root
 from explorer.runs import exported_metrics
+from explorer.runs.followers import follow
 from explorer.runs.run import Run, RunError, create, create_in
 from explorer.runs.settings import (
     EVALUATE_EVERY,
@@ -33,6 +37,7 @@ from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
 from explorer.text import TextError
 from explorer.text.checked_text import decoded
 from explorer.text.number_format import three
+from models import together
 from models.families.styles import LIKE
 from models.presets import PRESETS
 
@@ -75,6 +80,26 @@ def add_commands(commands: Any) -> None:
 
 
 def train_model(asked: argparse.Namespace) -> None:
+    _train_together(asked, _new_run)
+
+
+def resume_run(asked: argparse.Namespace) -> None:
+    _train_together(asked, _old_run)
+
+
+def _train_together(asked: argparse.Namespace, run_of: Callable[[argparse.Namespace], Run]) -> None:
+    """In the processes that torchrun has started, if it has: the first one is asked and writes."""
+    with together.joined():
+        if together.rank() > 0:
+            with asked_to_leave():  # which the first one does
+                follow(Path(together.told_text("")))
+            return
+        run = run_of(asked)
+        together.told_text(str(run.folder))
+        _show_training(run, asked)
+
+
+def _new_run(asked: argparse.Namespace) -> Run:
     text = read_text(asked.text) if asked.text else None
     tokenizer = asked.tokenizer
     if tokenizer not in (None, WORDS, SUBWORDS):
@@ -82,20 +107,21 @@ def train_model(asked: argparse.Namespace) -> None:
     spec = spec_of(task_of(asked.task, text, tokenizer), vars(asked))
     text = text if asked.task in GIVEN else None
     kept = stored_tokenizer(asked.task, text, tokenizer)
-    run = (
+    if spec.training.batch_size < together.count():
+        raise RunError(f"A batch of at least {together.count()} gives each process a text.")
+    return (
         create_in(asked.out, spec, text, kept)
         if asked.out
         else create(runs_root(), spec, text, tokenizer=kept)
     )
-    _show_training(run, asked)
 
 
-def resume_run(asked: argparse.Namespace) -> None:
+def _old_run(asked: argparse.Namespace) -> Run:
     run = Run(asked.folder)
     if run.status().is_active and run.has_worker():
         raise RunError(f"{run.name} is being trained by another process.")
     run.command("resume")
-    _show_training(run, asked)
+    return run
 
 
 def _show_training(run: Run, asked: argparse.Namespace) -> None:

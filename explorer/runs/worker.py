@@ -24,11 +24,11 @@ from explorer.runs.hot_changes import spec_at, take_on
 from explorer.runs.recorder import Progress, RunRecorder
 from explorer.runs.run import Run, RunError
 from explorer.runs.run_files import Lock
-from explorer.runs.spec import DONE, FAILED, INTERRUPTED, PAUSED, STOPPED, RunSpec
+from explorer.runs.spec import DONE, FAILED, HOT, INTERRUPTED, PAUSED, STOPPED, RunSpec
 from explorer.runs.watchdog import Watchdog, bounded_memory, is_of_memory
 from explorer.tasks import Task
 from explorer.text.number_format import three
-from models import Transformer, load_checkpoint
+from models import Transformer, load_checkpoint, together
 from models.loading.checkpoint import load_state
 from models.training import Report, TrainState, train
 
@@ -37,6 +37,10 @@ PATIENCE = 5.0
 """Seconds to wait for another worker to unlock the run."""
 
 ENDINGS = {"pause": PAUSED, "step": PAUSED, "stop": STOPPED, "leave": INTERRUPTED}
+
+
+END, ON, ANEW = 0.0, 1.0, 2.0
+"""What is said to the processes that train together, before each update."""
 
 
 def train_to_end(folder: Path | str) -> str:
@@ -96,7 +100,8 @@ def _train(
     run: Run, spec: RunSpec, leave: Callable[[], bool], watchdog: Watchdog | None
 ) -> Iterator[Progress]:
     task = run.task()
-    model, state = _saved_or_untrained(run, spec, task)
+    model, state = saved_or_untrained(run, spec, task)
+    together.told([END])  # now every process has read what the first one will replace
     recorder = RunRecorder(run, spec, task, model, state)
     command = _Command(run)
     try:
@@ -127,7 +132,9 @@ def _train(
                     ending = STOPPED
         if ending == DONE:
             recorder.health.at_the_end(model, recorder.batch())
+        tell_the_others(END, spec)
     except GeneratorExit:
+        tell_the_others(END, spec)
         recorder.end(INTERRUPTED)
         raise
     except BaseException:
@@ -136,7 +143,7 @@ def _train(
     recorder.end(ending, _words_for_target(recorder) if ending == DONE else why)
 
 
-def _saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer, TrainState]:
+def saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer, TrainState]:
     """The newest complete state of the run, or an untrained model where there is none.
 
     A run whose states are damaged or lost does not start again, which would overwrite it.
@@ -164,6 +171,11 @@ def _saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transforme
     return model, TrainState.fresh(model, spec.training)
 
 
+def tell_the_others(what: float, spec: RunSpec) -> None:
+    """To end, to go on, or to begin anew with these settings: see `followers`."""
+    together.told([what, *(getattr(spec.training, name) for name in HOT)])
+
+
 class _Updates:
     """The updates of a run, each with the settings that are in force for it."""
 
@@ -177,8 +189,10 @@ class _Updates:
     def next(self) -> Report | None:
         """The report of the next update; None where none is left."""
         step = self._state.step
-        if take_on(self._run.folder, self._own, step) or step in self._changed_at:
+        is_anew = take_on(self._run.folder, self._own, step) or step in self._changed_at
+        if is_anew:
             self._begin()
+        tell_the_others(ANEW if is_anew else ON, self.spec)
         return next(self._updates, None)
 
     def _begin(self) -> None:
