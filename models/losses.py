@@ -2,7 +2,7 @@
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 IGNORE = -100
 
@@ -32,4 +32,28 @@ def label_smoothing(
         ignore_index=IGNORE,
         label_smoothing=alpha,
         reduction="mean" if n_labels is None else "sum",
+    ) / (1 if n_labels is None else n_labels)
+
+
+def linear_cross_entropy(
+    x: Float[Tensor, "*b d"],
+    words: Float[Tensor, "v d"],
+    bias: Float[Tensor, "v"] | None,
+    labels: Int[Tensor, "*b"],
+    n_labels: Tensor | None = None,
+) -> Float[Tensor, ""]:
+    """The cross-entropy of the logits x · wordsᵀ + bias, of which only some rows exist at a time.
+
+    Their gradients are computed with them, so nothing is kept for the backward pass. With
+    `n_labels` as above.
+    Source: Cut Your Losses in Large-Vocabulary Language Models (Wijmans et al. 2024).
+    """
+    return F.linear_cross_entropy(
+        x.flatten(0, -2),
+        words,
+        labels.flatten(),
+        linear_bias=bias,
+        ignore_index=IGNORE,
+        reduction="mean" if n_labels is None else "sum",
+        options=nn.LinearCrossEntropyOptions(),
     ) / (1 if n_labels is None else n_labels)

@@ -29,10 +29,16 @@ class LanguageModelHead(nn.Module):
         self.weight = None if tied else nn.Parameter(torch.empty(shape))
         self.bias = nn.Parameter(torch.empty(config.vocab_size)) if config.has_head_bias else None
 
-    def forward(self, x: Stream, embedding: Float[Tensor, "v d"]) -> Float[Tensor, "b t v"]:
+    def factors(
+        self, x: Stream, embedding: Float[Tensor, "v d"]
+    ) -> tuple[Stream, Float[Tensor, "v d"]]:
+        """What the logits are products of, but for their bias and cap."""
         x = self.transform(x)
         x = x if self.scale == 1 else x * self.scale
-        words = embedding if self.weight is None else self.weight
+        return x, embedding if self.weight is None else self.weight
+
+    def forward(self, x: Stream, embedding: Float[Tensor, "v d"]) -> Float[Tensor, "b t v"]:
+        x, words = self.factors(x, embedding)
         # Vocabulary × tokens: the wide matrix first is up to a sixth faster.
         logits = (words @ x.flatten(0, 1).mT).mT.unflatten(0, x.shape[:2])
         logits = logits if self.bias is None else logits + self.bias

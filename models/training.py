@@ -18,14 +18,19 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from models import together
-from models.losses import IGNORE, label_smoothing
+from models.losses import IGNORE, label_smoothing, linear_cross_entropy
 from models.optimizers import OPTIMIZERS, optimizer_of
+from models.output_heads import LanguageModelHead
 from models.plain import PlainData, choice_field, number_field
+from models.tap import Tap
+from models.transformer import Transformer
 
 CPU = torch.device("cpu")
 WITHOUT_GENERATOR = ("cpu", "meta")
 """Types of device that have no random generator besides the CPU's."""
 SCHEDULES = ("constant", "linear", "cosine", "inverse square root")
+LARGE_LOGITS = 2**24
+"""Numbers in the logits of a batch, beyond which they are computed in parts."""
 PRECISIONS = ("float32", "bfloat16")
 HOT = ("lr", "clip", "label_smoothing")
 """The settings that may change between two steps: nothing that is kept depends on them."""
@@ -176,7 +181,38 @@ def batch_loss(
     model: nn.Module, batch: Batch, smoothing: float = 0.0, n_labels: Tensor | None = None
 ) -> Tensor:
     """The loss of the batch, or its share in that of a larger one with so many labels."""
-    return label_smoothing(model(*batch.inputs), batch.labels, smoothing, n_labels)
+    if not (smoothing == 0 and isinstance(model, Transformer) and has_large_logits(model, batch)):
+        return label_smoothing(model(*batch.inputs), batch.labels, smoothing, n_labels)
+    head, final = model.head, FinalStream()
+    assert isinstance(head, LanguageModelHead)
+    model(*batch.inputs, read_at=slice(0, 0), tap=final)
+    assert final.value is not None
+    x, words = head.factors(final.value, model.last_stack.embedding.weight)
+    return linear_cross_entropy(x, words, head.bias, batch.labels, n_labels)
+
+
+def has_large_logits(model: Transformer, batch: Batch) -> bool:
+    """Whether the logits of this batch are never to be all there at once.
+
+    It costs no time where there are as many tokens as a vector has numbers, or more.
+    """
+    if not isinstance(model.head, LanguageModelHead) or model.head.cap is not None:
+        return False
+    count = batch.labels.numel()
+    is_rounded = torch.is_autocast_enabled(batch.labels.device.type)
+    is_large = count * model.config.vocab_size > LARGE_LOGITS
+    return is_large and count >= model.config.d_model and not is_rounded
+
+
+class FinalStream(Tap):
+    """Keeps the residual stream that the head reads."""
+
+    value: Tensor | None = None
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        if name == "final":
+            self.value = value
+        return value
 
 
 def in_precision(precision: str, device: torch.device) -> AbstractContextManager[Any]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from itertools import islice
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
 from torch import nn
 
+from models import training
 from models.losses import IGNORE, cross_entropy, label_smoothing
 from models.trace import trace
 from models.training import (
@@ -27,7 +29,7 @@ from models.training import (
 )
 from models.transformer import Transformer
 from tests.grids import grid
-from tests.models.building import SMALL, assert_equal_weights, config_of, ids_of, weights
+from tests.models.building import SMALL, assert_equal_weights, config_of, ids_of, shake, weights
 
 CONFIG = TrainConfig(steps=6, batch_size=4, lr=0.01, warmup=2)
 
@@ -182,6 +184,32 @@ def test_a_batch_in_parts_is_the_batch_as_a_whole(parts: int, smoothing: float) 
     for one, other in zip(reports, of_parts, strict=True):
         assert other.loss == pytest.approx(one.loss, rel=1e-6)
         assert other.grad_norm == pytest.approx(one.grad_norm, rel=1e-5)
+    torch.testing.assert_close(weights(parted), weights(whole), rtol=1e-6, atol=1e-6)
+
+
+@grid("tied, accumulation", [True, False], [1, 3])
+def test_logits_that_are_never_all_there_give_the_same_update(
+    tied: bool, accumulation: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def some_left_out(step: int) -> Batch:
+        batch = batch_at(step)
+        labels = batch.labels.clone()
+        labels[0], labels[1, 2:] = IGNORE, IGNORE
+        return Batch(batch.inputs, labels)
+
+    def updated(large: int) -> tuple[Transformer, list[Report]]:
+        monkeypatch.setattr("models.training.LARGE_LOGITS", large)
+        model = Transformer(SMALL.replace(tie_embeddings=tied, d_model=8, n_heads=2))
+        shake(model)
+        how = CONFIG.replace(accumulation=accumulation, optimizer="sgd", momentum=0.0)
+        return model, list(train(model, some_left_out, how))
+
+    chunked = Mock(wraps=training.linear_cross_entropy)
+    monkeypatch.setattr(training, "linear_cross_entropy", chunked)
+    (whole, reports), (parted, of_parts) = updated(2**60), updated(0)
+    assert chunked.call_count >= CONFIG.steps
+    for one, other in zip(reports, of_parts, strict=True):
+        assert other.loss == pytest.approx(one.loss, rel=1e-6)
     torch.testing.assert_close(weights(parted), weights(whole), rtol=1e-6, atol=1e-6)
 
 
