@@ -98,3 +98,8 @@ def test_another_kind_of_attention_expects_nothing(run: Run) -> None:
         PAGE, model=run.name, text=TEXT, part="Encoder", history_view="Guess the pattern"
     )
     assert "expects no pattern of this attention" in said(at)
+
+
+def test_a_sentence_too_long_for_a_film_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explorer.views.training_history.film_view.MOST_TOKENS", 3)
+    assert "A film is of at most 3 tokens" in said(page(run))

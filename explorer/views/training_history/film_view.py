@@ -30,11 +30,20 @@ MAP_HEIGHT = 400
 PASS, LAYER, AROUND = "film_pass", 64, 200
 MOST_BYTES = 16_000_000
 """Of all frames together; beyond, no weights of all heads are sent, only their thumbnails."""
+MOST_TOKENS = 128
+"""Of a sentence: the browser has the maps of all frames."""
 MOST_POINTS = 200
 
 
 def draw_film(context: PageContext, history: History) -> None:
     """The curves with the slider, and under them what changes with it."""
+    longest = max(len(history.last.source), len(history.last.target))
+    if longest > MOST_TOKENS:
+        st.text(
+            f"A film is of at most {MOST_TOKENS} tokens, and this one has {longest:,}: shorten "
+            "it, or compare two moments."
+        )
+        return
     at, name = context.choice, history.run.title
     scores = history.scores(at.part)
     shown = _formation_of_head(context, scores)
@@ -59,7 +68,7 @@ def draw_film(context: PageContext, history: History) -> None:
         _draw_heads(context, name, history.passes[-1], exact)
     st.markdown(widgets.bold_title(f"{name} · The forward pass"))
     _draw_pass(context, name, history.passes[-1])
-    st.caption(_what_is_drawn(history, shown))
+    st.caption(_what_is_drawn(history, shown, exact))
     widgets.notes(history.last.notes)
 
 
@@ -178,12 +187,14 @@ def _measured(history: History, step: int) -> Sequence[tuple[str, str]]:
     return []
 
 
-def _what_is_drawn(history: History, shown: Formation) -> str:
+def _what_is_drawn(history: History, shown: Formation, exact: bool) -> str:
     kept = len(history.passes)
     words = [
         f"{kept} snapshots of the training, each with its own pass over your sentence; the steps "
         "are on a logarithmic scale, and the curves are means where they have many points."
     ]
+    if not exact:
+        words.append("Of all heads only the thumbnails are sent: choose a head to see its weights.")
     if history.last.source and history.last.target:
         words.append("At every step the decoder reads what the last one writes.")
     if shown.score == EXPECTED and history.task is not None:
