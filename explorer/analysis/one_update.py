@@ -21,7 +21,16 @@ from torch.utils.hooks import RemovableHandle
 
 from explorer.analysis.weight_statistics import IN_A_LAYER
 from models.losses import IGNORE
-from models.training import Batch, Report, TrainConfig, TrainState, batch_loss, seeded, train
+from models.training import (
+    Batch,
+    Report,
+    TrainConfig,
+    TrainState,
+    batch_loss,
+    in_precision,
+    seeded,
+    train,
+)
 
 GOOD_RATIO = 1e-3
 """About how long an update is beside its weights where a learning rate suits.
@@ -122,11 +131,13 @@ def take_apart(
     logits: list[Tensor] = []
 
     def keep_logits(_model: nn.Module, _inputs: Any, found: Tensor) -> None:
-        logits.append(found.detach())
+        logits.append(found.detach().float())
 
     with ExitStack() as watching:
         watching.enter_context(_removing(model.register_forward_hook(keep_logits)))
         for name, each in named.items():
+            if not each.requires_grad:  # frozen: it has no gradient, and stays as it is
+                continue
 
             def keep_gradient(found: Tensor, name: str = name) -> None:
                 assert found.grad is not None
@@ -139,8 +150,17 @@ def take_apart(
     losses = token_losses(torch.cat(logits), batch.labels.to(device), config.label_smoothing)
     after = {name: each.detach().clone() for name, each in named.items()}
     with torch.no_grad(), seeded(config.seed, step, device):
-        loss_after = batch_loss(model, batch.to(device), config.label_smoothing).item()
+        loss_after = _loss(model, batch.to(device), config)
     return OneUpdate(step, report, batch, losses, loss_after, before, gradients, after, config.clip)
+
+
+def _loss(model: nn.Module, batch: Batch, config: TrainConfig) -> float:
+    """The loss as the training computes it, part by part and in its precision."""
+    found = []
+    for part in batch.parts(config.accumulation):
+        with in_precision(config.precision, batch.labels.device):
+            found.append(batch_loss(model, part, config.label_smoothing, batch.n_labels))
+    return float(torch.stack(found).sum())
 
 
 def token_losses(logits: Tensor, labels: Tensor, smoothing: float = 0.0) -> Tensor:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from explorer.runs.hot_changes import spec_at
 from explorer.runs.run import Run, step_folders
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task
 from models import Transformer, load_checkpoint
 from models.loading.checkpoint import load_state
-from models.training import TrainState, train
+from models.training import TrainConfig, TrainState, train
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +28,7 @@ class Trained:
 
     model: Transformer
     state: TrainState
+    training: TrainConfig
 
     @property
     def bytes(self) -> int:
@@ -34,13 +37,22 @@ class Trained:
 
     def copy(self) -> Trained:
         """The same, to be trained without changing this one."""
-        return copy.deepcopy(self)
+        model = copy.deepcopy(self.model)
+        state = TrainState.fresh(model, self.training)
+        state.step = self.state.step
+        # An optimizer cannot be copied as it is: Muon's loses the two that it consists of.
+        for ours, theirs in zip(self.model.parameters(), model.parameters(), strict=True):
+            if memory := self.state.optimizer.state.get(ours):
+                state.optimizer.state[theirs] = {
+                    name: each.clone() for name, each in memory.items()
+                }
+        return Trained(model, state, self.training)
 
 
 def untrained(spec: RunSpec) -> Trained:
     """The run before its first update."""
     model = Transformer(spec.model, seed=spec.weights_seed)
-    return Trained(model, TrainState.fresh(model, spec.training))
+    return Trained(model, TrainState.fresh(model, spec.training), spec.training)
 
 
 def saved(run: Run, spec: RunSpec) -> Trained | None:
@@ -48,7 +60,7 @@ def saved(run: Run, spec: RunSpec) -> Trained | None:
     for _, folder in reversed(step_folders(run.folder / "state")):
         try:
             model = load_checkpoint(folder).model
-            return Trained(model, load_state(folder, model, spec.training))
+            return Trained(model, load_state(folder, model, spec.training), spec.training)
         except (OSError, ValueError):
             continue
     return None
@@ -59,7 +71,7 @@ def from_snapshot(folder: Path, step: int, spec: RunSpec) -> Trained:
     model = load_checkpoint(folder).model
     state = TrainState.fresh(model, spec.training)
     state.step = step
-    return Trained(model, state)
+    return Trained(model, state, spec.training)
 
 
 def saved_step(run: Run) -> int | None:
@@ -67,12 +79,23 @@ def saved_step(run: Run) -> int | None:
     return max((step for step, _ in step_folders(run.folder / "state")), default=None)
 
 
-def trained_on(began: Trained, task: Task, spec: RunSpec, step: int) -> Iterator[int]:
-    """Train it up to this step, with the number of steps done after each."""
-    training = spec.training
-    updates = train(began.model, lambda at: task.batch(at, training), training, began.state)
-    while began.state.step < step:
-        yield next(updates).step
+def trained_on(began: Trained, run: Run, task: Task, spec: RunSpec, step: int) -> Iterator[int]:
+    """Train it up to this step, with the number of steps done after each.
+
+    With the settings that were in force for each update, as the run has taken them on.
+    """
+    changed_at = [each.step for each in run.changes()]
+    while (now := began.state.step) < step:
+        training = training_at(run, spec, now)
+        until = min([at for at in changed_at if at > now] + [step])
+        updates = train(began.model, partial(task.batch, training=training), training, began.state)
+        while began.state.step < until:
+            yield next(updates).step
+
+
+def training_at(run: Run, spec: RunSpec, step: int) -> TrainConfig:
+    """The settings that were in force for the update after this step."""
+    return spec_at(spec, run.changes(), step).training
 
 
 def largest_difference(model: Transformer, folder: Path) -> float:

@@ -22,15 +22,15 @@ def update_lines(run: Run, step: int, *, is_saved: bool) -> str:
     """The update after this step, from the saved state or trained again from step 0."""
     again = [
         "began = untrained(spec)",
-        f"for _ in trained_on(began, task, spec, {step}):",
+        f"for _ in trained_on(began, run, task, spec, {step}):",
         "    pass",
     ]
-    begin = "saved" if is_saved else "trained_on, untrained"
+    begin = "saved, training_at" if is_saved else "trained_on, training_at, untrained"
     lines = [
         *run_lines(run),
         "torch.set_num_threads(1)  # like the worker: sums in another order round otherwise",
         *(["began = saved(run, spec)"] if is_saved else again),
-        "training = spec.training",
+        f"training = training_at(run, spec, {step})",
         "update = take_apart(",
         "    began.model, lambda at: task.batch(at, training), training, began.state",
         ")",

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from explorer.analysis.one_update import by_block, take_apart, token_losses
+from explorer.runs.retraining import Trained
 from explorer.tasks import TASKS
 from models import Transformer
 from models.losses import IGNORE
@@ -22,6 +23,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "plain": {"clip": 0.0},
     "clipped": {"clip": 0.05, "label_smoothing": 0.1},
     "sgd": {"optimizer": "sgd", "clip": 0.0},
+    "muon in parts": {"optimizer": "muon", "accumulation": 2},
 }
 
 
@@ -39,17 +41,19 @@ def trained(name: str, steps: int, **training: Any) -> tuple[Transformer, TrainC
 @pytest.mark.parametrize("how", SETTINGS)
 def test_it_is_the_step_of_the_training_bit_for_bit(name: str, how: str) -> None:
     model, config, state = trained(name, 3, **SETTINGS[how])
-    other = copy.deepcopy((model, state))
+    other = Trained(model, state, config).copy()
     task = TASKS[name]
     found = take_apart(model, lambda at: task.batch(at, config), config, state)
-    report = next(train(other[0], lambda at: task.batch(at, config), config, other[1]))
+    report = next(train(other.model, lambda at: task.batch(at, config), config, other.state))
     same = ("step", "loss", "lr", "grad_norm")
     assert [getattr(found.report, each) for each in same] == [
         getattr(report, each) for each in same
     ]
-    for each, (_, parameter) in zip(found.after.values(), other[0].named_parameters(), strict=True):
+    for each, (_, parameter) in zip(
+        found.after.values(), other.model.named_parameters(), strict=True
+    ):
         assert torch.equal(each, parameter.detach())
-    assert state.step == other[1].step == found.step + 1
+    assert state.step == other.state.step == found.step + 1
     assert not model._forward_hooks
 
 
@@ -77,7 +81,7 @@ def test_its_losses_and_gradients_are_those_of_autograd_by_hand() -> None:
         after = F.cross_entropy(
             model(*batch.inputs).flatten(0, -2), batch.labels.flatten(), label_smoothing=0.1
         )
-    assert found.loss_after == after.item()
+    assert found.loss_after == pytest.approx(after.item(), rel=1e-6)
 
 
 def test_norms_of_a_block_are_those_of_all_its_numbers_together() -> None:
@@ -110,3 +114,21 @@ def test_a_label_that_is_left_out_has_no_loss() -> None:
     found = token_losses(logits, labels)
     assert found.isnan().tolist() == (labels == IGNORE).tolist()
     assert found[0, 0] == pytest.approx(math.log(4))
+
+
+def test_in_parts_its_losses_are_the_training_s_and_nothing_moves_without_a_rate() -> None:
+    model, config, state = trained("reverse", 2, accumulation=2, weight_decay=0.0)
+    config = config.replace(lr=1e-8)
+    found = take_apart(model, lambda at: TASKS["reverse"].batch(at, config), config, state)
+    mean = float(found.losses[~found.losses.isnan()].mean())
+    assert mean == pytest.approx(found.report.loss, rel=1e-6)
+    assert found.loss_after == pytest.approx(found.report.loss, rel=1e-5), "the same dropout"
+
+
+def test_what_is_frozen_has_no_gradient_and_stays() -> None:
+    model, config, _ = trained("reverse", 0)
+    dict(model.named_parameters())["head.weight"].requires_grad_(False)
+    state = TrainState.fresh(model, config)
+    found = take_apart(model, lambda at: TASKS["reverse"].batch(at, config), config, state)
+    assert not bool(found.gradients["head.weight"].any())
+    assert torch.equal(found.before["head.weight"], found.after["head.weight"])

@@ -47,7 +47,7 @@ def test_an_update_after_a_snapshot_is_the_one_of_the_run(trained: Run) -> None:
 def test_what_is_trained_again_equals_every_snapshot_bit_for_bit(trained: Run) -> None:
     spec, again = trained.spec, untrained(trained.spec)
     for step, folder in trained.snapshots():
-        for _ in trained_on(again, TASKS["reverse"], spec, step):
+        for _ in trained_on(again, trained, TASKS["reverse"], spec, step):
             pass
         assert update_found.largest_difference(again.model, folder) == 0
 
@@ -115,3 +115,36 @@ def test_a_run_of_another_is_found_only_by_its_key(
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
     made = tiny_run(tmp_path)
     assert "There is no run called" in said(apps.page(PAGE, run=made.name))
+
+
+def test_settings_that_changed_while_it_trained_are_those_of_its_updates(
+    at_the_machine: None, small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    made = tiny_run(tmp_path)
+    for progress in advance(made.folder):
+        if progress.report.step == 3:
+            made.change(lr=0.0007, clip=0.01)
+    assert [each.step for each in made.changes()] == [3]
+    at = apps.page(PAGE, run=made.name, update_after="4", update_stage="1")
+    assert update_found.SAME in said(at)
+    assert f"their mean, {three(loss_at(made, 11))} nats" in said(at)
+    put_state(at, update_stage=2)
+    rows = dict(zip(*(at.dataframe[0].value[name] for name in ("what", "value")), strict=True))
+    assert rows["clipped to"] == "0.0100"
+
+
+@pytest.mark.parametrize("optimizer", ["muon", "sgd", "adam"])
+def test_a_run_of_every_optimizer_is_trained_again(
+    at_the_machine: None,
+    small_models: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    optimizer: str,
+) -> None:
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    made = tiny_run(tmp_path, optimizer=optimizer)
+    train_to_end(made.folder)
+    at = apps.page(PAGE, run=made.name, update_after="3", update_stage="1")
+    assert update_found.SAME in said(at)
+    assert f"their mean, {three(loss_at(made, 6))} nats" in said(at)

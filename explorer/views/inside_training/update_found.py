@@ -20,6 +20,7 @@ from explorer.runs.retraining import (
     saved,
     saved_step,
     trained_on,
+    training_at,
     untrained,
 )
 from explorer.text.number_format import three
@@ -93,7 +94,7 @@ def update_after(chosen: InsideRun, step: int) -> FoundUpdate | None:
         began, note, has_state = found
 
         def make() -> FoundUpdate:
-            training = chosen.spec.training
+            training = training_at(chosen.run, chosen.spec, step)
             update = take_apart(
                 began.model, lambda at: chosen.task.batch(at, training), training, began.state
             )
@@ -138,7 +139,7 @@ def _trained_again(chosen: InsideRun, step: int) -> Trained | None:
 
             def make(began: Trained = began, mark: int = mark) -> Trained:
                 made = began.copy()
-                for at in trained_on(made, chosen.task, chosen.spec, mark):
+                for at in trained_on(made, chosen.run, chosen.task, chosen.spec, mark):
                     report(at / max(1, step))
                 return made
 
