@@ -143,6 +143,14 @@ def _train(
     recorder.end(ending, _words_for_target(recorder) if ending == DONE else why)
 
 
+def device() -> torch.device:
+    """Where models are trained: an accelerator, if there is one, of its own for each process."""
+    found = torch.accelerator.current_accelerator(check_available=True)
+    if found is None:
+        return torch.device("cpu")
+    return torch.device(found.type, together.rank() % torch.accelerator.device_count())
+
+
 def saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer, TrainState]:
     """The newest complete state of the run, or an untrained model where there is none.
 
@@ -151,7 +159,7 @@ def saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer
     states = step_folders(run.folder / "state")
     for _, folder in reversed(states):
         try:
-            model = load_checkpoint(folder).model
+            model = load_checkpoint(folder).model.to(device())
             return model, load_state(folder, model, spec.training)
         except (OSError, ValueError):
             continue
@@ -167,7 +175,7 @@ def saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer
     needed = task.model.vocab_size
     if spec.model.vocab_size < needed:
         raise RunError(f"the task needs a vocabulary of {needed}, not {spec.model.vocab_size}.")
-    model = Transformer(spec.model, seed=spec.weights_seed)
+    model = Transformer(spec.model, seed=spec.weights_seed).to(device())
     return model, TrainState.fresh(model, spec.training)
 
 

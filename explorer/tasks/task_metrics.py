@@ -25,13 +25,14 @@ def token_accuracy(model: Transformer, batch: Batch) -> float:
 
 def accuracy(model: Transformer, batch: Batch) -> float:
     """The share of rows whose class is right."""
+    batch = beside(model, batch)
     with evaluating(model):
         return (model(*batch.inputs).argmax(-1) == batch.labels).float().mean().item()
 
 
 def nats_per_token(model: Transformer, batch: Batch, rows: int = 64) -> float:
     """Mean −log p of the labels, read `rows` at a time to bound the memory."""
-    total, count = 0.0, 0
+    total, count, batch = 0.0, 0, beside(model, batch)
     with evaluating(model):
         for start in range(0, len(batch.labels), rows):
             labels = batch.labels[start : start + rows]
@@ -43,6 +44,12 @@ def nats_per_token(model: Transformer, batch: Batch, rows: int = 64) -> float:
 
 
 def _right(model: Transformer, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+    batch = beside(model, batch)
     with evaluating(model):
         best = model(*batch.inputs).argmax(-1)
     return best == batch.labels, batch.labels != IGNORE
+
+
+def beside(model: Transformer, batch: Batch) -> Batch:
+    """The batch on the model's device."""
+    return batch.to(next(model.parameters()).device)
