@@ -41,12 +41,17 @@ from tests.benchmarks import (
     shelves,
     small_tasks,
     start_and_stop,
+    training,
     whole_pass,
 )
 from tests.benchmarks.measuring import Benchmark, measure
 
 BENCHMARKS: dict[str, Benchmark] = {
     "training-step": core.training_step,
+    "train-decoder": training.decoder,
+    "train-recorded": training.recorded,
+    "snapshot": training.snapshot,
+    "train-together": training.two_processes,
     "training-batches": core.training_batches,
     "forward-watched": core.watched_forward,
     "forward-checkpoint": published.forward,

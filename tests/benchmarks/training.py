@@ -1,0 +1,144 @@
+"""The speed of training: a small decoder, its recorder, its snapshots, and two processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from explorer.runs.run import create, create_in
+from explorer.runs.spec import RunSpec
+from explorer.runs.worker import advance
+from explorer.tasks import TASKS
+from models import Transformer, TransformerConfig, save_checkpoint
+from models.training import Batch, TrainConfig, build_optimizer, train
+from tests.benchmarks.measuring import Row, by_turns, compared, timed
+from tests.served import ROOT
+
+CONFIG = TransformerConfig(
+    vocab_size=64, d_model=128, n_layers=4, n_heads=4, d_ff=512, max_len=64, dropout=0.0
+)
+BATCH = 12
+HOW = TrainConfig(steps=10_000_000, batch_size=BATCH)
+
+
+class Reference(nn.Module):
+    """What one writes around `torch.nn.TransformerEncoderLayer` for a causal model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        width, length = CONFIG.d_model, CONFIG.max_len
+        self.tokens = nn.Embedding(CONFIG.vocab_size, width)
+        self.positions = nn.Embedding(length, width)
+        layer = nn.TransformerEncoderLayer(
+            width, CONFIG.n_heads, CONFIG.d_ff, 0.0, batch_first=True, norm_first=True
+        )
+        norm = nn.LayerNorm(width)
+        self.body = nn.TransformerEncoder(layer, CONFIG.n_layers, norm, enable_nested_tensor=False)
+        self.head = nn.Linear(width, CONFIG.vocab_size)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.tokens(ids) + self.positions.weight
+        mask = nn.Transformer.generate_square_subsequent_mask(ids.shape[1])
+        return self.head(self.body(x, mask, is_causal=True))
+
+
+def text(step: int) -> Batch:
+    ids = torch.randint(1, 64, (BATCH, 65), generator=torch.Generator().manual_seed(step))
+    return Batch((ids[:, :-1],), ids[:, 1:])
+
+
+def decoder() -> Iterator[Row]:
+    """Updates of our loop beside those of a bare one around the library's layers."""
+    ours = train(Transformer(CONFIG), text, HOW)
+    theirs = Reference()
+    optimizer, at = build_optimizer(theirs, HOW), iter(range(10_000_000))
+
+    def step() -> None:
+        batch = text(next(at))
+        optimizer.zero_grad(set_to_none=True)
+        logits = theirs(*batch.inputs).flatten(0, 1)
+        loss = cross_entropy(logits, batch.labels.flatten())
+        loss.backward()
+        nn.utils.clip_grad_norm_(theirs.parameters(), HOW.clip)
+        optimizer.step()
+        loss.item()
+
+    def five() -> None:
+        for _ in range(5):
+            step()
+
+    found = timed(lambda: list(islice(ours, 5)), five, 5)
+    quicker = 1 / found.times
+    what = f"training a decoder, 4 layers, 4 heads, d 128, {BATCH} × 64 tokens"
+    mine = f"{5 / found.ours:.1f} steps a second of the processor's time"
+    beside = f"{5 / found.reference:.1f} of torch.nn with fused attention"
+    yield Row(what, mine, beside, quicker, "≥ 1 ×", quicker >= 1)
+
+
+def small_run() -> RunSpec:
+    task = TASKS["reverse"]
+    return RunSpec("reverse", task.model, task.training.replace(steps=10_000_000))
+
+
+def recorded() -> Iterator[Row]:
+    """A run with its snapshots, from the thousandth step on, beside its bare loop."""
+    spec, task = small_run(), TASKS["reverse"]
+    batch = partial(task.batch, training=spec.training)
+    bare = train(Transformer(spec.model, seed=spec.weights_seed), batch, spec.training)
+    with tempfile.TemporaryDirectory() as folder:
+        run = create(Path(folder), spec)
+        recording = advance(run.folder)
+        list(islice(recording, 50))
+        found = timed(lambda: list(islice(recording, 100)), lambda: list(islice(bare, 100)), 3)
+        recording.close()  # type: ignore[attr-defined]
+    share = 1 / found.times
+    what = "a recorded run of reverse with snapshots and held-out metrics"
+    mine, beside = (f"{100 / each:.0f} steps/s" for each in (found.ours, found.reference))
+    yield Row(what, mine, f"{beside} of the bare loop", share, "≥ 0.95 ×", share >= 0.95)
+
+
+def snapshot() -> Iterator[Row]:
+    config = CONFIG.replace(d_model=64, d_ff=192, n_layers=2)
+    model = Transformer(config)
+    steps = train(model, text, HOW)
+    with tempfile.TemporaryDirectory() as folder:
+        found = timed(
+            lambda: save_checkpoint(Path(folder) / "one", model, private=True),
+            lambda: next(steps),
+            9,
+        )
+    what = f"a snapshot of {model.n_parameters:,} parameters"
+    yield compared(what, found, "of one training step", 0.5)
+
+
+def two_processes() -> Iterator[Row]:
+    """Texts a second, by the clock: each process has a core of its own, if the machine has two."""
+
+    def by(start: list[str]) -> Callable[[], list[float]]:
+        def measured() -> list[float]:
+            with tempfile.TemporaryDirectory() as folder:
+                how = TASKS["reverse"].training.replace(steps=40, batch_size=128)
+                base = TASKS["reverse"].model.replace(d_model=128, d_ff=512, n_heads=4)
+                run = create_in(Path(folder) / "run", RunSpec("reverse", base, how))
+                command = [sys.executable, *start, "-m", "explorer", "resume", str(run.folder)]
+                subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+                rows = {row.step: row.seconds for row in run.metrics().rows if row.loss}
+                return [((rows[40] or 0.0) - (rows[10] or 0.0)) / 30]
+
+        return measured
+
+    started = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    (found,) = by_turns(by(started), by([]), 1)
+    quicker = 1 / found.times
+    what = "texts a second of two processes under torchrun"
+    mine, beside = (f"{128 / each:.0f}" for each in (found.ours, found.reference))
+    yield Row(what, mine, f"{beside} of one", quicker, "≥ 1.6 ×", quicker >= 1.6)
