@@ -23,7 +23,7 @@ def test_dragging_back_shows_each_step_as_its_own_pass_without_asking_the_server
     page = visitor.open(f"/training_history?model={run.name}&text={TEXT}&part=Cross&layer=0&head=1")
     for name in ("film", "film_map", "film_heads", "film_pass"):
         visitor.drawn(name)
-    visitor.rest()
+    visitor.has_everything()
     snapshots = run.snapshots()
     last = run_text(open_folder(snapshots[-1][1]), TEXT)
     sent: list[object] = []
