@@ -16,7 +16,7 @@ To be read in this order, in which no module needs a later one:
 12. `initialization`, `transformer`: the whole model
 13. `interventions`, `trace`, `gradients`: a forward pass recorded, edited and differentiated
 14. `sampling`, `generation`, `beam_search`: from logits to text
-15. `losses`, `optimizers`, `training`: from text to weights
+15. `losses`, `optimizers`, `together`, `training`: from text to weights, also in several processes
 16. `lora`: two thin matrices beside a frozen one, to train a model further
 17. `documents`: the parts by the names that the documents give them
 
