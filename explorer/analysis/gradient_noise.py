@@ -5,16 +5,15 @@ Source: An Empirical Model of Large-Batch Training (McCandlish et al. 2018), app
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.func import functional_call
 
-from models.losses import label_smoothing
-from models.training import Batch
+from models.training import Batch, batch_loss
 from models.transformer import Transformer
 
 GROUPS = 4
@@ -43,18 +42,12 @@ def gradients(
     model: Transformer, batch_at: Callable[[int], Batch], count: int, smoothing: float = 0.0
 ) -> Iterator[Tensor]:
     """The gradient of the loss of each batch as one vector, (parameters,), without dropout."""
-    weights = {name: p.detach().requires_grad_() for name, p in model.named_parameters()}
-    was_training = model.training
-    model.eval()
-    try:
-        for at in range(count):
-            batch = batch_at(at)
-            logits = functional_call(model, weights, batch.inputs)
-            loss = label_smoothing(logits, batch.labels, smoothing)
-            found = torch.autograd.grad(loss, [*weights.values()], materialize_grads=True)
-            yield torch.cat([each.flatten() for each in found])
-    finally:
-        model.train(was_training)
+    model = copy.deepcopy(model).eval().requires_grad_()  # others read the given one meanwhile
+    weights = [*model.parameters()]
+    for at in range(count):
+        loss = batch_loss(model, batch_at(at), smoothing)
+        found = torch.autograd.grad(loss, weights, materialize_grads=True)
+        yield torch.cat([each.flatten() for each in found])
 
 
 def noise_scale(found: Sequence[Tensor], batch_size: int) -> NoiseScale:

@@ -18,7 +18,7 @@ class Formation:
     """What a head does in the end, and when it began.
 
     `scores` are those of every step. `step` is the first from which on the score stays at half
-    of its final value or above; None where the last step alone does.
+    of its final value or above; None where all steps do, or the last one alone.
     """
 
     layer: int
@@ -35,14 +35,16 @@ class Formation:
 def formation_step(scores: Sequence[tuple[int, float]]) -> int | None:
     """The first step from which on a score stays at half of its final value or above.
 
-    None where only the last step does, or where the final value is not a number.
+    None where all steps do, or the last one alone, or where the final value is not above zero.
     """
     final = scores[-1][1]
     if math.isnan(final):
         return None
     low = [at for at, (_, value) in enumerate(scores) if not value >= SHARE * final]
-    first = low[-1] + 1 if low else 0
-    return scores[first][0] if first < len(scores) - 1 or len(scores) == 1 else None
+    if not low or final <= 0:  # it was there from the start, or it is nothing
+        return None
+    first = low[-1] + 1
+    return scores[first][0] if first < len(scores) - 1 else None
 
 
 def formations(over_steps: Mapping[int, Mapping[str, Tensor]]) -> list[Formation]:

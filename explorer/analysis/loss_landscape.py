@@ -7,6 +7,7 @@ which a training moved most, by PCA of its snapshots (section 7.2).
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -75,7 +76,8 @@ def losses(
 
     One forward pass for every place, without dropout and label smoothing.
     """
-    origin = dict(model.named_parameters())
+    model = copy.deepcopy(model)  # the call below moves its weights, and others read the given one
+    origin = weights_of(model)
     with evaluating(model):
         for y in down:
             row = []

@@ -5,7 +5,6 @@ from functools import partial
 from explorer.analysis.head_formation import formation_step
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
-from explorer.app.training_steps import snapshots_of
 from explorer.views.shared import export_panel, widgets
 from explorer.views.training_history import moments
 from explorer.views.training_history.film_view import draw_film
@@ -28,7 +27,7 @@ widgets.opening(
 )
 context = page_context()
 view = one_of("View", "history_view", list(VIEWS), label_visibility="collapsed")
-if not snapshots_of(context.shelf[context.choice.model]):
+if not moments.snapshots_in(context):
     moments.draw_no_history(context)
 elif (history := moments.history_of(context)) is not None:
     VIEWS[view](context, history)

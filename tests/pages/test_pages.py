@@ -82,7 +82,7 @@ WITHOUT_PASS = {
     *(("input/tokenizer_training", each) for each in ("Byte-level BPE", "WordPiece", "Unigram")),
     *(("models/checkpoints", each) for each in ("Parameters", "Weights", "Norms")),
     *(("models/checkpoints", each) for each in ("Singular values", "Diagnostics")),
-    ("training/training",),
+    *(("training/training", each) for each in ("Run", "Data")),
     *(("training/runs", each) for each in ("All runs", "Races and sweeps")),
 }
 """Views without the chosen model's forward pass over the text."""

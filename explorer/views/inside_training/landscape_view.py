@@ -53,7 +53,7 @@ def draw_landscape(chosen: InsideRun) -> CodeLines:
         say(str(error))
         return None
     plane = training_plane(snapshots) if kind == TRAINING else random_plane(snapshots, seed=0)
-    across, down = _places(plane, 0), _places(plane, 1)
+    across, down = (_places(plane, axis, kind == RANDOM) for axis in (0, 1))
     batch = measured_batch(chosen)
 
     def row(at: int) -> torch.Tensor:
@@ -97,8 +97,8 @@ def draw_landscape(chosen: InsideRun) -> CodeLines:
     if kind == TRAINING:
         words += (
             "The directions are the two in which the snapshots lie furthest from the last one: "
-            f"{plane.explained:.1%} of the squared way of the training lies in this plane, and the "
-            "line is the way, at the loss of the place in the plane."
+            f"{plane.explained:.1%} of the squared distances from it lie in this plane. The line is "
+            "the path of the training projected onto it."
         )
     else:
         words += (
@@ -109,11 +109,11 @@ def draw_landscape(chosen: InsideRun) -> CodeLines:
     return partial(landscape_lines, chosen.run, is_random=kind == RANDOM)
 
 
-def _places(plane: Plane, axis: int) -> list[float]:
-    """Along a direction: a little more than the training spans, or from −1 to 1."""
+def _places(plane: Plane, axis: int, is_random: bool) -> list[float]:
+    """Along a direction: a quarter more than the training spans, or than from −1 to 1."""
     values = plane.path[:, axis]
     low, high = float(values.min()), float(values.max())
-    if plane.explained < 0.5:
+    if low == high == 0.0 or is_random:
         low, high = -1.0, 1.0
     room = 0.25 * (high - low) or 1.0
     return torch.linspace(low - room, high + room, SIDE).tolist()

@@ -26,7 +26,7 @@ def draw_size(task: Task, spec: RunSpec) -> None:
             f"**Memory**: weights {megabytes(size.weights)}, gradients "
             f"{megabytes(size.gradients)}, optimizer {megabytes(size.optimizer)}, and at most "
             f"{megabytes(size.activations)} for what one batch holds in its forward and backward "
-            "pass. What Python and torch take comes on top.\\n\\n**Speed**: "
+            "pass. What Python and torch take comes on top.\n\n**Speed**: "
             + (
                 f"forward and backward pass of this model, measured here on {TIMED} batches; "
                 if speed.is_timed

@@ -29,8 +29,8 @@ RESETS = {
 
 
 def draw_start_button(place: Any, spec: RunSpec | None, own: OwnText, run: Run | None) -> None:
-    """The start; disabled without a spec. A run on screen that trains is stopped for it."""
-    ends = run if run is not None and _trains(run) else None
+    """The start; disabled without a spec. A run of the task on screen that trains is stopped."""
+    ends = run if run is not None and spec and _is_of(run, spec.task) and _trains(run) else None
     clicked = place.button(
         "Restart" if ends else "Start training",
         type="primary",
@@ -45,6 +45,13 @@ def draw_start_button(place: Any, spec: RunSpec | None, own: OwnText, run: Run |
     if clicked and spec:
         with place:
             start(spec, own, ends)
+
+
+def _is_of(run: Run, task: str) -> bool:
+    try:
+        return run.spec.task == task
+    except RunError:
+        return False
 
 
 def draw_resets(run: Run, now: RunSpec) -> None:

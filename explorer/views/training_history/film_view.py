@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.head_formation import Formation, formation_of
+from explorer.analysis.head_formation import NOTICEABLE, Formation, formation_of
 from explorer.analysis.information_flow import is_computable
 from explorer.analysis.thumbnails import thumbnails_of
 from explorer.app.choosing import choose_head
@@ -56,7 +56,7 @@ def draw_film(context: PageContext, history: History) -> None:
         key="film",
         title=f"Training of {history.run.title}",
         curves=[*_curves(history), _score_curve(shown)],
-        marks=[] if shown.step is None else [(shown.step, "the head forms")],
+        marks=_marks(shown),
     )
     one, every = st.columns(2, gap="large")
     with one:
@@ -173,6 +173,11 @@ def _curves(history: History) -> list[Curve]:
     return [curve for curve in curves if curve.points]
 
 
+def _marks(shown: Formation) -> list[tuple[int, str]]:
+    forms = shown.step is not None and shown.final >= NOTICEABLE
+    return [(shown.step, "the head forms")] if forms and shown.step is not None else []
+
+
 def _score_curve(shown: Formation) -> Curve:
     name = f"{shown.score}, layer {shown.layer}, head {shown.head}"
     return Curve(name, shown.scores, share=True)
@@ -196,7 +201,7 @@ def _what_is_drawn(history: History, shown: Formation, exact: bool) -> str:
     if not exact:
         words.append("Of all heads only the thumbnails are sent: choose a head to see its weights.")
     if history.last.source and history.last.target:
-        words.append("At every step the decoder reads what the last one writes.")
+        words.append("At every step the decoder is given what the model writes in the end.")
     if shown.score == EXPECTED and history.task is not None:
         words.append(f"Expected after training: {history.task.expectation}")
     return " ".join(words)

@@ -9,6 +9,8 @@ from explorer.app.context import PageContext
 from explorer.text.number_format import three
 from explorer.views.training_history.moments import History
 
+MOST_NAMED = 3
+
 
 def draw_formations(context: PageContext, history: History) -> None:
     """Every head that does something in the end, what that is, and when it formed."""
@@ -19,12 +21,11 @@ def draw_formations(context: PageContext, history: History) -> None:
     if not found:
         st.text(f"No head of this attention has a score of {NOTICEABLE} or more in the end.")
         return
-    first = found[0]
-    if first.step is not None:
-        st.text(
-            f"Layer {first.layer}, head {first.head} forms first, at step {first.step:,}: its "
-            f"score, {first.score}, is {three(first.final)} in the end."
-        )
+    first = [each for each in found if each.step is not None and each.step == found[0].step]
+    if first:
+        names = " and ".join(f"layer {each.layer}, head {each.head}" for each in first[:MOST_NAMED])
+        more = f" and {len(first) - MOST_NAMED} more" if len(first) > MOST_NAMED else ""
+        st.text(f"First to form, by step {first[0].step:,}: {names}{more}.")
     st.dataframe(
         {
             "head": [f"layer {each.layer}, head {each.head}" for each in found],
@@ -40,7 +41,8 @@ def draw_formations(context: PageContext, history: History) -> None:
         },
     )
     st.caption(
-        f"By the score that is highest after the last step, where it is at least {NOTICEABLE}. A "
-        f"head forms at the first snapshot from which on this score stays at {SHARE:.0%} of its "
-        "final value or above; no step is given where that is the last one."
+        "Each head is judged by its highest score after training, if that is at least "
+        f"{NOTICEABLE}. It forms at the first snapshot from which on this score stays at or above "
+        f"{SHARE:.0%} of its final value. No step is given where that is so from the start, or at "
+        "the last snapshot alone."
     )

@@ -71,7 +71,9 @@ def _draw_answer(
 ) -> None:
     right = next(at for at, (name, _) in enumerate(options) if name == "expected")
     verdict = "Right." if guess == right else f"Not quite: you chose {options[guess][0]}."
-    st.markdown(f"**{verdict}** The frames are where the task leads one to expect attention.")
+    st.markdown(
+        f"**{verdict}** Frames mark the expected pattern; each map is of the best head at its step."
+    )
     untrained, trained = st.columns(2)
     for column, one in ((untrained, history.passes[0]), (trained, history.passes[-1])):
         with column:

@@ -90,6 +90,11 @@ class History:
         return {each.step: _scores(each.forward, part, expected) for each in self.passes}
 
 
+def snapshots_in(context: PageContext) -> bool:
+    """Whether any are kept of the chosen model; the page ends where there is no model."""
+    return bool(context.opened and snapshots_of(context.shelf[context.choice.model]))
+
+
 def history_of(context: PageContext) -> History | None:
     """Of the chosen model; None, and a sentence, where there is none or it is not made yet."""
     entry = context.shelf[context.choice.model]

@@ -86,7 +86,7 @@ def landscape(visitor: Visitor, run: Run) -> list[Claim]:
         for step in dict(run.snapshots())
     ]
     squares = torch.linalg.svdvals(torch.stack(every[:-1]) - every[-1]).square()
-    (share,) = said(visitor, rf"{N}% of the squared way")
+    (share,) = said(visitor, rf"{N}% of the squared distances")
     return [Claim("explained", share, 100 * float(squares[:2].sum() / squares.sum()))]
 
 
