@@ -30,7 +30,7 @@ def chart(
 
     def figures() -> list[TableData]:
         size = {} if height is None else {"height": height}
-        if table is None:
+        if table is None or not any(map(len, table.values())):
             return [TableData(_columns(_rows(spec)), title, spec={**spec, **size})]
         rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
         return [TableData(table, title, spec={**spec, **size, "data": {"values": rows}})]

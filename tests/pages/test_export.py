@@ -38,8 +38,8 @@ SOMETHING = {
     **dict.fromkeys(table("circuits", "VIEWS"), ONE_STACK),
 }
 """With what these views draw something."""
-WORDS = {"Systems", "Diagnostics"}
-"""Views of words and tables alone."""
+WORDS = {"Systems", "Diagnostics", "All runs", "Races and sweeps"}
+"""Views of words and tables alone; those of runs without any run."""
 BEHIND_EXPANDERS = {"flow_edges", "parameter_boxes", "positions_3d", "beside_0"}
 
 pytestmark = pytest.mark.usefixtures("small_models")

@@ -97,8 +97,8 @@ def draw_landscape(chosen: InsideRun) -> CodeLines:
     if kind == TRAINING:
         words += (
             "The directions are the two in which the snapshots lie furthest from the last one: "
-            f"{plane.explained:.1%} of the squared distances from it lie in this plane. The line is "
-            "the path of the training projected onto it."
+            f"{plane.explained:.1%} of the squared distances from it lie in this plane. The line "
+            "is the path of the training projected onto it."
         )
     else:
         words += (

@@ -128,7 +128,7 @@ def _draw_masks(task: Task, batch: Batch) -> None:
                 key=f"data_mask_{site}",
                 scale="mask",
                 allowed=allowed.expand(len(queries), -1),
-                title=f"Mask, {SITES[site]}",
+                title=f"{task.name} · Mask, {SITES[site]}",
                 height=MASK_HEIGHT,
             )
 
