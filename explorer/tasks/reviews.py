@@ -88,7 +88,8 @@ def read_table(table: str) -> tuple[Labelled, tuple[str, ...]]:
     classes = tuple(sorted(set(rows.values())))
     if rows and len(classes) == 1:
         raise TextError(
-            f"All sentences have the label {classes[0][:40]!r}: a classifier needs two at least."
+            f"All sentences have the label {classes[0][:40]!r}: a classifier needs at least two "
+            "labels."
         )
     if not 2 <= len(classes) <= MAX_CLASSES:
         raise TextError(

@@ -58,7 +58,7 @@ def draw_table() -> list[Run]:
         say(fault)
     picked = [runs[name] for name in chosen if name in runs]
     if not picked:
-        st.caption("Choose one run to open it or to note something, several to compare them.")
+        st.caption("Select one run to open or annotate it, or several to compare.")
         return []
     _draw_actions(picked)
     if len(picked) > 1:
