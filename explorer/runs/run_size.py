@@ -138,9 +138,10 @@ def _operations_per_second() -> float:
 
 
 def _operations(config: TransformerConfig, parameters: int, tokens: int, length: int) -> float:
-    """6 for each parameter and token, and those of attention: 12 · layers · width · length.
+    """For each token 6 for each parameter it passes, and 12 · layers · width · length of attention.
 
-    Source: Scaling Laws for Neural Language Models (Kaplan et al. 2020), section 2.1.
+    Of two stacks a token passes one, about half of the parameters. Embeddings are counted though
+    they only look up, so it is a little much. Source: PaLM (Chowdhery et al. 2022), appendix B.
     """
-    layers = config.n_layers * len(config.stacks)
-    return tokens * (6 * parameters + 12 * layers * config.d_model * length)
+    passed = parameters / len(config.stacks)
+    return tokens * (6 * passed + 12 * config.n_layers * config.d_model * length)

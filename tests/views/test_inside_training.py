@@ -148,3 +148,12 @@ def test_a_run_of_every_optimizer_is_trained_again(
     at = apps.page(PAGE, run=made.name, update_after="3", update_stage="1")
     assert update_found.SAME in said(at)
     assert f"their mean, {three(loss_at(made, 6))} nats" in said(at)
+
+
+def test_an_update_with_too_many_logits_is_refused_in_a_sentence(
+    trained: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("models.training.LARGE_LOGITS", 1)
+    at = apps.page("training/inside_training", run=trained.name, update_after="1")
+    assert not at.exception
+    assert update_found.TOO_MANY_LOGITS in said(at)

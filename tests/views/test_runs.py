@@ -112,7 +112,7 @@ def test_a_click_starts_a_race_and_its_leader_is_named(desk: Desk, tmp_path: Pat
     assert desk.sent == [first.name, second.name]
     assert (first.spec.model.n_layers, second.spec.model.n_layers) == (1, 2)
     assert first.notes().sweep == second.notes().sweep == at.session_state["sweep"]
-    assert "The race begins with the first measurement" in said(at)
+    assert "Nobody leads before two runs have been measured" in said(at)
     (states,) = [frame.value["state"].tolist() for frame in at.dataframe]
     assert states == ["waiting, 1st in the queue", "waiting, 2nd in the queue"]
     press(at, "stop_all")

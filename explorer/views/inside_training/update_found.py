@@ -27,6 +27,7 @@ from explorer.text.number_format import three
 from explorer.views.circuits.pieces import stoppable
 from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.interventions.many_passes import is_started
+from models.training import has_large_logits
 
 COPIES = 8
 """Of the weights: the model, its gradients, Adam's two, those before and after, and two more."""
@@ -46,6 +47,11 @@ ANOTHER = (
 GRADIENT_ONLY = (
     "The update needs the optimizer's state. The folder keeps that of {kept} alone, and training "
     "again from step 0 to here takes too long, so the gradient is shown without the update."
+)
+
+TOO_MANY_LOGITS = (
+    "A batch of this run has too many logits to keep the loss of every token: choose a run with a "
+    "smaller batch or vocabulary."
 )
 
 
@@ -79,10 +85,15 @@ def first_step(chosen: InsideRun, offered: list[int]) -> int:
 
 def update_after(chosen: InsideRun, step: int) -> FoundUpdate | None:
     """The update after this step, kept; None where it is not computed, and the page says why."""
-    key = ("one update", step)
+    key = ("one update", step, saved_step(chosen.run))  # the note is about that state
     known: FoundUpdate | None = if_kept(chosen.first, key)
     if known is not None:
         return known
+    training = training_at(chosen.run, chosen.spec, step)
+    batch = chosen.task.batch(step, training)
+    if not training.label_smoothing and has_large_logits(chosen.first.model, batch):
+        st.text(TOO_MANY_LOGITS)
+        return None
     needed = COPIES * chosen.first.bytes
     if not INSIDE_BYTES.allows(needed):
         st.text(INSIDE_BYTES.refusal(needed))
@@ -94,7 +105,6 @@ def update_after(chosen: InsideRun, step: int) -> FoundUpdate | None:
         began, note, has_state = found
 
         def make() -> FoundUpdate:
-            training = training_at(chosen.run, chosen.spec, step)
             update = take_apart(
                 began.model, lambda at: chosen.task.batch(at, training), training, began.state
             )

@@ -17,7 +17,7 @@ from explorer.components.alone import alone
 from explorer.runs.cluster import cluster
 from explorer.runs.differing import what_differs
 from explorer.runs.run import Run, RunError
-from explorer.runs.spec import RunSpec
+from explorer.runs.spec import WAITING, RunSpec
 from explorer.runs.sweep import RACES, SETTINGS, Race, by_sweep, grid, notes_of, parsed, title_of
 from explorer.tasks import TASKS
 from explorer.text.literal import literal
@@ -196,9 +196,12 @@ def _draw_live(runs: Sequence[Run], axis: str, was_live: bool) -> None:
 
 def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     """Which run has the best held-out value so far, and at which step it reached it."""
-    ranked = sorted((row for row in rows if row.best), key=lambda row: -row.goodness())
-    if not ranked:
-        return "The race begins with the first measurement on held-out data."
+    trained = (row for row in rows if row.best and row.status and row.status.measured_at)
+    ranked = sorted(trained, key=lambda row: -row.goodness())
+    if len(ranked) < min(2, len(rows)):
+        return "Nobody leads before two runs have been measured on held-out data." + _waiting(
+            rows, names
+        )
     first = ranked[0]
     assert first.best is not None
     assert first.status is not None
@@ -213,6 +216,14 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     verb = "is best" if is_over else "leads"
     name = literal(names[first.run.name])
     return f"**{name}** {verb}: {reached} on held-out data at step {first.best.step:,}."
+
+
+def _waiting(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
+    """Which of them have no worker yet, as where there are more runs than cores."""
+    waiting = [
+        literal(names[row.run.name]) for row in rows if row.status and row.status.state == WAITING
+    ]
+    return f" Waiting for a free core: {', '.join(waiting)}." if waiting else ""
 
 
 def _stop(runs: Sequence[Run]) -> None:
