@@ -27,7 +27,7 @@ from explorer.views.shared import widgets
 from explorer.views.training_history.moments import EXPECTED, History, PassAtStep, opened_at
 
 MAP_HEIGHT = 400
-PASS, LAYER, AROUND = "film_pass", 64, 200
+PASS, LAYER, AROUND = "film_pass", 64, 260
 MOST_BYTES = 16_000_000
 """Of all frames together; beyond, no weights of all heads are sent, only their thumbnails."""
 MOST_TOKENS = 128
