@@ -23,8 +23,11 @@ def test_readers_of_a_killed_replica_go_on_with_the_view_of_their_link(
         proxy.ensure()
     except proxy.NoNginx as error:
         pytest.skip(str(error))
+    # The same folder under a name of its own: at the end, the processes of that name are ended.
+    runs = tmp_path / "runs"
+    runs.symlink_to(server.runs)
     with (
-        Server(server.runs, env=proxy.SHARED) as killed,
+        Server(runs, env=proxy.SHARED) as killed,
         proxy.before([killed, server], tmp_path / "proxy") as both,
     ):
         visitor = visit(url=both.url)
