@@ -253,6 +253,15 @@ RUN_PARAMETERS = Limit(
     "This model has {found}; at most {most} are trained here, so make it narrower or give it "
     "fewer layers.",
 )
+PARENT_PARAMETERS = Limit(
+    "parent_parameters",
+    400_000_000,
+    20_000_000,
+    "parameters",
+    "A model that is fine-tuned here",
+    "This model has {found}; one of at most {most} is fine-tuned here, so start from a smaller "
+    "one.",
+)
 RUN_STEPS = Limit(
     "run_steps",
     100_000,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from explorer.text import AnyTokenizer, TextError, open_published, trained_with
 from explorer.text.token_ids import TypedTokenIds
 from models.config import TransformerConfig
-from models.loading.checkpoint import Checkpoint
+from models.families import FAMILIES
+from models.loading.checkpoint import Checkpoint, peek
 from models.loading.folder_config import OURS
 from models.loading.gguf_header import gguf_file
 from models.loading.tokenizer_texts import gguf_has_tokenizer, tokenizer_text
@@ -25,11 +28,20 @@ TOKENIZER_FILES = (
 
 def tokenizer_of(checkpoint: Checkpoint) -> AnyTokenizer:
     """TextError says in a sentence why there is none that fits."""
-    return _fitting(checkpoint.folder, checkpoint.family, checkpoint.config, checkpoint.tokenizer)
+    family = checkpoint.family
+    family = tokenizer_family(checkpoint.run) if family == OURS else family
+    return _fitting(checkpoint.folder, family, checkpoint.config, checkpoint.tokenizer)
+
+
+def tokenizer_family(run: Mapping[str, Any]) -> str:
+    """The family whose tokenizer a checkpoint of ours has: that of the model it started from."""
+    named = run.get("tokenizer")
+    return named if isinstance(named, str) and named in FAMILIES else OURS
 
 
 def tokenizer_in(folder: Path, family: str, config: TransformerConfig) -> AnyTokenizer:
     """The same of a folder, whose weights are not read. CheckpointError where a file is broken."""
+    family = tokenizer_family(peek(folder)[1]) if family == OURS else family
     return _fitting(folder, family, config, tokenizer_text(folder))
 
 

@@ -18,7 +18,9 @@ from explorer.catalog.real_models import REAL_MODELS, RealModel
 from explorer.circuits import circuit_command
 from explorer.downloads.model_download import Progress, download, fetched_bytes, is_in
 from explorer.export import published_folder
+from explorer.runs.finetuning import adapter_to_folder
 from explorer.runs.open_run import open_folder
+from explorer.runs.run import Run
 from models.generation import generate
 
 
@@ -40,6 +42,8 @@ def add_commands(commands: Any) -> None:
     out.set_defaults(command=export_model)
     out.add_argument("folder", type=Path, metavar="FOLDER", help="a run or a checkpoint")
     out.add_argument("out", type=Path, metavar="OUT", help="the folder to write")
+    adapter = "write the LoRA adapter of a run alone, as PEFT's files"
+    out.add_argument("--adapter", action="store_true", help=adapter)
 
     circuit = commands.add_parser("circuit", help="find the circuit behind an answer, as a file")
     circuit.set_defaults(command=find_circuit)
@@ -81,6 +85,10 @@ def run_generate(asked: argparse.Namespace) -> None:
 
 
 def export_model(asked: argparse.Namespace) -> None:
+    if asked.adapter:
+        family = adapter_to_folder(Run(asked.folder), asked.out)
+        print(f"{asked.out} has the adapter of a {family} model; peft can open it.")
+        return
     opened = open_folder(asked.folder)
     family = published_folder.to_folder(opened, asked.out)
     print(f"{asked.out} is a {family} folder; transformers can open it.")

@@ -21,8 +21,12 @@ from typing import Any
 from tqdm import tqdm
 
 from explorer.catalog.folders import runs_root
+from explorer.catalog.opened_model import open_model
 from explorer.runs import exported_metrics
+from explorer.runs.finetuning import finetune_spec
 from explorer.runs.followers import follow
+from explorer.runs.open_run import open_folder
+from explorer.runs.parent import task_for
 from explorer.runs.run import Run, RunError, create, create_in
 from explorer.runs.settings import (
     EVALUATE_EVERY,
@@ -39,6 +43,7 @@ from explorer.text.checked_text import decoded
 from explorer.text.number_format import three
 from models import together
 from models.families.styles import LIKE
+from models.lora import TARGETS
 from models.presets import PRESETS
 
 
@@ -66,6 +71,18 @@ def add_commands(commands: Any) -> None:
         if setting.options:
             value = {"choices": setting.options}
         make.add_argument(f"--{setting.name.replace('_', '-')}", help=setting.label, **value)
+    start = "fine-tune this model: a run, a checkpoint's folder, or a name of the app's list"
+    make.add_argument("--from", dest="parent", metavar="MODEL", help=start)
+    rank = "train LoRA adapters of this rank, not the whole model"
+    make.add_argument("--lora-rank", type=int, default=0, metavar="N", help=rank)
+    make.add_argument("--lora-alpha", type=float, metavar="X", help="their α; by default 2 × rank")
+    make.add_argument(
+        "--lora-targets",
+        nargs="+",
+        choices=TARGETS,
+        metavar="NAME",
+        help=f"the matrices that get one: {', '.join(TARGETS)}; by default q_proj and v_proj",
+    )
     goal = "end the run at this value on held-out data"
     make.add_argument("--stop-at", type=float, metavar="X", help=goal)
 
@@ -101,6 +118,10 @@ def _train_together(asked: argparse.Namespace, run_of: Callable[[argparse.Namesp
 
 def _new_run(asked: argparse.Namespace) -> Run:
     text = read_text(asked.text) if asked.text else None
+    if asked.parent:
+        return _tuned_run(asked, text)
+    if asked.lora_rank:
+        raise RunError("LoRA adapts a trained model: name it with --from.")
     tokenizer = asked.tokenizer
     if tokenizer not in (None, WORDS, SUBWORDS):
         tokenizer = read_text(Path(tokenizer))
@@ -113,6 +134,23 @@ def _new_run(asked: argparse.Namespace) -> Run:
         create_in(asked.out, spec, text, kept)
         if asked.out
         else create(runs_root(), spec, text, tokenizer=kept)
+    )
+
+
+def _tuned_run(asked: argparse.Namespace, text: str | None) -> Run:
+    shape = [each.name for each in MODEL_SETTINGS if getattr(asked, each.name) is not None]
+    if fixed := [*shape, *(each for each in ("like", "tokenizer") if getattr(asked, each))]:
+        raise RunError(
+            f"--{fixed[0].replace('_', '-')} is that of the model of --from: leave it out."
+        )
+    folder = Path(asked.parent)
+    opened = open_folder(folder) if folder.is_dir() else open_model(asked.parent)
+    spec = finetune_spec(opened, task_for(opened, asked.task, text), vars(asked))
+    text = text if asked.task in GIVEN else None
+    return (
+        create_in(asked.out, spec, text, parent=opened)
+        if asked.out
+        else create(runs_root(), spec, text, parent=opened)
     )
 
 

@@ -16,7 +16,7 @@ from explorer.app import limits
 from explorer.catalog.disk_space import fits
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.run_index import HOST, RunFolder, RunListing, index_of
-from models import TransformerConfig
+from explorer.runs.spec import RunSpec
 
 DAY = 24 * 3600
 BYTES_OF_PARAMETER = 4
@@ -51,9 +51,13 @@ def keeping_fault(
     return _network_fault(by_network, network, limits.RUNS_BYTES) or disk_fault(root, size)
 
 
-def closing_bytes(model: TransformerConfig) -> int:
-    """What the end of a run may write: its weights, and thrice that its state."""
-    return 6 * BYTES_OF_PARAMETER * count_parameters(model)
+def closing_bytes(spec: RunSpec) -> int:
+    """What the end of a run may write: what it has trained, and thrice that its state.
+
+    With the copy of the model that it starts from.
+    """
+    copied = count_parameters(spec.model) if spec.parent else 0
+    return BYTES_OF_PARAMETER * (6 * spec.trained_parameters + copied)
 
 
 def disk_fault(folder: Path, size: int) -> str | None:
@@ -108,18 +112,25 @@ def outdated(root: Path, there: RunListing) -> Iterator[RunFolder]:
 
 
 def bytes_of(folder: Path | str) -> int:
-    """What the files of a folder and of those in it hold; one that vanishes has none."""
-    total = 0
+    """What the files of a folder and of those in it hold; one that vanishes has none.
+
+    A file with several names in it takes its room once.
+    """
+    return sum(dict(_files_of(folder)).values())
+
+
+def _files_of(folder: Path | str) -> Iterator[tuple[int, int]]:
+    """The number and the bytes of each file."""
     try:
         with os.scandir(folder) as entries:
             for each in entries:
                 if each.is_dir(follow_symlinks=False):
-                    total += bytes_of(each.path)
+                    yield from _files_of(each.path)
                 else:
-                    total += each.stat(follow_symlinks=False).st_size
+                    found = each.stat(follow_symlinks=False)
+                    yield found.st_ino, found.st_size
     except OSError:
         pass
-    return total
 
 
 class _Sizes:

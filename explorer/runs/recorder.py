@@ -13,6 +13,7 @@ from explorer.catalog.run_steps import step_folders
 from explorer.runs.divergence import Health
 from explorer.runs.metrics import MetricsRow, MetricsWriter, cut_after
 from explorer.runs.pace import Pace, Speed, is_snapshot_step
+from explorer.runs.parent import PARENT, linked_files, record_of
 from explorer.runs.quotas import closing_bytes
 from explorer.runs.run import Run, step_folder
 from explorer.runs.run_files import write_json, write_text
@@ -39,8 +40,10 @@ class RunRecorder:
         self.run, self.spec, self.task = run, spec, task
         self.model, self.state = model, state
         self.health = Health(spec.model)
-        self.reserve = closing_bytes(spec.model)
-        self.tokenizer = task.tokenizer.to_json()
+        self.reserve = closing_bytes(spec)
+        self.parents = record_of(run.folder / PARENT, spec)
+        self.linked = linked_files(run.folder / PARENT, spec)
+        self.tokenizer = None if self.linked else task.tokenizer.to_json()
         self.status = run.status_or_new().replace(
             state=TRAINING, step=state.step, steps=spec.training.steps, message=""
         )
@@ -181,7 +184,13 @@ class RunRecorder:
             folder.parent.mkdir(mode=0o700, exist_ok=True)
         made = self._how_made(is_finished)
         save_checkpoint(
-            folder, self.model, tokenizer=self.tokenizer, run=made, state=state, private=True
+            folder,
+            self.model,
+            tokenizer=self.tokenizer,
+            run=made,
+            state=state,
+            private=True,
+            linked=self.linked,
         )
 
     def _show(self, state: str = TRAINING, message: str = "") -> None:
@@ -206,6 +215,7 @@ class RunRecorder:
             "task": self.spec.task,
             "example": None if self.run.is_private else self.task.example,
             "classes": list(self.task.classes),
+            **self.parents,
             "held_out": self.task.held_out,
             "weights_seed": self.spec.weights_seed,
             "training": self.spec.training.to_dict(),

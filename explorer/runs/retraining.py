@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from explorer.runs.hot_changes import spec_at
+from explorer.runs.parent import beginning
 from explorer.runs.run import Run, step_folders
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task
@@ -49,9 +50,9 @@ class Trained:
         return Trained(model, state, self.training)
 
 
-def untrained(spec: RunSpec) -> Trained:
+def untrained(run: Run, spec: RunSpec) -> Trained:
     """The run before its first update."""
-    model = Transformer(spec.model, seed=spec.weights_seed)
+    model = beginning(run.folder, spec)
     return Trained(model, TrainState.fresh(model, spec.training), spec.training)
 
 
@@ -59,7 +60,7 @@ def saved(run: Run, spec: RunSpec) -> Trained | None:
     """The newest state that the run's folder keeps, from which it would resume."""
     for _, folder in reversed(step_folders(run.folder / "state")):
         try:
-            model = load_checkpoint(folder).model
+            model = load_checkpoint(folder, merging=False).model
             return Trained(model, load_state(folder, model, spec.training), spec.training)
         except (OSError, ValueError):
             continue
@@ -68,7 +69,7 @@ def saved(run: Run, spec: RunSpec) -> Trained | None:
 
 def from_snapshot(folder: Path, step: int, spec: RunSpec) -> Trained:
     """The weights of a snapshot with the state of an optimizer that has done nothing yet."""
-    model = load_checkpoint(folder).model
+    model = load_checkpoint(folder, merging=False).model
     state = TrainState.fresh(model, spec.training)
     state.step = step
     return Trained(model, state, spec.training)
@@ -100,7 +101,7 @@ def training_at(run: Run, spec: RunSpec, step: int) -> TrainConfig:
 
 def largest_difference(model: Transformer, folder: Path) -> float:
     """The largest difference of a weight from that of a checkpoint: 0.0 where all are equal."""
-    there = dict(load_checkpoint(folder).model.named_parameters())
+    there = dict(load_checkpoint(folder, merging=False).model.named_parameters())
     return max(
         float((each.detach() - there[name].detach()).abs().max())
         for name, each in model.named_parameters()

@@ -8,6 +8,7 @@
     requested.json   settings to take on     changes.jsonl    those taken on, and at which step
     snapshots/       weights at steps 0, 1, 2, 5, 10, 20, 50, …
     latest/          the newest weights          state/           what a resume starts from
+    parent/          the model that it starts from, where that was trained before
     checkpoint/      the finished model            notes.json       tags, a note, its sweep
 
 Every file and folder is written under another name and renamed, so nobody reads a
@@ -27,8 +28,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from explorer.catalog import in_a_sentence
 from explorer.catalog.folders import RUN_KEY, own_name
+from explorer.catalog.opened_model import Opened
 from explorer.catalog.run_index import (
     BEING_MADE,
     HOST,
@@ -44,7 +45,9 @@ from explorer.runs import hot_changes
 from explorer.runs.deleting import bring_back, make_room, set_aside, sweep
 from explorer.runs.hot_changes import Change
 from explorer.runs.metrics import Metrics
+from explorer.runs.parent import PARENT, task_in, write_parent
 from explorer.runs.quotas import closing_bytes, keeping_fault
+from explorer.runs.run_error import RunError
 from explorer.runs.run_files import Lock, is_held, read_json_object, write_json, write_text
 from explorer.runs.run_notes import Notes, notes_in, write_notes
 from explorer.runs.spec import DONE, INTERRUPTED, STOPPED, TRAINING, RunSpec, Status
@@ -57,15 +60,6 @@ COMMANDS = ("train", "pause", "resume", "step", "stop", "leave")
 LONGEST_SENTENCE = 300
 LONGEST_TASK, LONGEST_WITH_KEY = 50, 24
 """Letters of a task in the name of a run, which has 64 at most."""
-
-
-class RunError(ValueError):
-    """A run cannot be made or read; the message is one sentence."""
-
-    @classmethod
-    def of(cls, error: OSError, sentence: str) -> RunError:
-        """That something could not be done, and why; never where on this machine."""
-        return cls(f"{sentence}. {in_a_sentence(error)}")
 
 
 class Run:
@@ -120,7 +114,10 @@ class Run:
 
     def task(self) -> Task:
         """What it learns. TextError where that cannot be made of what the folder holds."""
-        return task_of(self.spec.task, self.text(), self.tokenizer())
+        spec = self.spec
+        if spec.parent:
+            return task_in(self.folder / PARENT, spec.task, self.text())
+        return task_of(spec.task, self.text(), self.tokenizer())
 
     def status(self) -> Status:
         """The status of the run; interrupted where it trains without a living worker."""
@@ -275,7 +272,7 @@ class Run:
 
 def room_fault(root: Path, specs: Sequence[RunSpec], owner: str, network: str = "") -> str | None:
     """Why so many runs of this owner are not kept together; what they deleted makes room first."""
-    size, count = sum(closing_bytes(spec.model) for spec in specs), len(specs)
+    size, count = sum(map(closing_bytes, specs)), len(specs)
     fault = keeping_fault(root, owner, network, size, count)
     if fault and make_room(root, owner):
         fault = keeping_fault(root, owner, network, size, count)
@@ -290,12 +287,13 @@ def create(
     network: str = "",
     notes: Notes | None = None,
     tokenizer: str | None = None,
+    parent: Opened | None = None,
 ) -> Run:
     """A new run, waiting for its worker, in the next free folder named after its task.
 
-    `tokenizer` is a whole tokenizer.json, where it is not the usual one of the task. With an
-    `owner`, who may come from a `network`, the name has a key. RunError where there are
-    too many already.
+    `tokenizer` is a whole tokenizer.json, where it is not the usual one of the task; `parent` the
+    model that the spec starts from. With an `owner`, who may come from a `network`, the name has a
+    key. RunError where there are too many already.
     """
     if fault := spec.fault():
         raise RunError(fault)
@@ -316,6 +314,8 @@ def create(
             write_text(beside / "text", text)
         if tokenizer is not None:
             write_text(beside / TOKENIZER, tokenizer)
+        if parent is not None:
+            write_parent(beside / PARENT, parent, spec)
         if owner:
             write_text(beside / OWNER_FILE, f"{owner} {network}".strip())
         if notes is not None:
@@ -329,12 +329,16 @@ def create(
 
 
 def create_in(
-    folder: Path, spec: RunSpec, text: str | None = None, tokenizer: str | None = None
+    folder: Path,
+    spec: RunSpec,
+    text: str | None = None,
+    tokenizer: str | None = None,
+    parent: Opened | None = None,
 ) -> Run:
     """A new run in exactly this folder, which must not exist or be empty."""
     if not NAME.fullmatch(folder.name):
         raise RunError("A run's folder is named with letters, digits, dashes and underscores only.")
-    made = create(folder.parent, spec, text, tokenizer=tokenizer)
+    made = create(folder.parent, spec, text, tokenizer=tokenizer, parent=parent)
     try:
         made.folder.rename(folder)
     except OSError as error:

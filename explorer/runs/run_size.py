@@ -65,14 +65,15 @@ class ExpectedSpeed:
 
 def training_size(task: Task, spec: RunSpec) -> TrainingSize:
     """Of a run of this task. Cost: a few examples of its first batch, and no model."""
-    parameters, shape = count_parameters(spec.model), batch_shape(task, spec.training)
-    each, optimizer = NUMBER * parameters, spec.training.optimizer
+    parameters, shape = count_parameters(spec.model), batch_shape(task, spec)
+    trained, optimizer = NUMBER * spec.trained_parameters, spec.training.optimizer
+    kept = STATE[optimizer] if optimizer != "sgd" or spec.training.momentum else 0
     tokens = spec.training.batch_size * (shape.tokens + shape.target)
     return TrainingSize(
         parameters,
-        weights=each,
-        gradients=each,
-        optimizer=each * (STATE[optimizer] if optimizer != "sgd" or spec.training.momentum else 0),
+        weights=NUMBER * parameters,
+        gradients=trained,
+        optimizer=kept * trained,
         activations=pass_size(spec.model, shape).peak,
         operations=_operations(spec.model, parameters, tokens, max(shape.tokens, shape.target)),
     )
@@ -91,10 +92,11 @@ def memory_fault(task: Task, spec: RunSpec) -> str | None:
     )
 
 
-def batch_shape(task: Task, training: TrainConfig) -> PassShape:
+def batch_shape(task: Task, spec: RunSpec) -> PassShape:
     """What one forward pass of the training reads; its lengths are those of the first examples."""
+    training = spec.training
     few = task.batch(0, training.replace(batch_size=min(FEW, training.batch_size)))
-    shape = shape_of(task.model, few.inputs, slice(None))
+    shape = shape_of(spec.model, few.inputs, slice(None))
     texts = -(-training.batch_size // training.accumulation)
     return replace(shape, texts=texts, leaves="graph")
 

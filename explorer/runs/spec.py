@@ -8,8 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from models.config import TransformerConfig
+from models.loading.adapter_files import LARGEST_ALPHA
+from models.lora import USUAL_TARGETS, add_lora, lora_fault
 from models.training import HOT, TrainConfig
+from models.transformer import Transformer
 
 WAITING, TRAINING, PAUSED, STOPPED = "waiting", "training", "paused", "stopped"
 DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"
@@ -38,7 +43,8 @@ class RunSpec:
     `training.seed` is the seed of the data, `weights_seed` that of the initial weights.
     `stop_at` ends the run at the first held-out metric that is as good. Held-out data is
     measured every `evaluate_every` steps, and at each snapshot; with 0 as often as its share of
-    the time allows.
+    the time allows. `parent` names the model that it starts from, whose weights are in the run's
+    folder; a `lora_rank` of 0 trains all of it.
     """
 
     task: str
@@ -47,6 +53,29 @@ class RunSpec:
     weights_seed: int = 0
     stop_at: float | None = None
     evaluate_every: int = 0
+    parent: str = ""
+    lora_rank: int = 0
+    lora_alpha: float = 16.0
+    lora_targets: tuple[str, ...] = USUAL_TARGETS
+
+    @property
+    def trained_parameters(self) -> int:
+        """How many numbers the training changes: with LoRA those of the adapters and of a new head.
+
+        Known without any memory for the weights.
+        """
+        with torch.device("meta"):
+            model = Transformer(self.model)
+            if self.lora_rank:
+                self.adapt(model)
+        return sum(each.numel() for each in model.parameters() if each.requires_grad)
+
+    def adapt(self, model: Transformer) -> Transformer:
+        """Freeze the parent, in place, but for its new adapters and the head of a classifier."""
+        whole = ("head",) if self.model.head == "classifier" else ()
+        return add_lora(
+            model, self.lora_rank, self.lora_alpha, self.lora_targets, self.weights_seed, whole
+        )
 
     @property
     def hot(self) -> dict[str, Any]:
@@ -71,7 +100,21 @@ class RunSpec:
             return "The value to stop at must be a number."
         if not is_step(self.evaluate_every):
             return f"evaluate_every must be between 0 and {MOST_STEPS:,} steps."
-        return self.model.fault() or self.training.fault()
+        return self.model.fault() or self.training.fault() or self._parent_fault()
+
+    def _parent_fault(self) -> str | None:
+        rank, alpha, targets = self.lora_rank, self.lora_alpha, self.lora_targets
+        if not isinstance(self.parent, str) or not is_step(rank):
+            return "A run starts from the name of a model, and its LoRA rank is a whole number."
+        if not is_float32(alpha) or not 0 < alpha <= LARGEST_ALPHA:
+            return f"LoRA's α must be above 0 and at most {LARGEST_ALPHA:,}."
+        if not isinstance(targets, tuple) or not all(isinstance(each, str) for each in targets):
+            return "The matrices that get a LoRA adapter must be a list of names."
+        if not rank:
+            return None
+        if not self.parent:
+            return "LoRA adapts a model that was trained before: choose one to start from."
+        return lora_fault(self.model, rank, targets)
 
     def to_dict(self) -> dict[str, Any]:
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -87,7 +130,10 @@ class RunSpec:
             raise ValueError(f"The run has no {' and '.join(missing)}.")
         model = TransformerConfig.from_dict(values["model"])
         training = TrainConfig.from_dict(values["training"])
-        spec = cls(**values | {"model": model, "training": training})
+        targets = values.get("lora_targets", USUAL_TARGETS)
+        targets = tuple(targets) if isinstance(targets, list) else targets
+        read = {"model": model, "training": training, "lora_targets": targets}
+        spec = cls(**values | read)
         if fault := spec.fault():
             raise ValueError(fault)
         return spec

@@ -21,6 +21,7 @@ from explorer.catalog import in_a_sentence
 from explorer.catalog.run_steps import step_folders
 from explorer.runs.divergence import Diverged
 from explorer.runs.hot_changes import spec_at, take_on
+from explorer.runs.parent import beginning
 from explorer.runs.recorder import Progress, RunRecorder
 from explorer.runs.run import Run, RunError
 from explorer.runs.run_files import Lock
@@ -159,7 +160,7 @@ def saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer
     states = step_folders(run.folder / "state")
     for _, folder in reversed(states):
         try:
-            model = load_checkpoint(folder).model.to(device())
+            model = load_checkpoint(folder, merging=False).model.to(device())
             return model, load_state(folder, model, spec.training)
         except (OSError, ValueError):
             continue
@@ -175,7 +176,7 @@ def saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer
     needed = task.model.vocab_size
     if spec.model.vocab_size < needed:
         raise RunError(f"the task needs a vocabulary of {needed}, not {spec.model.vocab_size}.")
-    model = Transformer(spec.model, seed=spec.weights_seed).to(device())
+    model = beginning(run.folder, spec).to(device())
     return model, TrainState.fresh(model, spec.training)
 
 

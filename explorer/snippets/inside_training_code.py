@@ -21,7 +21,7 @@ RUN = ("from explorer.runs.run import Run",)
 def update_lines(run: Run, step: int, *, is_saved: bool) -> str:
     """The update after this step, from the saved state or trained again from step 0."""
     again = [
-        "began = untrained(spec)",
+        "began = untrained(run, spec)",
         f"for _ in trained_on(began, run, task, spec, {step}):",
         "    pass",
     ]

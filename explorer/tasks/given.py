@@ -10,7 +10,7 @@ from explorer.tasks import characters, pairs, reviews, sentences, shakespeare, s
 from explorer.tasks.builtin import TASKS
 from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
 from explorer.tasks.task import Task
-from explorer.text import CLASSIFIER, DECODER, SOURCE, TextError
+from explorer.text import CLASSIFIER, DECODER, SOURCE, TextError, TrainedWith
 from explorer.text.special import Reads
 
 
@@ -53,10 +53,11 @@ GIVEN = {
 }
 
 
-def task_of(name: str, text: str | None = None, tokenizer: str | None = None) -> Task:
+def task_of(name: str, text: str | None = None, tokenizer: str | TrainedWith | None = None) -> Task:
     """The task of this name, made of `text` where it needs one. TextError says what is wrong.
 
-    `tokenizer` is one of the task's own or a whole tokenizer.json; the usual one without it.
+    `tokenizer` is one of the task's own, a whole tokenizer.json, or that of a model which is
+    trained further; the usual one without it.
     """
     if name in TASKS:
         return TASKS[name]
@@ -76,5 +77,5 @@ def stored_tokenizer(name: str, text: str | None, tokenizer: str | None) -> str 
 
 
 @lru_cache(maxsize=4)
-def _built(name: str, text: str, tokenizer: str | None) -> Task:
+def _built(name: str, text: str, tokenizer: str | TrainedWith | None) -> Task:
     return GIVEN[name].build(text) if tokenizer is None else GIVEN[name].build(text, tokenizer)

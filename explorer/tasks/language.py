@@ -37,6 +37,9 @@ class LanguageTask(Task):
         """Tokens in a window: the max_len of the default model."""
         return self.model.max_len
 
+    def within(self, tokens: int) -> LanguageTask:
+        return replace(self, model=self.model.replace(max_len=tokens))
+
     def batch(self, step: int, training: TrainConfig) -> Batch:
         random = generator(training.seed, step)
         starts = torch.randint(self.training_size, (training.batch_size, 1), generator=random)

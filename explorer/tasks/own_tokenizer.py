@@ -23,11 +23,12 @@ LEAST_KNOWN = 0.5
 Pairs = list[tuple[str, Any]]
 
 
-def tokenizer_for(choice: str, training: str, reads: Reads = DECODER) -> TrainedWith:
+def tokenizer_for(choice: str | TrainedWith, training: str, reads: Reads = DECODER) -> TrainedWith:
     """The tokenizer for this training text: one of its own words or subwords, or another.
 
-    `choice` is "words", "subwords", or the whole of a tokenizer.json. TextError, in one sentence,
-    where that is none, or knows little of the text.
+    `choice` is "words", "subwords", the whole of a tokenizer.json, or the tokenizer of a model
+    that is trained further. TextError, in one sentence, where that is none, or knows little of the
+    text.
     """
     if choice == WORDS:
         words = Counter(words_of(training.lower()))
@@ -35,7 +36,7 @@ def tokenizer_for(choice: str, training: str, reads: Reads = DECODER) -> Trained
         return word_tokenizer(common, reads, lowercase=True)
     if choice == SUBWORDS:
         return byte_tokenizer(training, MAX_SUBWORDS, reads)
-    tokenizer = adopted(choice, reads)
+    tokenizer = adopted(choice, reads) if isinstance(choice, str) else choice
     _check_knows(tokenizer, training)
     return tokenizer
 

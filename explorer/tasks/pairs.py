@@ -56,7 +56,7 @@ class PairTask(Task):
         return Measurement("right tokens", token_accuracy(model, self.held_out_batch))
 
 
-def pairs_from_csv(table: str, tokenizer: str | None = None) -> PairTask:
+def pairs_from_csv(table: str, tokenizer: str | TrainedWith | None = None) -> PairTask:
     """The task of this table. TextError, in one sentence, where nothing can be learned from it."""
     training, held_out = split_pairs(read_pairs(table, ("source", "target")))
     reads = tokenizer_for(tokenizer or WORDS, "\n".join(map("\n".join, training)), SOURCE)

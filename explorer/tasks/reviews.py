@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -34,6 +34,7 @@ EXAMPLES = (
     "The plot made no sense at all",
 )
 
+HIDDEN = "In training half of the tokens, others each time, are hidden as padding."
 MAX_TOKENS = 96
 HELD_OUT = 500
 MIN_SENTENCES = 40
@@ -67,6 +68,21 @@ class ReviewTask(Task):
 
     def measure(self, model: Transformer) -> Measurement:
         return Measurement("accuracy", accuracy(model, self.held_out_batch))
+
+    def as_it_is(self) -> ReviewTask:
+        """With no word hidden, for a model that was trained before."""
+        return replace(self, word_dropout=0.0, note=self.note.removeprefix(HIDDEN).strip())
+
+    def within(self, tokens: int) -> ReviewTask:
+        pad_id, every = self.tokenizer.id_of(PAD), (self.training_rows, self.held_out_rows)
+        rows = [each.inputs[0] for each in every]
+        cut = sum(int((each[:, tokens:] != pad_id).any(1).sum()) for each in rows)
+        said = f" Cut at {tokens} tokens: {cut:,} of {sum(map(len, rows)):,}." if cut else ""
+        training, held_out = (Batch((each.inputs[0][:, :tokens],), each.labels) for each in every)
+        model = self.model.replace(max_len=tokens)
+        return replace(
+            self, training_rows=training, held_out_rows=held_out, model=model, note=HIDDEN + said
+        )
 
     def _hidden(self, rows: Rows, random: torch.Generator) -> Rows:
         """Some tokens become padding, which is masked; `<cls>` stays."""
@@ -113,13 +129,17 @@ def split_reviews(labelled: Labelled) -> tuple[Labelled, Labelled]:
 
 
 def from_labelled(
-    training: Labelled, held_out: Labelled, classes: tuple[str, ...], tokenizer: str = WORDS
+    training: Labelled,
+    held_out: Labelled,
+    classes: tuple[str, ...],
+    tokenizer: str | TrainedWith = WORDS,
 ) -> ReviewTask:
     """The task with the vocabulary of the training part only, or another tokenizer.
 
     Two thousand sentences are few: with narrow heads, no feed-forward layer and no
     positions the model can hardly memorize them.
     """
+    texts = [text for text, _ in [*training, *held_out]]
     reads = tokenizer_for(tokenizer, "\n".join(text for text, _ in training), CLASSIFIER)
     return ReviewTask(
         name=NAME,
@@ -159,16 +179,16 @@ def from_labelled(
         held_out=f"{len(held_out)} sentences, each class in its share",
         training_rows=labelled_batch(reads, training),
         held_out_rows=labelled_batch(reads, held_out),
-        note=_note(reads, [text for text, _ in [*training, *held_out]]),
+        note=f"{HIDDEN} {_cut_note(reads, texts)}".strip(),
         held_out_texts=tuple(text for text, _ in held_out),
         classes=classes,
     )
 
 
-def _note(tokenizer: TrainedWith, texts: list[str]) -> str:
+def _cut_note(tokenizer: TrainedWith, texts: list[str]) -> str:
+    """Which texts are read in part; empty where all are read whole."""
     cut = sum(len(ids) > MAX_TOKENS for ids in tokenizer.many_ids(texts))
-    hidden = "In training half of the tokens, others each time, are hidden as padding."
-    return f"{hidden} Cut at {MAX_TOKENS} tokens: {cut:,} of {len(texts):,}." if cut else hidden
+    return f"Cut at {MAX_TOKENS} tokens: {cut:,} of {len(texts):,}." if cut else ""
 
 
 def labelled_batch(tokenizer: TrainedWith, labelled: Labelled) -> Batch:

@@ -12,7 +12,7 @@ from explorer.tasks.reviews import (
     read_table,
     split_reviews,
 )
-from explorer.text import TextError
+from explorer.text import TextError, TrainedWith
 
 NAME = "sentences"
 TITLE = "Your own labelled sentences"
@@ -23,7 +23,7 @@ EXPLANATION = (
 EXPECTATION = "Tokens attend to the words that tell the labels apart, and little to all others."
 
 
-def sentences_from_csv(table: str, tokenizer: str | None = None) -> ReviewTask:
+def sentences_from_csv(table: str, tokenizer: str | TrainedWith | None = None) -> ReviewTask:
     """The task of this table. TextError, in one sentence, where nothing can be learned from it."""
     labelled, classes = read_table(table)
     training, held_out = split_reviews(labelled)

@@ -6,7 +6,7 @@ from explorer.app import limits
 from explorer.tasks.characters import first_words
 from explorer.tasks.language import LanguageTask, split_text, training_and_held_out_ids
 from explorer.tasks.own_tokenizer import SUBWORDS, tokenizer_for
-from explorer.text import TextError
+from explorer.text import TextError, TrainedWith
 from explorer.text.checked_text import checked
 from models.config import TransformerConfig
 from models.training import TrainConfig
@@ -26,7 +26,7 @@ CONTEXT = 64
 MIN_CHARACTERS = 5_000
 
 
-def subwords_from_text(text: str, tokenizer: str | None = None) -> LanguageTask:
+def subwords_from_text(text: str, tokenizer: str | TrainedWith | None = None) -> LanguageTask:
     """The task of this text. TextError, in one sentence, where it is too short."""
     text = checked(text, limits.CORPUS_CHARACTERS)
     if len(text) < MIN_CHARACTERS:

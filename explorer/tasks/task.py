@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from explorer.text import Token, TrainedWith
+from explorer.text import TextError, Token, TrainedWith
 from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
 from models.transformer import Transformer
@@ -82,6 +82,13 @@ class Task(ABC):
     @abstractmethod
     def measure(self, model: Transformer) -> Measurement:
         """How good the model is on the held-out set."""
+
+    def within(self, tokens: int) -> Task:
+        """The same for a model that reads so few tokens; TextError where it cannot be."""
+        raise TextError(
+            f"The texts of this task have up to {self.model.max_len:,} tokens and this model reads "
+            f"{tokens:,}: choose another one to start from."
+        )
 
     def pattern(
         self, source: Sequence[Token], target: Sequence[Token] = ()

@@ -2,7 +2,12 @@
 
 from explorer.text.build import byte_tokenizer, character_tokenizer, word_tokenizer, words_of
 from explorer.text.checked_text import MAX_CHARACTERS, TextError
-from explorer.text.published import AdoptedTokenizer, PublishedTokenizer, open_published
+from explorer.text.published import (
+    AdoptedTokenizer,
+    ParentTokenizer,
+    PublishedTokenizer,
+    open_published,
+)
 from explorer.text.special import ALONE, CLASSIFIER, DECODER, SOURCE
 from explorer.text.stepper import MAX_STEPPED_CHARACTERS, steps
 from explorer.text.token import AnyTokenizer, Piece, Step, Token
@@ -18,6 +23,7 @@ __all__ = [
     "SOURCE",
     "AdoptedTokenizer",
     "AnyTokenizer",
+    "ParentTokenizer",
     "Piece",
     "PublishedTokenizer",
     "Step",

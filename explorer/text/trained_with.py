@@ -6,10 +6,11 @@ from functools import lru_cache
 
 from explorer.text.checked_text import TextError
 from explorer.text.published.adopted import AdoptedTokenizer, adopted_json, is_adopted
+from explorer.text.published.training_tokenizer import TrainingTokenizer
 from explorer.text.special import SPECIALS, Reads
 from explorer.text.tokenizer import Tokenizer
 
-TrainedWith = Tokenizer | AdoptedTokenizer
+TrainedWith = Tokenizer | TrainingTokenizer
 KEPT = 16
 
 

@@ -26,6 +26,6 @@ def test_a_run_is_opened_by_its_folder_and_by_that_of_its_weights(tmp_path: Path
     checkpoint, other = run.checkpoint(), TASKS["negation"].tokenizer
     assert checkpoint is not None
     assert other.vocab_size > run.spec.model.vocab_size
-    (checkpoint / "tokenizer.json").write_text(other.to_json())
+    (checkpoint / "tokenizer.json").write_text(other.to_json() or "")
     with pytest.raises(ModelError, match="has more tokens than its embedding has rows"):
         open_folder(run.folder)

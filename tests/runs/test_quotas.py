@@ -187,7 +187,7 @@ def test_training_leaves_the_disk_its_free_space(
 ) -> None:
     """At the start there must be room for the end of the run, and later for it to end."""
     run = tiny_run(tmp_path, steps=100_000)
-    size = closing_bytes(run.spec.model)
+    size = closing_bytes(run.spec)
     said = limits.DISK_LEFT.refusal(size)
     free = SimpleNamespace(free=limits.DISK_LEFT.most + size - 1)
     monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda _: free)

@@ -45,7 +45,7 @@ def test_an_update_after_a_snapshot_is_the_one_of_the_run(trained: Run) -> None:
 
 
 def test_what_is_trained_again_equals_every_snapshot_bit_for_bit(trained: Run) -> None:
-    spec, again = trained.spec, untrained(trained.spec)
+    spec, again = trained.spec, untrained(trained, trained.spec)
     for step, folder in trained.snapshots():
         for _ in trained_on(again, trained, TASKS["reverse"], spec, step):
             pass

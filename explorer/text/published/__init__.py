@@ -2,9 +2,11 @@
 
 from explorer.text.published.adopted import AdoptedTokenizer, adopted_json, is_adopted
 from explorer.text.published.published_tokenizer import PublishedTokenizer, open_published
+from explorer.text.published.training_tokenizer import ParentTokenizer
 
 __all__ = [
     "AdoptedTokenizer",
+    "ParentTokenizer",
     "PublishedTokenizer",
     "adopted_json",
     "is_adopted",

@@ -8,12 +8,11 @@ its own. It is opened as every stranger's is: in a process of its own.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from typing import Any
 
-from explorer.text.checked_text import MAX_CHARACTERS, TextError, checked
-from explorer.text.published.published_tokenizer import PublishedTokenizer
+from explorer.text.checked_text import TextError
 from explorer.text.published.tokenizer_files import TokenizerText
+from explorer.text.published.training_tokenizer import TrainingTokenizer
 from explorer.text.special import BOS, CLS, EOS, PAD, SPECIALS, Reads
 
 MOST_TOKENS = 60_000
@@ -82,7 +81,7 @@ def is_adopted(text: str) -> bool:
         return False
 
 
-class AdoptedTokenizer(PublishedTokenizer):
+class AdoptedTokenizer(TrainingTokenizer):
     """What `adopted_json` wrote, with what a task asks of a tokenizer besides."""
 
     def __init__(self, text: str) -> None:
@@ -104,26 +103,6 @@ class AdoptedTokenizer(PublishedTokenizer):
                 "added: choose another one."
             )
         self._specials = found
-
-    def id_of(self, entry: str) -> int:
-        """At once where a batch needs it: of a special token."""
-        found = self._specials.get(entry)
-        return super().id_of(entry) if found is None else found
-
-    def many_ids(self, texts: Sequence[str], *, special: bool = True) -> list[list[int]]:
-        """The IDs of each of many texts, with the special tokens around them or without."""
-        found: list[list[int]] = []
-        for some in _together(texts):
-            found += self._ask({"do": "ids", "texts": some, "special": special})["ids"]
-        return found
-
-    def target_ids(self, text: str) -> list[int]:
-        """What the decoder of an encoder-decoder writes: `<s> … </s>` around the text."""
-        return [self.id_of(BOS), *self.many_ids([text], special=False)[0], self.id_of(EOS)]
-
-    def corpus_ids(self, text: str) -> list[int]:
-        """A long text to train on, without special tokens; tokenized in parts that end in lines."""
-        return [each for ids in self.many_ids(list(_parts(text)), special=False) for each in ids]
 
     def to_json(self) -> str:
         """The tokenizer.json that it was made of."""
@@ -173,24 +152,3 @@ def _unknown(model: dict[str, Any]) -> str | None:
         return str(entries[at][0])
     named = model.get("unk_token")
     return named if isinstance(named, str) and named else None
-
-
-def _together(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Texts for one request each: the child has a second for it."""
-    some: list[str] = []
-    for text in texts:
-        if some and sum(map(len, some)) + len(text) > MAX_CHARACTERS:
-            yield some
-            some = []
-        some.append(checked(text))
-    if some:
-        yield some
-
-
-def _parts(text: str) -> Iterator[str]:
-    """The text in parts that can be tokenized at once, cut after lines where there are any."""
-    while text:
-        cut = text.rfind("\n", 0, MAX_CHARACTERS) + 1 or MAX_CHARACTERS
-        cut = len(text) if len(text) <= MAX_CHARACTERS else cut
-        yield text[:cut]
-        text = text[cut:]

@@ -10,7 +10,7 @@ from typing import Any
 from explorer.text.checked_text import TextError, checked
 from explorer.text.published.child_wire import from_wire
 from explorer.text.published.process import CHILDREN, ChildError
-from explorer.text.published.tokenizer_files import TokenizerFiles, find_tokenizer
+from explorer.text.published.tokenizer_files import TokenizerFiles, copy_files, find_tokenizer
 from explorer.text.token import Step, Token
 
 READING_SECONDS = 0.9
@@ -55,6 +55,10 @@ class PublishedTokenizer:
         self.mask_id = roles.get("mask")
         self._labels: dict[int, str] = {}
         self._stepped: tuple[str, tuple[Step, ...]] = ("", ())
+
+    def copy_to(self, folder: Path) -> None:
+        """Write the files that it was read from; TextError where they have changed."""
+        copy_files(self._source, folder)
 
     def id_of(self, entry: str) -> int:
         found = self._ask({"do": "id", "entry": checked(entry)})["id"]

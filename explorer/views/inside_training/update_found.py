@@ -137,7 +137,7 @@ def _trained_again(chosen: InsideRun, step: int) -> Trained | None:
     """The run trained to this step, from the last snapshot that was reached before."""
     marks = [mark for mark in chosen.steps if mark <= step]
     known = [found for mark in marks if (found := if_kept(chosen.first, ("trained", mark)))]
-    began: Trained = known[-1] if known else untrained(chosen.spec)
+    began: Trained = known[-1] if known else untrained(chosen.run, chosen.spec)
     done = began.state.step
     cost = chosen.cost_of_step * (step - done)
     if not is_started("one_update", (chosen.run.name, step), cost):
