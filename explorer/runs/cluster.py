@@ -32,6 +32,7 @@ from distributed import Client, Future, fire_and_forget
 
 from explorer.app import limits
 from explorer.catalog.folders import runs_root
+from explorer.catalog.opened_model import Opened
 from explorer.catalog.run_index import Maker, index_of, maker_in
 from explorer.runs.cluster_key import found_security, private_folder, security_of
 from explorer.runs.deleting import erase
@@ -114,9 +115,12 @@ class Cluster:
         owner: str,
         network: str = "",
         tokenizer: str | None = None,
+        parent: Opened | None = None,
     ) -> Run:
         """Make a run and queue it. RunError, and no run, where the queue has no place for it."""
-        return self.train_all([spec], text, Maker(owner, network), tokenizer=tokenizer)[0]
+        return self.train_all(
+            [spec], text, Maker(owner, network), tokenizer=tokenizer, parent=parent
+        )[0]
 
     def train_all(
         self,
@@ -125,6 +129,7 @@ class Cluster:
         whose: Maker,
         notes: Notes | None = None,
         tokenizer: str | None = None,
+        parent: Opened | None = None,
     ) -> list[Run]:
         """Make these runs and queue them in their order.
 
@@ -138,7 +143,9 @@ class Cluster:
             try:
                 for spec in specs:
                     owner, network = whose.owner or "", whose.network
-                    made.append(create(self.root, spec, text, owner, network, notes, tokenizer))
+                    made.append(
+                        create(self.root, spec, text, owner, network, notes, tokenizer, parent)
+                    )
             except RunError:
                 for run in made:
                     erase(run.folder)

@@ -19,7 +19,7 @@ from explorer.tasks import GIVEN, TASKS, Task, task_of
 from explorer.tasks.reviews import ReviewTask
 from explorer.text import AnyTokenizer, ParentTokenizer, PublishedTokenizer, TextError, Tokenizer
 from explorer.text.published import AdoptedTokenizer
-from explorer.text.special import BOS, CLS, EOS, PAD
+from explorer.text.special import BOS, CLS, EOS, PAD, SOURCE
 from explorer.text.token_ids import TypedTokenIds
 from models import Transformer, TransformerConfig, load_checkpoint, save_checkpoint
 from models.loading.checkpoint import CheckpointError, peek
@@ -65,6 +65,8 @@ def _task(name: str, text: str | None, tokenizer: AnyTokenizer, config: Transfor
             f"{GIVEN[name].title} has a tokenizer of its own: choose a task whose text may be read "
             "by another one."
         )
+    if name in GIVEN and GIVEN[name].reads == SOURCE and config.kind != "encoder-decoder":
+        raise TextError(f"{GIVEN[name].title} need an encoder-decoder: start from another model.")
     task = task_of(name, text, for_training(tokenizer, config))
     if config.max_len < task.model.max_len:
         task = task.within(config.max_len)

@@ -10,6 +10,9 @@ import pytest
 from explorer.runs import cluster as cluster_module
 from explorer.runs import watchdog as watchdog_module
 from explorer.runs.cluster import Cluster
+from explorer.runs.finetuning import finetune_spec
+from explorer.runs.open_run import open_folder
+from explorer.runs.parent import task_for
 from explorer.runs.run import RunError
 from explorer.runs.settings import spec_of
 from explorer.runs.sweep import grid
@@ -17,6 +20,7 @@ from explorer.runs.watchdog import Watchdog
 from explorer.runs.worker import train_to_end
 from explorer.tasks import TASKS
 from tests.runs.making import tiny_run, tiny_spec
+from tests.shelf import shelf
 
 OWNER = "0123456789abcdef" * 2
 Meeting = Callable[[Path, pytest.MonkeyPatch], str]
@@ -36,6 +40,15 @@ def of_form(_: Path) -> str:
     """What the form says of these settings."""
     with pytest.raises(RunError) as refused:
         spec_of(TASKS["reverse"], {})
+    return str(refused.value)
+
+
+def of_parent(tmp_path: Path) -> str:
+    """What is said of a model to start from."""
+    opened = open_folder(shelf(tmp_path) / "letters")
+    text = "the cat and the hat " * 300
+    with pytest.raises(RunError) as refused:
+        finetune_spec(opened, task_for(opened, "subwords", text), {})
     return str(refused.value)
 
 
@@ -99,6 +112,7 @@ MEETINGS: dict[str, Callable[..., str]] = {
     **{name: at_zero(name, of_form) for name in ("run_parameters", "run_steps")},
     **{name: of_queue(name) for name in (*KEPT, "queue_of_reader", "queue", "network_share")},
     **{name: at_zero(name, of_status) for name in ("run_seconds", "run_bytes")},
+    "parent_parameters": at_zero("parent_parameters", of_parent),
     "sweep_runs": at_zero("sweep_runs", of_sweep),
     "step_seconds": of_long_step,
     "run_memory": of_memory,

@@ -1,0 +1,173 @@
+"""Runs that start from a trained model, of ours or of a published family, whole or with LoRA."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from explorer.catalog.opened_model import Opened
+from explorer.runs.finetuning import adapter_to_folder, finetune_spec
+from explorer.runs.open_run import open_folder
+from explorer.runs.parent import PARENT, task_for
+from explorer.runs.quotas import bytes_of
+from explorer.runs.retraining import largest_difference, trained_on, untrained
+from explorer.runs.run import Run, RunError, create
+from explorer.runs.worker import train_to_end
+from explorer.text import TextError
+from models import load_checkpoint
+from tests import zoo
+from tests.shelf import shelf
+
+TEXT = "the cat and the hat " * 300
+LORA: dict[str, Any] = {"lora_rank": 2, "lora_targets": ("q_proj", "down_proj")}
+
+
+def table(labels: tuple[str, ...] = ("good", "bad")) -> str:
+    """Sentences in the words of the small models here, each with a label."""
+    rows = [
+        f"the {a} {b} {c} {d},{labels[n % len(labels)]}"
+        for a in ("black", "white")
+        for b in ("cat", "dog")
+        for c in ("sleeps", "eats", "does")
+        for n, d in enumerate(("the", "a", "cat", "dog", "not"))
+    ]
+    return "text,label\n" + "\n".join(rows)
+
+
+def tuned(
+    root: Path, opened: Opened, task: str = "subwords", text: str = TEXT, **settings: Any
+) -> Run:
+    usual = {"steps": 6, "batch_size": 2, "warmup": 1, "lr": 0.01}
+    spec = finetune_spec(opened, task_for(opened, task, text), usual | settings)
+    return create(root, spec, text, parent=opened)
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory: pytest.TempPathFactory) -> Opened:
+    return open_folder(shelf(tmp_path_factory.mktemp("parents")) / "letters")
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return zoo.bert(tmp_path_factory.mktemp("published") / "bert")
+
+
+@pytest.mark.parametrize("settings", [{}, LORA], ids=["whole", "lora"])
+def test_what_is_trained_changes_and_all_else_is_the_parents(
+    tmp_path: Path, letters: Opened, settings: dict[str, Any]
+) -> None:
+    run = tuned(tmp_path, letters, **settings)
+    assert train_to_end(run.folder) == "done"
+    before = dict(letters.model.named_parameters())
+    first = dict(open_folder(run.snapshots()[0][1]).model.named_parameters())
+    after = dict(open_folder(run.folder).model.named_parameters())
+    assert all(torch.equal(first[name], before[name]) for name in before), "step 0 is the parent"
+    changed = {name for name in before if not torch.equal(after[name], before[name])}
+    targets = tuple(f"{name}.weight" for name in settings.get("lora_targets", ()))
+    expected = {name for name in before if not targets or name.endswith(targets)}
+    assert changed == expected
+    for name in changed if targets else ():
+        assert torch.linalg.matrix_rank(after[name] - before[name], rtol=1e-4) <= 2
+
+
+def test_with_lora_the_parents_weights_are_on_the_disk_once(
+    tmp_path: Path, letters: Opened
+) -> None:
+    run = tuned(tmp_path, letters, **LORA)
+    train_to_end(run.folder)
+    parent = run.folder / PARENT / "model.safetensors"
+    copies = list(run.folder.rglob("model.safetensors"))
+    assert len(copies) > 5
+    assert {each.stat().st_ino for each in copies} == {parent.stat().st_ino}
+    every = sum(each.stat().st_size for each in run.folder.rglob("*") if each.is_file())
+    assert bytes_of(run.folder) <= every - (len(copies) - 1) * parent.stat().st_size
+
+
+@pytest.mark.parametrize("settings", [{}, LORA], ids=["whole", "lora"])
+def test_a_resumed_run_and_one_trained_again_are_the_same_bit_for_bit(
+    tmp_path: Path, letters: Opened, settings: dict[str, Any]
+) -> None:
+    run, parted = (tuned(tmp_path / name, letters, **settings) for name in ("one", "two"))
+    train_to_end(run.folder)
+    for _ in range(3):
+        parted.command("step")
+        assert train_to_end(parted.folder) == "paused"
+    parted.command("resume")
+    assert train_to_end(parted.folder) == "done"
+    assert [each.loss for each in parted.metrics().rows] == [
+        each.loss for each in run.metrics().rows
+    ]
+    again, spec = untrained(run, run.spec), run.spec
+    for step, folder in run.snapshots():
+        list(trained_on(again, run, run.task(), spec, step))
+        assert largest_difference(again.model, folder) == 0
+
+
+@pytest.mark.parametrize("settings", [{}, LORA], ids=["whole", "lora"])
+def test_a_published_model_gets_a_head_and_keeps_its_tokenizer_when_it_is_gone(
+    tmp_path: Path, bert: Path, settings: dict[str, Any]
+) -> None:
+    theirs = tmp_path / "bert"
+    shutil.copytree(bert, theirs)
+    opened = open_folder(theirs)
+    run = tuned(tmp_path / "runs", opened, "sentences", table(), **settings)
+    shutil.rmtree(theirs)
+    assert train_to_end(run.folder) == "done"
+    after = open_folder(run.folder)
+    assert after.config.n_classes == 2
+    assert after.tokenizer.ids("the black cat") == opened.tokenizer.ids("the black cat")
+    head = "head." if settings else ""
+    trained = load_checkpoint(run.folder / "checkpoint", merging=False).model
+    assert all(
+        each.requires_grad == ("lora" in name or not settings or name.startswith(head))
+        for name, each in trained.named_parameters()
+    )
+
+
+def test_an_adapter_is_exported_as_peft_has_it(tmp_path: Path, bert: Path, letters: Opened) -> None:
+    run = tuned(tmp_path, open_folder(bert), "sentences", table(), **LORA)
+    train_to_end(run.folder)
+    assert adapter_to_folder(run, tmp_path / "out") == "bert"
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"adapter_config.json", "adapter_model.safetensors"}
+    whole = tuned(tmp_path, letters)
+    with pytest.raises(RunError, match="has no weights yet"):
+        adapter_to_folder(whole, tmp_path / "none")
+    train_to_end(whole.folder)
+    with pytest.raises(RunError, match="no LoRA adapter: its whole model was trained"):
+        adapter_to_folder(whole, tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "settings", "why"),
+    [
+        ("subwords", TEXT, {"lora_rank": 99}, "The rank must be between 1 and"),
+        ("subwords", TEXT, {"lora_rank": 2, "lora_targets": ("w",)}, "The model has no w"),
+        ("subwords", TEXT, {"lora_rank": -1}, "LoRA rank is a whole number"),
+        ("subwords", TEXT, {"lora_rank": 2, "lora_alpha": 0.0}, "α must be above 0"),
+        ("subwords", TEXT, {"steps": 1_000_000}, "at most"),
+        ("subwords", "too short", {}, "give at least|needs at least"),
+        ("sentences", table(("good",)), {}, "at least two labels"),
+        ("characters", TEXT, {}, "has a tokenizer of its own"),
+        ("reverse", None, {}, "has a vocabulary of its own"),
+        ("nothing", None, {}, "There is no task called"),
+        ("pairs", "source,target\n" + "\n".join(f"the cat {n},a dog {n}" for n in range(80)),
+         {}, "knows|encoder-decoder"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_in_a_sentence(
+    letters: Opened, task: str, text: str | None, settings: dict[str, Any], why: str
+) -> None:
+    with pytest.raises((RunError, TextError), match=why):
+        finetune_spec(letters, task_for(letters, task, text), settings)
+
+
+def test_a_run_whose_parent_was_lost_says_so(tmp_path: Path, letters: Opened) -> None:
+    run = tuned(tmp_path, letters, **LORA)
+    shutil.rmtree(run.folder / PARENT)
+    with pytest.raises(RunError, match="The model that this run starts from cannot be read"):
+        run.task()
