@@ -17,7 +17,7 @@ from explorer.catalog import ModelError, opened_model
 from explorer.catalog.real_models import REAL_MODELS, RealModel
 from explorer.downloads import model_download
 from explorer.downloads.model_download import Progress
-from explorer.runs.run import all_runs, run_named
+from explorer.runs.run import Run, all_runs, run_named
 from tests.served import ROOT, wait_until
 
 TINY = "--layers 1 --heads 2 --d-model 16 --d-ff 16 --batch-size 4 --warmup 2".split()
@@ -52,6 +52,19 @@ def test_train_writes_a_run_that_the_library_opens_and_that_answers(
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_a_trained_model_is_trained_further(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "tuned"
+    wishes = ["--from", "reverse", "--lora-rank", "2", "--lora-targets", "o_proj", "--steps", "2"]
+    assert main(["train", "reverse", *wishes, "--out", str(out), "--json"]) == 0
+    assert (Run(out).spec.parent, Run(out).spec.lora_targets) == ("reverse", ("o_proj",))
+    assert json.loads(capsys.readouterr().out)["state"] == "done"
+    assert main(["generate", str(out), "31415"]) == 0
+    assert main(["export", "--adapter", str(out), str(tmp_path / "adapter")]) == 2
+    assert "No published model family has this architecture" in capsys.readouterr().err
+
+
 def test_a_text_of_ones_own_is_learnt_and_continued(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -83,6 +96,10 @@ REFUSED = [
     ("train reverse --d-model 8192 --layers 64", "make it narrower"),
     ("train characters", "The task characters is made of a text"),
     ("train characters --text /absent", "/absent cannot be read"),
+    ("train characters --lora-rank 2", "LoRA adapts a trained model: name it with --from."),
+    ("train reverse --from reverse --heads 2", "--heads is that of the model of --from"),
+    ("train dates --from reverse", "has a vocabulary of its own, which this model does not read"),
+    ("train reverse --from nothing", "There is no model called 'nothing' here."),
     (f"train characters --text {os.devnull}", "The text has 0 characters"),
     ("resume absent", "There is no run in the folder absent."),
     ("generate absent hi", "There is no checkpoint folder absent."),

@@ -82,8 +82,10 @@ def for_training(
         return tokenizer
     if isinstance(tokenizer, AdoptedTokenizer):
         return tokenizer
+    ends = (tokenizer.bos_id, tokenizer.eos_id)
+    no_end = [i for i in (tokenizer.pad_id, tokenizer.unk_id) if i not in ends]
     ids = {
-        PAD: (config.pad_id, tokenizer.pad_id, tokenizer.eos_id),
+        PAD: (config.pad_id, *no_end, tokenizer.eos_id),  # what ends texts pads them at last
         BOS: (config.bos_id, tokenizer.bos_id, tokenizer.cls_id, tokenizer.eos_id),
         EOS: (tokenizer.eos_id, tokenizer.sep_id),
         CLS: (tokenizer.cls_id,),

@@ -132,6 +132,8 @@ def export_adapter(folder: str | Path, model: Transformer, parent: str = "") -> 
     """
     folder = Path(folder)
     found = exportable(model.config)
+    if found.family is None:  # which token pads is of no weight
+        found = exportable(model.config.replace(pad_id=None))
     if found.family is None:
         raise CheckpointError(found.fault)
     if not lora_leaves(model):

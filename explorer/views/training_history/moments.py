@@ -23,7 +23,7 @@ from explorer.inference.results_cache import kept
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run, RunError
 from explorer.snippets.history_code import history_lines
-from explorer.tasks import Task, pattern_of, pattern_score, task_of
+from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError
 from explorer.text.literal import literal
 from explorer.text.number_format import three
@@ -158,7 +158,7 @@ def _cost(opened: Opened, forward: ForwardPass) -> int:
 
 def _task_of(run: Run) -> Task | None:
     try:
-        return task_of(run.spec.task, run.text())
+        return run.task()
     except (RunError, TextError):
         return None
 
