@@ -432,6 +432,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         "training",
         ("task", "option", "a task", "the first"),
         ("training_view", "option", "the run or the data", "the first"),
+        ("start_from", "option", "the model that a run starts from", "new weights"),
     ),
     *_on(
         "training inside_training",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from explorer.analysis.forward_pass.stage_kind import Stage
 from explorer.inference.forward_pass import ForwardPass
+from explorer.runs.settings import TRAINING_SETTINGS
 from explorer.runs.spec import RunSpec
 from explorer.snippets.pass_code import (
     CORE,
@@ -54,6 +55,8 @@ def _made_between(forward: ForwardPass, folder: Path, shown: Stage, head: int, t
 def training(spec: RunSpec, tokenizer: str | None = None) -> str:
     """The training that the form asks for; what the reader gave is named and not copied."""
     is_own = spec.task not in TASKS
+    if spec.parent:
+        return _fine_tuning(spec, is_own)
     given = ", text" if is_own else ""
     if tokenizer:
         is_trained = tokenizer in (WORDS, SUBWORDS)
@@ -73,6 +76,36 @@ def training(spec: RunSpec, tokenizer: str | None = None) -> str:
         lines,
         "from explorer.tasks import task_of",
         "from models import Transformer",
+        "from models.training import train",
+    )
+
+
+def _fine_tuning(spec: RunSpec, is_own: bool) -> str:
+    """The same from a trained model."""
+    fields = [each for each in TRAINING_SETTINGS if each.field in spec.training.to_dict()]
+    settings = {each.name: getattr(spec.training, each.field) for each in fields}
+    settings |= {"weights_seed": spec.weights_seed, "lora_rank": spec.lora_rank}
+    if spec.lora_rank:
+        settings |= {"lora_alpha": spec.lora_alpha, "lora_targets": spec.lora_targets}
+    model = "with_head(opened.model, spec)"
+    lines = [
+        *(['text = open("your-text.txt").read()  # the text that the form was given'] * is_own),
+        f"opened = open_model({spec.parent!r})",
+        f"task = task_for(opened, {spec.task!r}{', text' if is_own else ''})",
+        f"spec = finetune_spec(opened, task, {settings!r})",
+        f"model = {f'spec.adapt({model})' if spec.lora_rank else model}",
+        "losses = []",
+        "batch = partial(task.batch, training=spec.training)",
+        "for report in train(model, batch, spec.training):",
+        "    losses.append(report.loss)",
+        "    print(report.step, report.loss)",
+    ]
+    return script(
+        lines,
+        "from functools import partial",
+        "from explorer.catalog.opened_model import open_model",
+        "from explorer.runs.finetuning import finetune_spec",
+        "from explorer.runs.parent import task_for, with_head",
         "from models.training import train",
     )
 

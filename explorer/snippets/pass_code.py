@@ -15,10 +15,13 @@ from models.interventions import Edit
 CORE = "from models import load_checkpoint, trace"
 
 
+STANDARD = ("functools", "math", "pathlib")
+
+
 def script(lines: Sequence[str], *imports: str, comments: Sequence[str] = ()) -> str:
     """A whole script: comments, the imports in order, and the lines."""
     own = sorted(imports, key=lambda line: line.split()[1])
-    known = [line for line in own if line.split()[1].partition(".")[0] in ("math", "pathlib")]
+    known = [line for line in own if line.split()[1].partition(".")[0] in STANDARD]
     rest = [line for line in own if line not in known]
     front = [*known, *([""] if known else []), "import torch", "", *rest]
     return "\n".join([*comments, *front, "", *lines]) + "\n"

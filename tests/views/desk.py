@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from threading import Thread
 
 from explorer.catalog.folders import runs_root
+from explorer.catalog.opened_model import Opened
 from explorer.catalog.run_index import Maker
 from explorer.runs.run import Run, create, delete
 from explorer.runs.run_notes import Notes
@@ -34,8 +35,9 @@ class Desk:
         owner: str,
         network: str = "",
         tokenizer: str | None = None,
+        parent: Opened | None = None,
     ) -> Run:
-        run = create(runs_root(), spec, text, owner, network, tokenizer=tokenizer)
+        run = create(runs_root(), spec, text, owner, network, tokenizer=tokenizer, parent=parent)
         self.submit(run)
         return run
 

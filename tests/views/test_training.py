@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import re
 from itertools import product
@@ -16,10 +17,14 @@ from streamlit.testing.v1 import AppTest
 from explorer.app import limits
 from explorer.app.session import KEY
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.opened_model import open_entry
+from explorer.catalog.folders import runs_root
+from explorer.catalog.opened_model import open_entry, open_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.runs.cluster import Cluster
+from explorer.runs.finetuning import finetune_spec
 from explorer.runs.metrics import cut_after
+from explorer.runs.open_run import open_folder
+from explorer.runs.parent import task_for
 from explorer.runs.run import all_runs
 from explorer.runs.spec import STATES, Status
 from explorer.runs.worker import train_to_end
@@ -462,6 +467,42 @@ def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(
     reset.click().run()
     again, first = all_runs(tmp_path)
     assert again.tokenizer() == first.tokenizer() is not None
+
+
+def test_a_model_is_fine_tuned_whole_or_with_adapters_and_keeps_its_tokenizer(
+    desk: Desk, small_models: Path
+) -> None:
+    at = page(task="subwords", start_from="letters")
+    text = "the cat and the hat " * 300
+    at.text_area(key="pasted_subwords").set_value(text).run()
+    assert "Read by the tokenizer of Letters" in said(at)
+    (sizes,) = [each.value for each in at.caption if "are trained" in each.value]
+    letters = open_model("letters")
+    asked = finetune_spec(letters, task_for(letters, "subwords", text), {"lora_rank": 4})
+    assert sizes.startswith(f"{asked.trained_parameters:,} of ")
+    at.number_input(key="subwords_letters_lora_rank").set_value(2)
+    at.number_input(key="subwords_letters_steps").set_value(2)
+    at.number_input(key="subwords_letters_warmup").set_value(0).run()
+    code = pasted(at)
+    made: dict[str, Any] = {"open": lambda _: io.StringIO(text), "print": lambda *_: None}
+    exec(code, made)
+    assert len(made["losses"]) == 2
+    assert sum(each.requires_grad for each in made["model"].parameters()) == 8
+    press(at, "start_training")
+    (run,) = all_runs(runs_root())
+    assert (run.spec.parent, run.spec.lora_rank) == ("letters", 2)
+    assert train_to_end(run.folder) == "done"
+    tuned = open_folder(run.folder)
+    assert tuned.tokenizer.ids(text) == letters.tokenizer.ids(text)
+    at.segmented_control(key="subwords_letters_tuned").set_value("Whole model").run()
+    assert not [each for each in at.caption if "are trained" in each.value]
+
+
+def test_a_task_of_another_vocabulary_is_refused_beside_a_model(
+    desk: Desk, small_models: Path
+) -> None:
+    at = page(task="reverse", start_from="letters")
+    assert "has a vocabulary of its own, which this model does not read" in said(at)
 
 
 def test_a_run_reads_with_the_tokenizer_of_another_model(

@@ -33,6 +33,11 @@ class Inputs:
         self._columns: Sequence[Any] = ()
         self._drawn = 0
 
+    @property
+    def is_live(self) -> bool:
+        """Whether there is a run that takes on what is chosen."""
+        return self._live is not None
+
     def draw(self, setting: Setting, value: Any) -> Any:
         """The value chosen for this setting, at first `value`."""
         key = self.key(setting.name)

@@ -9,10 +9,13 @@ import streamlit as st
 
 from explorer.app import limits, shelves
 from explorer.app.messages import say
-from explorer.tasks import Given
+from explorer.catalog.opened_model import Opened
+from explorer.runs.parent import task_for
+from explorer.tasks import Given, Task, task_of
 from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
 from explorer.text import TextError
 from explorer.text.checked_text import decoded
+from explorer.text.literal import literal
 from models.loading.checkpoint import CheckpointError
 from models.loading.tokenizer_texts import tokenizer_text
 
@@ -29,15 +32,28 @@ OF_MODEL = "Those of the model "
 
 @dataclass(frozen=True)
 class OwnText:
-    """What the reader gave: nothing for a task that needs none; a tokenizer as `task_of` has it."""
+    """What the reader gave: nothing for a task that needs none; a tokenizer as `task_of` has it.
+
+    `parent` is the trained model that the run starts from, whose tokenizer reads the text.
+    """
 
     text: str | None = None
     tokenizer: str | None = None
+    parent: Opened | None = None
+
+    def task(self, name: str) -> Task:
+        """The task that is made of it; TextError where there is none."""
+        if self.parent is not None:
+            return task_for(self.parent, name, self.text)
+        return task_of(name, self.text, self.tokenizer)
 
 
-def draw_own_text(given: Given) -> OwnText | None:
+def draw_own_text(given: Given, parent: Opened | None = None) -> OwnText | None:
     """The text of the task and its tokenizer; None while there is no text."""
     text = _draw_text(given)
+    if parent is not None:
+        st.caption(f"Read by the tokenizer of {literal(parent.title)}.")
+        return None if text is None else OwnText(text, parent=parent)
     try:
         tokenizer = _draw_tokenizer(given) if given.tokenizers else None
     except TextError as error:

@@ -15,13 +15,15 @@ def draw_size(task: Task, spec: RunSpec) -> None:
     """One line: what each part is, and where the speed is from, stands in its help."""
     size = training_size(task, spec)
     line = st.empty()
+    trained = spec.trained_parameters
+    said = f"{size.parameters:,} parameters"
+    said = said if trained == size.parameters else f"{trained:,} of {said} are trained"
     memory = f"{megabytes(size.memory)} of memory"
-    line.caption(f"{size.parameters:,} parameters · {memory} · …")
+    line.caption(f"{said} · {memory} · …")
     speed = expected_speed(task, spec)
     seconds = spec.training.steps / speed.steps_per_second
     line.caption(
-        f"{size.parameters:,} parameters · {memory} · about "
-        f"{three(speed.steps_per_second)} steps/s, {duration(seconds)}",
+        f"{said} · {memory} · about {three(speed.steps_per_second)} steps/s, {duration(seconds)}",
         help=(
             f"**Memory**: weights {megabytes(size.weights)}, gradients "
             f"{megabytes(size.gradients)}, optimizer {megabytes(size.optimizer)}, and at most "

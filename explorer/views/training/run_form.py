@@ -5,8 +5,9 @@ What nobody chose follows the run on screen, or the task where there is none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -16,7 +17,10 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.reader_runs import may_change
 from explorer.app.session import session
+from explorer.catalog import ModelError
+from explorer.catalog.opened_model import Opened
 from explorer.runs.cluster import cluster
+from explorer.runs.finetuning import finetune_spec
 from explorer.runs.run import Run, RunError
 from explorer.runs.settings import (
     EVALUATE_EVERY,
@@ -30,14 +34,16 @@ from explorer.runs.settings import (
     spec_of,
 )
 from explorer.runs.spec import RunSpec
-from explorer.tasks import GIVEN, TASKS, Given, Task, task_of
+from explorer.tasks import GIVEN, TASKS, Given, Task
 from explorer.text import TextError
+from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.views.training.form_inputs import COLD, HOT, Inputs
 from explorer.views.training.own_text import OwnText, draw_own_text
 from explorer.views.training.run_estimate import draw_size
 from explorer.views.training.run_start import draw_differences, draw_resets, draw_start_button
 from explorer.views.training.schedule_view import draw_schedule
+from explorer.views.training.start_from import draw_start_from, draw_tuning
 from models.families.styles import LIKE, kind_of
 from models.presets import PRESETS
 from models.training import TrainConfig, learning_rate
@@ -53,6 +59,7 @@ OPTIMIZER_NAMES = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "muon": "Muon
 IN_SIGHT = ("lr", "steps")
 OPTIMIZER = ("optimizer", "momentum", "beta2", "eps", "weight_decay", "clip", "label_smoothing")
 DATA = ("batch_size", "accumulation", "seed")
+TUNED_SEED = replace(WEIGHTS_SEED, help="Of a new head, and of the adapters at step 0.")
 
 
 def draw_form(run: Run | None) -> Task | None:
@@ -67,12 +74,17 @@ def draw_form(run: Run | None) -> Task | None:
     known = _known(st.session_state.get("task"), names)
     name = one_of("Task", "task", names, as_list=True, help=known.explanation)
     known = _known(name, names)
-    own = draw_own_text(known) if isinstance(known, Given) else OwnText()
+    try:
+        parent = draw_start_from(name)
+    except ModelError as error:
+        say(str(error))
+        return None
+    own = draw_own_text(known, parent) if isinstance(known, Given) else OwnText(parent=parent)
     if own is None:
         draw_start_button(st, None, OwnText(), None)
         return None
     try:
-        task = task_of(name, own.text, own.tokenizer)
+        task = own.task(name)
     except TextError as error:
         say(str(error))
         return None
@@ -108,12 +120,16 @@ def _known(name: Any, names: list[str]) -> Task | Given:
 
 def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
     start, size, curve = st.container(), st.container(), st.container()
-    beside = _beside(task, run)
-    base = settings_for(task, beside.now) if beside else default_spec(task)
+    beside = _beside(task, run, own.parent)
     live = beside.run if beside and beside.can_go_on else None
-    settings, below_steps = _draw_inputs(task, base, is_of_run=beside is not None, live=live)
     try:
-        spec = spec_of(task, settings, base)
+        if own.parent is None:
+            base = settings_for(task, beside.now) if beside else default_spec(task)
+            draw_model = partial(_draw_model_settings, task, base, beside is not None, live)
+            settings, below_steps = _draw_inputs(task, base, Inputs(task.name, live), draw_model)
+            spec = spec_of(task, settings, base)
+        else:
+            spec, below_steps = _draw_tuned(task, own.parent, beside, live)
     except RunError as error:
         draw_start_button(start, None, own, run)
         with start:
@@ -142,10 +158,38 @@ class _Beside:
     can_go_on: bool
 
 
-def _beside(task: Task, run: Run | None) -> _Beside | None:
+def _draw_tuned(
+    task: Task, parent: Opened, beside: _Beside | None, live: Run | None
+) -> tuple[RunSpec, DeltaGenerator]:
+    """The run that trains this model further; RunError where it cannot be."""
+    now = beside.now if beside else None
+    inputs = Inputs(f"{task.name}_{parent.name}", live)
+    tuning = draw_tuning(parent.config, inputs, now)
+    base = now or finetune_spec(parent, task, tuning)
+
+    def draw_seed() -> dict[str, Any]:
+        with _group("model_settings", "Model", literal(parent.title)):
+            st.caption(_architecture(base))
+            return {"weights_seed": inputs.draw(TUNED_SEED, base.weights_seed)}
+
+    settings, below_steps = _draw_inputs(task, base, inputs, draw_seed)
+    return finetune_spec(parent, task, settings | tuning), below_steps
+
+
+def _architecture(spec: RunSpec) -> str:
+    """That of the model that is trained further, which cannot be chosen."""
+    model = spec.model
+    return (
+        f"{KINDS[model.kind]} of {model.n_layers} layers with {model.n_heads} heads, d_model "
+        f"{model.d_model}, as it was trained."
+    )
+
+
+def _beside(task: Task, run: Run | None, parent: Opened | None) -> _Beside | None:
     """Nothing where the run is of another task, or began with the weights of another model."""
     try:
-        if run is None or run.spec.task != task.name or getattr(run.spec, "parent", None):
+        starts_from = parent.name if parent else ""
+        if run is None or (run.spec.task, run.spec.parent) != (task.name, starts_from):
             return None
         status = run.status()
         can_go_on = may_change(run) and (status.is_active or status.can_resume)
@@ -155,18 +199,17 @@ def _beside(task: Task, run: Run | None) -> _Beside | None:
 
 
 def _draw_inputs(
-    task: Task, base: RunSpec, *, is_of_run: bool, live: Run | None
+    task: Task, base: RunSpec, inputs: Inputs, draw_model: Callable[[], dict[str, Any]]
 ) -> tuple[dict[str, Any], DeltaGenerator]:
-    """The values, and a place below the number of steps."""
-    inputs = Inputs(task.name, live)
+    """The values, and a place below the number of steps; the model's are drawn among them."""
     training = base.training
     values = {name: inputs.draw(BY_NAME[name], getattr(training, name)) for name in IN_SIGHT}
     below_steps = st.container()
-    if live:
+    if inputs.is_live:
         below_steps.caption(f"{HOT} applies now · {COLD} needs a restart")
     groups = st.container(gap="xsmall")
     with groups:
-        values |= _draw_model_settings(task, base, is_of_run, live)
+        values |= draw_model()
     optimizer = _shown(inputs, "optimizer", training.optimizer)
     with groups, _group("optimizer", "Optimizer", OPTIMIZER_NAMES[optimizer]):
         for name in OPTIMIZER:

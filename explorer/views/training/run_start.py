@@ -9,8 +9,10 @@ import streamlit as st
 
 from explorer.app.messages import say
 from explorer.app.reader_runs import is_own, may_change, whose, whose_network
-from explorer.catalog import in_a_sentence
+from explorer.catalog import ModelError, in_a_sentence
 from explorer.runs.cluster import cluster
+from explorer.runs.open_run import open_folder
+from explorer.runs.parent import PARENT
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import LARGEST_SEED, RunSpec
 from explorer.runs.spec_difference import differences
@@ -56,7 +58,7 @@ def _is_of(run: Run, task: str) -> bool:
 
 def draw_resets(run: Run, now: RunSpec) -> None:
     """The run on screen once more from step 0, a click for each way."""
-    if not is_own(run) or getattr(now, "parent", None):
+    if not is_own(run):
         return
     with st.container(gap=None):
         st.caption(f"Start {literal(run.title)} again with")
@@ -67,9 +69,13 @@ def draw_resets(run: Run, now: RunSpec) -> None:
                 if st.button(label, key=f"reset_{_key(label)}", type="tertiary", help=words)
             ]
     for label in clicked[:1]:
-        start(
-            reset(now, label), OwnText(run.text(), run.tokenizer()), run if _trains(run) else None
-        )
+        try:
+            parent = open_folder(run.folder / PARENT) if now.parent else None
+        except ModelError as error:
+            say(str(error))
+            return
+        own = OwnText(run.text(), run.tokenizer(), parent)
+        start(reset(now, label), own, run if _trains(run) else None)
 
 
 def reset(spec: RunSpec, label: str) -> RunSpec:
@@ -98,7 +104,9 @@ def start(spec: RunSpec, own: OwnText, instead_of: Run | None = None) -> None:
         if instead_of is not None:
             cluster().stop(instead_of)
         tokenizer = stored_tokenizer(spec.task, own.text, own.tokenizer)
-        made = cluster().train_new(spec, own.text, whose(), whose_network(), tokenizer)
+        made = cluster().train_new(
+            spec, own.text, whose(), whose_network(), tokenizer, parent=own.parent
+        )
         choose_run_next(made)
     except (RunError, TextError, OSError) as error:
         say(in_a_sentence(error))

@@ -1,0 +1,85 @@
+"""What a run starts from: new weights, or a trained model, whole or with LoRA adapters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from explorer.app import shelves
+from explorer.app.controls import one_of
+from explorer.catalog.opened_model import Opened, open_entry
+from explorer.runs.finetuning import usual_targets
+from explorer.runs.settings import Setting
+from explorer.runs.spec import RunSpec
+from explorer.tasks import GIVEN
+from explorer.views.training.form_inputs import Inputs
+from models import TransformerConfig
+from models.lora import target_ranks
+
+NEW_WEIGHTS = "New weights"
+WHOLE, LORA = "Whole model", "LoRA"
+USUAL_RANK = 4
+
+
+def draw_start_from(task: str) -> Opened | None:
+    """The model that the run starts from; None for new weights. ModelError where it cannot be."""
+    models = shelves.openable()
+    called = {name: label for label, name in shelves.labels(models).items()}
+    if task in GIVEN and not GIVEN[task].tokenizers:
+        return None  # it has a vocabulary of its own, and no model that was trained on it
+    chosen = one_of(
+        "Start from",
+        "start_from",
+        (NEW_WEIGHTS, *models),
+        as_list=True,
+        format_func=lambda name: called.get(name, name),
+        help="A trained model keeps its architecture and its tokenizer: fine-tuning. For labelled "
+        "sentences it gets a classifier in place of its head.",
+    )
+    return None if chosen == NEW_WEIGHTS else open_entry(models[chosen])
+
+
+def draw_tuning(config: TransformerConfig, inputs: Inputs, now: RunSpec | None) -> dict[str, Any]:
+    """What of the model is trained, as `finetune_spec` has it; at first what the run `now` does."""
+    ranks = target_ranks(config)
+    has_lora = now is None or now.lora_rank > 0
+    key = inputs.key("tuned")
+    options = (LORA, WHOLE)
+    tuned = st.segmented_control(
+        "Train",
+        options,
+        default=options[not has_lora],
+        required=True,
+        key=key,
+        persist_state="session",
+        help="LoRA freezes the model and trains a product of two thin matrices beside each chosen "
+        "one, which is added to it: r · (in + out) numbers in place of in · out.",
+    )
+    if tuned == WHOLE:
+        return {"lora_rank": 0}
+    targets = list(now.lora_targets) if now and now.lora_rank else list(usual_targets(config))
+    chosen = st.multiselect(
+        "Matrices with an adapter",
+        list(ranks),
+        default=targets,
+        key=inputs.key("lora_targets"),
+        persist_state="session",
+    )
+    most = min((ranks[name] for name in chosen), default=1)
+    rank = inputs.draw(
+        Setting("lora_rank", "Rank r", low=1, high=most, help="Of each adapter."),
+        min(most, now.lora_rank if now and now.lora_rank else USUAL_RANK),
+    )
+    alpha = inputs.draw(
+        Setting(
+            *("lora_alpha", "α"),
+            low=0.01,
+            high=1_024.0,
+            step=1.0,
+            format="%.3g",
+            help="The product is scaled by α/r.",
+        ),
+        now.lora_alpha if now and now.lora_rank else 2.0 * USUAL_RANK,
+    )
+    return {"lora_rank": rank, "lora_alpha": alpha, "lora_targets": tuple(chosen) or ("none",)}
