@@ -7,7 +7,7 @@ from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.shared import export_panel, widgets
 from explorer.views.training_history import moments
-from explorer.views.training_history.film_view import draw_film
+from explorer.views.training_history.film_view import draw_film, is_too_long
 from explorer.views.training_history.following_run import follow_run
 from explorer.views.training_history.forming_heads import draw_formations
 from explorer.views.training_history.guessed_pattern import draw_guess
@@ -29,6 +29,8 @@ context = page_context()
 view = one_of("View", "history_view", list(VIEWS), label_visibility="collapsed")
 if not moments.snapshots_in(context):
     moments.draw_no_history(context)
+elif VIEWS[view] is draw_film and is_too_long(context.forward):
+    pass  # said before anything is computed
 elif (history := moments.history_of(context)) is not None:
     VIEWS[view](context, history)
     follow_run(history.run, len(history.passes))

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.components import wire
+from explorer.inference.answers import longest_answer
 from explorer.inference.forward_pass import rerun, run_text
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
 from explorer.runs.worker import train_to_end
+from explorer.views.training_history import film_view, moments
 from tests import apps
 from tests.apps import said
 from tests.runs.making import tiny_run
-from tests.views.drawing import press, sent
+from tests.views.drawing import press, put_state, sent
 
 TEXT = "abcdef"
 PAGE = "training/training_history"
@@ -103,3 +109,54 @@ def test_another_kind_of_attention_expects_nothing(run: Run) -> None:
 def test_a_sentence_too_long_for_a_film_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.views.training_history.film_view.MOST_TOKENS", 3)
     assert "A film is of at most 3 tokens" in said(page(run))
+
+
+def test_a_sentence_too_long_is_said_before_any_pass(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.views.training_history.film_view.MOST_TOKENS", 3)
+    monkeypatch.setattr(moments, "history_of", lambda context: pytest.fail("passes were made"))
+    assert "A film is of at most 3 tokens" in said(page(run))
+
+
+def test_the_film_is_encoded_once_while_nothing_changes(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Counter[str]()
+
+    def count(name: str, function: Callable[..., Any]) -> None:
+        def counted(*given: Any, **named: Any) -> Any:
+            made[name] += 1
+            return function(*given, **named)
+
+        monkeypatch.setattr(film_view, name, counted)
+
+    for name in ("_messages", "encode_film"):
+        count(name, getattr(film_view, name))
+    at = page(run)
+    first = dict(made)
+    assert first == {"_messages": len(STEPS), "encode_film": 1}
+    at.run()
+    assert dict(made) == first
+    put_state(at, head=0)
+    assert dict(made) == {"_messages": 2 * len(STEPS), "encode_film": 2}
+
+
+def test_weights_that_are_replaced_make_another_frame(run: Run) -> None:
+    at = page(run)
+    before = sent(at, "film")[1]["1 film_map"]
+    snapshots = dict(run.snapshots())
+    for each in snapshots[12].iterdir():
+        shutil.copy(each, snapshots[1] / each.name)
+    at.run()
+    after = sent(at, "film")[1]
+    assert after["1 film_map"] != before
+    shown = [wire.unpack(after[f"{place} film_map"])[1]["exact"] for place in (1, len(STEPS) - 1)]
+    assert shown[0] == shown[1]
+
+
+def test_the_cost_of_a_film_counts_the_answers_and_both_passes(run: Run) -> None:
+    opened = open_folder(dict(run.snapshots())[12])
+    forward = run_text(opened, TEXT)
+    reads = len(forward.source) + longest_answer(opened)
+    assert moments._cost(opened, forward) == 3 * reads * opened.model.n_parameters

@@ -50,16 +50,8 @@ class Moment:
     said: Sequence[tuple[str, str]]
 
 
-def film(
-    moments: Sequence[Moment],
-    at: int,
-    *,
-    key: str,
-    title: str,
-    curves: Sequence[Curve] = (),
-    marks: Sequence[tuple[int, str]] = (),
-) -> None:
-    """Draw it at one of the moments; `marks` are steps of the curves with a few words each."""
+def film(message: bytes, *, key: str, title: str, curves: Sequence[Curve] = ()) -> None:
+    """Draw what `encode` made of the moments, under this name, and of these curves."""
 
     def figures() -> list[Figure]:
         return [
@@ -72,7 +64,7 @@ def film(
 
     _VIEW(
         key=key,
-        data=encode(moments, at, key, curves, marks),
+        data=message,
         height=HEIGHT,
         figures=figures,
         title=title,
@@ -86,7 +78,11 @@ def encode(
     curves: Sequence[Curve],
     marks: Sequence[tuple[int, str]],
 ) -> bytes:
-    """All frames as one message; it grows with frames × what the views show."""
+    """All frames as one message; it grows with frames × what the views show.
+
+    It is shown at one of the moments (`at`) first; `marks` are steps of the curves with a few
+    words each.
+    """
     planes = {
         f"{place} {key}": message
         for place, moment in enumerate(moments)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from explorer.app import training_steps
 from explorer.app.context import PageContext
+from explorer.catalog.available_models import Stamp, stamp_of
 from explorer.catalog.opened_model import Opened
 from explorer.inference.results_cache import kept
 from explorer.runs.open_run import open_folder
@@ -20,6 +21,19 @@ def snapshots_of(context: PageContext) -> Snapshots:
     return {str(step): folder for step, folder in found.items()}
 
 
-def open_snapshot(opened: Opened, folder: Path) -> Opened:
-    """The model as it was, read once. ModelError says in a sentence why it cannot be opened."""
-    return kept(opened, ("step", folder), lambda: open_folder(folder), lambda one: one.bytes)
+Identity = tuple[Path, Stamp]
+"""A folder, and the times and sizes of its files: the same as long as its content is."""
+
+
+def identity_of(folder: Path) -> Identity:
+    """What is kept of a snapshot is kept under this: a file that is replaced makes it stale."""
+    return folder, stamp_of(folder)
+
+
+def open_snapshot(opened: Opened, folder: Path, use: str = "step") -> Opened:
+    """The model as it was, read once. ModelError says in a sentence why it cannot be opened.
+
+    Each `use` has a model of its own, so what is computed for one is not another's.
+    """
+    key = use, identity_of(folder)
+    return kept(opened, key, lambda: open_folder(folder), lambda one: one.bytes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import streamlit as st
 from torch import Tensor
@@ -15,10 +16,13 @@ from explorer.app.context import PageContext
 from explorer.catalog.attention_parts import head_title, map_title
 from explorer.charts.training_curves import thinned
 from explorer.components.film import Curve, Moment, film
+from explorer.components.film import encode as encode_film
 from explorer.components.grid import EveryHead, grid
 from explorer.components.matrix import matrix
 from explorer.components.mounting import filmed
 from explorer.components.pass_map import encode, pass_map
+from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.results_cache import kept
 from explorer.runs.run import RunError
 from explorer.text.number_format import three
 from explorer.views.overview.held import LEAST_USUAL, Held, choice_of
@@ -27,37 +31,38 @@ from explorer.views.shared import widgets
 from explorer.views.training_history.moments import EXPECTED, History, PassAtStep, opened_at
 
 MAP_HEIGHT = 400
+FILM = "film"
 PASS, LAYER, AROUND = "film_pass", 64, 260
 MOST_BYTES = 16_000_000
 """Of all frames together; beyond, no weights of all heads are sent, only their thumbnails."""
 MOST_TOKENS = 128
 """Of a sentence: the browser has the maps of all frames."""
 MOST_POINTS = 200
+TOO_LONG = (
+    "A film is of at most {most} tokens, and this one has {found:,}: shorten it, or compare two "
+    "moments."
+)
+
+
+def is_too_long(forward: ForwardPass) -> bool:
+    """Whether no film is made of this, which the page then says."""
+    longest = max(len(forward.source), len(forward.target))
+    if longest > MOST_TOKENS:
+        st.text(TOO_LONG.format(most=MOST_TOKENS, found=longest))
+    return longest > MOST_TOKENS
 
 
 def draw_film(context: PageContext, history: History) -> None:
     """The curves with the slider, and under them what changes with it."""
-    longest = max(len(history.last.source), len(history.last.target))
-    if longest > MOST_TOKENS:
-        st.text(
-            f"A film is of at most {MOST_TOKENS} tokens, and this one has {longest:,}: shorten "
-            "it, or compare two moments."
-        )
+    if is_too_long(history.last):  # the last step may write more than the one on screen
         return
     at, name = context.choice, history.run.title
     scores = history.scores(at.part)
     shown = _formation_of_head(context, scores)
     exact = _bytes(context, history) <= MOST_BYTES
-    moments = [_moment(context, history, each, shown, exact) for each in history.passes]
-    steps = [each.step for each in history.passes]
-    film(
-        moments,
-        steps.index(at.training_step) if at.training_step in steps else len(steps) - 1,
-        key="film",
-        title=f"Training of {history.run.title}",
-        curves=[*_curves(history), _score_curve(shown)],
-        marks=_marks(shown),
-    )
+    curves = (*_curves(history), _score_curve(shown))
+    message = _encoded(context, history, shown, curves, exact)
+    film(message, key=FILM, title=f"Training of {name}", curves=curves)
     one, every = st.columns(2, gap="large")
     with one:
         title = head_title(name, at.part, at.layer, at.head)
@@ -83,15 +88,47 @@ def _formation_of_head(
     return formation_of(scores, max(ends, key=lambda name: ends[name]), at.layer, at.head)
 
 
-def _moment(
-    context: PageContext, history: History, one: PassAtStep, shown: Formation, exact: bool
-) -> Moment:
+def _encoded(
+    context: PageContext, history: History, shown: Formation, curves: tuple[Curve, ...], exact: bool
+) -> bytes:
+    """The film as it is sent. Its frames are kept, and so is the whole while nothing changes."""
+    at, name = context.choice, history.run.title
+    steps = [each.step for each in history.passes]
+    first = steps.index(at.training_step) if at.training_step in steps else len(steps) - 1
+    said = tuple(_said(history, each, shown) for each in history.passes)
+    marks = _marks(shown)
+    frames = [(FILM, key, name, at.part, at.layer, at.head, exact) for key in history.keys]
+
+    def make() -> bytes:
+        found = [
+            kept(history.opened, frame, partial(_messages, context, history, one, exact), _bytes_in)
+            for frame, one in zip(frames, history.passes, strict=True)
+        ]
+        moments = [Moment(*each) for each in zip(steps, found, said, strict=True)]
+        return encode_film(moments, first, FILM, curves, marks)
+
+    whole = (*frames, first, said, curves, marks)
+    return kept(history.opened, whole, make, len)
+
+
+def _messages(
+    context: PageContext, history: History, one: PassAtStep, exact: bool
+) -> dict[str, bytes]:
+    """One frame: what every view that changes shows."""
     with filmed() as messages:
         _draw_map(context, history.run.title, one)
         _draw_heads(context, history.run.title, one, exact)
         _draw_pass(context, history.run.title, one)
-    said = [one.says, (f"Score, {shown.score}", three(dict(shown.scores)[one.step]))]
-    return Moment(one.step, messages, [*said, *_measured(history, one.step)])
+    return messages
+
+
+def _bytes_in(messages: Mapping[str, bytes]) -> int:
+    return sum(map(len, messages.values()))
+
+
+def _said(history: History, one: PassAtStep, shown: Formation) -> tuple[tuple[str, str], ...]:
+    score = f"Score, {shown.score}", three(dict(shown.scores)[one.step])
+    return one.says, score, *_measured(history, one.step)
 
 
 def _draw_map(context: PageContext, name: str, one: PassAtStep) -> None:
@@ -167,20 +204,21 @@ def _curves(history: History) -> list[Curve]:
         name = "held-out metric"
     is_share = history.task is not None and history.task.higher_is_better
     curves = [
-        Curve("training loss", thinned(metrics.losses(), MOST_POINTS)),
-        Curve(f"{name}, held out", thinned(metrics.values(), MOST_POINTS), share=is_share),
+        Curve("training loss", tuple(thinned(metrics.losses(), MOST_POINTS))),
+        Curve(f"{name}, held out", tuple(thinned(metrics.values(), MOST_POINTS)), share=is_share),
     ]
     return [curve for curve in curves if curve.points]
 
 
-def _marks(shown: Formation) -> list[tuple[int, str]]:
-    forms = shown.step is not None and shown.final >= NOTICEABLE
-    return [(shown.step, "the head forms")] if forms and shown.step is not None else []
+def _marks(shown: Formation) -> tuple[tuple[int, str], ...]:
+    if shown.step is None or shown.final < NOTICEABLE:
+        return ()
+    return ((shown.step, "the head forms"),)
 
 
 def _score_curve(shown: Formation) -> Curve:
     name = f"{shown.score}, layer {shown.layer}, head {shown.head}"
-    return Curve(name, shown.scores, share=True)
+    return Curve(name, tuple(shown.scores), share=True)
 
 
 def _measured(history: History, step: int) -> Sequence[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,10 +17,14 @@ from explorer.app.training_steps import snapshots_of
 from explorer.catalog import ModelError
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.run_steps import run_of
-from explorer.inference.answers import Answer
-from explorer.inference.forward_pass import ForwardPass, rerun, run_text
+from explorer.inference.answers import Answer, longest_answer
+from explorer.inference.forward_pass import (
+    ForwardPass,
+    rerun,
+    run_batch_uncached,
+    run_text,
+)
 from explorer.inference.results_cache import kept
-from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run, RunError
 from explorer.snippets.history_code import history_lines
 from explorer.tasks import Task, pattern_of, pattern_score
@@ -28,6 +32,7 @@ from explorer.text import TextError
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.views.circuits.pieces import piece_by_piece
+from explorer.views.shared.training_snapshots import identity_of, open_snapshot
 
 EXPECTED = "expected pattern"
 SCORES = ("previous", "first", "itself", "induction", "duplicate", "diagonal", "anti_diagonal")
@@ -65,11 +70,17 @@ class PassAtStep:
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """A run, and the sentence at every step of it that was kept."""
+    """A run, and the sentence at every step of it that was kept.
+
+    `opened` is the model that everything hangs on which is computed of the passes, and `keys` say
+    which passes these are, by the contents of the snapshots and the sentence.
+    """
 
     run: Run
     task: Task | None
     passes: tuple[PassAtStep, ...]
+    opened: Opened
+    keys: tuple[Hashable, ...]
 
     @property
     def last(self) -> ForwardPass:
@@ -86,8 +97,12 @@ class History:
 
     def scores(self, part: str) -> Mapping[int, Mapping[str, Tensor]]:
         """By step, every score of every head of this attention, (layers, heads)."""
-        expected = self.expected(part)
-        return {each.step: _scores(each.forward, part, expected) for each in self.passes}
+
+        def make() -> Mapping[int, Mapping[str, Tensor]]:
+            expected = self.expected(part)
+            return {each.step: _scores(each.forward, part, expected) for each in self.passes}
+
+        return kept(self.opened, ("scores at every step", part, self.keys), make, _bytes_of_scores)
 
 
 def snapshots_in(context: PageContext) -> bool:
@@ -103,30 +118,30 @@ def history_of(context: PageContext) -> History | None:
     steps = [*snapshots]
     text, pair = context.choice.text, context.choice.pair
 
-    def passed(at: int) -> PassAtStep:
-        opened = opened_at(context.opened, snapshots[steps[at]])
-        forward = run_text(opened, text, pair)
-        return PassAtStep(steps[at], snapshots[steps[at]], forward, forward.answer)
+    folders = [snapshots[step] for step in steps]
+    last = identity_of(folders[-1])
 
+    def passed(at: int) -> PassAtStep:
+        return _pass_at(context.opened, steps[at], folders[at], folders[-1], text, pair)
+
+    keys = [("pass at a step", text, pair, identity_of(each), last) for each in folders]
     try:
-        cost = len(steps) * _cost(context.opened, context.forward)
         found = piece_by_piece(
             context.opened,
             "training_history",
-            [("pass at a step", text, pair, snapshots[step]) for step in steps],
+            keys,
             passed,
             lambda made: made.bytes,
-            cost,
+            len(steps) * _cost(context.opened, context.forward),
             "The sentence at every step",
             TOO_LONG,
         )
-        if found is None:
-            return None
-        passes = [_reading_the_last(context.opened, each, found[-1]) for each in found]
     except ModelError as error:
         say(str(error))
         return None
-    return History(run, _task_of(run), tuple(passes))
+    if found is None:
+        return None
+    return History(run, _task_of(run), tuple(found), context.opened, tuple(keys))
 
 
 def lines(context: PageContext, history: History) -> str:
@@ -137,22 +152,32 @@ def lines(context: PageContext, history: History) -> str:
 
 def opened_at(opened: Opened, folder: Path) -> Opened:
     """The model of a snapshot, for this page alone: elsewhere its decoder reads its own words."""
-    key = "film", folder
-    return kept(opened, key, lambda: open_folder(folder), lambda one: one.bytes)
+    return open_snapshot(opened, folder, "film")
 
 
-def _reading_the_last(opened: Opened, one: PassAtStep, last: PassAtStep) -> PassAtStep:
-    if one.forward.config.kind != "encoder-decoder" or one is last:
-        return one
-    model = opened_at(opened, one.folder)
-    given = last.forward
-    forward = rerun(model, given, given.source, given.target, ())
-    return replace(one, forward=replace(forward, notes=one.forward.notes))
+def _pass_at(
+    opened: Opened, step: int, folder: Path, newest: Path, text: str, pair: str
+) -> PassAtStep:
+    """The pass of one step; a decoder beside an encoder reads what the last step writes."""
+    model = opened_at(opened, folder)
+    if model.config.kind != "encoder-decoder" or folder == newest:
+        forward = run_text(model, text, pair)
+        return PassAtStep(step, folder, forward, forward.answer)
+    own = run_batch_uncached(model, (text,), pair)[0]
+    last = run_text(opened_at(opened, newest), text, pair)
+    forward = rerun(model, last, last.source, last.target, ())
+    return PassAtStep(step, folder, replace(forward, notes=own.notes), own.answer)
 
 
 def _cost(opened: Opened, forward: ForwardPass) -> int:
-    """Multiplications of one pass, and of writing an answer."""
+    """Multiplications of one step, at most.
+
+    A decoder beside an encoder writes its answer, is passed over it, and over that of the last
+    step: three times, of answers that may be as long as any.
+    """
     read = len(forward.source) + len(forward.target)
+    if forward.config.kind == "encoder-decoder":
+        read = 3 * (len(forward.source) + longest_answer(opened))
     return read * opened.model.n_parameters
 
 
@@ -171,6 +196,10 @@ def _scores(forward: ForwardPass, part: str, expected: Tensor | None) -> dict[st
     weights = forward.all_weights(part)
     on_pattern = [[pattern_score(head, expected) for head in layer] for layer in weights]
     return {EXPECTED: weights.new_tensor(on_pattern), **found}
+
+
+def _bytes_of_scores(scores: Mapping[int, Mapping[str, Tensor]]) -> int:
+    return sum(each.nbytes for step in scores.values() for each in step.values())
 
 
 def draw_no_history(context: PageContext) -> None:
