@@ -70,7 +70,10 @@ def noise_scale(found: Sequence[Tensor], batch_size: int) -> NoiseScale:
 def _estimates(found: Sequence[Tensor], small: int) -> tuple[float, float]:
     """‖G‖² and trace(Σ), from the mean of the squared norms and the squared norm of the mean."""
     large = small * len(found)
-    mean = torch.stack([*found]).double().mean(0)
+    mean = found[0].double()  # added up one by one: together they would take three times the room
+    for each in found[1:]:
+        mean += each
+    mean /= len(found)
     of_small = sum(float(each.double().square().sum()) for each in found) / len(found)
     of_large = float(mean.square().sum())
     squared = (large * of_large - small * of_small) / (large - small)

@@ -87,9 +87,9 @@ INSIDE_BYTES = Limit(
     4 * GB,
     250 * MB,
     "bytes",
-    "What one update of a run takes that is taken apart on the page Inside training",
-    "Taking an update of this model apart would need {found} of memory and at most {most} are "
-    "given to it: choose a run of a smaller model.",
+    "What one view of the page Inside training holds: an update, snapshots or gradients",
+    "This view of the run would need {found} of memory and at most {most} are given to it: choose "
+    "a run of a smaller model.",
 )
 PASS_SHARE = Limit(
     "pass_share",

@@ -63,13 +63,33 @@ def passing(config: TransformerConfig, shape: PassShape) -> Iterator[None]:
 
     try:
         _here.passes = True
-        if size.peak <= LITTLE:
+        if size.peak <= LITTLE or getattr(_here, "has_room", False):
             yield
             return
         with MEMORY.spend(size.peak, size.stays, refuse, PASS_SHARE.most):
             yield
     finally:
         _here.passes = False
+
+
+@contextmanager
+def reserved(size: int) -> Iterator[None]:
+    """Room for work of so many bytes, which its passes are a part of; nothing of it stays.
+
+    A model is opened before: it asks for room of its own, and would wait for this one.
+    """
+    with MEMORY.spend(size, kept=0):
+        _here.has_room = True
+        try:
+            yield
+        finally:
+            _here.has_room = False
+
+
+def peak_of(config: TransformerConfig, inputs: tuple[Tensor, ...]) -> int:
+    """Bytes of a pass over these ids, or over source and target, with its gradient's graph."""
+    with torch.enable_grad():
+        return pass_size(config, shape_of(config, inputs, EVERYWHERE)).peak
 
 
 def _fitting(config: TransformerConfig, shape: PassShape, most: int) -> int:

@@ -12,7 +12,7 @@ import torch
 from explorer.app.limits import PASS_TOKENS
 from explorer.catalog import ModelError, opened_model, pass_budget, waiting
 from explorer.catalog.opened_model import Opened
-from explorer.catalog.pass_budget import TooLargeError, bounded, passing
+from explorer.catalog.pass_budget import TooLargeError, bounded, passing, reserved
 from explorer.catalog.pass_size import PassShape, pass_size
 from explorer.catalog.waiting import Budget
 from explorer.inference.forward_pass import ForwardPassError, run_text
@@ -156,3 +156,15 @@ def test_a_pass_with_steps_is_the_pass(name: str) -> None:
     assert stepped.sites == plain.sites
     assert torch.equal(stepped.output, plain.output)
     assert all(torch.equal(stepped[site], plain[site]) for site in plain.sites)
+
+
+def test_a_pass_within_reserved_room_waits_for_none(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = Budget(lambda: 1_000)
+    monkeypatch.setattr(pass_budget, "MEMORY", budget)
+    monkeypatch.setattr(pass_budget, "LITTLE", 0)
+    with reserved(900):
+        assert budget._left == 100
+        assert run_text(opened, "abc").tokens, "it would wait for this very room"
+    assert budget._left == 1_000

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from explorer.catalog.opened_model import Opened
 from explorer.runs.retraining import saved, trained_on, untrained
 from explorer.runs.run import Run
 from explorer.runs.worker import advance, train_to_end
 from explorer.tasks import TASKS
 from explorer.text.number_format import three
-from explorer.views.inside_training import update_found
+from explorer.views.inside_training import chosen_run, update_found
+from explorer.views.shared.training_snapshots import open_snapshot
 from models.training import train
 from tests import apps
 from tests.apps import said
@@ -157,3 +160,39 @@ def test_an_update_with_too_many_logits_is_refused_in_a_sentence(
     at = apps.page("training/inside_training", run=trained.name, update_after="1")
     assert not at.exception
     assert update_found.TOO_MANY_LOGITS in said(at)
+
+
+@pytest.mark.parametrize("view", ["Loss landscape", "Gradient noise"])
+def test_a_view_that_holds_too_much_is_refused_before_a_snapshot_is_opened(
+    trained: Run, monkeypatch: pytest.MonkeyPatch, view: str
+) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_INSIDE_BYTES", "1000")
+    monkeypatch.setattr(chosen_run, "open_snapshot", lambda *_: pytest.fail("a snapshot is opened"))
+    at = apps.page(PAGE, run=trained.name, inside_view=view)
+    assert not at.exception
+    assert "This view of the run would need" in said(at)
+
+
+@pytest.mark.parametrize("view", ["Loss landscape", "Gradient noise", "Dead units"])
+def test_what_is_kept_of_snapshots_opens_none_until_their_files_change(
+    trained: Run, monkeypatch: pytest.MonkeyPatch, view: str
+) -> None:
+    opened: list[Path] = []
+
+    def count(first: Opened, folder: Path) -> Opened:
+        opened.append(folder)
+        return open_snapshot(first, folder)
+
+    monkeypatch.setattr(chosen_run, "open_snapshot", count)
+    at = apps.page(PAGE, run=trained.name, inside_view=view)
+    assert not at.exception
+    assert opened
+    opened.clear()
+    at.run()
+    assert opened == []
+    snapshots = dict(trained.snapshots())
+    for each in snapshots[12].iterdir():
+        shutil.copy(each, snapshots[5] / each.name)
+    at.run()
+    assert not at.exception
+    assert snapshots[5] in opened

@@ -15,12 +15,11 @@ from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.catalog.opened_model import Opened, open_entry
-from explorer.inference.results_cache import kept
-from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task
 from explorer.text import TextError
+from explorer.views.shared.training_snapshots import Identity, identity_of, open_snapshot
 from explorer.views.training.run_list import choose_run, choose_run_next
 
 NO_RUN = "Choose a run above, or train a model on the page Training: its insides are shown here."
@@ -63,10 +62,11 @@ class InsideRun:
 
     def opened(self, step: int) -> Opened:
         """The model of a snapshot. ModelError says in a sentence why it cannot be opened."""
-        folder = self.snapshots[step]
-        return kept(
-            self.first, ("step", folder), lambda: open_folder(folder), lambda one: one.bytes
-        )
+        return open_snapshot(self.first, self.snapshots[step])
+
+    def identity(self, step: int) -> Identity:
+        """What is kept of a snapshot is kept under this."""
+        return identity_of(self.snapshots[step])
 
 
 def choose_inside_run() -> InsideRun | None:

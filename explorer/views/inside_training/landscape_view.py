@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
 import torch
+from torch import Tensor
 
 from explorer.analysis.loss_landscape import (
     Plane,
@@ -17,9 +19,11 @@ from explorer.analysis.loss_landscape import (
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog import ModelError
+from explorer.catalog.pass_budget import reserved
 from explorer.charts.loss_surface import loss_surface
 from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
+from explorer.inference.results_cache import kept
 from explorer.snippets.inside_training_code import landscape_lines
 from explorer.views.circuits.pieces import piece_by_piece
 from explorer.views.inside_training.chosen_run import CodeLines, InsideRun
@@ -27,53 +31,53 @@ from explorer.views.inside_training.measuring import (
     TOO_LONG,
     batch_tokens,
     batch_words,
+    has_room,
     measured_batch,
 )
 
 TRAINING, RANDOM = "Where the training went", "Random"
 SIDE = 17
 """Places along each direction; the middle one is the trained model where the plane is random."""
-MOST_VALUES = 100_000_000
-"""Numbers of all snapshots together that are held at once."""
+BYTES_A_VALUE = 24
+"""Of every weight of every snapshot: in single precision twice, in double precision twice."""
+COPIES = 4
+"""Of the weights, beside: the model, its place, and the two directions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """The plane with the places on it that are measured, without what else its making took."""
+
+    plane: Plane
+    across: list[float]
+    down: list[float]
+
+    @property
+    def bytes(self) -> int:
+        directions = (*self.plane.first.values(), *self.plane.second.values())
+        return sum(each.nbytes for each in directions)
 
 
 def draw_landscape(chosen: InsideRun) -> CodeLines:
     """A surface over two directions, of the loss on held-out examples."""
     kind = one_of("Directions", "landscape_by", (TRAINING, RANDOM))
-    if len(chosen.steps) * chosen.parameters > MOST_VALUES:
-        st.text(TOO_LONG)
-        return None
     if kind == TRAINING and len(chosen.steps) < 3:
         st.text("There are too few snapshots for two directions of the training: take random ones.")
         return None
+    values = len(chosen.steps) * chosen.parameters
+    if not has_room(BYTES_A_VALUE * values + COPIES * chosen.first.bytes):
+        return None
     try:
-        snapshots = [weights_of(chosen.opened(step).model) for step in chosen.steps]
-        model = chosen.opened(chosen.steps[-1]).model
+        found = _measured(chosen, kind)
     except ModelError as error:
         say(str(error))
         return None
-    plane = training_plane(snapshots) if kind == TRAINING else random_plane(snapshots, seed=0)
-    across, down = (_places(plane, axis, kind == RANDOM) for axis in (0, 1))
-    batch = measured_batch(chosen)
-
-    def row(at: int) -> torch.Tensor:
-        (found,) = losses(model, batch, plane, across, down[at : at + 1])
-        return found
-
-    rows = piece_by_piece(
-        chosen.first,
-        "landscape",
-        [("landscape", kind, chosen.snapshots[chosen.steps[-1]], at) for at in range(SIDE)],
-        row,
-        lambda made: made.nbytes,
-        SIDE * SIDE * batch_tokens(chosen) * chosen.parameters,
-        "The loss, row by row",
-        TOO_LONG,
-    )
-    if rows is None:
+    if found is None:
         return None
+    ground, rows, heights = found
+    plane, across, down = ground.plane, ground.across, ground.down
     grid = torch.stack(rows)
-    path = _path(chosen, plane, batch_loss_at(chosen, plane)) if kind == TRAINING else []
+    path = _path(chosen, plane, heights.tolist()) if kind == TRAINING else []
     figure = loss_surface(
         grid,
         across,
@@ -109,6 +113,49 @@ def draw_landscape(chosen: InsideRun) -> CodeLines:
     return partial(landscape_lines, chosen.run, is_random=kind == RANDOM)
 
 
+def _measured(chosen: InsideRun, kind: str) -> tuple[Ground, list[Tensor], Tensor] | None:
+    """The plane, the loss row by row, and that of every snapshot's place; None while not made.
+
+    Snapshots are opened when there is something to measure, and never for what is kept.
+    """
+    whose = kind, tuple(map(chosen.identity, chosen.steps))
+    on_path = len(chosen.steps) if kind == TRAINING else 0
+
+    def ground() -> Ground:
+        key = "landscape ground", *whose
+        return kept(chosen.first, key, lambda: _ground(chosen, kind), lambda made: made.bytes)
+
+    def piece(at: int) -> Tensor:
+        on, batch = ground(), measured_batch(chosen)
+        model = chosen.opened(chosen.steps[-1]).model
+        if at < SIDE:
+            return next(losses(model, batch, on.plane, on.across, on.down[at : at + 1]))
+        places = on.plane.path.tolist() if on_path else []
+        found = [next(losses(model, batch, on.plane, [x], [y])) for x, y in places]
+        return torch.cat(found) if found else torch.empty(0)
+
+    pieces = piece_by_piece(
+        chosen.first,
+        "landscape",
+        [("landscape", *whose, at) for at in range(SIDE + 1)],
+        piece,
+        lambda made: made.nbytes,
+        (SIDE * SIDE + on_path) * batch_tokens(chosen) * chosen.parameters,
+        "The loss, row by row",
+        TOO_LONG,
+    )
+    return None if pieces is None else (ground(), pieces[:SIDE], pieces[SIDE])
+
+
+def _ground(chosen: InsideRun, kind: str) -> Ground:
+    snapshots = [weights_of(chosen.opened(step).model) for step in chosen.steps]
+    with reserved(BYTES_A_VALUE * len(snapshots) * chosen.parameters):
+        make = training_plane if kind == TRAINING else partial(random_plane, seed=0)
+        plane = make(snapshots)
+    across, down = (_places(plane, axis, kind == RANDOM) for axis in (0, 1))
+    return Ground(plane, across, down)
+
+
 def _places(plane: Plane, axis: int, is_random: bool) -> list[float]:
     """Along a direction: a quarter more than the training spans, or than from −1 to 1."""
     values = plane.path[:, axis]
@@ -117,12 +164,6 @@ def _places(plane: Plane, axis: int, is_random: bool) -> list[float]:
         low, high = -1.0, 1.0
     room = 0.25 * (high - low) or 1.0
     return torch.linspace(low - room, high + room, SIDE).tolist()
-
-
-def batch_loss_at(chosen: InsideRun, plane: Plane) -> list[float]:
-    """The loss of the place in the plane of every snapshot."""
-    model, batch = chosen.opened(chosen.steps[-1]).model, measured_batch(chosen)
-    return [float(next(losses(model, batch, plane, [float(x)], [float(y)]))) for x, y in plane.path]
 
 
 def _path(

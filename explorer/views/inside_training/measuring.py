@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
+import streamlit as st
+
+from explorer.app.limits import INSIDE_BYTES
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.views.circuits.pieces import piece_by_piece
@@ -21,6 +24,13 @@ def measured_batch(chosen: InsideRun) -> Batch:
     """The first held-out examples; the same for every snapshot."""
     batch = chosen.task.held_out_batch
     return Batch(tuple(ids[:ROWS] for ids in batch.inputs), batch.labels[:ROWS])
+
+
+def has_room(needed: int) -> bool:
+    """Whether a view that holds so many bytes is computed here; a sentence where it is not."""
+    if not INSIDE_BYTES.allows(needed):
+        st.text(INSIDE_BYTES.refusal(needed))
+    return INSIDE_BYTES.allows(needed)
 
 
 def batch_words(chosen: InsideRun) -> str:
@@ -48,7 +58,7 @@ def of_snapshots(
         return piece_by_piece(
             chosen.first,
             name,
-            [(name, asked, chosen.snapshots[step]) for step in steps],
+            [(name, asked, chosen.identity(step)) for step in steps],
             lambda at: make(steps[at]),
             size,
             cost * len(steps),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 import streamlit as st
-from torch import Tensor
 
 from explorer.analysis.dead_units import SMALL, LayerUnits, layer_units
 from explorer.analysis.gradient_noise import GROUPS, NoiseScale, gradients, noise_scale
+from explorer.catalog.pass_budget import peak_of, reserved
 from explorer.charts.over_steps import lines_over_steps
 from explorer.components.chart import chart
 from explorer.snippets.inside_training_code import noise_lines, unit_lines
@@ -17,6 +17,7 @@ from explorer.views.inside_training.chosen_run import CodeLines, InsideRun
 from explorer.views.inside_training.measuring import (
     batch_tokens,
     batch_words,
+    has_room,
     measured_batch,
     of_snapshots,
 )
@@ -25,8 +26,8 @@ from explorer.views.shared.tables import facts
 HEIGHT = 340
 BATCHES = 32
 NO_UNITS = "This model has no feed-forward layers, so it has no units that could be dead."
-MOST_VALUES = 200_000_000
-"""Numbers of all gradients together that are held at once."""
+COPIES = BATCHES + 10
+"""Of the weights: the model, all gradients, and their sums in double precision."""
 
 
 def draw_dead_units(chosen: InsideRun) -> CodeLines:
@@ -73,21 +74,21 @@ def draw_dead_units(chosen: InsideRun) -> CodeLines:
 def draw_gradient_noise(chosen: InsideRun) -> CodeLines:
     """The gradient noise scale at every step, beside the batch size of the run."""
     training = chosen.spec.training
-    if BATCHES * chosen.parameters > MOST_VALUES:
-        st.text("The gradients of this model are too large to compare: choose a smaller one.")
+    peak = peak_of(chosen.first.config, chosen.task.batch(0, training).inputs)
+    needed = COPIES * chosen.first.bytes + peak
+    if not has_room(needed):
         return None
 
     def measure(step: int) -> NoiseScale:
         model = chosen.opened(step).model
-        found: list[Tensor] = [
-            *gradients(
+        with reserved(needed):
+            found = gradients(
                 model,
                 lambda at: chosen.task.batch(step + at, training),
                 BATCHES,
                 training.label_smoothing,
             )
-        ]
-        return noise_scale(found, training.batch_size)
+            return noise_scale([*found], training.batch_size)
 
     found = of_snapshots(
         chosen,

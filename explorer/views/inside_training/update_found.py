@@ -8,7 +8,6 @@ import streamlit as st
 
 from explorer.analysis.ablation import MOST, QUICK
 from explorer.analysis.one_update import OneUpdate, take_apart
-from explorer.app.limits import INSIDE_BYTES
 from explorer.app.messages import say
 from explorer.app.progress import bar
 from explorer.catalog.pass_budget import MEMORY
@@ -26,6 +25,7 @@ from explorer.runs.retraining import (
 from explorer.text.number_format import three
 from explorer.views.circuits.pieces import stoppable
 from explorer.views.inside_training.chosen_run import InsideRun
+from explorer.views.inside_training.measuring import has_room
 from explorer.views.interventions.many_passes import is_started
 from models.training import has_large_logits
 
@@ -85,7 +85,8 @@ def first_step(chosen: InsideRun, offered: list[int]) -> int:
 
 def update_after(chosen: InsideRun, step: int) -> FoundUpdate | None:
     """The update after this step, kept; None where it is not computed, and the page says why."""
-    key = ("one update", step, saved_step(chosen.run))  # the note is about that state
+    snapshot = chosen.identity(step) if step in chosen.snapshots else None
+    key = ("one update", step, snapshot, saved_step(chosen.run))  # the note is about that state
     known: FoundUpdate | None = if_kept(chosen.first, key)
     if known is not None:
         return known
@@ -95,8 +96,7 @@ def update_after(chosen: InsideRun, step: int) -> FoundUpdate | None:
         st.text(TOO_MANY_LOGITS)
         return None
     needed = COPIES * chosen.first.bytes
-    if not INSIDE_BYTES.allows(needed):
-        st.text(INSIDE_BYTES.refusal(needed))
+    if not has_room(needed):
         return None
     with MEMORY.spend(needed, kept=0):
         found = _begun(chosen, step)
@@ -136,7 +136,8 @@ def _begun(chosen: InsideRun, step: int) -> tuple[Trained, str, bool] | None:
 def _trained_again(chosen: InsideRun, step: int) -> Trained | None:
     """The run trained to this step, from the last snapshot that was reached before."""
     marks = [mark for mark in chosen.steps if mark <= step]
-    known = [found for mark in marks if (found := if_kept(chosen.first, ("trained", mark)))]
+    keys = {mark: ("trained", chosen.identity(mark)) for mark in marks}
+    known = [found for mark in marks if (found := if_kept(chosen.first, keys[mark]))]
     began: Trained = known[-1] if known else untrained(chosen.run, chosen.spec)
     done = began.state.step
     cost = chosen.cost_of_step * (step - done)
@@ -153,7 +154,7 @@ def _trained_again(chosen: InsideRun, step: int) -> Trained | None:
                     report(at / max(1, step))
                 return made
 
-            began = kept(chosen.first, ("trained", mark), make, lambda one: one.bytes)
+            began = kept(chosen.first, keys[mark], make, lambda one: one.bytes)
     return began
 
 
