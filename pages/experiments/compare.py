@@ -7,6 +7,7 @@ from explorer.analysis.comparison import map_difference, pool_map
 from explorer.analysis.token_alignment import align_tokens
 from explorer.app.context import page_context
 from explorer.snippets import two_heads_script
+from explorer.views.compare.changed_weights import draw_changed_weights
 from explorer.views.compare.compared_maps import (
     difference_to_export,
     draw_compared_maps,
@@ -24,6 +25,7 @@ widgets.opening(
 first, second = choose_sides(context)
 aligned = draw_compared_maps(first, second, context.choice.model)
 draw_outputs(first, second)
+draw_changed_weights(context, first, second)
 own: dict[str, export_panel.Make] = {}
 if aligned is not None:
     make = partial(difference_to_export, context, first, second, aligned)

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explorer.analysis.weight_change import weight_changes
 from explorer.app.session import KEY
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import AblateHead, EditHistory
+from explorer.runs.open_run import open_folder
 from explorer.runs.worker import train_to_end
 from explorer.text import Token, character_tokenizer
 from explorer.text.special import DECODER
-from explorer.views.compare import compared_maps
+from explorer.views.compare import changed_weights, compared_maps
 from explorer.views.compare.sides import EDITED, HEAD, MODEL, SENTENCE, STEP
 from explorer.views.shared import export_panel
 from tests import apps, zoo
@@ -191,9 +193,18 @@ def test_steps_are_offered_where_they_lie_beside_the_model(
     steps = at.selectbox(key="other_step")
     assert steps.options == [str(step) for step, _ in run.snapshots()]
     assert ALIKE not in said(at)
+    first, last = (
+        open_folder(folder).model for _, folder in (run.snapshots()[0], run.snapshots()[-1])
+    )
+    found = weight_changes(last, first)
+    (table,) = at.dataframe
+    assert table.value.to_dict("records") == changed_weights.rows(found)
+    assert f"{len(found.matrices)} of {found.compared} matrices differ" in said(at)
     steps.set_value(steps.options[-1]).run()
     assert not at.exception
     assert ALIKE in said(at)
+    assert "0 of " in said(at)
+    assert not at.dataframe
 
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "none"))
     monkeypatch.setenv("EXPLORER_MODELS", str(run.folder / "checkpoint"))

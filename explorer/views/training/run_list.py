@@ -17,6 +17,7 @@ from explorer.app.session import session
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import is_step
+from explorer.views.compare.sides import STEP
 from explorer.views.training.run_comparison import draw_run_comparison
 from explorer.views.training.run_words import duration, run_row, status_of
 from models.loading.checkpoint import CheckpointError, peek
@@ -141,6 +142,9 @@ def draw_buttons(run: Run) -> None:
         _draw_open_button(run)
         _draw_watch_button(run)
         draw_page_link("inside_training", "Look inside its training", run=run.name)
+        if run.checkpoint() and run.is_readable() and run.spec.parent:
+            words = "Compare with what it started from"
+            draw_page_link("compare", words, model=run.name, **{"with": STEP, "other_step": "0"})
         if may_change(run):
             _draw_delete_button(run)
 
