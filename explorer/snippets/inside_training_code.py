@@ -112,16 +112,20 @@ def noise_lines(run: Run, batches: int) -> str:
     """The gradient noise scale at every step."""
     lines = [
         *snapshot_lines(run),
-        "training = spec.training",
         "for step, opened in models.items():",
+        "    training = training_at(run, spec, step)",
         "    found = gradients(",
         "        opened.model, lambda at: task.batch(step + at, training), "
         f"{batches}, training.label_smoothing",
         "    )",
         "    print(step, noise_scale([*found], training.batch_size))",
     ]
-    imports = "from explorer.analysis.gradient_noise import gradients, noise_scale"
-    return script(lines, *SNAPSHOTS, imports)
+    return script(
+        lines,
+        *SNAPSHOTS,
+        "from explorer.analysis.gradient_noise import gradients, noise_scale",
+        "from explorer.runs.retraining import training_at",
+    )
 
 
 def landscape_lines(run: Run, *, is_random: bool) -> str:

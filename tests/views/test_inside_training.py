@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from explorer.analysis.gradient_noise import gradients, noise_scale
 from explorer.catalog.opened_model import Opened
+from explorer.runs.open_run import open_folder
 from explorer.runs.retraining import saved, trained_on, untrained
 from explorer.runs.run import Run
 from explorer.runs.worker import advance, train_to_end
@@ -196,3 +198,24 @@ def test_what_is_kept_of_snapshots_opens_none_until_their_files_change(
     at.run()
     assert not at.exception
     assert snapshots[5] in opened
+
+
+def test_label_smoothing_is_that_of_the_update_not_of_the_beginning(
+    at_the_machine: None, small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    made = tiny_run(tmp_path)
+    for progress in advance(made.folder):
+        if progress.report.step == 3:
+            made.change(label_smoothing=0.2)
+    words = "Each is with label smoothing 0.200."
+    at = apps.page(PAGE, run=made.name, update_after="1", update_stage="1")
+    assert words not in said(at)
+    at = apps.page(PAGE, run=made.name, update_after="4", update_stage="1")
+    assert words in said(at)
+    at = apps.page(PAGE, run=made.name, inside_view="Gradient noise")
+    model, now = open_folder(dict(made.snapshots())[12]).model, made.training_now()
+    assert now.label_smoothing == 0.2
+    found = [*gradients(model, lambda at: made.task().batch(12 + at, now), 32, 0.2)]
+    rows = dict(zip(*(at.dataframe[0].value[name] for name in ("what", "value")), strict=True))
+    assert rows["‖G‖²"] == three(noise_scale(found, now.batch_size).squared_gradient)

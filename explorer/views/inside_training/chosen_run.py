@@ -15,12 +15,14 @@ from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.catalog.opened_model import Opened, open_entry
+from explorer.runs.retraining import training_at
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task
 from explorer.text import TextError
 from explorer.views.shared.training_snapshots import Identity, identity_of, open_snapshot
 from explorer.views.training.run_list import choose_run, choose_run_next
+from models.training import TrainConfig
 
 NO_RUN = "Choose a run above, or train a model on the page Training: its insides are shown here."
 NO_SNAPSHOT = "This run has no snapshots yet: they come with its first steps."
@@ -63,6 +65,10 @@ class InsideRun:
     def opened(self, step: int) -> Opened:
         """The model of a snapshot. ModelError says in a sentence why it cannot be opened."""
         return open_snapshot(self.first, self.snapshots[step])
+
+    def training(self, step: int) -> TrainConfig:
+        """The settings in force for the update after this step: some may have changed meanwhile."""
+        return training_at(self.run, self.spec, step)
 
     def identity(self, step: int) -> Identity:
         """What is kept of a snapshot is kept under this."""

@@ -80,20 +80,20 @@ def draw_gradient_noise(chosen: InsideRun) -> CodeLines:
         return None
 
     def measure(step: int) -> NoiseScale:
-        model = chosen.opened(step).model
+        model, now = chosen.opened(step).model, chosen.training(step)
         with reserved(needed):
             found = gradients(
                 model,
-                lambda at: chosen.task.batch(step + at, training),
+                lambda at: chosen.task.batch(step + at, now),
                 BATCHES,
-                training.label_smoothing,
+                now.label_smoothing,
             )
             return noise_scale([*found], training.batch_size)
 
     found = of_snapshots(
         chosen,
         "noise_scale",
-        (training.batch_size, training.seed),
+        tuple(map(chosen.training, chosen.steps)),
         measure,
         lambda made: 100,
         BATCHES * chosen.cost_of_step,

@@ -72,12 +72,12 @@ def draw_losses(chosen: InsideRun, found: FoundUpdate) -> None:
     cut = f" The picture has the first {rows} examples and {columns} positions." if is_cut else ""
     st.caption(
         f"−ln of the probability of each label; their mean, {mean} nats, is the loss of the batch. "
-        f"The largest is {most} nats.{_smoothed(chosen)}{cut}"
+        f"The largest is {most} nats.{_smoothed(chosen, update.step)}{cut}"
     )
 
 
-def _smoothed(chosen: InsideRun) -> str:
-    smoothing = chosen.spec.training.label_smoothing
+def _smoothed(chosen: InsideRun, step: int) -> str:
+    smoothing = chosen.training(step).label_smoothing
     return f" Each is with label smoothing {three(smoothing)}." if smoothing else ""
 
 

@@ -19,7 +19,6 @@ from explorer.runs.retraining import (
     saved,
     saved_step,
     trained_on,
-    training_at,
     untrained,
 )
 from explorer.text.number_format import three
@@ -90,7 +89,7 @@ def update_after(chosen: InsideRun, step: int) -> FoundUpdate | None:
     known: FoundUpdate | None = if_kept(chosen.first, key)
     if known is not None:
         return known
-    training = training_at(chosen.run, chosen.spec, step)
+    training = chosen.training(step)
     batch = chosen.task.batch(step, training)
     if not training.label_smoothing and has_large_logits(chosen.first.model, batch):
         st.text(TOO_MANY_LOGITS)
