@@ -18,9 +18,7 @@ from explorer.catalog.real_models import REAL_MODELS, RealModel
 from explorer.circuits import circuit_command
 from explorer.downloads.model_download import Progress, download, fetched_bytes, is_in
 from explorer.export import published_folder
-from explorer.runs.finetuning import adapter_to_folder
-from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run
+from explorer.runs.open_run import newest_in, open_folder
 from models.generation import generate
 
 
@@ -86,7 +84,10 @@ def run_generate(asked: argparse.Namespace) -> None:
 
 def export_model(asked: argparse.Namespace) -> None:
     if asked.adapter:
-        family = adapter_to_folder(Run(asked.folder), asked.out)
+        checkpoint = newest_in(asked.folder)
+        if not published_folder.has_adapter(checkpoint):
+            raise ValueError(f"{asked.folder} has no LoRA adapter: its whole model was trained.")
+        family = published_folder.adapter_to_folder(checkpoint, asked.out)
         print(f"{asked.out} has the adapter of a {family} model; peft can open it.")
         return
     opened = open_folder(asked.folder)

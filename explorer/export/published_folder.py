@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from explorer.catalog.opened_model import Opened
 from explorer.inference.answers import class_names
 from explorer.text import TrainedWith
-from models.loading.export import export_checkpoint
+from models import load_checkpoint
+from models.loading.export import export_adapter, export_checkpoint
+from models.loading.safe_files import ADAPTER_CONFIG
 
 MODEL = "model"
 """The folder in the download; the model's own name may be a stranger's."""
@@ -24,11 +27,33 @@ def to_folder(opened: Opened, folder: Path) -> str:
     return export_checkpoint(folder, opened.model, text, classes=names)
 
 
+def adapter_to_folder(checkpoint: Path, folder: Path) -> str:
+    """Write the LoRA adapter of a checkpoint of ours, as the peft library has it, and say of which
+    family; CheckpointError where it has none, or no family has its shape.
+    """
+    loaded = load_checkpoint(checkpoint, merging=False)
+    return export_adapter(folder, loaded.model, str(loaded.run.get("parent") or ""))
+
+
+def has_adapter(checkpoint: Path) -> bool:
+    """Whether a checkpoint is of a LoRA run."""
+    return (checkpoint / ADAPTER_CONFIG).is_file()
+
+
 def to_zip(opened: Opened) -> bytes:
-    """The same folder as one file to download."""
+    """The published folder as one file to download."""
+    return _packed(lambda folder: to_folder(opened, folder))
+
+
+def adapter_to_zip(checkpoint: Path) -> bytes:
+    """The adapter's folder as one file to download."""
+    return _packed(lambda folder: adapter_to_folder(checkpoint, folder))
+
+
+def _packed(write: Callable[[Path], object]) -> bytes:
     with TemporaryDirectory() as place:
         folder = Path(place) / MODEL
-        to_folder(opened, folder)
+        write(folder)
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
             for path in sorted(folder.iterdir()):

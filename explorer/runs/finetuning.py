@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from explorer.app import limits
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.parameters import count_parameters
-from explorer.runs.run import Run
 from explorer.runs.run_error import RunError
 from explorer.runs.run_size import memory_fault
 from explorer.runs.settings import TRAINING_SETTINGS
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task
 from explorer.text.special import PAD
-from models import TransformerConfig, load_checkpoint
-from models.loading.export import export_adapter
+from models import TransformerConfig
 from models.lora import USUAL_TARGETS, target_ranks
 from models.training import TrainConfig
 
@@ -119,16 +116,3 @@ def size_fault(spec: RunSpec) -> str | None:
     if not limits.RUN_STEPS.allows(spec.training.steps):
         return limits.RUN_STEPS.refusal(spec.training.steps)
     return None
-
-
-def adapter_to_folder(run: Run, folder: Path) -> str:
-    """Write the newest LoRA adapter of a run as PEFT's files, and say of which family.
-
-    RunError where it has none; CheckpointError where no published family has this shape.
-    """
-    spec, newest = run.spec, run.checkpoint() or run.latest()
-    if newest is None:
-        raise RunError(f"The run {run.title} has no weights yet.")
-    if not spec.lora_rank:
-        raise RunError(f"The run {run.title} has no LoRA adapter: its whole model was trained.")
-    return export_adapter(folder, load_checkpoint(newest, merging=False).model, spec.parent)

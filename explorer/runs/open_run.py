@@ -16,11 +16,15 @@ def open_folder(folder: Path) -> Opened:
     says in a sentence why there is nothing to open.
     """
     folder = Path(folder).absolute()
-    name = folder.name
-    if (folder / "spec.json").is_file():
-        run = Run(folder)
-        newest = run.checkpoint() or run.latest()
-        if newest is None:
-            raise ModelError(f"The run {name} has no weights yet.")
-        folder = newest
-    return opened_from(folder, name)
+    return opened_from(newest_in(folder), folder.name)
+
+
+def newest_in(folder: Path) -> Path:
+    """The checkpoint folder of the newest weights of a run; any other folder as it is."""
+    if not (folder / "spec.json").is_file():
+        return folder
+    run = Run(folder)
+    newest = run.checkpoint() or run.latest()
+    if newest is None:
+        raise ModelError(f"The run {folder.absolute().name} has no weights yet.")
+    return newest

@@ -25,7 +25,7 @@ real_model_shelf.draw_shelf(entries, context.choice.model)
 own_model.draw_own_model(context)
 opened = chosen_model.open_or_examine(context, entries)
 chosen_model.draw_description(opened)
-chosen_model.draw_model_export(opened)
+chosen_model.draw_model_export(opened, context.folder)
 view = VIEWS[one_of("View", "show", tuple(VIEWS), label_visibility="collapsed")]
 pasted = view.draw(context, opened)
 export_panel.export_button(export_panel.origin(context))

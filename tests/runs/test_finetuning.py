@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,8 @@ import pytest
 import torch
 
 from explorer.catalog.opened_model import Opened
-from explorer.runs.finetuning import adapter_to_folder, finetune_spec
+from explorer.export.published_folder import adapter_to_folder, adapter_to_zip, has_adapter
+from explorer.runs.finetuning import finetune_spec
 from explorer.runs.open_run import open_folder
 from explorer.runs.parent import PARENT, task_for
 from explorer.runs.quotas import bytes_of
@@ -19,6 +22,7 @@ from explorer.runs.run import Run, RunError, create
 from explorer.runs.worker import train_to_end
 from explorer.text import TextError
 from models import load_checkpoint
+from models.loading.checkpoint import CheckpointError
 from tests import zoo
 from tests.shelf import shelf
 
@@ -131,15 +135,16 @@ def test_a_published_model_gets_a_head_and_keeps_its_tokenizer_when_it_is_gone(
 def test_an_adapter_is_exported_as_peft_has_it(tmp_path: Path, bert: Path, letters: Opened) -> None:
     run = tuned(tmp_path, open_folder(bert), "sentences", table(), **LORA)
     train_to_end(run.folder)
-    assert adapter_to_folder(run, tmp_path / "out") == "bert"
+    assert adapter_to_folder(run.folder / "checkpoint", tmp_path / "out") == "bert"
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"adapter_config.json", "adapter_model.safetensors"}
+    with zipfile.ZipFile(io.BytesIO(adapter_to_zip(run.folder / "checkpoint"))) as packed:
+        assert {Path(name).name for name in packed.namelist()} == names
     whole = tuned(tmp_path, letters)
-    with pytest.raises(RunError, match="has no weights yet"):
-        adapter_to_folder(whole, tmp_path / "none")
     train_to_end(whole.folder)
-    with pytest.raises(RunError, match="no LoRA adapter: its whole model was trained"):
-        adapter_to_folder(whole, tmp_path / "none")
+    assert not has_adapter(whole.folder / "checkpoint")
+    with pytest.raises(CheckpointError, match=r"has no LoRA adapter|No published"):
+        adapter_to_folder(whole.folder / "checkpoint", tmp_path / "none")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 
@@ -49,8 +50,11 @@ def draw_description(model: Opened) -> None:
         st.caption(line)
 
 
-def draw_model_export(opened: Opened) -> None:
-    """A download for a model of ours; where no family has its shape, what would be needed."""
+def draw_model_export(opened: Opened, folder: Path) -> None:
+    """A download for a model of ours; where no family has its shape, what would be needed.
+
+    Where its folder has a LoRA adapter, that alone as well.
+    """
     if opened.family != OURS:
         return
     found = exportable(opened.config)
@@ -68,3 +72,12 @@ def draw_model_export(opened: Opened) -> None:
         file_name=f"{own_name(opened.name)}-{found.family}.zip",
         key="export_model",
     )
+    if published_folder.has_adapter(folder):
+        st.download_button(
+            "Export the LoRA adapter (PEFT)",
+            lambda: published_folder.adapter_to_zip(folder),
+            file_name=f"{own_name(opened.name)}-adapter.zip",
+            key="export_adapter",
+            help="adapter_config.json and adapter_model.safetensors, for the peft library; they "
+            f"belong to {literal(str(opened.run.get('parent') or 'the model'))}.",
+        )
