@@ -74,9 +74,11 @@ def sweep(root: Path) -> None:
             with suppress(OSError):
                 erase(root / old.name)
     for run in there.aside:
-        # A clock that was set back says that it is yet to be deleted: it goes as soon.
-        if abs(now - _changed(root / run.name)) > limits.UNDO_SECONDS.most:
-            with suppress(OSError):
+        with suppress(OSError):
+            aside_for = now - _changed(root / run.name)
+            if aside_for < 0:  # the clock was set back: its while begins anew
+                os.utime(root / run.name)
+            elif aside_for > limits.UNDO_SECONDS.most:
                 erase(root / run.name)
     for name in there.left_over:
         with suppress(OSError):
@@ -95,7 +97,7 @@ def _move(folder: Path, to: Path) -> None:
 
 
 def _changed(folder: Path) -> float:
-    """When it was moved here; nothing else changes the folder itself since."""
+    """When it was moved here, or the clock was set back; nothing else changes the folder itself."""
     try:
         return os.stat(folder).st_ctime
     except OSError:

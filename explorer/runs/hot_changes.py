@@ -6,6 +6,7 @@ one takes it on there again, and ends with the same weights.
 
     requested.json   what is asked for and not taken on yet
     changes.jsonl    {"step": 120, "lr": 0.001}: from the update after that step on
+    refused.json     {"step": 120, "fault": "…"}: why the last that was asked for was not taken on
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from typing import Any
 from explorer.runs.run_files import Lock, read_json_object, write_json, write_text
 from explorer.runs.spec import HOT_VALUES, RunSpec, is_step
 
-REQUESTED, CHANGES, LOCK = "requested.json", "changes.jsonl", "requested.lock"
+REQUESTED, CHANGES, REFUSED = "requested.json", "changes.jsonl", "refused.json"
+LOCK, LONGEST_FAULT = "requested.lock", 300
 PATIENCE = 5.0
 """Seconds to wait for another who asks at the same time, and needs a thousandth of one."""
 
@@ -53,6 +55,18 @@ def requested(folder: Path) -> dict[str, Any]:
     return {name: found[name] for name in HOT_VALUES if name in found}
 
 
+def refusal(folder: Path) -> str:
+    """Why the last values that were asked for were not taken on; empty where they were."""
+    try:
+        found = read_json_object(folder / REFUSED)
+    except (OSError, ValueError):
+        return ""
+    step, fault = found.get("step"), found.get("fault")
+    if not is_step(step) or not isinstance(fault, str):
+        return ""
+    return f"The change asked for was not taken on after step {step:,}: {fault[:LONGEST_FAULT]}"
+
+
 def take_on(folder: Path, spec: RunSpec, step: int) -> bool:
     """Take on after this step what is asked for; whether there was anything.
 
@@ -67,7 +81,12 @@ def take_on(folder: Path, spec: RunSpec, step: int) -> bool:
         values, before = requested(folder), changes(folder)
         now = spec_at(spec, before, step)
         values = {name: value for name, value in values.items() if now.hot[name] != value}
-        is_new = bool(values) and now.with_hot(values).fault() is None
+        fault = now.with_hot(values).fault()
+        is_new = bool(values) and fault is None
+        if fault:  # it suits the settings of the beginning, and not those of now
+            write_json(folder / REFUSED, {"step": step, "fault": fault})
+        else:
+            (folder / REFUSED).unlink(missing_ok=True)
         if is_new:
             kept = [*(each for each in before if each.step <= step), Change(step, values)]
             lines = (json.dumps({"step": each.step, **each.values}) + "\n" for each in kept)

@@ -6,6 +6,7 @@
     tokenizer.json   the tokenizer of that text, where it is not the task's usual one
     metrics.jsonl    one line each step          lock             locked by the living worker
     requested.json   settings to take on     changes.jsonl    those taken on, and at which step
+    refused.json     why the last were not taken on
     snapshots/       weights at steps 0, 1, 2, 5, 10, 20, 50, …
     latest/          the newest weights          state/           what a resume starts from
     parent/          the model that it starts from, where that was trained before
@@ -205,6 +206,10 @@ class Run:
     def requested(self) -> dict[str, Any]:
         """The values that it was asked for and has not taken on yet."""
         return hot_changes.requested(self.folder)
+
+    def refusal(self) -> str:
+        """Why it has not taken on the last values that it was asked for; empty where it has."""
+        return hot_changes.refusal(self.folder)
 
     def changes(self) -> list[Change]:
         """The values that it has taken on, each with the step after which it did."""

@@ -142,3 +142,23 @@ def test_a_run_folder_from_an_older_version_opens_and_goes_on(tmp_path: Path) ->
     whole = tiny_run(tmp_path)
     drive(whole)
     assert same(weights(whole.checkpoint()), weights(run.checkpoint()))
+
+
+def test_what_no_longer_suits_is_refused_in_words_until_something_is_taken_on(
+    tmp_path: Path,
+) -> None:
+    run = tiny_run(tmp_path)
+    progress = advance(run.folder)
+    next(progress)
+    (run.folder / "requested.json").write_text('{"lr": -1}')
+    next(progress)
+    assert run.changes() == []
+    assert run.requested() == {}
+    assert run.refusal().startswith("The change asked for was not taken on after step 1: ")
+    run.change(lr=0.02)
+    next(progress)
+    progress.close()  # type: ignore[attr-defined]
+    assert run.refusal() == ""
+    for damaged in ("{", '{"step": "x", "fault": "y"}', '{"step": 1, "fault": 2}'):
+        (run.folder / "refused.json").write_text(damaged)
+        assert run.refusal() == ""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 from explorer.analysis.gradient_noise import gradients, noise_scale
+from explorer.analysis.one_update import OneUpdate
 from explorer.catalog.opened_model import Opened
 from explorer.runs.open_run import open_folder
 from explorer.runs.retraining import saved, trained_on, untrained
@@ -17,6 +22,7 @@ from explorer.tasks import TASKS
 from explorer.text.number_format import three
 from explorer.views.inside_training import chosen_run, update_found
 from explorer.views.shared.training_snapshots import open_snapshot
+from models.losses import IGNORE
 from models.training import train
 from tests import apps
 from tests.apps import said
@@ -219,3 +225,28 @@ def test_label_smoothing_is_that_of_the_update_not_of_the_beginning(
     found = [*gradients(model, lambda at: made.task().batch(12 + at, now), 32, 0.2)]
     rows = dict(zip(*(at.dataframe[0].value[name] for name in ("what", "value")), strict=True))
     assert rows["‖G‖²"] == three(noise_scale(found, now.batch_size).squared_gradient)
+
+
+@pytest.mark.parametrize("task", ["reverse", "negation"])
+def test_losses_that_are_no_numbers_are_drawn_and_said(
+    at_the_machine: None,
+    small_models: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    task: str,
+) -> None:
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    made = tiny_run(tmp_path, task=task)
+    train_to_end(made.folder)
+    real = update_found.take_apart
+
+    def diverged(*given: Any) -> OneUpdate:
+        update = real(*given)
+        return replace(update, losses=torch.full_like(update.losses, math.nan))
+
+    monkeypatch.setattr(update_found, "take_apart", diverged)
+    at = apps.page(PAGE, run=made.name, update_after="2", update_stage="1")
+    assert not at.exception
+    assert "are not finite, since the training has diverged" in said(at)
+    known = int((made.task().batch(2, made.spec.training).labels != IGNORE).sum())
+    assert f"{known:,} of {known:,} are not finite" in said(at)

@@ -380,6 +380,14 @@ def test_changes_stand_on_the_curve(desk: Desk, tmp_path: Path) -> None:
     assert not page(run=run.name).exception
 
 
+def test_a_change_that_was_refused_is_said(desk: Desk, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    train_to_end(run.folder)
+    (run.folder / "refused.json").write_text('{"step": 4, "fault": "Too large."}')
+    words = "The change asked for was not taken on after step 4: Too large."
+    assert words in said(page(run=run.name))
+
+
 def test_an_address_that_names_no_run_is_one_sentence(desk: Desk) -> None:
     for name in ["nothing-9", "../../etc", "<script>", "x" * 3000]:
         assert "There is no run called" in said(page(run=name))

@@ -42,7 +42,9 @@ def draw_batch(chosen: InsideRun, found: FoundUpdate) -> None:
 def draw_losses(chosen: InsideRun, found: FoundUpdate) -> None:
     """The loss of every label of the batch, and of one example on its tokens."""
     update = found.update
+    has_label = (update.batch.labels != IGNORE).cpu()
     losses = update.losses.view(len(update.losses), -1)[:DRAWN, :DRAWN]
+    drawn = has_label.view(len(has_label), -1)[:DRAWN, :DRAWN]
     rows, columns = losses.shape
     left, right = widgets.side_by_side(1, 1)
     with left:
@@ -52,12 +54,12 @@ def draw_losses(chosen: InsideRun, found: FoundUpdate) -> None:
             _draw_example(chosen, found, _choose_example(found), with_losses=True)
     with right:
         matrix(
-            losses.nan_to_num(0.0),
+            losses.where(drawn, 0.0),
             [str(row) for row in range(rows)],
             [str(column) for column in range(columns)],
             key="batch_losses",
             title=f"Loss of every label, update {update.step + 1:,}",
-            allowed=~losses.isnan(),
+            allowed=drawn,
             row_name="example",
             column_name="position",
             sentence="Example {row}, position {column}: {value} nats",
@@ -66,14 +68,16 @@ def draw_losses(chosen: InsideRun, found: FoundUpdate) -> None:
             unit="nats",
             height=PICTURE_HEIGHT,
         )
-    known = update.losses[~update.losses.isnan()]
-    mean, most = three(float(known.mean())), three(float(known.max()))
+    known = update.losses[has_label]
     is_cut = losses.numel() < update.losses.numel()
     cut = f" The picture has the first {rows} examples and {columns} positions." if is_cut else ""
-    st.caption(
-        f"−ln of the probability of each label; their mean, {mean} nats, is the loss of the batch. "
-        f"The largest is {most} nats.{_smoothed(chosen, update.step)}{cut}"
-    )
+    if known.isfinite().all():
+        mean, most = three(float(known.mean())), three(float(known.max()))
+        said = f"their mean, {mean} nats, is the loss of the batch. The largest is {most} nats."
+    else:
+        count = int((~known.isfinite()).sum())
+        said = f"{count:,} of {len(known):,} are not finite, since the training has diverged."
+    st.caption(f"−ln of the probability of each label; {said}{_smoothed(chosen, update.step)}{cut}")
 
 
 def _smoothed(chosen: InsideRun, step: int) -> str:
@@ -95,13 +99,13 @@ def _draw_example(
         st.markdown("The encoder reads")
         chips([task.tokenizer.token(each) for each in source], key="update_source")
     labels = torch.atleast_1d(batch.labels[at]).tolist()
-    losses = torch.atleast_1d(found.update.losses[at]).nan_to_num(-1.0).tolist()
+    losses = torch.atleast_1d(found.update.losses[at])
     is_classified = batch.labels.dim() == 1
     reads = [task.tokenizer.token(each) for each in last]
     if is_classified:
         st.markdown("The model reads")
         chips(reads, key="update_reads")
-        said = f" · {three(losses[0])} nats" if with_losses else ""
+        said = f" · {three(float(losses[0]))} nats" if with_losses else ""
         st.text(f"and is to say: {task.classes[labels[0]]}{said}")
         return
     wanted = [NO_LABEL if each == IGNORE else task.tokenizer.token(each) for each in labels]
@@ -110,6 +114,6 @@ def _draw_example(
         reads,
         key="update_reads",
         below=wanted,
-        values=losses if with_losses else None,
+        values=losses.nan_to_num(-1.0).tolist() if with_losses else None,
         unit="nats",
     )

@@ -169,6 +169,8 @@ def _draw_buttons(run: Run, status: Status) -> None:
     state.markdown(f"**{run.title}** · {STATE_WORDS[status.state]}")
     if status.message:
         state.text(status.message)
+    if refusal := run.refusal():
+        say(refusal)
     if not reader_runs.may_change(run):
         st.text(reader_runs.SOMEBODY_ELSES)
         return
