@@ -78,6 +78,12 @@ def exportable(config: TransformerConfig) -> Export:
     return Export(fault=fault)
 
 
+def adapter_exportable(config: TransformerConfig) -> Export:
+    """The same for the adapters of a model: which token pads is not in their files."""
+    found = exportable(config)
+    return found if found.family else exportable(config.replace(pad_id=None))
+
+
 def field_difference(key: str, ours: dict[str, Any], theirs: dict[str, Any]) -> str:
     def said(values: dict[str, Any]) -> str:
         value = values.get(key)
@@ -131,9 +137,7 @@ def export_adapter(folder: str | Path, model: Transformer, parent: str = "") -> 
     no family has this shape, when there are no adapters, or when the folder is not empty.
     """
     folder = Path(folder)
-    found = exportable(model.config)
-    if found.family is None:  # which token pads is of no weight
-        found = exportable(model.config.replace(pad_id=None))
+    found = adapter_exportable(model.config)
     if found.family is None:
         raise CheckpointError(found.fault)
     if not lora_leaves(model):

@@ -18,36 +18,16 @@ from explorer.runs.open_run import open_folder
 from explorer.runs.parent import PARENT, task_for
 from explorer.runs.quotas import bytes_of
 from explorer.runs.retraining import largest_difference, trained_on, untrained
-from explorer.runs.run import Run, RunError, create
+from explorer.runs.run import RunError
 from explorer.runs.worker import train_to_end
 from explorer.text import TextError
 from models import load_checkpoint
 from models.loading.checkpoint import CheckpointError
 from tests import zoo
+from tests.runs.making import TEXT, table, tuned_run
 from tests.shelf import shelf
 
-TEXT = "the cat and the hat " * 300
 LORA: dict[str, Any] = {"lora_rank": 2, "lora_targets": ("q_proj", "down_proj")}
-
-
-def table(labels: tuple[str, ...] = ("good", "bad")) -> str:
-    """Sentences in the words of the small models here, each with a label."""
-    rows = [
-        f"the {a} {b} {c} {d},{labels[n % len(labels)]}"
-        for a in ("black", "white")
-        for b in ("cat", "dog")
-        for c in ("sleeps", "eats", "does")
-        for n, d in enumerate(("the", "a", "cat", "dog", "not"))
-    ]
-    return "text,label\n" + "\n".join(rows)
-
-
-def tuned(
-    root: Path, opened: Opened, task: str = "subwords", text: str = TEXT, **settings: Any
-) -> Run:
-    usual = {"steps": 6, "batch_size": 2, "warmup": 1, "lr": 0.01}
-    spec = finetune_spec(opened, task_for(opened, task, text), usual | settings)
-    return create(root, spec, text, parent=opened)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +44,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_trained_changes_and_all_else_is_the_parents(
     tmp_path: Path, letters: Opened, settings: dict[str, Any]
 ) -> None:
-    run = tuned(tmp_path, letters, **settings)
+    run = tuned_run(tmp_path, letters, **settings)
     assert train_to_end(run.folder) == "done"
     before = dict(letters.model.named_parameters())
     first = dict(open_folder(run.snapshots()[0][1]).model.named_parameters())
@@ -81,7 +61,7 @@ def test_what_is_trained_changes_and_all_else_is_the_parents(
 def test_with_lora_the_parents_weights_are_on_the_disk_once(
     tmp_path: Path, letters: Opened
 ) -> None:
-    run = tuned(tmp_path, letters, **LORA)
+    run = tuned_run(tmp_path, letters, **LORA)
     train_to_end(run.folder)
     parent = run.folder / PARENT / "model.safetensors"
     copies = list(run.folder.rglob("model.safetensors"))
@@ -95,7 +75,7 @@ def test_with_lora_the_parents_weights_are_on_the_disk_once(
 def test_a_resumed_run_and_one_trained_again_are_the_same_bit_for_bit(
     tmp_path: Path, letters: Opened, settings: dict[str, Any]
 ) -> None:
-    run, parted = (tuned(tmp_path / name, letters, **settings) for name in ("one", "two"))
+    run, parted = (tuned_run(tmp_path / name, letters, **settings) for name in ("one", "two"))
     train_to_end(run.folder)
     for _ in range(3):
         parted.command("step")
@@ -118,7 +98,7 @@ def test_a_published_model_gets_a_head_and_keeps_its_tokenizer_when_it_is_gone(
     theirs = tmp_path / "bert"
     shutil.copytree(bert, theirs)
     opened = open_folder(theirs)
-    run = tuned(tmp_path / "runs", opened, "sentences", table(), **settings)
+    run = tuned_run(tmp_path / "runs", opened, "sentences", table(), **settings)
     shutil.rmtree(theirs)
     assert train_to_end(run.folder) == "done"
     after = open_folder(run.folder)
@@ -133,14 +113,14 @@ def test_a_published_model_gets_a_head_and_keeps_its_tokenizer_when_it_is_gone(
 
 
 def test_an_adapter_is_exported_as_peft_has_it(tmp_path: Path, bert: Path, letters: Opened) -> None:
-    run = tuned(tmp_path, open_folder(bert), "sentences", table(), **LORA)
+    run = tuned_run(tmp_path, open_folder(bert), "sentences", table(), **LORA)
     train_to_end(run.folder)
     assert adapter_to_folder(run.folder / "checkpoint", tmp_path / "out") == "bert"
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"adapter_config.json", "adapter_model.safetensors"}
     with zipfile.ZipFile(io.BytesIO(adapter_to_zip(run.folder / "checkpoint"))) as packed:
         assert {Path(name).name for name in packed.namelist()} == names
-    whole = tuned(tmp_path, letters)
+    whole = tuned_run(tmp_path, letters)
     train_to_end(whole.folder)
     assert not has_adapter(whole.folder / "checkpoint")
     with pytest.raises(CheckpointError, match=r"has no LoRA adapter|No published"):
@@ -172,7 +152,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(
 
 
 def test_a_run_whose_parent_was_lost_says_so(tmp_path: Path, letters: Opened) -> None:
-    run = tuned(tmp_path, letters, **LORA)
+    run = tuned_run(tmp_path, letters, **LORA)
     shutil.rmtree(run.folder / PARENT)
     with pytest.raises(RunError, match="The model that this run starts from cannot be read"):
         run.task()

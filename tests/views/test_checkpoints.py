@@ -15,6 +15,8 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis import weight_statistics
 from explorer.app.session import KEY
 from explorer.catalog import folders, uploads
+from explorer.runs.open_run import open_folder
+from explorer.runs.worker import train_to_end
 from explorer.text.number_format import megabytes, three
 from explorer.views.checkpoints import VIEWS, weight_norms
 from explorer.views.checkpoints.model_list import MOST_ROWS
@@ -23,6 +25,7 @@ from models import Transformer, TransformerConfig
 from tests import apps, zoo
 from tests.apps import said, views
 from tests.models.loading.hostile import write_gpt2
+from tests.runs.making import table, tuned_run
 from tests.shelf import shelf
 from tests.views.drawing import press, words_model
 
@@ -125,6 +128,21 @@ def test_the_parameter_tree_says_how_it_adds_up_and_why_nothing_is_exported() ->
     nearest = fault.help.replace("\\", "").replace("\u2060", "")
     assert nearest.startswith("The nearest is ")
     assert "kind is decoder, here encoder-decoder" in nearest
+
+
+@pytest.mark.usefixtures("at_the_machine")
+def test_the_adapter_of_a_run_is_exported_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    bert = open_folder(zoo.bert(tmp_path / "bert"))
+    run = tuned_run(tmp_path, bert, "sentences", table(), lora_rank=2)
+    train_to_end(run.folder)
+    at = page(model=run.name)
+    (offered,) = [each for each in at.get("download_button") if "PEFT" in str(each.proto)]
+    assert "Export the LoRA adapter" in str(offered.proto)
+    at = page(model="reverse")
+    assert not [each for each in at.get("download_button") if "PEFT" in str(each.proto)]
 
 
 def test_a_tensor_is_chosen_by_the_address_and_kept_where_a_layer_and_a_model_have_it() -> None:

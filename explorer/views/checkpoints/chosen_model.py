@@ -16,7 +16,7 @@ from explorer.catalog.opened_model import Opened, open_entry
 from explorer.export import published_folder
 from explorer.text.literal import literal
 from explorer.views.checkpoints.findings import draw_folder_findings
-from models.loading.export import exportable
+from models.loading.export import adapter_exportable, exportable
 from models.loading.folder_config import OURS
 
 LONGEST_RECORD, LONGEST_REASON = 300, 400
@@ -50,11 +50,8 @@ def draw_description(model: Opened) -> None:
         st.caption(line)
 
 
-def draw_model_export(opened: Opened, folder: Path) -> None:
-    """A download for a model of ours; where no family has its shape, what would be needed.
-
-    Where its folder has a LoRA adapter, that alone as well.
-    """
+def draw_model_export(opened: Opened) -> None:
+    """A download for a model of ours; where no family has its shape, what would be needed."""
     if opened.family != OURS:
         return
     found = exportable(opened.config)
@@ -72,7 +69,11 @@ def draw_model_export(opened: Opened, folder: Path) -> None:
         file_name=f"{own_name(opened.name)}-{found.family}.zip",
         key="export_model",
     )
-    if published_folder.has_adapter(folder):
+
+
+def draw_adapter_export(opened: Opened, folder: Path) -> None:
+    """A download of the LoRA adapter alone, where the model was trained with one."""
+    if published_folder.has_adapter(folder) and adapter_exportable(opened.config).family:
         st.download_button(
             "Export the LoRA adapter (PEFT)",
             lambda: published_folder.adapter_to_zip(folder),
