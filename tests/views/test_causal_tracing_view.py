@@ -14,7 +14,7 @@ from explorer.circuits.text_pairs import Question, TextPair, question_of
 from explorer.components import wire
 from explorer.text.number_format import three
 from explorer.views.circuits import tracing_view
-from explorer.views.interventions import many_passes
+from explorer.views.shared import long_work
 from tests import apps
 from tests.views.drawing import pasted, press, run, sent
 
@@ -81,7 +81,7 @@ def test_too_many_passes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_long_one_waits_for_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(many_passes, "QUICK", 1)
+    monkeypatch.setattr(long_work, "QUICK", 1)
     for view, key, name in (
         ("Causal tracing", "traced_values", "tracing"),
         ("Path patching", "path_ends", "path_patching"),

@@ -35,7 +35,6 @@ from explorer.runs.open_run import open_folder
 from explorer.runs.worker import train_to_end
 from explorer.snippets.circuit_code import circuit_lines, over_training_lines, parts_lines
 from explorer.text.number_format import three
-from explorer.views.circuits import pieces
 from models.gradients import GradientError
 from tests import apps
 from tests.apps import said
@@ -110,8 +109,7 @@ def test_the_circuit_is_the_one_measured() -> None:
 def test_what_is_long_waits_for_a_click_and_what_was_stopped_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("explorer.views.interventions.many_passes.QUICK", 1)
-    monkeypatch.setattr(pieces, "QUICK", 1)
+    monkeypatch.setattr("explorer.views.shared.long_work.QUICK", 1)
     opened = open_model("letters")
     forget(opened)
     at = page(circuit_view="Heads", pair_source="Your two texts")
@@ -121,27 +119,6 @@ def test_what_is_long_waits_for_a_click_and_what_was_stopped_stays(
     press(at, "begin_exact_parts")
     assert "" not in table(at, "part")["exact"]
     assert "" not in table(page(circuit_view="Heads"), "part")["exact"], "another reader has them"
-
-
-def test_the_pieces_that_were_made_stay_when_the_run_is_stopped() -> None:
-    opened = open_model("letters")
-    made: list[int] = []
-
-    def make(at: int) -> int:
-        if at == 2 and len(made) == 2:
-            raise StopIteration
-        made.append(at)
-        return at
-
-    def ask() -> list[int] | None:
-        keys = [("a test of pieces", at) for at in range(4)]
-        return pieces.piece_by_piece(opened, "test", keys, make, lambda _: 1, 1, "Testing")
-
-    with pytest.raises(StopIteration):
-        ask()
-    made.append(-1)
-    assert ask() == [0, 1, 2, 3]
-    assert made == [0, 1, -1, 2, 3]
 
 
 def test_a_model_without_edges_says_why_and_has_parts(monkeypatch: pytest.MonkeyPatch) -> None:

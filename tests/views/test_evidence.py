@@ -14,7 +14,7 @@ from explorer.catalog.folders import activations_root
 from explorer.circuits.built_in_lines import OF_TASK, built_in_lines, built_in_texts
 from explorer.text.number_format import three
 from explorer.views.circuits.evidence import NOT_SEARCHED
-from explorer.views.interventions import many_passes
+from explorer.views.shared import long_work
 from tests import apps
 from tests.views.drawing import press, sent
 
@@ -80,7 +80,7 @@ def test_another_head_is_shown_without_measuring_again(monkeypatch: pytest.Monke
 
 
 def test_what_takes_long_waits_for_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(many_passes, "QUICK", 10)
+    monkeypatch.setattr(long_work, "QUICK", 10)
     at = pasted(f"{LINES}hat cat\n")
     assert "0 of 5 lines are measured." in apps.said(at)
     press(at, "begin_lines")

@@ -326,7 +326,7 @@ def test_what_takes_long_waits_for_a_button_and_too_long_is_refused(
         assert is_shown(at)
         assert "in the pass with your interventions" in said(at)
         with monkeypatch.context() as patch:
-            patch.setattr("explorer.views.interventions.many_passes.QUICK", 1)
+            patch.setattr("explorer.views.shared.long_work.QUICK", 1)
             at = page(text="the cat", look=look)
             assert not is_shown(at)
             assert is_shown(press(at, f"begin_{name}"))

@@ -33,8 +33,8 @@ from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
 from explorer.views.circuits.line_source import choose_source, is_built_in, lines_of
-from explorer.views.interventions.many_passes import QUICK, is_started
 from explorer.views.shared import widgets
+from explorer.views.shared.long_work import QUICK, is_started
 
 LARGE, LISTED, LONGEST = 3, 10, 120
 STARTED = "lines"

@@ -35,7 +35,8 @@ from explorer.circuits.measure import (
 )
 from explorer.circuits.text_pairs import Question
 from explorer.inference.results_cache import if_kept, kept
-from explorer.views.circuits.pieces import cost_of_branches, cost_of_passes, piece_by_piece
+from explorer.views.circuits.question_costs import TOO_LONG, cost_of_branches, cost_of_passes
+from explorer.views.shared.long_work import piece_by_piece
 
 BACKWARD = 3
 """A forward and a backward pass cost about so many forward passes."""
@@ -74,6 +75,7 @@ def scores_of_question(context: PageContext, question: Question, method: str) ->
         _size_of_attribution,
         cost_of_passes(opened, question) * (1 + BACKWARD * steps),
         "Attribution",
+        TOO_LONG,
     )
     if pieces is None:
         return None
@@ -96,6 +98,7 @@ def exact_of_writers(context: PageContext, question: Question) -> list[float] | 
         lambda made: made.nbytes,
         2 * cost_of_passes(opened, question) + cost_of_branches(opened, question) * columns,
         "Exact values, pair by pair",
+        TOO_LONG,
     )
     return None if pieces is None else _mean(pieces)
 
@@ -140,6 +143,7 @@ def exact_of_edges(
         lambda made: made.nbytes,
         2 * cost_of_passes(opened, question) + cost_of_branches(opened, question) * count,
         "Exact values of edges, pair by pair",
+        TOO_LONG,
     )
     return None if pieces is None else _mean(pieces)
 
@@ -169,6 +173,7 @@ def curve_of(context: PageContext, question: Question, scores: Scores, method: s
         lambda _: 200,
         cost_of_passes(opened, question) * CIRCUIT * (2 + DRAWS) * len(counts),
         "Circuits of every size",
+        TOO_LONG,
     )
     if points is None:
         return None

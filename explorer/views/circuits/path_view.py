@@ -21,10 +21,10 @@ from explorer.inference.results_cache import kept
 from explorer.snippets.tracing_code import path_lines
 from explorer.text.number_format import three
 from explorer.views.circuits.pair_tokens import shown_pair
-from explorer.views.circuits.pieces import cost_of_branches, stoppable
+from explorer.views.circuits.question_costs import cost_of_branches
 from explorer.views.circuits.tracing_view import height_across
-from explorer.views.interventions.many_passes import is_started
 from explorer.views.shared import widgets
+from explorer.views.shared.long_work import is_started, stoppable
 from models.interventions import AddByRow
 
 FROM, INTO = "From this head", "Into this head"

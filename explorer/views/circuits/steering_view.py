@@ -33,10 +33,10 @@ from explorer.interventions.edits import Steer
 from explorer.snippets.steering_code import steering_lines
 from explorer.text.number_format import three
 from explorer.views.interventions.edit_forms import HEAD_OUTPUT, OF_TEXTS, STRONGEST
-from explorer.views.interventions.many_passes import is_started
 from explorer.views.shared import widgets
 from explorer.views.shared.edit_descriptions import direction_words
 from explorer.views.shared.edit_history import draw_history, edit_button
+from explorer.views.shared.long_work import is_started
 from models.interventions import Add
 
 CHART_HEIGHT = 300

@@ -30,9 +30,8 @@ from explorer.snippets.tracing_code import tracing_lines
 from explorer.text.number_format import three
 from explorer.text.token_labels import VisibleText, texts
 from explorer.views.circuits.pair_tokens import shown_pair
-from explorer.views.circuits.pieces import stoppable
-from explorer.views.interventions.many_passes import is_started
 from explorer.views.shared import widgets
+from explorer.views.shared.long_work import is_started, stoppable
 from models.interventions import ReplaceAt
 
 PATCHED = {

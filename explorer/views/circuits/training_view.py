@@ -21,8 +21,9 @@ from explorer.inference.forward_pass import run_text
 from explorer.snippets.circuit_code import over_training_lines
 from explorer.text.number_format import three
 from explorer.views.circuits.measured import BACKWARD, choose_method
-from explorer.views.circuits.pieces import cost_of_passes, piece_by_piece
+from explorer.views.circuits.question_costs import TOO_LONG, cost_of_passes
 from explorer.views.shared import widgets
+from explorer.views.shared.long_work import piece_by_piece
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
 
@@ -86,6 +87,7 @@ def _measure(
         lambda made: made.scores.nbytes,
         cost_of_passes(opened, question) * (1 + BACKWARD * METHODS[method]) * len(steps),
         "Attribution, snapshot by snapshot",
+        TOO_LONG,
     )
 
 

@@ -25,7 +25,6 @@ from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
 from explorer.inference.results_cache import kept
 from explorer.snippets.inside_training_code import landscape_lines
-from explorer.views.circuits.pieces import piece_by_piece
 from explorer.views.inside_training.chosen_run import CodeLines, InsideRun
 from explorer.views.inside_training.measuring import (
     TOO_LONG,
@@ -34,6 +33,7 @@ from explorer.views.inside_training.measuring import (
     has_room,
     measured_batch,
 )
+from explorer.views.shared.long_work import piece_by_piece
 
 TRAINING, RANDOM = "Where the training went", "Random"
 SIDE = 17

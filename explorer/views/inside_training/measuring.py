@@ -10,8 +10,8 @@ import streamlit as st
 from explorer.app.limits import INSIDE_BYTES
 from explorer.app.messages import say
 from explorer.catalog import ModelError
-from explorer.views.circuits.pieces import piece_by_piece
 from explorer.views.inside_training.chosen_run import InsideRun
+from explorer.views.shared.long_work import piece_by_piece
 from models.training import Batch
 
 ROWS = 64

@@ -22,10 +22,9 @@ from explorer.runs.retraining import (
     untrained,
 )
 from explorer.text.number_format import three
-from explorer.views.circuits.pieces import stoppable
 from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.inside_training.measuring import has_room
-from explorer.views.interventions.many_passes import is_started
+from explorer.views.shared.long_work import is_started, stoppable
 from models.training import has_large_logits
 
 COPIES = 8

@@ -25,9 +25,9 @@ from explorer.views.interventions.many_passes import (
     CodeLines,
     base_words,
     identity,
-    is_started,
     recorded_pass,
 )
+from explorer.views.shared.long_work import is_started
 
 THIS_HEAD, WHOLE_LAYER = "This head", "The whole layer"
 CHART_HEIGHT = 340

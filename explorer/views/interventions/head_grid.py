@@ -35,11 +35,11 @@ from explorer.views.interventions.many_passes import (
     CodeLines,
     base_words,
     identity,
-    is_started,
     recorded_pass,
 )
 from explorer.views.shared import widgets
 from explorer.views.shared.edit_history import add_edit
+from explorer.views.shared.long_work import is_started
 
 KL, LOGIT = "KL divergence", "Change in the top logit"
 ABLATED, PATCHED = "Ablated", "Patched"

@@ -31,7 +31,7 @@ from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError
 from explorer.text.literal import literal
 from explorer.text.number_format import three
-from explorer.views.circuits.pieces import piece_by_piece
+from explorer.views.shared.long_work import piece_by_piece
 from explorer.views.shared.training_snapshots import identity_of, open_snapshot
 
 EXPECTED = "expected pattern"

@@ -1,4 +1,4 @@
-"""Long work of the Circuits page: piece by piece, each kept, with a bar and a Stop button."""
+"""Work of more than seconds: behind a Run button, with a bar and a Stop button, piece by piece."""
 
 from __future__ import annotations
 
@@ -13,14 +13,26 @@ from explorer.app.messages import say
 from explorer.app.progress import bar
 from explorer.app.session import session
 from explorer.catalog.opened_model import Opened
-from explorer.circuits.text_pairs import Question
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import if_kept, kept
-from explorer.views.interventions.many_passes import is_started
 from models.gradients import GradientError
 
-TOO_LONG = "So many passes of this model take too long: take fewer pairs, or shorten the texts."
+SECONDS_PER_QUICK = 3
 Made = TypeVar("Made")
+
+
+def is_started(name: str, asked: Hashable, multiplications: int) -> bool:
+    """Whether to run now: at once where it is quick, else after a click for exactly this."""
+    if multiplications <= QUICK or session().long_runs.get(name) == asked:
+        return True
+    seconds = SECONDS_PER_QUICK * multiplications / QUICK
+    st.text(f"This runs a large part of the model many times: about {seconds:.0f} seconds.")
+    st.button("Run", key=f"begin_{name}", on_click=_start, args=(name, asked), type="primary")
+    return False
+
+
+def _start(name: str, asked: Hashable) -> None:
+    session().long_runs[name] = asked
 
 
 def piece_by_piece(
@@ -31,7 +43,7 @@ def piece_by_piece(
     size: Callable[[Made], int],
     cost: int,
     doing: str,
-    too_long: str = TOO_LONG,
+    too_long: str,
 ) -> list[Made] | None:
     """What `make` gives for each key, kept one by one; None where not all are there yet.
 
@@ -74,22 +86,3 @@ def stoppable(name: str, cost: int) -> Iterator[None]:
 
 def _stop(name: str) -> None:
     session().long_runs.pop(name, None)
-
-
-def cost_of_passes(opened: Opened, question: Question) -> int:
-    """Multiplications of one plain pass of every pair."""
-    return sum(len(pair.clean) for pair in question.pairs) * _per_token(opened)
-
-
-def cost_of_branches(opened: Opened, question: Question) -> int:
-    """The same of one that branches off in the middle, and where the texts differ first."""
-    differing = sum(len(pair.clean) - pair.differing[0] for pair in question.pairs)
-    is_causal = opened.config.kind == "decoder"
-    if not is_causal:
-        return cost_of_passes(opened, question) // 2
-    return differing * _per_token(opened) // 2
-
-
-def _per_token(opened: Opened) -> int:
-    blocks = opened.model.last_stack.blocks.parameters()
-    return sum(each.numel() for each in blocks)

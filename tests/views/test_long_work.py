@@ -1,0 +1,48 @@
+"""Work piece by piece: what was made stays, and what is too much is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from explorer.analysis.ablation import MOST
+from explorer.catalog.opened_model import open_model
+from explorer.views.shared import long_work
+from explorer.views.shared.long_work import piece_by_piece
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+
+def test_the_pieces_that_were_made_stay_when_the_run_is_stopped() -> None:
+    opened = open_model("letters")
+    made: list[int] = []
+
+    def make(at: int) -> int:
+        if at == 2 and len(made) == 2:
+            raise StopIteration
+        made.append(at)
+        return at
+
+    def ask() -> list[int] | None:
+        keys = [("a test of pieces", at) for at in range(4)]
+        return piece_by_piece(opened, "test", keys, make, lambda _: 1, 1, "Testing", "Too long.")
+
+    with pytest.raises(StopIteration):
+        ask()
+    made.append(-1)
+    assert ask() == [0, 1, 2, 3]
+    assert made == [0, 1, -1, 2, 3]
+
+
+def test_what_is_too_much_is_said_and_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(long_work.st, "text", said.append)
+
+    def make(at: int) -> int:
+        raise AssertionError(at)
+
+    keys = [("too much of a test", 0)]
+    found = piece_by_piece(
+        open_model("letters"), "test", keys, make, int, MOST + 1, "Testing", "Too long."
+    )
+    assert found is None
+    assert said == ["Too long."]
