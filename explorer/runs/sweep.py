@@ -50,8 +50,8 @@ RACES = (
     Race(
         "Pre-norm against post-norm",
         "translation",
-        "With the norm inside the residual branch the gradient reaches every layer unchanged; with "
-        "the norm after it a large learning rate needs a warm-up.",
+        "Pre-norm keeps the residual stream free of norms, so the gradient has a direct path to "
+        "every layer; post-norm needs a warm-up where the learning rate is large.",
         {"norm_position": ("pre", "post")},
         {"layers": 4, "warmup": 0},
     ),

@@ -250,3 +250,9 @@ def test_losses_that_are_no_numbers_are_drawn_and_said(
     assert "are not finite, since the training has diverged" in said(at)
     known = int((made.task().batch(2, made.spec.training).labels != IGNORE).sum())
     assert f"{known:,} of {known:,} are not finite" in said(at)
+
+
+def test_a_sentence_that_cannot_be_read_is_said(trained: Run) -> None:
+    at = apps.page(PAGE, run=trained.name, inside_view="Head scores", scores_text="a" * 300)
+    assert not at.exception
+    assert "This text is 30" in said(at)

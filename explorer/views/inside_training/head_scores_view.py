@@ -11,12 +11,11 @@ from explorer.analysis.head_metrics import METRICS, join_layers, metrics_by_laye
 from explorer.app import shelves
 from explorer.app.choosing import choose_head, choose_model
 from explorer.app.controls import one_of, text_field
-from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog.attention_parts import parts
 from explorer.components import matrix
 from explorer.components.events import Place
-from explorer.inference.forward_pass import ForwardPassError, run_text
+from explorer.inference.forward_pass import run_text
 from explorer.snippets.inside_training_code import head_score_lines
 from explorer.views.inside_training.chosen_run import CodeLines, InsideRun
 from explorer.views.inside_training.measuring import of_snapshots
@@ -45,19 +44,15 @@ def draw_head_scores(chosen: InsideRun) -> CodeLines:
         return dict(join_layers([*metrics_by_layer(forward, part)]).values)
 
     tokens = max(1, len(text))
-    try:
-        found = of_snapshots(
-            chosen,
-            "head_scores",
-            (part, text),
-            measure,
-            lambda made: sum(each.nbytes for each in made.values()),
-            tokens * chosen.parameters,
-            "The heads at every step",
-        )
-    except ForwardPassError as error:
-        say(str(error))
-        return None
+    found = of_snapshots(
+        chosen,
+        "head_scores",
+        (part, text),
+        measure,
+        lambda made: sum(each.nbytes for each in made.values()),
+        tokens * chosen.parameters,
+        "The heads at every step",
+    )
     if found is None:
         return None
     values = torch.stack([each[metric.name].flatten() for each in found], dim=1)
