@@ -8,21 +8,22 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from hashlib import blake2b
 from statistics import median
-from threading import Lock
 
 from cachetools import LRUCache, cached
 
 from explorer.app import limits
 from explorer.catalog import waiting
 from explorer.catalog.parameters import count_parameters
-from explorer.catalog.pass_budget import shape_of
+from explorer.catalog.pass_budget import reserved, shape_of
 from explorer.catalog.pass_size import NUMBER, PassShape, pass_size
+from explorer.catalog.waiting import PatientCondition
 from explorer.runs.spec import RunSpec
 from explorer.tasks import TASKS, Task
 from models import Transformer, TransformerConfig
 from models.loading.memory import available_memory
-from models.training import TrainConfig, batch_loss
+from models.training import batch_loss, in_precision
 
 STATE = {"sgd": 1, "adam": 2, "adamw": 2, "muon": 2}
 """Numbers that an optimizer keeps of each parameter, at most."""
@@ -103,39 +104,50 @@ def batch_shape(task: Task, spec: RunSpec) -> PassShape:
 
 def expected_speed(task: Task, spec: RunSpec) -> ExpectedSpeed:
     """Of forward and backward passes: timed where the model is small, else by its operations."""
-    operations = training_size(task, spec).operations
-    if operations <= LARGEST_TIMED:
-        return ExpectedSpeed(1 / _timed(task, spec.model, spec.training), is_timed=True)
-    return ExpectedSpeed(_operations_per_second() / operations, is_timed=False)
+    size = training_size(task, spec)
+    if size.operations <= LARGEST_TIMED and limits.PASS_BYTES.allows(size.memory):
+        return ExpectedSpeed(1 / _timed(task, spec), is_timed=True)
+    per_second = _operations_per_second(spec.training.precision)
+    return ExpectedSpeed(per_second / size.operations, is_timed=False)
 
 
-def _key(task: Task, model: TransformerConfig, training: TrainConfig) -> object:
-    return task.name, model, training.batch_size, training.accumulation
+def _key(task: Task, spec: RunSpec) -> object:
+    training = spec.training
+    few = task.batch(0, training.replace(batch_size=FEW, seed=0))
+    text = blake2b(b"".join(ids.numpy().tobytes() for ids in few.inputs)).digest()
+    how = training.batch_size, training.accumulation, training.precision
+    return task.name, text, spec.model, how
 
 
-@cached(LRUCache(256), key=_key, lock=Lock())
-def _timed(task: Task, model: TransformerConfig, training: TrainConfig) -> float:
+@cached(LRUCache(256), key=_key, condition=PatientCondition())
+def _timed(task: Task, spec: RunSpec) -> float:
     """Seconds on a core of a batch and its two passes: the median of three after a first.
 
+    Once for all who ask, and only while there is room for it beside what others compute.
     Not by the clock: who else computes now does not count. The update, which is little beside
     it, would have the server load what only workers need.
     """
-    built, took = Transformer(model).train(), []
-    for step in range(TIMED + 1):
-        waiting.step()
-        began = time.thread_time()
-        for part in task.batch(step, training).parts(training.accumulation):
-            batch_loss(built, part, training.label_smoothing).backward()
-        took.append(time.thread_time() - began)
+    training, took = spec.training, []
+    with reserved(training_size(task, spec).memory):
+        built = Transformer(spec.model).train()
+        for step in range(TIMED + 1):
+            waiting.step()
+            began = time.thread_time()
+            for part in task.batch(step, training).parts(training.accumulation):
+                with in_precision(training.precision, part.labels.device):
+                    loss = batch_loss(built, part, training.label_smoothing)
+                loss.backward()
+            took.append(time.thread_time() - began)
     return median(took[1:])
 
 
-@lru_cache(maxsize=1)
-def _operations_per_second() -> float:
-    """Of this machine, with one thread, on the layers of a wider model."""
+@lru_cache
+def _operations_per_second(precision: str) -> float:
+    """Of this machine, with one thread, on the layers of a wider model, in this precision."""
     task = TASKS["reverse"]
-    spec = RunSpec(task.name, task.model.replace(**CALIBRATION), task.training)
-    seconds = _timed(task, spec.model, spec.training)
+    training = task.training.replace(precision=precision)
+    spec = RunSpec(task.name, task.model.replace(**CALIBRATION), training)
+    seconds = _timed(task, spec)
     return training_size(task, spec).operations / seconds
 
 

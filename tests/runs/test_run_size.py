@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 import pytest
+import torch
 
 from explorer.runs import run_size
 from explorer.runs.run import RunError
 from explorer.runs.run_size import expected_speed, memory_fault, training_size
 from explorer.runs.settings import default_spec, spec_of
-from explorer.tasks import TASKS
+from explorer.tasks import GIVEN, TASKS
 from models import Transformer, TransformerConfig
 from models.training import TrainState, batch_loss, train
 from tests.catalog.test_pass_size import most_held
@@ -60,6 +62,42 @@ def test_a_small_model_is_timed_once_and_a_large_one_never_built(
     assert not far.is_timed
     assert 0 < far.steps_per_second < first.steps_per_second
     assert large.model not in built
+
+
+def test_a_speed_is_of_the_precision_and_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    precisions: list[str] = []
+    rooms: list[int] = []
+
+    def watched(precision: str, device: torch.device) -> AbstractContextManager[None]:
+        precisions.append(precision)
+        return nullcontext()
+
+    def room(size: int) -> AbstractContextManager[None]:
+        rooms.append(size)
+        return nullcontext()
+
+    monkeypatch.setattr(run_size, "in_precision", watched)
+    monkeypatch.setattr(run_size, "reserved", room)
+    texts = [" ".join(f"{word} {n}" for n in range(900)) for word in ("sea", "sky")]
+    for text in texts:
+        task = GIVEN["characters"].build(text)
+        for precision in ("float32", "bfloat16"):
+            spec = default_spec(task)
+            spec = replace(spec, training=spec.training.replace(precision=precision, batch_size=5))
+            for _ in range(2):
+                assert expected_speed(task, spec).is_timed
+            assert rooms[-1] == training_size(task, spec).memory
+    assert len(rooms) == 4
+    assert precisions.count("bfloat16") == precisions.count("float32") == 2 * (run_size.TIMED + 1)
+
+
+def test_what_has_no_room_here_is_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = TASKS["reverse"]
+    assert expected_speed(task, default_spec(task)).is_timed
+    run_size._operations_per_second("float32")
+    monkeypatch.setenv("EXPLORER_LIMIT_PASS_BYTES", "1000")
+    monkeypatch.setattr(run_size, "_timed", None)
+    assert not expected_speed(task, default_spec(task)).is_timed
 
 
 def test_a_training_that_does_not_fit_is_refused_before_it_is_built(
