@@ -17,7 +17,7 @@ from explorer.catalog import ModelError, opened_model
 from explorer.catalog.real_models import REAL_MODELS, RealModel
 from explorer.downloads import model_download
 from explorer.downloads.model_download import Progress
-from explorer.runs.run import Run, all_runs, run_named
+from explorer.runs.run import all_runs, run_named
 from tests.served import ROOT, wait_until
 
 TINY = "--layers 1 --heads 2 --d-model 16 --d-ff 16 --batch-size 4 --warmup 2".split()
@@ -52,16 +52,17 @@ def test_train_writes_a_run_that_the_library_opens_and_that_answers(
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_a_trained_model_is_trained_further(
+def test_a_trained_model_is_trained_further_and_a_run_is_found_by_its_name(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "tuned"
     wishes = ["--from", "reverse", "--lora-rank", "2", "--lora-targets", "o_proj", "--steps", "2"]
-    assert main(["train", "reverse", *wishes, "--out", str(out), "--json"]) == 0
-    assert (Run(out).spec.parent, Run(out).spec.lora_targets) == ("reverse", ("o_proj",))
+    assert main(["train", "reverse", *wishes, "--json"]) == 0
+    (run,) = all_runs(root)
+    assert (run.spec.parent, run.spec.lora_targets) == ("reverse", ("o_proj",))
     assert json.loads(capsys.readouterr().out)["state"] == "done"
-    assert main(["generate", str(out), "31415"]) == 0
-    assert main(["export", "--adapter", str(out), str(tmp_path / "adapter")]) == 2
+    assert main(["generate", run.name, "31415"]) == 0
+    assert main(["resume", run.name]) == 0
+    assert main(["export", "--adapter", run.name, str(tmp_path / "adapter")]) == 2
     assert "No published model family has this architecture" in capsys.readouterr().err
 
 
@@ -101,8 +102,8 @@ REFUSED = [
     ("train dates --from reverse", "has a vocabulary of its own, which this model does not read"),
     ("train reverse --from nothing", "There is no model called 'nothing' here."),
     (f"train characters --text {os.devnull}", "The text has 0 characters"),
-    ("resume absent", "There is no run in the folder absent."),
-    ("generate absent hi", "There is no checkpoint folder absent."),
+    ("resume absent", "There is no folder and no run called absent"),
+    ("generate absent hi", "There is no folder and no run called absent"),
     ("get nothing", "There is no model called 'nothing': it is one of smollm2, gpt2,"),
     ("checkpoints --only nothing", "No shipped model is called 'nothing'"),
 ]

@@ -16,16 +16,19 @@ from tqdm import tqdm
 from explorer.catalog import shipped
 from explorer.catalog.real_models import REAL_MODELS, RealModel
 from explorer.circuits import circuit_command
+from explorer.commands.training_commands import folder_named
 from explorer.downloads.model_download import Progress, download, fetched_bytes, is_in
 from explorer.export import published_folder
 from explorer.runs.open_run import newest_in, open_folder
 from models.generation import generate
 
+NAMED = "a run by its name in the app's list, or the folder of a run or a checkpoint"
+
 
 def add_commands(commands: Any) -> None:
     text = commands.add_parser("generate", help="generate text with a trained model")
     text.set_defaults(command=run_generate)
-    text.add_argument("folder", type=Path, metavar="FOLDER", help="a run or a checkpoint")
+    text.add_argument("model", metavar="MODEL", help=NAMED)
     text.add_argument("prompt", metavar="TEXT")
     text.add_argument("--max-length", type=int, default=50, metavar="N", help="new tokens at most")
     text.add_argument("--temperature", type=float, default=0.7, metavar="X", help="0 is greedy")
@@ -38,7 +41,7 @@ def add_commands(commands: Any) -> None:
 
     out = commands.add_parser("export", help="write a model as the folder of a published family")
     out.set_defaults(command=export_model)
-    out.add_argument("folder", type=Path, metavar="FOLDER", help="a run or a checkpoint")
+    out.add_argument("model", metavar="MODEL", help=NAMED)
     out.add_argument("out", type=Path, metavar="OUT", help="the folder to write")
     adapter = "write the LoRA adapter of a run alone, as PEFT's files"
     out.add_argument("--adapter", action="store_true", help=adapter)
@@ -65,7 +68,7 @@ def add_commands(commands: Any) -> None:
 
 
 def run_generate(asked: argparse.Namespace) -> None:
-    opened = open_folder(asked.folder)
+    opened = open_folder(folder_named(asked.model))
     steps = generate(
         opened.model,
         torch.tensor([opened.tokenizer.ids(asked.prompt)]),
@@ -84,13 +87,13 @@ def run_generate(asked: argparse.Namespace) -> None:
 
 def export_model(asked: argparse.Namespace) -> None:
     if asked.adapter:
-        checkpoint = newest_in(asked.folder)
+        checkpoint = newest_in(folder_named(asked.model))
         if not published_folder.has_adapter(checkpoint):
-            raise ValueError(f"{asked.folder} has no LoRA adapter: its whole model was trained.")
+            raise ValueError(f"{asked.model} has no LoRA adapter: its whole model was trained.")
         family = published_folder.adapter_to_folder(checkpoint, asked.out)
         print(f"{asked.out} has the adapter of a {family} model; peft can open it.")
         return
-    opened = open_folder(asked.folder)
+    opened = open_folder(folder_named(asked.model))
     family = published_folder.to_folder(opened, asked.out)
     print(f"{asked.out} is a {family} folder; transformers can open it.")
 

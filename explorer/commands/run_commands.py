@@ -13,14 +13,20 @@ from tqdm import tqdm
 
 from explorer.catalog.folders import runs_root
 from explorer.catalog.run_index import HOST, Maker
-from explorer.commands.training_commands import asked_to_leave, read_text
+from explorer.commands.training_commands import (
+    add_tokenizer,
+    asked_to_leave,
+    folder_named,
+    read_text,
+    tokenizer_of,
+)
 from explorer.runs.best_values import best_value
 from explorer.runs.cluster import Cluster
 from explorer.runs.differing import changes, what_differs
 from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run, RunError, all_runs, run_named
+from explorer.runs.run import Run, RunError, all_runs
 from explorer.runs.sweep import SETTINGS, grid, notes_of, parsed, title_of
-from explorer.tasks import GIVEN, TASKS, task_of
+from explorer.tasks import GIVEN, TASKS, stored_tokenizer, task_of
 from explorer.text.number_format import three
 from models.loading.checkpoint import peek
 
@@ -33,6 +39,7 @@ def add_commands(commands: Any) -> None:
     many.set_defaults(command=sweep_settings)
     many.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *GIVEN]))
     many.add_argument("--text", type=Path, metavar="FILE", help="the text or table of the task")
+    add_tokenizer(many)
     many.add_argument("--dask", metavar="ADDRESS", help="train on the Dask cluster at tcp://…")
     many.add_argument("--json", action="store_true", help="print the runs as JSON")
     for setting in SETTINGS.values():
@@ -60,11 +67,14 @@ def sweep_settings(asked: argparse.Namespace) -> None:
     text = read_text(asked.text) if asked.text else None
     typed = {name: getattr(asked, name) for name in SETTINGS if getattr(asked, name) is not None}
     values = {name: parsed(SETTINGS[name], each) for name, each in typed.items()}
-    specs = grid(task_of(asked.task, text), values)
+    tokenizer = tokenizer_of(asked)
+    specs = grid(task_of(asked.task, text, tokenizer), values)
+    text = text if asked.task in GIVEN else None
+    kept = stored_tokenizer(asked.task, text, tokenizer)
     cluster = Cluster(runs_root(), asked.dask)
     try:
         notes = notes_of(f"{asked.task}: {title_of(values)}")
-        runs = cluster.train_all(specs, text if asked.task in GIVEN else None, Maker(HOST), notes)
+        runs = cluster.train_all(specs, text, Maker(HOST), notes, kept)
         _follow(runs)
     finally:
         cluster.close()
@@ -107,9 +117,7 @@ def list_runs(asked: argparse.Namespace) -> None:
 
 def evaluate(asked: argparse.Namespace) -> None:
     """The metric of the run's task on its held-out data, computed anew."""
-    folder = Path(asked.model)
-    if not folder.is_dir():
-        folder = run_named(runs_root(), asked.model).folder
+    folder = folder_named(asked.model)
     opened = open_folder(folder)
     run = next(
         (Run(each) for each in (folder, *folder.absolute().parents[:2]) if _is_run(each)), None

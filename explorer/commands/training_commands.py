@@ -27,7 +27,7 @@ from explorer.runs.finetuning import finetune_spec
 from explorer.runs.followers import follow
 from explorer.runs.open_run import open_folder
 from explorer.runs.parent import task_for
-from explorer.runs.run import Run, RunError, create, create_in
+from explorer.runs.run import Run, RunError, create, create_in, run_named
 from explorer.runs.settings import (
     EVALUATE_EVERY,
     MODEL_SETTINGS,
@@ -43,6 +43,7 @@ from explorer.text.checked_text import decoded
 from explorer.text.number_format import three
 from models import together
 from models.families.styles import LIKE
+from models.loading.safe_files import shown
 from models.lora import TARGETS
 from models.presets import PRESETS
 
@@ -52,11 +53,7 @@ def add_commands(commands: Any) -> None:
     make.set_defaults(command=train_model)
     make.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *GIVEN]))
     make.add_argument("--text", type=Path, metavar="FILE", help="the text or table of the task")
-    make.add_argument(
-        "--tokenizer",
-        metavar="words|subwords|FILE",
-        help="of a task of your own text: trained on it, or a tokenizer.json",
-    )
+    add_tokenizer(make)
     make.add_argument(
         "--out",
         type=Path,
@@ -88,12 +85,26 @@ def add_commands(commands: Any) -> None:
 
     again = commands.add_parser("resume", help="continue a run that was paused or interrupted")
     again.set_defaults(command=resume_run)
-    again.add_argument("folder", type=Path, metavar="FOLDER")
+    again.add_argument("run", metavar="RUN", help="its name in the app's list, or its folder")
     for command in (make, again):
         command.add_argument("--json", action="store_true", help="print the end as JSON")
         command.add_argument("--metrics-csv", action="store_true", help="write metrics.csv as well")
         board = "write TensorBoard's event files as well"
         command.add_argument("--tensorboard", action="store_true", help=board)
+
+
+def add_tokenizer(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--tokenizer",
+        metavar="words|subwords|FILE",
+        help="of a task of your own text: trained on it, or a tokenizer.json",
+    )
+
+
+def tokenizer_of(asked: argparse.Namespace) -> str | None:
+    """That of `--tokenizer`, as `task_of` has it."""
+    named: str | None = asked.tokenizer
+    return named if named in (None, WORDS, SUBWORDS) else read_text(Path(named))
 
 
 def train_model(asked: argparse.Namespace) -> None:
@@ -122,9 +133,7 @@ def _new_run(asked: argparse.Namespace) -> Run:
         return _tuned_run(asked, text)
     if asked.lora_rank:
         raise RunError("LoRA adapts a trained model: name it with --from.")
-    tokenizer = asked.tokenizer
-    if tokenizer not in (None, WORDS, SUBWORDS):
-        tokenizer = read_text(Path(tokenizer))
+    tokenizer = tokenizer_of(asked)
     spec = spec_of(task_of(asked.task, text, tokenizer), vars(asked))
     text = text if asked.task in GIVEN else None
     kept = stored_tokenizer(asked.task, text, tokenizer)
@@ -155,7 +164,7 @@ def _tuned_run(asked: argparse.Namespace, text: str | None) -> Run:
 
 
 def _old_run(asked: argparse.Namespace) -> Run:
-    run = Run(asked.folder)
+    run = Run(folder_named(asked.run))
     if run.status().is_active and run.has_worker():
         raise RunError(f"{run.name} is being trained by another process.")
     run.command("resume")
@@ -208,6 +217,20 @@ def asked_to_leave() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def folder_named(model: str) -> Path:
+    """A folder, or that of the run with this name."""
+    folder = Path(model)
+    if folder.is_dir():
+        return folder
+    try:
+        return run_named(runs_root(), model).folder
+    except RunError:
+        raise RunError(
+            f"There is no folder and no run called {shown(model)}; the command runs lists those "
+            "there are."
+        ) from None
 
 
 def read_text(path: Path) -> str:
