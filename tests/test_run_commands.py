@@ -72,7 +72,7 @@ def test_what_makes_no_sweep_is_one_sentence(
         "sweep reverse --layers 1,2.5": "Layers needs a whole number, not '2.5'.",
         "sweep reverse --norm layer,batch": "Norm has no 'batch'; it is one of layer",
         "sweep nothing --lr 1,2": "There is no task called 'nothing'",
-        "evaluate absent": "There is no run called",
+        "evaluate absent": "There is no folder and no run called",
     }.items():
         assert main(line.split()) == 2
         said = capsys.readouterr()

@@ -47,14 +47,14 @@ class Health:
         if math.isfinite(report.loss) and not is_finite:
             found = "the gradients are not finite"
         raise Diverged(
-            f"The training diverged: {found} at step {report.step:,}, where a guess has "
-            f"{three(self.guess)}"
+            f"The training diverged: {found} at step {report.step:,}, while guessing "
+            f"uniformly would give {three(self.guess)}"
         )
 
     def at_the_end(self, model: Transformer, batch: Batch) -> None:
         """Diverged where the model that is done is none that is worth keeping."""
         if not self.is_good(model, batch):
-            raise Diverged("The training diverged: its last update has lost the model")
+            raise Diverged("The training diverged: the last update ruined the weights")
 
     def is_good(self, model: Transformer, batch: Batch) -> bool:
         """Whether weights are worth keeping: finite, and not poor on a part of this batch."""

@@ -34,7 +34,7 @@ EXAMPLES = (
     "The plot made no sense at all",
 )
 
-HIDDEN = "In training half of the tokens, others each time, are hidden as padding."
+HIDDEN = "In training a random half of the tokens of every sentence is replaced by padding."
 MAX_TOKENS = 96
 HELD_OUT = 500
 MIN_SENTENCES = 40

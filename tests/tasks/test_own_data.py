@@ -205,7 +205,7 @@ def test_every_source_that_reads_like_another_leaves_nothing_to_hold_out() -> No
 
 
 def test_what_is_hidden_or_cut_is_said() -> None:
-    assert made("sentences").note.endswith("are hidden as padding.")
+    assert made("sentences").note.endswith("is replaced by padding.")
     long = SENTENCES + "\n" + "one " * 200 + ",sad"
     assert task_of("sentences", long).note.endswith("Cut at 96 tokens: 1 of 201.")
 

@@ -76,10 +76,14 @@ class InsideRun:
 
 
 def choose_inside_run() -> InsideRun | None:
-    """The run on screen, at first the reader's newest; a sentence where it has nothing to show."""
+    """The run on screen; a sentence where it has nothing to show.
+
+    At first it is that of the model which was chosen elsewhere, or else the reader's newest.
+    """
     if not st.session_state.get("run") and not url.asked("run"):
-        for newest in reader_runs.own_runs()[:1]:
-            choose_run_next(newest)
+        mine, model = reader_runs.own_runs(), url.asked("model")
+        for usual in sorted(mine, key=lambda each: each.name != model)[:1]:
+            choose_run_next(usual)
     run = choose_run()
     if run is None:
         st.text(NO_RUN)

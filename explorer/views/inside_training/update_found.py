@@ -30,21 +30,21 @@ from models.training import has_large_logits
 COPIES = 8
 """Of the weights: the model, its gradients, Adam's two, those before and after, and two more."""
 SAVED = (
-    "The state is the one that the run's folder keeps: weights and optimizer are as the training "
-    "left them, and the update is the one that a resume would do."
+    "Weights and optimizer state are those the run has saved: this is the update that it would "
+    "do next if it were resumed."
 )
 SAME = (
-    "The folder keeps the optimizer's state of the newest step alone, so the run was trained again "
-    "from step 0: its weights are those of the snapshot, bit for bit."
+    "A run saves the optimizer state of its newest step only, so it was trained again from step 0 "
+    "to here: the weights are those of the snapshot, bit for bit."
 )
 ANOTHER = (
-    "The folder keeps the optimizer's state of the newest step alone, so the run was trained again "
-    "from step 0. Its weights differ from those of the snapshot by up to {most}, since this "
-    "machine rounds otherwise: the update is this training's, not exactly the run's."
+    "A run saves the optimizer state of its newest step only, so it was trained again from step 0 "
+    "to here. Its weights differ from those of the snapshot by up to {most}, since this machine "
+    "rounds differently, so the update may differ a little from the run's."
 )
 GRADIENT_ONLY = (
-    "The update needs the optimizer's state. The folder keeps that of {kept} alone, and training "
-    "again from step 0 to here takes too long, so the gradient is shown without the update."
+    "The update needs the optimizer state, which the run has saved for {kept} only. Training "
+    "again from step 0 to here would take too long, so the gradient is shown without the update."
 )
 
 TOO_MANY_LOGITS = (

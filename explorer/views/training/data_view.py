@@ -92,9 +92,10 @@ def _draw_examples(task: Task, training: TrainConfig) -> None:
 def _how_to_read(task: Task) -> str:
     if task.classes:
         return "Muted tokens are special or padding; padding is masked."
-    under = "Under each token is what should be predicted there"
-    rest = "a dash is a position that the loss ignores. Muted tokens are special or padding."
-    return f"{under}; {rest}"
+    return (
+        "The second row is the target at each position; “–” is ignored in the loss. Muted tokens "
+        "are special or padding."
+    )
 
 
 def _draw_example(task: Task, example: Example, at: int) -> None:
