@@ -19,11 +19,12 @@ from explorer.runs.retraining import saved, trained_on, untrained
 from explorer.runs.run import Run
 from explorer.runs.worker import advance, train_to_end
 from explorer.tasks import TASKS
+from explorer.tasks.data_summary import examples_of
 from explorer.text.number_format import three
 from explorer.views.inside_training import chosen_run, update_found
 from explorer.views.shared.training_snapshots import open_snapshot
 from models.losses import IGNORE
-from models.training import train
+from models.training import Batch, train
 from tests import apps
 from tests.apps import said
 from tests.runs.making import tiny_run
@@ -113,7 +114,7 @@ def test_every_stage_is_drawn(trained: Run) -> None:
     for stage in range(6):
         put_state(at, update_stage=stage)
         seen |= apps.views(at)
-    assert {"update_reads", "batch_losses", "update_gradient", "update_update"} <= seen
+    assert {"update_reads_0", "batch_losses", "update_gradient", "update_update"} <= seen
 
 
 def test_without_a_run_it_says_what_to_do(small_models: Path) -> None:
@@ -256,3 +257,12 @@ def test_a_sentence_that_cannot_be_read_is_said(trained: Run) -> None:
     at = apps.page(PAGE, run=trained.name, inside_view="Head scores", scores_text="a" * 300)
     assert not at.exception
     assert "This text is 30" in said(at)
+
+
+def test_an_example_of_an_update_is_drawn_as_before_the_training(trained: Run) -> None:
+    at = apps.page(PAGE, run=trained.name, update_after="0", update_stage="1", update_example="2")
+    assert "Example 2, encoder" in said(at)
+    batch = trained.task().batch(0, trained.spec.training)
+    (example,) = examples_of(trained.task(), Batch(batch.inputs, batch.labels), 3)[2:]
+    header, _ = sent(at, "update_reads_1")
+    assert header["labels"] == [token.label for token in example.inputs[-1]]

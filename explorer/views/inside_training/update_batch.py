@@ -6,13 +6,15 @@ import streamlit as st
 import torch
 
 from explorer.app.controls import number
-from explorer.components import chips, matrix
-from explorer.text import Token
+from explorer.components import matrix
+from explorer.tasks.data_summary import examples_of
 from explorer.text.number_format import three
 from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.inside_training.update_found import FoundUpdate
 from explorer.views.shared import widgets
+from explorer.views.shared.batch_example import EXPLANATION, draw_example
 from models.losses import IGNORE
+from models.training import Batch
 
 DRAWN, PICTURE_HEIGHT = 64, 480
 """Examples and positions of the picture of losses, of more the first; pixels of it."""
@@ -20,7 +22,6 @@ SOMEBODY_ELSES = (
     "This run learns from a text of somebody else, so its batches are not shown: the other stages "
     "are."
 )
-NO_LABEL = Token(0, "–", special=True)
 
 
 def draw_batch(chosen: InsideRun, found: FoundUpdate) -> None:
@@ -33,10 +34,13 @@ def draw_batch(chosen: InsideRun, found: FoundUpdate) -> None:
     count, labels = len(found.update.batch.labels), found.update.batch.labels
     known = int((labels != IGNORE).sum())
     st.caption(
-        f"A batch has {count:,} examples and {known:,} labels. The second row is what the model "
-        "is to say at each place; “–” has no label and counts for nothing. Nothing that is held "
-        f"out ({chosen.task.held_out}) is ever in a batch."
+        f"A batch has {count:,} examples and {known:,} labels.{_how_to_read(labels)} Nothing that "
+        f"is held out ({chosen.task.held_out}) is ever in a batch."
     )
+
+
+def _how_to_read(labels: torch.Tensor) -> str:
+    return "" if labels.dim() == 1 else f" {EXPLANATION}"
 
 
 def draw_losses(chosen: InsideRun, found: FoundUpdate) -> None:
@@ -92,28 +96,9 @@ def _choose_example(found: FoundUpdate) -> int:
 def _draw_example(
     chosen: InsideRun, found: FoundUpdate, at: int, *, with_losses: bool = False
 ) -> None:
-    """Its inputs as chips; the last one has the labels below, and their losses as shades."""
-    batch, task = found.update.batch, chosen.task
-    *sources, last = [ids[at].tolist() for ids in batch.inputs]
-    for source in sources:
-        st.markdown("The encoder reads")
-        chips([task.tokenizer.token(each) for each in source], key="update_source")
-    labels = torch.atleast_1d(batch.labels[at]).tolist()
-    losses = torch.atleast_1d(found.update.losses[at])
-    is_classified = batch.labels.dim() == 1
-    reads = [task.tokenizer.token(each) for each in last]
-    if is_classified:
-        st.markdown("The model reads")
-        chips(reads, key="update_reads")
-        said = f" · {three(float(losses[0]))} nats" if with_losses else ""
-        st.text(f"and is to say: {task.classes[labels[0]]}{said}")
-        return
-    wanted = [NO_LABEL if each == IGNORE else task.tokenizer.token(each) for each in labels]
-    st.markdown(f"The {'decoder' if sources else 'model'} reads, and is to say below")
-    chips(
-        reads,
-        key="update_reads",
-        below=wanted,
-        values=losses.nan_to_num(-1.0).tolist() if with_losses else None,
-        unit="nats",
-    )
+    """As it is drawn before a training, with the loss of each label where they are asked for."""
+    batch = found.update.batch
+    one = Batch(tuple(ids[at : at + 1] for ids in batch.inputs), batch.labels[at : at + 1])
+    (example,) = examples_of(chosen.task, one, 1)
+    losses = torch.atleast_1d(found.update.losses[at]).tolist() if with_losses else None
+    draw_example(example, f"example {at}", "update_reads", losses)

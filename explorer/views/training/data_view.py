@@ -10,13 +10,12 @@ import torch
 
 from explorer.app.session import session
 from explorer.charts.block_bars import block_bars, height_of
-from explorer.components import chips, matrix
+from explorer.components import matrix
 from explorer.components.chart import chart
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task
 from explorer.tasks.data_summary import (
     DataSummary,
-    Example,
     examples_of,
     masks_of,
     summary_of,
@@ -24,11 +23,11 @@ from explorer.tasks.data_summary import (
 )
 from explorer.text.literal import literal
 from explorer.text.number_format import three
+from explorer.views.shared.batch_example import EXPLANATION, TOKENS_SHOWN, draw_example
 from models.training import Batch, TrainConfig
 
 SHOWN = 4
-"""Examples of the batch that are drawn, and tokens of one below."""
-TOKENS_SHOWN = 128
+"""Examples of the batch that are drawn."""
 MOST_BARS = 12
 MASK_HEIGHT = 320
 SITES = {
@@ -84,32 +83,14 @@ def _draw_examples(task: Task, training: TrainConfig) -> None:
     st.markdown(f"**The first {len(found)} of {len(batch.labels):,} examples of the first batch**")
     st.caption(_how_to_read(task))
     for at, example in enumerate(found):
-        _draw_example(task, example, at)
+        draw_example(example, f"example {at + 1}", f"data_{at}")
     with st.expander("Masks of the first example"):
         _draw_masks(task, batch)
 
 
 def _how_to_read(task: Task) -> str:
-    if task.classes:
-        return "Muted tokens are special or padding; padding is masked."
-    return (
-        "The second row is the target at each position; “–” is ignored in the loss. Muted tokens "
-        "are special or padding."
-    )
-
-
-def _draw_example(task: Task, example: Example, at: int) -> None:
-    for stack, tokens in enumerate(example.inputs):
-        is_last = stack == len(example.inputs) - 1
-        below = example.targets[:TOKENS_SHOWN] if is_last and example.targets else None
-        name = f"example {at + 1}"
-        if len(example.inputs) > 1:
-            name += ", encoder" if stack == 0 else ", decoder"
-        of_class = f" · class {literal(example.label)}" if example.label else ""
-        st.caption(f"{name.capitalize()}{of_class}")
-        chips(tokens[:TOKENS_SHOWN], key=f"data_{at}_{stack}", below=below)
-        if len(tokens) > TOKENS_SHOWN:
-            st.caption(f"The first {TOKENS_SHOWN} of {len(tokens)} tokens.")
+    of_class = "Muted tokens are special or padding; padding is masked."
+    return of_class if task.classes else EXPLANATION
 
 
 def _draw_masks(task: Task, batch: Batch) -> None:
