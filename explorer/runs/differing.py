@@ -29,17 +29,23 @@ SHORT = {
     "weights_seed": "weight seed",
     "stop_at": "target",
     "evaluate_every": "evaluated every",
+    "lora_rank": "LoRA rank",
+    "lora_alpha": "LoRA α",
+    "lora_targets": "LoRA on",
 }
 WORDS = {setting.field: setting.label.lower() for setting in (*MODEL_SETTINGS, *TRAINING_SETTINGS)}
 COUNTED = {"n_layers", "n_encoder_layers", "n_heads", "steps"}
 """Whose number stands before the word: 2 layers."""
 NAMED_BY_VALUE = {"positions": "{} positions", "norm": "{} norm", "norm_position": "{}-norm"}
 NAMED_BY_VALUE |= {"schedule": "{} schedule", "optimizer": "{}", "activation": "{}"}
+NAMED_BY_VALUE |= {"parent": "from {}"}
 FOLLOWS = {
     "n_encoder_layers": "n_layers",
     "n_kv_heads": "n_heads",
     "d_head": "n_heads",
     "d_classifier": "d_model",
+    "lora_alpha": "lora_rank",
+    "lora_targets": "lora_rank",
 }
 """A field that changes with another, which is the one that is named."""
 NOTHING = (0, None, "none", False, "")
@@ -73,7 +79,13 @@ def what_differs(specs: Sequence[RunSpec], titles: Sequence[str] = ()) -> list[s
 
 
 def changes(spec: RunSpec, base: RunSpec | None = None) -> list[str]:
-    """How a run departs from another, or from the defaults of its task; nothing without one."""
+    """How a run departs from another, or from the defaults of its task; nothing without one.
+
+    One that starts from a trained model departs by that.
+    """
+    if base is None and spec.parent:
+        how = f"LoRA rank {spec.lora_rank}" if spec.lora_rank else "whole model"
+        return [said("parent", spec.parent), how]
     task = TASKS.get(spec.task)
     if base is None and task is None:
         return []

@@ -21,7 +21,7 @@ from explorer.catalog.pass_size import NUMBER, PassShape, pass_size
 from explorer.catalog.waiting import PatientCondition
 from explorer.runs.spec import RunSpec
 from explorer.tasks import TASKS, Task
-from models import Transformer, TransformerConfig
+from models import Transformer
 from models.loading.memory import available_memory
 from models.training import batch_loss, in_precision
 
@@ -76,7 +76,7 @@ def training_size(task: Task, spec: RunSpec) -> TrainingSize:
         gradients=trained,
         optimizer=kept * trained,
         activations=pass_size(spec.model, shape).peak,
-        operations=_operations(spec.model, parameters, tokens, max(shape.tokens, shape.target)),
+        operations=_operations(spec, parameters, tokens, max(shape.tokens, shape.target)),
     )
 
 
@@ -116,7 +116,7 @@ def _key(task: Task, spec: RunSpec) -> object:
     few = task.batch(0, training.replace(batch_size=FEW, seed=0))
     text = blake2b(b"".join(ids.numpy().tobytes() for ids in few.inputs)).digest()
     how = training.batch_size, training.accumulation, training.precision
-    return task.name, text, spec.model, how
+    return task.name, text, spec.model, how, spec.lora_rank, spec.lora_targets
 
 
 @cached(LRUCache(256), key=_key, condition=PatientCondition())
@@ -130,6 +130,7 @@ def _timed(task: Task, spec: RunSpec) -> float:
     training, took = spec.training, []
     with reserved(training_size(task, spec).memory):
         built = Transformer(spec.model).train()
+        built = spec.adapt(built) if spec.lora_rank else built
         for step in range(TIMED + 1):
             waiting.step()
             began = time.thread_time()
@@ -151,11 +152,13 @@ def _operations_per_second(precision: str) -> float:
     return training_size(task, spec).operations / seconds
 
 
-def _operations(config: TransformerConfig, parameters: int, tokens: int, length: int) -> float:
+def _operations(spec: RunSpec, parameters: int, tokens: int, length: int) -> float:
     """For each token 6 for each parameter it passes, and 12 · layers · width · length of attention.
 
-    Of two stacks a token passes one, about half of the parameters. Embeddings are counted though
-    they only look up, so it is a little much. Source: PaLM (Chowdhery et al. 2022), appendix B.
+    A frozen parameter costs 4: its own gradient is not computed. Of two stacks a token passes one,
+    about half of the parameters. Embeddings are counted though they only look up, so it is a
+    little much. Source: PaLM (Chowdhery et al. 2022), appendix B.
     """
-    passed = parameters / len(config.stacks)
-    return tokens * (6 * passed + 12 * config.n_layers * config.d_model * length)
+    config = spec.model
+    passed = (4 * parameters + 2 * spec.trained_parameters) / len(config.stacks)
+    return tokens * (passed + 12 * config.n_layers * config.d_model * length)

@@ -13,6 +13,7 @@ import torch
 
 from explorer.catalog.opened_model import Opened
 from explorer.export.published_folder import adapter_to_folder, adapter_to_zip, has_adapter
+from explorer.runs.differing import changes, what_differs
 from explorer.runs.finetuning import finetune_spec
 from explorer.runs.open_run import open_folder
 from explorer.runs.parent import PARENT, task_for
@@ -149,6 +150,14 @@ def test_what_cannot_be_is_refused_in_a_sentence(
 ) -> None:
     with pytest.raises((RunError, TextError), match=why):
         finetune_spec(letters, task_for(letters, task, text), settings)
+
+
+def test_runs_are_named_by_what_they_start_from(letters: Opened) -> None:
+    task = task_for(letters, "subwords", TEXT)
+    whole, two, four = (finetune_spec(letters, task, {"lora_rank": rank}) for rank in (0, 2, 4))
+    assert changes(whole) == ["from letters", "whole model"]
+    assert changes(two) == ["from letters", "LoRA rank 2"]
+    assert what_differs([two, four]) == ["LoRA rank 2", "LoRA rank 4"]
 
 
 def test_a_run_whose_parent_was_lost_says_so(tmp_path: Path, letters: Opened) -> None:
