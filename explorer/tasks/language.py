@@ -9,13 +9,18 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from explorer.app import limits
 from explorer.tasks.task import Measurement, Task, generator
 from explorer.tasks.task_metrics import nats_per_token
 from explorer.text import TextError, TrainedWith
+from explorer.text.checked_text import checked
 from explorer.text.special import BOS
+from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
 from models.transformer import Transformer
 
+CONTEXT = 64
+"""Tokens of a window, of the models of a text."""
 MEASURED_WINDOWS = 64
 """Enough for a curve while training; a final figure reads everything that is held out."""
 
@@ -72,6 +77,50 @@ class LanguageTask(Task):
     def _predicting(self, windows: Int[Tensor, "b t"]) -> Batch:
         start = torch.full((len(windows), 1), self.tokenizer.id_of(BOS))
         return Batch((torch.cat([start, windows[:, :-1]], dim=1),), windows)
+
+
+def checked_corpus(text: str, least: int) -> str:
+    """A text to learn from. TextError, in one sentence, where it is too short or too long."""
+    text = checked(text, limits.CORPUS_CHARACTERS)
+    if len(text) < least:
+        raise TextError(
+            f"The text has {len(text):,} characters; give at least {least:,} to learn from."
+        )
+    return text
+
+
+def decoder_reading(tokenizer: TrainedWith, d_model: int, dropout: float) -> TransformerConfig:
+    """The model of a text of one's own: two layers, four heads, windows of `CONTEXT` tokens."""
+    return TransformerConfig(
+        kind="decoder",
+        vocab_size=tokenizer.vocab_size,
+        d_model=d_model,
+        n_layers=2,
+        n_heads=4,
+        d_ff=4 * d_model,
+        max_len=CONTEXT,
+        activation="gelu",
+        dropout=dropout,
+        pad_id=tokenizer.pad_id,
+        bos_id=tokenizer.bos_id,
+    )
+
+
+def training_of(steps: int, warmup: int) -> TrainConfig:
+    return TrainConfig(
+        steps=steps, batch_size=32, lr=3e-3, warmup=warmup, schedule="cosine", weight_decay=0.1
+    )
+
+
+def first_words(text: str) -> str:
+    """The first words of the text: an example in its own alphabet."""
+    words = text[: CONTEXT // 2 + 20].split()
+    start = ""
+    for word in words:
+        if len(start) + len(word) >= CONTEXT // 2:
+            break
+        start = f"{start} {word}".strip()
+    return start or text[: CONTEXT // 2]
 
 
 def split_text(text: str) -> tuple[str, str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from explorer.app import limits
-from explorer.tasks.language import LanguageTask, split_text, training_and_held_out_ids
-from explorer.text import TextError, byte_tokenizer
-from explorer.text.checked_text import checked
-from models.config import TransformerConfig
-from models.training import TrainConfig
+from explorer.tasks.language import (
+    CONTEXT,
+    LanguageTask,
+    checked_corpus,
+    decoder_reading,
+    split_text,
+    training_and_held_out_ids,
+    training_of,
+)
+from explorer.text import byte_tokenizer
 
 NAME = "shakespeare"
 TITLE = "Shakespeare, subword by subword"
@@ -27,18 +31,12 @@ EXAMPLES = (
 )
 
 VOCABULARY = 1024
-CONTEXT = 64
 MIN_CHARACTERS = 20_000
 
 
 def shakespeare_from_text(text: str) -> LanguageTask:
     """The task of this text. The tokenizer is trained on its training part only."""
-    text = checked(text, limits.CORPUS_CHARACTERS)
-    if len(text) < MIN_CHARACTERS:
-        raise TextError(
-            f"The text has {len(text):,} characters; a language model of words needs at least "
-            f"{MIN_CHARACTERS:,}."
-        )
+    text = checked_corpus(text, MIN_CHARACTERS)
     parts = split_text(text)
     tokenizer = byte_tokenizer(parts[0], VOCABULARY)
     training, held_out = training_and_held_out_ids(tokenizer, parts, CONTEXT)
@@ -49,22 +47,8 @@ def shakespeare_from_text(text: str) -> LanguageTask:
         expectation=EXPECTATION,
         examples=EXAMPLES,
         tokenizer=tokenizer,
-        model=TransformerConfig(
-            kind="decoder",
-            vocab_size=tokenizer.vocab_size,
-            d_model=128,
-            n_layers=2,
-            n_heads=4,
-            d_ff=512,
-            max_len=CONTEXT,
-            activation="gelu",
-            dropout=0.1,
-            pad_id=tokenizer.pad_id,
-            bos_id=tokenizer.bos_id,
-        ),
-        training=TrainConfig(
-            steps=3200, batch_size=32, lr=3e-3, warmup=200, schedule="cosine", weight_decay=0.1
-        ),
+        model=decoder_reading(tokenizer, d_model=128, dropout=0.1),
+        training=training_of(steps=3200, warmup=200),
         goal=3.75,
         training_ids=training,
         held_out_ids=held_out,

@@ -129,7 +129,7 @@ def test_what_nothing_can_be_learnt_from_is_refused(subtests: pytest.Subtests) -
         ("characters", "", "0 characters; give at least"),
         ("characters", "short", "5 characters; give at least"),
         ("characters", "ab\ud800" * 1000, "unpaired surrogate"),
-        ("shakespeare", "a" * 1000, "needs at least 20,000"),
+        ("shakespeare", "a" * 1000, "give at least 20,000"),
         ("shakespeare", "a" * 5_000_001, "at most 5,000,000 characters fit"),
         ("reviews", "", "names the columns text and label"),
         ("reviews", "a,b\n1,2", "names the columns text and label"),

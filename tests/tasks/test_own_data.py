@@ -185,7 +185,7 @@ def test_what_no_task_can_be_made_of_is_refused_with_a_way_out(subtests: pytest.
         ("pairs", "source,target\na,b\n\nb,\n", None, "Line 4 has no target"),
         ("pairs", "source,target\n" + "a,b\n" * 99, None, "1 different sources; give at least 40"),
         ("pairs", PAIRS + "\n" + "a " * 200 + ",b", None, "200 tokens on one side; at most 128"),
-        ("subwords", "short", None, "5 characters; a language model of subwords needs at least"),
+        ("subwords", "short", None, "5 characters; give at least 5,000"),
         ("sentences", SENTENCES, "{}", "tokenizer file cannot be used: it has no model"),
         ("sentences", SENTENCES, "no file", "tokenizer file is not readable JSON"),
         ("sentences", SENTENCES, bare, "knows 1% of the tokens of this text: choose another one"),
