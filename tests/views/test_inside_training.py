@@ -266,3 +266,8 @@ def test_an_example_of_an_update_is_drawn_as_before_the_training(trained: Run) -
     (example,) = examples_of(trained.task(), Batch(batch.inputs, batch.labels), 3)[2:]
     header, _ = sent(at, "update_reads_1")
     assert header["labels"] == [token.label for token in example.inputs[-1]]
+
+
+def test_the_passes_of_a_landscape_are_counted_with_those_of_the_path(trained: Run) -> None:
+    at = apps.page(PAGE, run=trained.name, inside_view="Loss landscape")
+    assert f"{17 * 17 + len(trained.snapshots())} forward passes in all" in said(at)

@@ -95,8 +95,8 @@ def draw_landscape(chosen: InsideRun) -> CodeLines:
     plotly_chart(figure, key="landscape", title=title, table=table)
     least = float(grid.min())
     words = (
-        f"The loss on {batch_words(chosen)}, at {SIDE} × {SIDE} places; {SIDE * SIDE} forward "
-        f"passes, the lowest {least:.3g} nats a label. "
+        f"The loss on {batch_words(chosen)}, at {SIDE} × {SIDE} places; {SIDE * SIDE + len(path)} "
+        f"forward passes in all, the lowest {least:.3g} nats a label. "
     )
     if kind == TRAINING:
         words += (
