@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from explorer.tasks.recipes import RECIPES, Recipe
 from explorer.tasks.task import Task
@@ -74,11 +75,16 @@ def _read(recipe: Recipe, data_dir: Path | None) -> str | None:
 def _make(recipe: Recipe, text: str | None, out_dir: Path, progress: Progress | None) -> Path:
     task = recipe.task(text)
     model = Transformer(task.model, seed=recipe.weights_seed)
+    average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(recipe.averaging))
     loss = float("nan")
     for report in train(model, lambda step: task.batch(step, task.training), task.training):
         loss = report.loss
+        if recipe.averaging:
+            average.update_parameters(model)
         if progress is not None:
             progress(recipe.name, report.step, task.training.steps, loss)
+    if recipe.averaging:
+        model.load_state_dict(average.module.state_dict())
     run = training_record(recipe, task, model, text) | {"loss": loss}
     folder = out_dir / recipe.name
     save_checkpoint(folder, model, tokenizer=task.tokenizer.to_json(), run=run)
@@ -102,6 +108,7 @@ def training_record(
         "command": recipe.command,
         "weights_seed": recipe.weights_seed,
         "training": task.training.to_dict(),
+        **({"averaging": recipe.averaging} if recipe.averaging else {}),
         "steps": task.training.steps,
         "parameters": model.n_parameters,
         "metrics": {measured.name: measured.value},

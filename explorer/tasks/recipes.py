@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from explorer.tasks import reviews
 from explorer.tasks.baselines import NaiveBayes, bigram_nats
@@ -42,6 +43,13 @@ class Recipe:
     """The model whose task and training it has, and which differs in its positions alone."""
     positions: str = ""
     """Its scheme of positions, where it is not the task's own."""
+    training: Mapping[str, Any] = field(default_factory=dict)
+    """What its training has besides the task's own, which somebody waits for."""
+    averaging: float = 0.0
+    """The decay of the moving average of the weights over the steps that is kept; 0 keeps the last.
+
+    Source: Acceleration of Stochastic Approximation by Averaging (Polyak and Juditsky 1992).
+    """
 
     @property
     def command(self) -> str:
@@ -54,6 +62,7 @@ class Recipe:
         task = task_of(self.twin_of or self.name, text)
         if self.positions:
             task = with_positions(task, self.positions)
+        task = replace(task, training=task.training.replace(**self.training))
         return task.measuring_everything() if isinstance(task, LanguageTask) else task
 
 
@@ -90,7 +99,14 @@ RECIPES = {
         Recipe("induction-learned", weights_seed=1, twin_of="induction", positions="learned"),
         Recipe("negation", weights_seed=1),
         Recipe("translation"),
-        Recipe("shakespeare", "shakespeare.txt", SHAKESPEARE, baseline=bigram),
+        Recipe(
+            "shakespeare",
+            "shakespeare.txt",
+            SHAKESPEARE,
+            baseline=bigram,
+            training={"steps": 10_000, "weight_decay": 1.0, "label_smoothing": 0.05},
+            averaging=0.99925,
+        ),
         Recipe(
             "reviews",
             "sentiment.csv",

@@ -20,8 +20,8 @@ EXPLANATION = (
     "learns what comes next. It can read any text, since unknown characters are read as bytes."
 )
 EXPECTATION = (
-    "Some heads attend to the previous token, some to the start of the line, some to the "
-    "speaker's name or to an earlier copy of the same word."
+    "Some heads attend to the previous token, one to the last line break, and in a speaker's "
+    "name some attend to its other tokens."
 )
 EXAMPLES = (
     "To be, or not to be: that is the question",
@@ -47,7 +47,9 @@ def shakespeare_from_text(text: str) -> LanguageTask:
         expectation=EXPECTATION,
         examples=EXAMPLES,
         tokenizer=tokenizer,
-        model=decoder_reading(tokenizer, d_model=128, dropout=0.1),
+        model=decoder_reading(tokenizer, d_model=128, dropout=0.1).replace(
+            d_ff=341, positions="rotary", activation="silu", gated=True
+        ),
         training=training_of(steps=3200, warmup=200),
         goal=3.75,
         training_ids=training,

@@ -96,7 +96,7 @@ def test_the_head_of_a_link_is_kept_on_the_way_to_other_pages(visitor: Visitor) 
         page.get_by_role("link", name=name).click()
         visitor.titled("Head, step by step" if name.startswith("This") else name)
         visitor.rest()
-        visitor.asks(layer="1", head="3")
+        visitor.at_head(1, 3)
 
 
 def shown_head(visitor: Visitor) -> str:
@@ -108,9 +108,7 @@ def has_head(visitor: Visitor, name: str) -> None:
     """The title and the picture, the lists of the bar and the address agree."""
     expect(visitor.page.get_by_text(re.compile(f"{name}$")).first).to_be_visible()
     visitor.rest()
-    layer, head = re.findall(r"\d+", name)
-    for key, value in (("layer", layer), ("head", head)):
-        expect(visitor.widget(key).locator("input")).to_have_value(value)
+    visitor.at_head(*map(int, re.findall(r"\d+", name)))
     canvas = visitor.widget(HEAD).locator("canvas").first
     expect(canvas).to_have_attribute("aria-label", re.compile(f"{name}\\b"))
 

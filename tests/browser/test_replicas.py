@@ -42,7 +42,7 @@ def test_readers_of_a_killed_replica_go_on_with_the_view_of_their_link(
         visitor.shows(MATRIX, before)
         visitor.asks(model="shakespeare", layer="1", head="1")
         visitor.pick(GRID, layer=1, head=3)  # the first that the other replica hears of them
-        visitor.asks(layer="1", head="3")
+        visitor.at_head(1, 3)
         visitor.changed(MATRIX, before)
         visitor.has_everything()
         assert both.place_of(key) is server

@@ -69,7 +69,8 @@ def data(visitor: Visitor) -> list[Claim]:
 
 
 Truth = Callable[[Visitor], list[Claim]]
-LEARNING, POSITIONS = "learn_rules=50&learn_step=0", "scheme=Sinusoidal&times=2+×"
+LEARNING = "learn_rules=50&learn_step=0"
+POSITIONS, OWN_POSITIONS = "scheme=Sinusoidal", "times=2+×"
 PAIR, HELD = "query={}+·+{}&key={}+·+{}", f"held=q{SHAKESPEARE.query}k{SHAKESPEARE.key}"
 HUNT = f"{TRANSLATION.address}&order=0"
 TRUTHS: dict[View, tuple[Truth, str]] = {
@@ -80,8 +81,8 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
     ("tokenizer_training", "Unigram"): (learning.unigram, LEARNING),
     ("embedding_space", ""): (partial(living.space, SHAKESPEARE), ""),
     ("positions", "Scheme"): (placing.scheme, POSITIONS),
-    ("positions", "Permutation"): (placing.order, POSITIONS),
-    ("positions", "Length extrapolation"): (placing.longer, POSITIONS),
+    ("positions", "Permutation"): (placing.order, OWN_POSITIONS),
+    ("positions", "Length extrapolation"): (placing.longer, OWN_POSITIONS),
     ("positions", "Doubled exponent"): (placing.exponents, POSITIONS),
     ("attention", "Matrix"): (partial(looking.attention, SHAKESPEARE), ""),
     ("attention", "Lines"): (looking.lines, ""),
@@ -319,14 +320,21 @@ def cut_off(claim: Claim) -> str:
 
 @pytest.mark.parametrize("view", PLANTED, ids=lambda view: view[0])
 def test_a_planted_false_number_is_seen(visitor: Visitor, view: View) -> None:
-    """One last digit cut off instead of rounded: no more is wrong with it."""
+    """One last digit cut off instead of rounded: no more is wrong with it.
+
+    It is the first of those that are a text of their own, not part of a sentence.
+    """
     truth, asks = TRUTHS[view]
     visitor.open(address(view, asks))
     claims = truth(visitor)
     assert faults(claims) == []
-    right = next(claim for claim in claims if cut_off(claim) != claim.shown)
-    wrong = cut_off(right)
-    assert visitor.page.evaluate(PLANT, [right.shown, wrong]) >= 1
+    planted = (
+        wrong
+        for claim in claims
+        if (wrong := cut_off(claim)) != claim.shown
+        and visitor.page.evaluate(PLANT, [claim.shown, wrong])
+    )
+    wrong = next(planted)
     assert any(wrong in fault for fault in faults(truth(visitor)))
 
 

@@ -353,6 +353,11 @@ class Visitor:
         wanted = choices.items()
         wait_until(lambda: self.query().items() >= wanted, f"{choices} in {self.page.url}", 60)
 
+    def at_head(self, layer: int, head: int) -> None:
+        """Wait until the bar has this head; the address leaves out a model's first one."""
+        for key, value in (("layer", layer), ("head", head)):
+            expect(self.widget(key).locator("input")).to_have_value(str(value))
+
     def widget(self, key: str) -> Locator:
         """What the app drew under this key."""
         return self.page.locator(f".st-key-{key}")

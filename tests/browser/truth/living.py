@@ -30,7 +30,8 @@ def space(case: Case, visitor: Visitor) -> list[Claim]:
     ids = case.written[0, :-1] if case.model.encoder and case.model.decoder else case.ids[0]
     table = part.embedding.weight.detach().double()
     scale = case.model.config.d_model**0.5 if case.model.config.scale_embedding else 1.0
-    sites = [f"{stack}.0.resid_pre"]
+    changed = case.model.config.positions in {"sinusoidal", "learned"}
+    sites = [f"{stack}.0.resid_pre"] * changed
     sites += [f"{stack}.{layer}.resid_post" for layer in range(len(part.blocks))]
     states = [scale * table[ids], *(case.seen[site][0].double() for site in sites)]
     centre = unit(table).mean(0)

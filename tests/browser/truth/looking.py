@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import torch
 from playwright.sync_api import expect
+from torch import Tensor
+from torch.nn.functional import linear
 
 from models import trace
 from models.trace import CHEAP_SITES
@@ -198,8 +200,9 @@ def generation(visitor: Visitor) -> list[Claim]:
 def forward_pass(case: Case, visitor: Visitor) -> list[Claim]:
     """The head's weights; its query; a residual stream, or the probabilities of the classes."""
     made = cells(visitor, "stage_values", case.weights, (case.query, case.key), step=0.0)
+    projected = f"{case.site}.q_proj" if _turns(case) else f"{case.site}.q"
     stages = {
-        "decoder": [f"{case.site}.q", "decoder.0.resid_post"],
+        "decoder": sorted({projected, f"{case.site}.q", "decoder.0.resid_post"}),
         "encoder-decoder": ["encoder.0.resid_post"],
         "encoder": ["probabilities"],
     }
@@ -208,8 +211,10 @@ def forward_pass(case: Case, visitor: Visitor) -> list[Claim]:
         visitor.open(f"/forward_pass?{case.address}&{asks}")
         if stage == "probabilities":
             values, places = case.chances.sort(descending=True).values[None], [(0, 0), (0, 2)]
-        elif stage.endswith(".q"):
+        elif stage == projected:
             made += _as_a_sum(case, visitor)
+            values, places = _projected(case)[0], [(2, 3), (5, 1)]
+        elif stage.endswith(".q"):
             values, places = case.of_head("q"), [(2, 3), (5, 1)]
         else:
             values, places = case.seen[stage][0], [(2, 3), (5, 1)]
@@ -217,18 +222,38 @@ def forward_pass(case: Case, visitor: Visitor) -> list[Claim]:
     return made
 
 
-def _as_a_sum(case: Case, visitor: Visitor) -> list[Claim]:
-    """One number of the query as its sum, and how far the row is from the same in float64.
+def _turns(case: Case) -> bool:
+    """Whether positions turn the queries after their projection."""
+    return bool(case.model.config.positions == "rotary")
 
-    How far is a matter of rounding, so it is measured in a pass that shows as little as the page's.
+
+def _projected(case: Case) -> tuple[Tensor, Tensor]:
+    """The head's queries before positions turn them, and what the projection reads.
+
+    How far they are from float64 is a matter of rounding, so the pass records as little as the
+    page's. Where queries are turned it records no others: the head's own rows make them.
     """
     block = case.model.last_stack.blocks[case.layer]
     seen = trace(case.model, case.ids, sites=CHEAP_SITES)
     with torch.no_grad():
-        normed = block.self_residual.norm(seen[f"decoder.{case.layer}.resid_pre"])[0, case.query]
-    passed = seen[f"{case.site}.q"][0, case.head, case.query].double()
-    mine = slice(case.head * len(passed), (case.head + 1) * len(passed))
-    w, b = (each.detach()[mine].double() for each in case.attention.q_proj.parameters())
+        normed = block.self_residual.norm(seen[f"{case.stack}.{case.layer}.resid_pre"])[0]
+        if _turns(case):
+            return linear(normed, *_of_queries(case)), normed
+        return seen[f"{case.site}.q"][0, case.head], normed
+
+
+def _of_queries(case: Case) -> list[Tensor]:
+    """The head's rows of the projection's weight and bias."""
+    width = case.model.config.head_width
+    mine = slice(case.head * width, (case.head + 1) * width)
+    return [each.detach()[mine] for each in case.attention.q_proj.parameters()]
+
+
+def _as_a_sum(case: Case, visitor: Visitor) -> list[Claim]:
+    """One number of the query as its sum, and how far the row is from the same in float64."""
+    rows, read = _projected(case)
+    passed, normed = rows[case.query].double(), read[case.query]
+    w, b = (each.double() for each in _of_queries(case))
     products = normed.double() * w[NUMBER]
     most = products.abs().argsort(descending=True)
     apart = float((passed - (normed.double() @ w.mT + b)).abs().max() / passed.abs().max())

@@ -106,13 +106,14 @@ def longer(visitor: Visitor) -> list[Claim]:
 
 def exponents(visitor: Visitor) -> list[Claim]:
     """Both tables at the document's width, by their formulas, number by number."""
-    made = []
-    for nth, (name, formula) in enumerate([("right", sinusoid), ("doubled", doubled)]):
+    made, wrong = [], rows(visitor, nth=1)  # once the second table is there, so is the first
+    right = rows(visitor)
+    for name, formula, measured in [("right", sinusoid, right), ("doubled", doubled, wrong)]:
         numbers = [[formula(p, d, DOCUMENT) for d in range(DOCUMENT)] for p in range(PLACES)]
         table = torch.tensor(numbers, dtype=torch.float64)
         moves = table.max(0).values - table.min(0).values
         spread_of = float((table[:-OFFSET] * table[OFFSET:]).sum(-1).std())
-        first, still, spread = (line[1] for line in rows(visitor, nth=nth))
+        first, still, spread = (line[1] for line in measured)
         for at, (shown, true) in enumerate(zip(first.split(), numbers[1], strict=False)):
             made.append(Claim(f"{name}: PE(1)[{at}]", shown, true))
         made += [
