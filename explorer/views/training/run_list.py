@@ -142,9 +142,7 @@ def draw_buttons(run: Run) -> None:
         _draw_open_button(run)
         _draw_watch_button(run)
         draw_page_link("inside_training", "Look inside its training", run=run.name)
-        if run.checkpoint() and run.is_readable() and run.spec.parent:
-            words = "Compare with what it started from"
-            draw_page_link("compare", words, model=run.name, **{"with": STEP, "other_step": "0"})
+        _draw_compare_button(run)
         if may_change(run):
             _draw_delete_button(run)
 
@@ -204,6 +202,19 @@ def _draw_watch_button(run: Run) -> None:
     label, args = "Watch it again", (run.name,)
     if st.button(label, key="watch_run", icon=icon, on_click=_open_model, args=args):
         switch_page(page)
+
+
+def _draw_compare_button(run: Run) -> None:
+    """Of a fine-tuned model with what it started from, which is its step 0."""
+    page = "compare"
+    if page not in session().pages or not run.checkpoint():
+        return
+    if not run.is_readable() or not run.spec.parent:
+        return
+    icon = ":material/arrow_forward:"
+    label, args = "Compare with what it started from", (run.name,)
+    if st.button(label, key="compare_run", icon=icon, on_click=_open_model, args=args):
+        switch_page(page, **{"with": STEP, "other_step": "0"})
 
 
 def _open_model(name: str) -> None:
