@@ -8,6 +8,7 @@ and adds its adapters, a small file; it opens as a plain model all the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from explorer.catalog import in_a_sentence
@@ -17,7 +18,14 @@ from explorer.runs.run_error import RunError
 from explorer.runs.spec import RunSpec
 from explorer.tasks import GIVEN, TASKS, Task, task_of
 from explorer.tasks.reviews import ReviewTask
-from explorer.text import AnyTokenizer, ParentTokenizer, PublishedTokenizer, TextError, Tokenizer
+from explorer.text import (
+    AnyTokenizer,
+    ParentTokenizer,
+    PublishedTokenizer,
+    TextError,
+    Tokenizer,
+    TrainedWith,
+)
 from explorer.text.published import AdoptedTokenizer
 from explorer.text.special import BOS, CLS, EOS, PAD, SOURCE
 from explorer.text.token_ids import TypedTokenIds
@@ -67,15 +75,19 @@ def _task(name: str, text: str | None, tokenizer: AnyTokenizer, config: Transfor
         )
     if name in GIVEN and GIVEN[name].reads == SOURCE and config.kind != "encoder-decoder":
         raise TextError(f"{GIVEN[name].title} need an encoder-decoder: start from another model.")
-    task = task_of(name, text, for_training(tokenizer, config))
-    if config.max_len < task.model.max_len:
-        task = task.within(config.max_len)
+    return _built(name, text, for_training(tokenizer, config), config.max_len)
+
+
+@lru_cache(maxsize=4)
+def _built(name: str, text: str | None, tokenizer: TrainedWith, max_len: int) -> Task:
+    """One task for all who ask: what is made of it is kept by its identity."""
+    task = task_of(name, text, tokenizer)
+    if max_len < task.model.max_len:
+        task = task.within(max_len)
     return task.as_it_is() if isinstance(task, ReviewTask) else task
 
 
-def for_training(
-    tokenizer: AnyTokenizer, config: TransformerConfig
-) -> Tokenizer | AdoptedTokenizer | ParentTokenizer:
+def for_training(tokenizer: AnyTokenizer, config: TransformerConfig) -> TrainedWith:
     """The tokenizer of a model, with what a task asks of one."""
     if not isinstance(tokenizer, PublishedTokenizer):
         assert isinstance(tokenizer, Tokenizer)

@@ -6,10 +6,12 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 
+from explorer.catalog.parameters import count_parameters
 from models.config import TransformerConfig
 from models.loading.adapter_files import LARGEST_ALPHA
 from models.lora import USUAL_TARGETS, add_lora, lora_fault
@@ -58,16 +60,16 @@ class RunSpec:
     lora_alpha: float = 16.0
     lora_targets: tuple[str, ...] = USUAL_TARGETS
 
-    @property
+    @cached_property
     def trained_parameters(self) -> int:
         """How many numbers the training changes: with LoRA those of the adapters and of a new head.
 
         Known without any memory for the weights.
         """
+        if not self.lora_rank:
+            return count_parameters(self.model)
         with torch.device("meta"):
-            model = Transformer(self.model)
-            if self.lora_rank:
-                self.adapt(model)
+            model = self.adapt(Transformer(self.model))
         return sum(each.numel() for each in model.parameters() if each.requires_grad)
 
     def adapt(self, model: Transformer) -> Transformer:
