@@ -12,9 +12,9 @@ import pytest
 from tensorboardX.proto.event_pb2 import Event
 
 from explorer.__main__ import main
-from explorer.runs.exported_metrics import COLUMNS, write_csv
+from explorer.runs.exported_metrics import COLUMNS, EventFiles, write_csv
 from explorer.runs.run import Run, all_runs, run_named
-from explorer.runs.worker import train_to_end
+from explorer.runs.worker import advance, train_to_end
 from tests.runs.making import tiny_run
 
 TINY = "--heads 2 --d-model 16 --d-ff 16 --batch-size 4 --warmup 2 --steps 8".split()
@@ -141,3 +141,13 @@ def test_generate_and_resume_speak_json(root: Path, capsys: pytest.CaptureFixtur
     assert printed(capsys, "resume", str(paused.folder))["state"] == "done"
     assert Run(paused.folder).status().state == "done"
     assert write_csv(paused).read_text().startswith("step,loss")
+
+
+def test_event_files_are_whole_at_the_end_of_a_run_that_they_followed(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    steps = advance(run.folder)
+    with EventFiles(run) as files:
+        for _ in steps:
+            files.update()
+    found = events(run.folder / "tensorboard")
+    assert {step for tag, step in found if tag == "loss"} == set(range(1, 13))

@@ -14,7 +14,7 @@ import json
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from explorer.catalog.folders import runs_root
 from explorer.catalog.opened_model import open_model
-from explorer.runs import exported_metrics
+from explorer.runs.exported_metrics import EventFiles, write_csv
 from explorer.runs.finetuning import finetune_spec
 from explorer.runs.followers import follow
 from explorer.runs.open_run import open_folder
@@ -178,16 +178,17 @@ def _show_training(run: Run, asked: argparse.Namespace) -> None:
     with (
         asked_to_leave() as leave,
         tqdm(total=total, initial=status.step, desc=run.name, unit="step") as bar,
+        EventFiles(run) if asked.tensorboard else nullcontext() as events,
     ):
         for progress in advance(run.folder, leave.is_set):
             now = progress.status
             value = "" if now.value is None else f"{now.measure} {three(now.value)}"
             bar.set_postfix_str(f"loss {progress.report.loss:.3f}, {value}", refresh=False)
             bar.update(progress.report.step - bar.n)
+            if events is not None:
+                events.update()
     if asked.metrics_csv:
-        exported_metrics.write_csv(run)
-    if asked.tensorboard:
-        exported_metrics.write_events(run)
+        write_csv(run)
     if asked.json:
         about = {"name": run.name, "folder": str(run.folder)}
         print(json.dumps(about | run.status().to_dict()))

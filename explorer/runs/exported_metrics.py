@@ -7,8 +7,10 @@ import dataclasses
 import io
 import shutil
 from pathlib import Path
+from typing import Self
 
-from explorer.runs.metrics import MetricsRow
+from explorer.runs.metrics import Metrics, MetricsRow
+from explorer.runs.pace import Pace
 from explorer.runs.run import Run
 from explorer.runs.run_files import write_text
 
@@ -33,21 +35,46 @@ def write_csv(run: Run) -> Path:
     return run.folder / CSV
 
 
-def write_events(run: Run) -> Path:
-    """Event files in the folder `tensorboard` of the run, in place of those that were there.
+class EventFiles:
+    """Event files in the folder `tensorboard` of a run, in place of those that were there.
 
-    Each value has the time at which its step was made, as far as the run says it.
+    A context manager: `update` writes what is new, and its end the rest, so TensorBoard follows a
+    run that trains. Each value has the time at which its step was made, as far as the run says it.
     """
-    from tensorboardX import SummaryWriter  # only who asks for it waits for its import
 
-    folder = run.folder / EVENTS
-    shutil.rmtree(folder, ignore_errors=True)
-    began = (run.folder / "spec.json").stat().st_mtime
-    measure = (run.status_or_new().measure or "metric").replace(" ", "_")
-    with SummaryWriter(str(folder)) as writer:
-        for row in run.metrics().rows:
+    def __init__(self, run: Run) -> None:
+        from tensorboardX import SummaryWriter  # only who asks for it waits for its import
+
+        self._run = run
+        self._metrics = Metrics(
+            run.folder / "metrics.jsonl"
+        )  # a resume cuts it before its first step
+        self._written = 0
+        self._began = (run.folder / "spec.json").stat().st_mtime
+        self._pace = Pace(every=1.0, share=0.02)
+        shutil.rmtree(run.folder / EVENTS, ignore_errors=True)
+        self._writer = SummaryWriter(str(run.folder / EVENTS), flush_secs=1)
+
+    def update(self) -> None:
+        """Write the steps that are done, about once a second."""
+        if self._pace.is_due():
+            with self._pace.timed():
+                self._write()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._write()
+        self._writer.close()
+
+    def _write(self) -> None:
+        rows = self._metrics.update().rows
+        measure = (self._run.status_or_new().measure or "metric").replace(" ", "_")
+        for row in rows[self._written :]:
+            time = self._began + (row.seconds or 0.0)
             for name, tag in TAGS.items():
                 if (value := getattr(row, name)) is not None:
-                    time = began + (row.seconds or 0.0)
-                    writer.add_scalar(tag.format(measure=measure), value, row.step, walltime=time)
-    return folder
+                    tag = tag.format(measure=measure)
+                    self._writer.add_scalar(tag, value, row.step, walltime=time)
+        self._written = len(rows)
