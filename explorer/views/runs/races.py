@@ -67,7 +67,14 @@ def _start(specs: Sequence[RunSpec], title: str) -> None:
 def _draw_sweep_form() -> None:
     """Settings with several values each; the runs that they make are named before the start."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.selectbox("Task", [*TASKS], key="sweep_task", persist_state="session", width=220)
+        name = st.selectbox(
+            "Task",
+            [*TASKS],
+            format_func=lambda name: TASKS[name].title,
+            key="sweep_task",
+            persist_state="session",
+            width=280,
+        )
         labels = {each.name: each.label for each in SETTINGS.values()}
         names = st.multiselect(
             "Settings with several values",
