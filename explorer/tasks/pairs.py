@@ -16,15 +16,16 @@ from models.config import GenerationConfig, TransformerConfig
 from models.training import Batch, TrainConfig
 from models.transformer import Transformer
 
+MIN_SOURCES = 40
 NAME = "pairs"
 TITLE = "Your own pairs of texts"
 EXPLANATION = (
     "The model reads the source of a pair and writes its target: a translation, an answer, another "
-    "form. A fifth of the sources, at most 500, is kept aside with all their targets."
+    f"form. Give at least {MIN_SOURCES} different sources. A fifth of them, at most 500, is kept "
+    "aside with all their targets."
 )
 EXPECTATION = "Cross-attention goes from each target token to the source tokens that it stands for."
 
-MIN_SOURCES = 40
 HELD_OUT = 500
 MAX_TOKENS = 128
 """Of either side. A longer pair is refused: half of it would teach nonsense."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from explorer.tasks.own_tokenizer import WORDS, typical, unseen
 from explorer.tasks.reviews import (
+    MIN_SENTENCES,
     ReviewTask,
     from_labelled,
     labelled_batch,
@@ -17,8 +18,9 @@ from explorer.text import TextError, TrainedWith
 NAME = "sentences"
 TITLE = "Your own labelled sentences"
 EXPLANATION = (
-    "The model reads a sentence of your table and says which of your labels it has. A fifth of the "
-    "sentences, at most 500, is kept aside to see how well it does on those it has not read."
+    f"The model reads a sentence of your table, which has at least {MIN_SENTENCES}, and says which "
+    "of your labels it has. A fifth of them, at most 500, is kept aside to see how well it does on "
+    "those it has not read."
 )
 EXPECTATION = "Tokens attend to the words that tell the labels apart, and little to all others."
 
