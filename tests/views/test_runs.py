@@ -59,6 +59,20 @@ def test_without_a_run_it_says_what_to_do(desk: Desk) -> None:
     assert "No race yet: start one above" in said(page(**RACES))
 
 
+def test_what_was_changed_while_it_trained_is_named_with_its_step(
+    desk: Desk, tmp_path: Path
+) -> None:
+    changed = tiny_run(tmp_path)
+    changed.command("step")
+    train_to_end(changed.folder)
+    changed.change(lr=0.05)
+    changed.command("resume")
+    train_to_end(changed.folder)
+    (row,) = rows_of([changed])
+    (at,) = changed.changes()
+    assert row.changed().endswith(f", lr 0.05 from step {at.step} on")
+
+
 def test_runs_are_found_by_any_word_and_sorted(trained: list[Run], tmp_path: Path) -> None:
     trained[0].note(Notes(("slow",), "the first try"))
     waits = tiny_run(tmp_path, steps=5_000)

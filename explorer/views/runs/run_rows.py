@@ -11,7 +11,7 @@ from explorer.catalog.folders import runs_root
 from explorer.catalog.run_index import index_of
 from explorer.runs.best_values import Best, best_value, higher_is_better
 from explorer.runs.cluster import cluster
-from explorer.runs.differing import changes
+from explorer.runs.differing import changes, said
 from explorer.runs.quotas import sizes_of
 from explorer.runs.run import Run, RunError
 from explorer.runs.run_notes import Notes
@@ -65,8 +65,15 @@ class RunRow:
         return cells if is_own(self.run) else cells | {"whose": (self.run.owner or "")[:6]}
 
     def changed(self) -> str:
-        """How it departs from its task."""
-        return ", ".join(changes(self.spec)) if self.spec else ""
+        """How it departs from its task, and what was changed while it trained."""
+        if self.spec is None:
+            return ""
+        later = [
+            f"{said(field, value)} from step {each.step:,} on"
+            for each in self.run.changes()
+            for field, value in each.values.items()
+        ]
+        return ", ".join([*changes(self.spec), *later])
 
     def has(self, words: Sequence[str]) -> bool:
         """Whether all these words occur in what the table says of it."""
