@@ -196,6 +196,7 @@ HELD_BY_THE_ADDRESS = [
     "models/checkpoints?show=Singular+values&axis=Logarithmic",
     "models/checkpoints?show=Heads&statistic=Mean+distance",
     "training/training?task=sort",
+    "training/training?task=subwords&start_from=letters",
 ]
 """But for the views themselves, no value is the one that is shown at first."""
 

@@ -25,19 +25,18 @@ USUAL_RANK = 4
 def draw_start_from(task: str) -> Opened | None:
     """The model that the run starts from; None for new weights. ModelError where it cannot be."""
     models = shelves.openable()
-    called = {name: label for label, name in shelves.labels(models).items()}
+    names = shelves.labels(models)  # what is shown is in the address too, so no key is
     if task in GIVEN and not GIVEN[task].tokenizers:
         return None  # it has a vocabulary of its own, and no model that was trained on it
     chosen = one_of(
         "Start from",
         "start_from",
-        (NEW_WEIGHTS, *models),
+        (NEW_WEIGHTS, *names),
         as_list=True,
-        format_func=lambda name: called.get(name, name),
         help="A trained model keeps its architecture and its tokenizer: fine-tuning. For labelled "
         "sentences it gets a classifier in place of its head.",
     )
-    return None if chosen == NEW_WEIGHTS else open_entry(models[chosen])
+    return None if chosen == NEW_WEIGHTS else open_entry(models[names[chosen]])
 
 
 def draw_tuning(config: TransformerConfig, inputs: Inputs, now: RunSpec | None) -> dict[str, Any]:
