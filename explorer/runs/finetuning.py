@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from explorer.app import limits
+from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.parameters import count_parameters
 from explorer.runs.run_error import RunError
@@ -40,7 +41,7 @@ def finetune_spec(opened: Opened, task: Task, settings: Mapping[str, Any]) -> Ru
         weights_seed=given.get("weights_seed", 0),
         stop_at=given.get("stop_at"),
         evaluate_every=given.get("evaluate_every", 0),
-        parent=opened.name,
+        parent=own_name(opened.name),  # the key of a private run stays in its address
         lora_rank=rank,
         lora_alpha=given.get("lora_alpha", 2.0 * max(1, rank)),
         lora_targets=tuple(given.get("lora_targets") or usual_targets(config)),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import shutil
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from explorer.catalog.folders import RUN_KEY
 from explorer.catalog.opened_model import Opened
 from explorer.export.published_folder import adapter_to_folder, adapter_to_zip, has_adapter
 from explorer.runs.differing import changes, what_differs
@@ -158,6 +160,12 @@ def test_runs_are_named_by_what_they_start_from(letters: Opened) -> None:
     assert changes(whole) == ["from letters", "whole model"]
     assert changes(two) == ["from letters", "LoRA rank 2"]
     assert what_differs([two, four]) == ["LoRA rank 2", "LoRA rank 4"]
+
+
+def test_no_key_of_a_private_parent_is_in_its_run(letters: Opened) -> None:
+    private = replace(letters, name=f"reverse-1-{RUN_KEY}{'a' * 24}")
+    spec = finetune_spec(private, task_for(private, "subwords", TEXT), LORA)
+    assert spec.parent == "reverse-1"
 
 
 def test_a_run_whose_parent_was_lost_says_so(tmp_path: Path, letters: Opened) -> None:

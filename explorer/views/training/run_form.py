@@ -18,6 +18,7 @@ from explorer.app.messages import say
 from explorer.app.reader_runs import may_change
 from explorer.app.session import session
 from explorer.catalog import ModelError
+from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
 from explorer.runs.cluster import cluster
 from explorer.runs.finetuning import finetune_spec
@@ -188,7 +189,7 @@ def _architecture(spec: RunSpec) -> str:
 def _beside(task: Task, run: Run | None, parent: Opened | None) -> _Beside | None:
     """Nothing where the run is of another task, or began with the weights of another model."""
     try:
-        starts_from = parent.name if parent else ""
+        starts_from = own_name(parent.name) if parent else ""
         if run is None or (run.spec.task, run.spec.parent) != (task.name, starts_from):
             return None
         status = run.status()
