@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.app import limits
@@ -152,6 +153,13 @@ def test_the_rows_of_the_expected_pattern_are_the_right_answer() -> None:
         forward = SimpleNamespace(source=source, written=written[:count])
         rows = live_attention._expected_rows(task, cast(Any, forward), written[:count])
         assert [row.label for row in rows] == labels.split()
+
+
+def test_the_score_says_over_how_many_rows_it_is_where_an_answer_is_wrong() -> None:
+    expected = torch.eye(4)
+    assert live_attention._said(torch.tensor(0.976), expected) == "0.98 on the expected pattern"
+    expected[1:] = 0
+    assert live_attention._said(torch.tensor(0.976), expected).endswith("pattern in 1 of 4 rows")
 
 
 def test_a_finished_run_is_found_again_by_the_address(desk: Desk, tmp_path: Path) -> None:

@@ -223,9 +223,7 @@ def _draw_head(
     with left:
         name = head_title(model, part, layer, head)
         title = widgets.bold_title(name)
-        score = fixed(float(scores[head]), 2)
-        has_pattern = expected is not None
-        st.markdown(f"{title} · {score} on the expected pattern" if has_pattern else title)
+        st.markdown(title if expected is None else f"{title} · {_said(scores[head], expected)}")
         _draw_map(forward, part, layer, weights[head], rows, "watched", name)
     with right:
         st.markdown("**Expected pattern**")
@@ -276,6 +274,13 @@ def _draw_map(
         height=HEIGHT,
         top=1.0,
     )
+
+
+def _said(score: Tensor, expected: Tensor) -> str:
+    """A head's score, and over which rows: nothing is expected after a wrong word."""
+    rows, expecting = len(expected), int((expected.sum(dim=-1) > 0).sum())
+    of_rows = f" in {expecting} of {rows} rows" if expecting < rows else ""
+    return f"{fixed(score.item(), 2)} on the expected pattern{of_rows}"
 
 
 def _scores(weights: Tensor, expected: Tensor | None) -> Tensor:
