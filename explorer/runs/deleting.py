@@ -37,8 +37,11 @@ def set_aside(folder: Path) -> None:
 
 
 def bring_back(root: Path, name: str) -> None:
-    """Put a run back that was set aside. OSError where it is gone, or its name is taken."""
-    (root / f"{ASIDE}{name}").rename(root / name)
+    """Put a run back that was set aside. OSError where its while is over, or its name is taken."""
+    aside = root / f"{ASIDE}{name}"
+    if _is_over(aside):
+        raise FileNotFoundError
+    aside.rename(root / name)
 
 
 def erase(folder: Path) -> None:
@@ -50,13 +53,13 @@ def erase(folder: Path) -> None:
 
 def set_aside_of(root: Path, owner: str | None) -> list[RunFolder]:
     """The runs that can be brought back, of this owner or of everybody; the last deleted first."""
-    there = [run for run in index_of(root).now().aside if owner is None or run.owner == owner]
+    there = [run for run in _deleted_by(root, owner) if not _is_over(root / run.name)]
     return sorted(there, key=lambda run: _changed(root / run.name), reverse=True)
 
 
 def make_room(root: Path, owner: str) -> bool:
     """Remove what this owner has deleted, for good; whether there was anything."""
-    there = set_aside_of(root, owner)
+    there = _deleted_by(root, owner)
     for run in there:
         with suppress(OSError):
             erase(root / run.name)
@@ -68,21 +71,20 @@ def sweep(root: Path) -> None:
 
     And what was deleted a while ago, and what is left of a process that was killed.
     """
-    there, now = index_of(root).now(), time.time()
+    there = index_of(root).now()
     for old in islice(outdated(root, there), MOST_SWEPT):
         if not is_held(root / old.name / "lock"):
             with suppress(OSError):
                 erase(root / old.name)
     for run in there.aside:
         with suppress(OSError):
-            aside_for = now - _changed(root / run.name)
-            if aside_for < 0:  # the clock was set back: its while begins anew
+            if _changed(root / run.name) > time.time():  # set back: its while begins anew
                 os.utime(root / run.name)
-            elif aside_for > limits.UNDO_SECONDS.most:
+            elif _is_over(root / run.name):
                 erase(root / run.name)
     for name in there.left_over:
         with suppress(OSError):
-            age = now - (root / name).stat().st_mtime
+            age = time.time() - (root / name).stat().st_mtime
             if name.startswith(DELETED) or age > LONGEST_MAKING:
                 shutil.rmtree(root / name, ignore_errors=True)
 
@@ -94,6 +96,16 @@ def _move(folder: Path, to: Path) -> None:
                 write_json(folder / "control.json", {"command": "stop"})
                 lock.acquire(patience=STOPS_WITHIN)
         folder.rename(to)
+
+
+def _deleted_by(root: Path, owner: str | None) -> list[RunFolder]:
+    """What this owner, or everybody, has deleted, also what can no longer be brought back."""
+    return [run for run in index_of(root).now().aside if owner is None or run.owner == owner]
+
+
+def _is_over(aside: Path) -> bool:
+    """Whether its while has passed, though nothing has removed it yet."""
+    return time.time() - _changed(aside) > limits.UNDO_SECONDS.most
 
 
 def _changed(folder: Path) -> float:

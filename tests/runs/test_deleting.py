@@ -72,12 +72,13 @@ def test_it_is_removed_for_good_after_a_while_whichever_way_the_clock_was_set(
         run = tiny_run(tmp_path)
         delete(run)
         monkeypatch.setattr(deleting.time, "time", lambda away=away: now + away)
-        sweep(tmp_path)
         assert bool(set_aside_of(tmp_path, None)) is is_kept, away
+        sweep(tmp_path)
+        assert bool(index_of(tmp_path).now().aside) is is_kept, away
         if away < 0:  # its while has begun anew, by the clock as it is now
             monkeypatch.setattr(deleting.time, "time", lambda: time.time_ns() / 1e9 + 601)
             sweep(tmp_path)
-            assert not set_aside_of(tmp_path, None), away
+            assert not index_of(tmp_path).now().aside, away
         monkeypatch.setattr(deleting.time, "time", lambda: now)
         make_room(tmp_path, "")
     assert list(tmp_path.iterdir()) == []

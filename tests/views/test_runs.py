@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import KEY
+from explorer.runs import deleting
 from explorer.runs.run import Run, all_runs, create
 from explorer.runs.run_notes import Notes
 from explorer.runs.sweep import notes_of
@@ -117,6 +118,17 @@ def test_chosen_runs_are_deleted_and_come_back(trained: list[Run], tmp_path: Pat
     press(at, "undo_all")
     assert {each.name for each in all_runs(tmp_path)} == {each.name for each in trained}
     assert [row["run"] for row in table(at)] == ["reverse-2", "reverse-1"]
+
+
+def test_what_was_deleted_too_long_ago_is_not_offered_and_does_not_come_back(
+    trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = press(page(runs=[each.name for each in trained]), "delete_runs")
+    monkeypatch.setattr(deleting, "_changed", lambda _: 0.0)
+    press(at, "undo_all")
+    assert "is gone for good" in said(at)
+    assert "undo_all" not in {each.key for each in at.button}
+    assert all_runs(tmp_path) == []
 
 
 def test_a_click_starts_a_race_and_its_leader_is_named(desk: Desk, tmp_path: Path) -> None:

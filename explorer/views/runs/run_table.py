@@ -40,6 +40,9 @@ def draw_table() -> list[Run]:
     runs = {run.name: run for run in listed_runs()}
     chosen = _chosen(runs)
     _draw_undo()
+    if fault := session().runs_fault:
+        session().runs_fault = ""
+        say(fault)
     if not runs:
         st.markdown(NONE_YET)
         return []
@@ -53,9 +56,6 @@ def draw_table() -> list[Run]:
         return []
     is_live = any(row.status and row.status.is_active for row in rows)
     alone(every=EVERY if is_live else None)(_draw_rows)([row.run for row in rows], chosen, is_live)
-    if fault := session().runs_fault:
-        session().runs_fault = ""
-        say(fault)
     picked = [runs[name] for name in chosen if name in runs]
     if not picked:
         st.caption("Select one run to open or annotate it, or several to compare.")
@@ -154,7 +154,8 @@ def _draw_undo() -> None:
 
 
 def _restore(names: Sequence[str]) -> None:
-    mine = {run.name for run in set_aside_of(runs_root(), whose())}
+    """Those of this reader; a sentence where one can be brought back no longer."""
+    mine = {run.name for run in index_of(runs_root()).now().aside if run.owner == whose()}
     try:
         for name in names:
             if f"{ASIDE}{name}" in mine:
