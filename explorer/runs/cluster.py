@@ -82,7 +82,6 @@ class Cluster:
         self._client: Client | None = None
         self._started: list[subprocess.Popen[bytes]] = []
         self._is_closed = False
-        self._sent: dict[str, Future] = {}
         self.trying: threading.Thread | None = None
         self.answer = ""
         """How the last try ended to use another cluster."""
@@ -150,8 +149,7 @@ class Cluster:
                 for run in made:
                     erase(run.folder)
                 raise
-            for run, place in zip(made, places, strict=True):
-                self._send(client, run, place)
+            _send(client, list(zip(made, places, strict=True)))
         return made
 
     def submit(self, run: Run) -> None:
@@ -163,7 +161,7 @@ class Cluster:
         with self._queue(client) as queued:
             again = queued.pop(run.name, 0)
             if again <= 1:  # one may be about to end, and another that waits for it goes on
-                self._send(client, run, self._places(queued, maker_in(run.folder))[0])
+                _send(client, [(run, self._places(queued, maker_in(run.folder))[0])])
 
     def stop(self, run: Run) -> None:
         """Stop the run: at once where it only waits."""
@@ -188,8 +186,6 @@ class Cluster:
             keys = _ask(client, _cancel_waiting(f"train/{run.name}/"))
         except OSError:
             return False
-        for key in keys:
-            self._sent.pop(key, None)
         return bool(keys)
 
     @property
@@ -205,8 +201,6 @@ class Cluster:
     def has(self, run: Run) -> bool:
         """Whether a worker trains the run or will. A cluster that is not up has none."""
         if run.has_worker():
-            return True
-        if run.name in map(_name_of, self._on_their_way()):
             return True
         client = self._living_client()
         try:
@@ -276,7 +270,6 @@ class Cluster:
         """
         with self._guard:
             self._is_closed = True
-            self._sent.clear()
             if self._client is not None and not self.given_address:
                 with contextlib.suppress(OSError):
                     if _ask(self._client, _count_clients()) <= 1:
@@ -287,12 +280,7 @@ class Cluster:
     def _queue(self, client: Client) -> Iterator[Counter[str]]:
         """How often each run is in the queue, which no other server changes in here."""
         with _locked(self.root / ".queue.lock", "Others are starting runs; try again."):
-            yield Counter(map(_name_of, {*_keys(client), *self._on_their_way()}))
-
-    def _on_their_way(self) -> list[str]:
-        """The keys of what was sent from here and has not ended, perhaps not even arrived."""
-        self._sent = {key: sent for key, sent in list(self._sent.items()) if not sent.done()}
-        return list(self._sent)
+            yield Counter(map(_name_of, _keys(client)))
 
     def _places(self, queued: Counter[str], whose: Maker, more: int = 1) -> list[int]:
         """How far back each of so many new runs waits: everybody's first comes before any second.
@@ -306,13 +294,6 @@ class Cluster:
             raise RunError(fault)
         near = sum(1 for run in there if whose.network and run.network == whose.network)
         return [(mine + at) * BEHIND_ALL + near + at for at in range(more)]
-
-    def _send(self, client: Client, run: Run, place: int) -> None:
-        key = f"train/{run.name}/{uuid.uuid4().hex}"
-        entry = _entry(str(ROOT), settings())
-        future = client.submit(entry, str(run.folder), key=key, pure=False, priority=-place)
-        fire_and_forget(future)
-        self._sent[key] = future
 
     def _try_to_connect(self) -> None:
         with contextlib.suppress(OSError, RunError):
@@ -486,6 +467,24 @@ def _ask(client: Client, question: Callable[[Any], Any]) -> Any:
 def _keys(client: Client) -> list[str]:
     """The keys of what the cluster trains or will train."""
     return [key for key in _ask(client, _list_keys()) if KEY.fullmatch(key)]
+
+
+def _send(client: Client, runs: Sequence[tuple[Run, int]]) -> None:
+    """Queue each run, whose place says how far back it waits, and wait until all have arrived.
+
+    Without this wait the thread that sends them would have none of the processor before the
+    page is drawn, and the next question to the queue would not know of them.
+    """
+    sent = dict[str, Future]()
+    for run, place in runs:
+        key = f"train/{run.name}/{uuid.uuid4().hex}"
+        entry = _entry(str(ROOT), settings())
+        sent[key] = client.submit(entry, str(run.folder), key=key, pure=False, priority=-place)
+        fire_and_forget(sent[key])
+    end = time.monotonic() + ANSWER_WITHIN
+    while sent and time.monotonic() < end:
+        arrived = _keys(client)
+        sent = {key: each for key, each in sent.items() if key not in arrived and not each.done()}
 
 
 def _name_of(key: str) -> str:
