@@ -7,6 +7,7 @@ import streamlit as st
 
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
+from explorer.runs.cluster import cluster
 from explorer.runs.run import Run
 from explorer.snippets import forward_pass_code
 from explorer.tasks import Task
@@ -18,6 +19,7 @@ widgets.opening(
     "Training",
     "Train a small model on a task and watch its attention form.",
 )
+cluster().start()  # its processes load while the page is drawn
 text = page_context().choice.text
 
 

@@ -20,7 +20,6 @@ from explorer.app.session import session
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
-from explorer.runs.cluster import cluster
 from explorer.runs.finetuning import finetune_spec
 from explorer.runs.run import Run, RunError
 from explorer.runs.settings import (
@@ -64,11 +63,7 @@ TUNED_SEED = replace(WEIGHTS_SEED, help="Of a new head, and of the adapters at s
 
 
 def draw_form(run: Run | None) -> Task | None:
-    """The form beside the run on screen; its task, or None while its text is missing.
-
-    The training processes are started meanwhile.
-    """
-    cluster().start()
+    """The form beside the run on screen; its task, or None while its text is missing."""
     session().run_requested = session().run_tokenizer = None
     names = [*TASKS, *GIVEN]
     # What the chosen task is about is said where its help is.
