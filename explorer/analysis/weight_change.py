@@ -13,62 +13,82 @@ from models import Transformer
 
 NEGLIGIBLE = 0.01
 """Of the largest singular value: a smaller one is not counted in a rank."""
-MOST_OPERATIONS = 3e10
-"""Of all ranks together: some three seconds on a core. Above it none is counted."""
+EIGENVALUES = 4
+"""What those of a symmetric matrix (n, n) cost, in n³: measured beside a product."""
+
+Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class MatrixChange:
     """One matrix that differs.
 
-    `relative` is ‖W₂ − W₁‖ / ‖W₁‖ by Frobenius norms, infinite where W₁ is zero. `rank` is the
-    number of singular values of W₂ − W₁ above 1 % of the largest, out of `full_rank`; None where
-    ranks were not counted.
+    `relative` is ‖W₂ − W₁‖ / ‖W₁‖ by Frobenius norms, infinite where W₁ is zero.
     """
 
     name: str
     relative: float
-    rank: int | None
-    full_rank: int
+    shape: Shape
+
+    @property
+    def cost_of_rank(self) -> int:
+        """Multiplications of `rank_of`."""
+        small, large = sorted(self.shape)
+        return small**2 * (large + EIGENVALUES * small)
+
+
+@dataclass(frozen=True)
+class Unpaired:
+    """A matrix that the other model does not have, or has in another shape."""
+
+    name: str
+    first: Shape | None
+    second: Shape | None
 
 
 @dataclass(frozen=True)
 class WeightChanges:
-    """The matrices that differ, of `compared`; `alone` have no partner of their shape."""
+    """The matrices that differ, of `compared`, and those that cannot be compared."""
 
     matrices: tuple[MatrixChange, ...]
     compared: int
-    alone: int
+    unpaired: tuple[Unpaired, ...]
 
 
 @torch.no_grad()
 def weight_changes(first: Transformer, second: Transformer) -> WeightChanges:
-    """Compare every matrix with that of its name.
-
-    A low rank is what LoRA assumes of fine-tuning (Hu et al. 2021, section 4.1). Cost: for each
-    matrix (m, n) that differs, m · n · min(m, n) for its rank.
-    """
+    """Compare every matrix with that of its name, in the order of the models."""
     ours, theirs = _matrices(first), _matrices(second)
-    shared = {name for name in ours if name in theirs and ours[name].shape == theirs[name].shape}
-    moved = [name for name in ours if name in shared and not torch.equal(ours[name], theirs[name])]
-    operations = sum(ours[name].numel() * min(ours[name].shape) for name in moved)
-    found = []
-    for name in moved:
-        before = ours[name].double()
-        change = theirs[name].double() - before
-        rank = rank_of(change) if operations <= MOST_OPERATIONS else None
-        norm = float(before.norm())
-        relative = float(change.norm()) / norm if norm else float("inf")
-        found.append(MatrixChange(name, relative, rank, min(change.shape)))
-    alone = len(ours.keys() | theirs.keys()) - len(shared)
-    return WeightChanges(tuple(found), len(shared), alone)
+    found, unpaired, compared = [], [], 0
+    for name in {**ours, **theirs}:
+        before, after = ours.get(name), theirs.get(name)
+        if before is None or after is None or before.shape != after.shape:
+            unpaired.append(Unpaired(name, _shape(before), _shape(after)))
+            continue
+        compared += 1
+        if torch.equal(before, after):
+            continue
+        norm = float(before.double().norm())
+        moved = float((after.double() - before.double()).norm())
+        relative = moved / norm if norm else float("inf")
+        found.append(MatrixChange(name, relative, tuple(before.shape)))
+    return WeightChanges(tuple(found), compared, tuple(unpaired))
+
+
+@torch.no_grad()
+def rank_of_change(first: Transformer, second: Transformer, name: str) -> int:
+    """The rank of W₂ − W₁. A low one is what LoRA assumes of fine-tuning (Hu et al. 2021, 4.1)."""
+    return rank_of(_matrices(second)[name].double() - _matrices(first)[name].double())
 
 
 def rank_of(change: Float[Tensor, "m n"]) -> int:
-    """How many singular values are above 1 % of the largest: by those of the smaller product.
+    """How many singular values are above 1 % of the largest; 0 where a weight is not finite.
 
-    Their squares are the eigenvalues of C Cᵀ, whose rounding in float64 is far below 1 %.
+    Their squares are the eigenvalues of C Cᵀ, or of Cᵀ C where that is smaller, whose rounding in
+    float64 is far below 1 %.
     """
+    if not change.isfinite().all():
+        return 0
     small = change if change.shape[0] <= change.shape[1] else change.T
     squares = torch.linalg.eigvalsh(small @ small.T)
     return int((squares > NEGLIGIBLE**2 * squares[-1]).sum())
@@ -80,3 +100,7 @@ def _matrices(model: Transformer) -> Mapping[str, Tensor]:
         for name, each in model.named_parameters()
         if each.dim() == 2
     }
+
+
+def _shape(matrix: Tensor | None) -> Shape | None:
+    return None if matrix is None else tuple(matrix.shape)

@@ -7,8 +7,7 @@ from copy import deepcopy
 import pytest
 import torch
 
-from explorer.analysis import weight_change
-from explorer.analysis.weight_change import rank_of, weight_changes
+from explorer.analysis.weight_change import Unpaired, rank_of, rank_of_change, weight_changes
 from models import Transformer, TransformerConfig
 from models.lora import add_lora, lora_leaves, merge
 
@@ -33,20 +32,29 @@ def test_an_adapter_changes_its_matrices_by_its_rank_and_no_others(rank: int) ->
     names = [each.name for each in found.matrices]
     assert len(names) == sum("q_proj" in name or "down_proj" in name for name in names) > 3
     assert found.compared > len(names)
-    assert found.alone == 0
+    assert found.unpaired == ()
     mine, theirs = (dict(each.named_parameters()) for each in (model, other))
     for each in found.matrices:
         change = theirs[f"{each.name}.weight"] - mine[f"{each.name}.weight"]
-        assert (each.rank, each.full_rank) == (rank, 16)
+        assert rank_of_change(model, other, each.name) == rank
+        assert each.shape == tuple(change.shape)
         expected = float(change.detach().norm() / mine[f"{each.name}.weight"].detach().norm())
         assert each.relative == pytest.approx(expected, rel=1e-5)
 
 
-def test_the_same_model_differs_nowhere_and_other_shapes_are_counted() -> None:
+def test_a_matrix_without_a_partner_of_its_shape_is_named_with_both_shapes() -> None:
     model = Transformer(CONFIG, seed=0)
     assert weight_changes(model, deepcopy(model)).matrices == ()
-    wider = weight_changes(model, Transformer(CONFIG.replace(d_ff=64), seed=0))
-    assert wider.alone == sum(each.dim() == 2 for each in model.parameters()) - wider.compared > 0
+    other = Transformer(CONFIG.replace(d_ff=64, n_layers=1), seed=0)
+    found = weight_changes(model, other)
+    assert Unpaired("decoder.blocks.0.mlp.up_proj", (32, 16), (64, 16)) in found.unpaired
+    assert Unpaired("decoder.blocks.1.mlp.up_proj", (32, 16), None) in found.unpaired
+    back = weight_changes(other, model)
+    assert Unpaired("decoder.blocks.1.mlp.up_proj", None, (32, 16)) in back.unpaired
+    assert back.compared == found.compared
+    assert len(found.unpaired) + found.compared == sum(
+        each.dim() == 2 for each in model.parameters()
+    )
 
 
 @pytest.mark.parametrize("shape", [(3, 9), (9, 3)])
@@ -57,7 +65,5 @@ def test_a_rank_is_that_of_the_singular_values(shape: tuple[int, int]) -> None:
     assert rank_of(left @ values.diag() @ right) == 2
 
 
-def test_where_it_is_too_much_no_rank_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weight_change, "MOST_OPERATIONS", 1)
-    model = Transformer(CONFIG, seed=0)
-    assert {each.rank for each in weight_changes(model, adapted(model, 1)).matrices} == {None}
+def test_weights_that_are_not_finite_have_no_rank() -> None:
+    assert rank_of(torch.tensor([[1.0, torch.inf], [0.0, 1.0]]).double()) == 0

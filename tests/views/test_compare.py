@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.weight_change import weight_changes
+from explorer.analysis.weight_change import rank_of_change, weight_changes
 from explorer.app.session import KEY
+from explorer.inference import results_cache
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import AblateHead, EditHistory
 from explorer.runs.open_run import open_folder
@@ -19,7 +20,7 @@ from explorer.text import Token, character_tokenizer
 from explorer.text.special import DECODER
 from explorer.views.compare import changed_weights, compared_maps
 from explorer.views.compare.sides import EDITED, HEAD, MODEL, SENTENCE, STEP
-from explorer.views.shared import export_panel
+from explorer.views.shared import export_panel, long_work
 from tests import apps, zoo
 from tests.apps import exported, said, views
 from tests.runs.making import tiny_run
@@ -182,6 +183,22 @@ def test_a_difference_over_groups_is_exported_with_their_labels(
         assert np.array_equal(found["values"], figure.values.numpy())
 
 
+def test_long_ranks_wait_for_a_click_and_what_is_not_compared_has_both_shapes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(long_work, "QUICK", 1)
+    monkeypatch.setattr(results_cache, "_kept", results_cache.cache_of(10**6))
+    at = page(MODEL, other_model="translation", text="the cat")
+    differing, unpaired = (table.value for table in at.dataframe)
+    assert set(differing["rank of the change"]) == {"–"}
+    (label,) = [each.label for each in at.expander if each.label.startswith("Not compared")]
+    assert label.endswith(f": {len(unpaired)}")
+    embedding = unpaired.set_index("matrix").loc["decoder.embedding"]
+    assert embedding["first"] != embedding["second"]
+    press(at, "begin_ranks")
+    assert "–" not in set(at.dataframe[0].value["rank of the change"])
+
+
 @pytest.mark.usefixtures("at_the_machine")
 def test_steps_are_offered_where_they_lie_beside_the_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -198,7 +215,8 @@ def test_steps_are_offered_where_they_lie_beside_the_model(
     )
     found = weight_changes(last, first)
     (table,) = at.dataframe
-    assert table.value.to_dict("records") == changed_weights.rows(found)
+    ranks = [rank_of_change(last, first, each.name) for each in found.matrices]
+    assert table.value.to_dict("records") == changed_weights.rows(found.matrices, ranks)
     assert f"{len(found.matrices)} of {found.compared} matrices differ" in said(at)
     steps.set_value(steps.options[-1]).run()
     assert not at.exception

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer.analysis.weight_change import WeightChanges, weight_changes
+from explorer.analysis.weight_change import (
+    MatrixChange,
+    Unpaired,
+    WeightChanges,
+    rank_of_change,
+    weight_changes,
+)
 from explorer.app.context import PageContext
 from explorer.catalog.available_models import stamp_of
 from explorer.inference.results_cache import kept
-from explorer.text.number_format import three
+from explorer.text.number_format import shape, three
+from explorer.views.shared.long_work import piece_by_piece
 from explorer.views.shared.map_pair import MapSide
 
 MOST_HEIGHT = 320
+MOST_UNPAIRED = 200
+TOO_LONG = "Their ranks are not counted: with matrices of this size it takes too long."
+Row = dict[str, str]
 
 
 def draw_changed_weights(context: PageContext, first: MapSide, second: MapSide) -> None:
@@ -21,17 +31,29 @@ def draw_changed_weights(context: PageContext, first: MapSide, second: MapSide) 
     ours, theirs = first.forward.trace.model, second.forward.trace.model
     if ours is theirs:
         return
-    folder = second.head.folder
+    key = (second.head.folder, stamp_of(second.head.folder))
     found = kept(
         context.opened,
-        ("changed weights", folder, stamp_of(folder)),
+        ("changed weights", *key),
         lambda: weight_changes(ours, theirs),
-        lambda made: 200 * len(made.matrices),
+        lambda made: 200 * (len(made.matrices) + len(made.unpaired)),
     )
     st.markdown("**Weights that differ**")
     st.text(sentence(found))
-    if found.matrices:
-        st.dataframe(rows(found), hide_index=True, key="changed_weights", height=_height(found))
+    ranks = piece_by_piece(
+        context.opened,
+        "ranks",
+        [("rank of a change", *key, each.name) for each in found.matrices],
+        lambda at: rank_of_change(ours, theirs, found.matrices[at].name),
+        lambda _: 32,
+        sum(each.cost_of_rank for each in found.matrices),
+        "Ranks",
+        TOO_LONG,
+    )
+    _draw_table("changed_weights", rows(found.matrices, ranks))
+    if found.unpaired:
+        with st.expander(unpaired_words(len(found.unpaired))):
+            _draw_table("unpaired_weights", unpaired_rows(found.unpaired))
 
 
 def sentence(found: WeightChanges) -> str:
@@ -39,31 +61,49 @@ def sentence(found: WeightChanges) -> str:
     if not found.compared:
         return "No matrix of one model has the name and the shape of one of the other."
     words = f"{len(found.matrices):,} of {found.compared:,} matrices differ."
-    if found.alone:
-        words += f" {found.alone:,} more are in one model alone, or have another shape there."
     if found.matrices:
         words += (
             " The change is the norm of second − first, divided by that of the first. Its rank "
-            "counts the singular values above 1 % of the largest"
+            "counts the singular values above 1 % of the largest."
         )
-        counted = found.matrices[0].rank is not None
-        words += "." if counted else ": so many matrices are not counted."
     return words
 
 
-def rows(found: WeightChanges) -> list[dict[str, str]]:
-    """The table, in the order of the model."""
+def unpaired_words(count: int) -> str:
+    """How many matrices could not be compared, and how many of them are listed."""
+    words = f"Not compared, as only one model has them or their shapes differ: {count:,}"
+    return (
+        words
+        if count <= MOST_UNPAIRED
+        else f"{words}, of which the first {MOST_UNPAIRED} are listed"
+    )
+
+
+def rows(matrices: Sequence[MatrixChange], ranks: Sequence[int] | None) -> list[Row]:
+    """The matrices that differ, in the order of the model; no rank where it was not counted."""
     return [
         {
             "matrix": each.name,
             "change": three(each.relative),
-            "rank of the change": "–"
-            if each.rank is None
-            else f"{each.rank:,} of {each.full_rank:,}",
+            "rank of the change": f"{rank:,} of {min(each.shape):,}" if rank else "–",
         }
-        for each in found.matrices
+        for each, rank in zip(matrices, ranks or [0] * len(matrices), strict=True)
     ]
 
 
-def _height(found: WeightChanges) -> int | Literal["content"]:
-    return "content" if len(found.matrices) < 8 else MOST_HEIGHT
+def unpaired_rows(unpaired: Sequence[Unpaired]) -> list[Row]:
+    """The first of them, with both shapes."""
+    return [
+        {
+            "matrix": each.name,
+            "first": shape(each.first) if each.first else "–",
+            "second": shape(each.second) if each.second else "–",
+        }
+        for each in unpaired[:MOST_UNPAIRED]
+    ]
+
+
+def _draw_table(key: str, table: list[Row]) -> None:
+    if table:
+        height = "content" if len(table) < 8 else MOST_HEIGHT
+        st.dataframe(table, hide_index=True, key=key, height=height)

@@ -26,7 +26,7 @@ def is_started(name: str, asked: Hashable, multiplications: int) -> bool:
     if multiplications <= QUICK or session().long_runs.get(name) == asked:
         return True
     seconds = SECONDS_PER_QUICK * multiplications / QUICK
-    st.text(f"This runs a large part of the model many times: about {seconds:.0f} seconds.")
+    st.text(f"This takes about {seconds:.0f} seconds.")
     st.button("Run", key=f"begin_{name}", on_click=_start, args=(name, asked), type="primary")
     return False
 
