@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import streamlit as st
 
@@ -105,5 +106,5 @@ def unpaired_rows(unpaired: Sequence[Unpaired]) -> list[Row]:
 
 def _draw_table(key: str, table: list[Row]) -> None:
     if table:
-        height = "content" if len(table) < 8 else MOST_HEIGHT
+        height: int | Literal["content"] = "content" if len(table) < 8 else MOST_HEIGHT
         st.dataframe(table, hide_index=True, key=key, height=height)
