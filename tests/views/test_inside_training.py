@@ -34,18 +34,47 @@ PAGE = "training/inside_training"
 
 
 @pytest.fixture
-def trained(
+def runs(
     at_the_machine: None, small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Run:
+) -> Path:
+    """The folder of the runs, all of which the reader sees."""
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    made = tiny_run(tmp_path)
+    return tmp_path
+
+
+def trained_run(runs: Path, **settings: Any) -> Run:
+    made = tiny_run(runs, **settings)
     train_to_end(made.folder)
     return made
+
+
+@pytest.fixture
+def trained(runs: Path) -> Run:
+    return trained_run(runs)
 
 
 def loss_at(made: Run, step: int) -> float:
     """What the run has recorded of this update."""
     return dict(made.metrics().losses())[step]
+
+
+def test_it_is_about_the_run_of_the_chosen_model_or_the_newest_until_another_is_chosen(
+    runs: Path,
+) -> None:
+    first, second = trained_run(runs), trained_run(runs, optimizer="sgd")
+    assert apps.page(PAGE).selectbox(key="run").value == second.name
+    assert apps.page(PAGE, model="reviews").selectbox(key="run").value == second.name
+    assert apps.page(PAGE, model=first.name, run=second.name).selectbox(key="run").value == (
+        second.name
+    )
+    at = apps.page(PAGE, model=first.name, update_after="1", update_stage="1")
+    chosen = at.selectbox(key="run")
+    assert chosen.value == first.name
+    assert f"their mean, {three(loss_at(first, 2))} nats" in said(at)
+    put_state(at, update_after=3)
+    chosen.set_value(second.name).run()
+    assert not at.exception
+    assert f"their mean, {three(loss_at(second, 6))} nats" in said(at)
 
 
 def test_an_update_after_a_snapshot_is_the_one_of_the_run(trained: Run) -> None:
@@ -65,10 +94,9 @@ def test_what_is_trained_again_equals_every_snapshot_bit_for_bit(trained: Run) -
 
 
 def test_the_saved_state_of_a_run_gives_the_update_that_a_resume_does(
-    at_the_machine: None, small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: Path,
 ) -> None:
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    made = tiny_run(tmp_path)
+    made = tiny_run(runs)
     for progress in advance(made.folder, lambda: True):
         assert progress.report.step == 1
     at = apps.page(PAGE, run=made.name, update_stage="5")
@@ -130,10 +158,9 @@ def test_a_run_of_another_is_found_only_by_its_key(
 
 
 def test_settings_that_changed_while_it_trained_are_those_of_its_updates(
-    at_the_machine: None, small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: Path,
 ) -> None:
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    made = tiny_run(tmp_path)
+    made = tiny_run(runs)
     for progress in advance(made.folder):
         if progress.report.step == 3:
             made.change(lr=0.0007, clip=0.01)
@@ -147,16 +174,8 @@ def test_settings_that_changed_while_it_trained_are_those_of_its_updates(
 
 
 @pytest.mark.parametrize("optimizer", ["muon", "sgd", "adam"])
-def test_a_run_of_every_optimizer_is_trained_again(
-    at_the_machine: None,
-    small_models: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    optimizer: str,
-) -> None:
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    made = tiny_run(tmp_path, optimizer=optimizer)
-    train_to_end(made.folder)
+def test_a_run_of_every_optimizer_is_trained_again(runs: Path, optimizer: str) -> None:
+    made = trained_run(runs, optimizer=optimizer)
     at = apps.page(PAGE, run=made.name, update_after="3", update_stage="1")
     assert update_found.SAME in said(at)
     assert f"their mean, {three(loss_at(made, 6))} nats" in said(at)
@@ -208,10 +227,9 @@ def test_what_is_kept_of_snapshots_opens_none_until_their_files_change(
 
 
 def test_label_smoothing_is_that_of_the_update_not_of_the_beginning(
-    at_the_machine: None, small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: Path,
 ) -> None:
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    made = tiny_run(tmp_path)
+    made = tiny_run(runs)
     for progress in advance(made.folder):
         if progress.report.step == 3:
             made.change(label_smoothing=0.2)
@@ -230,15 +248,9 @@ def test_label_smoothing_is_that_of_the_update_not_of_the_beginning(
 
 @pytest.mark.parametrize("task", ["reverse", "negation"])
 def test_losses_that_are_no_numbers_are_drawn_and_said(
-    at_the_machine: None,
-    small_models: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    task: str,
+    runs: Path, monkeypatch: pytest.MonkeyPatch, task: str
 ) -> None:
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    made = tiny_run(tmp_path, task=task)
-    train_to_end(made.folder)
+    made = trained_run(runs, task=task)
     real = update_found.take_apart
 
     def diverged(*given: Any) -> OneUpdate:
