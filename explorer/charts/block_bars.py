@@ -69,7 +69,7 @@ def _bars(unit: str) -> Spec:
 @cache
 def _points(unit: str) -> Spec:
     scale = fixed("x", zero=None, type="log")
-    axis = alt.Axis(format=".0~e", values=[10.0**power for power in range(-12, 4)])
+    axis = alt.Axis(format="~g", values=[n * 10.0**at for at in range(-12, 4) for n in (1, 2, 5)])
     points = (
         alt.Chart(alt.NamedData("blocks"))
         .mark_point(filled=True, size=70, opacity=1)

@@ -46,4 +46,5 @@ def loss_surface(
                 showlegend=False,
             )
         )
-    return figure_of(*drawn, height=HEIGHT, scene=scene(palette, x=names[0], y=names[1], z="loss"))
+    axes = scene(palette, x=names[0], y=names[1], z="loss") | {"aspectmode": "cube"}
+    return figure_of(*drawn, height=HEIGHT, scene=axes)

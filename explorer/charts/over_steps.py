@@ -13,7 +13,7 @@ from explorer.charts.frame import fixed, framed_spec, number_line, scale_ends, t
 
 STEPS = [0, *(10**power for power in range(8))]
 WHOLE = "format(datum.value, ',d')"
-COLUMNS = 3
+COLUMNS, WIDEST_NAME = 3, 260
 
 
 def lines_over_steps(rows: Sequence[tuple[int, str, float]], unit: str) -> Spec:
@@ -35,7 +35,9 @@ def _lines(unit: str) -> Spec:
         .encode(
             x=x,
             y=alt.Y("value:Q", title=unit, scale=fixed("y")),
-            color=alt.Color("name:N", sort=None, legend=alt.Legend(columns=COLUMNS)),
+            color=alt.Color(
+                "name:N", sort=None, legend=alt.Legend(columns=COLUMNS, labelLimit=WIDEST_NAME)
+            ),
             strokeDash=alt.StrokeDash("name:N", sort=None),
             tooltip=[text_line("name"), number_line("step", places=0), number_line("value")],
         )

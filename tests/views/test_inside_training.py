@@ -233,7 +233,7 @@ def test_label_smoothing_is_that_of_the_update_not_of_the_beginning(
     for progress in advance(made.folder):
         if progress.report.step == 3:
             made.change(label_smoothing=0.2)
-    words = "Each is with label smoothing 0.200."
+    words = "Label smoothing of 0.200 is included."
     at = apps.page(PAGE, run=made.name, update_after="1", update_stage="1")
     assert words not in said(at)
     at = apps.page(PAGE, run=made.name, update_after="4", update_stage="1")

@@ -86,6 +86,7 @@ def matrix(
     beside: Sequence[Beside] = (),
     on_hide: Callable[[int], None] | None = None,
     pinned: Place | None = None,
+    click: str = "pin it",
     on_pin: Callable[[Place | None], None] | None = None,
     head: Head | None = None,
 ) -> None:
@@ -109,7 +110,8 @@ def matrix(
     pictures `beside` it, each of which names the others too. With
     `on_hide`, a click on a column's label, or H where a cell is pinned, is one rerun that
     calls it with the column. With `on_pin`, `pinned` is the cell that is pinned at first, and
-    pinning another or unpinning is one rerun, once the hand rests, that calls it. The `head`
+    pinning another or unpinning is one rerun, once the hand rests, that calls it; `click` says
+    what a click on a cell does. The `head`
     that it shows may be followed by another of its pass, which the browser has from a `grid`.
     """
 
@@ -139,6 +141,7 @@ def matrix(
             "absent": absent,
             "unit": unit,
             "title": name,
+            "click": click,
         },
         top=top,
         scaling=scaling,

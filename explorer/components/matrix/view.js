@@ -226,7 +226,7 @@ function tell(state) {
   const line = state.root.querySelector(".sentence"), cell = state.shown();
   line.classList.toggle("idle", !cell);
   if (cell) say(line, ...spoken(state, cell));
-  else line.textContent = "Point at a cell to read it; click to pin it.";
+  else line.textContent = `Point at a cell to read it; click to ${state.data.words.click}.`;
   if (cell && !state.hovered) line.append(element("span", "where", "  pinned, Esc unpins"));
   const at = cell && cell.row >= 0 && cell.column >= 0;
   const {data} = state, {words} = data;

@@ -24,8 +24,8 @@ from explorer.views.shared.training_snapshots import Identity, identity_of, open
 from explorer.views.training.run_list import choose_run, choose_run_next
 from models.training import TrainConfig
 
-NO_RUN = "Choose a run above, or train a model on the page Training: its insides are shown here."
-NO_SNAPSHOT = "This run has no snapshots yet: they come with its first steps."
+NO_RUN = "Choose a run above, or train a model on the page Training."
+NO_SNAPSHOT = "This run has no snapshots yet: the first is saved when its training begins."
 CodeLines = Callable[[], str] | None
 
 

@@ -72,11 +72,12 @@ def draw_head_scores(chosen: InsideRun) -> CodeLines:
         top=metric.top,
         exact=True,
         height=min(620, AROUND + CELL * len(rows)),
+        click="open its head",
         on_pin=partial(_open_head, chosen, part, heads),
     )
     st.caption(
-        f"{metric.meaning} L1H2 is head 2 of layer 1. Over the sentence, with the weights of every "
-        "snapshot. A click on a cell opens Attention maps with that head at that step."
+        f"{metric.meaning} Measured on this sentence at every snapshot; L1H2 is head 2 of layer 1. "
+        "A click on a cell opens Attention maps with that head at that step."
     )
     return partial(head_score_lines, chosen.run, text, part, metric.name)
 

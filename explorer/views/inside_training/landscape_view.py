@@ -62,7 +62,7 @@ def draw_landscape(chosen: InsideRun) -> CodeLines:
     """A surface over two directions, of the loss on held-out examples."""
     kind = one_of("Directions", "landscape_by", (TRAINING, RANDOM))
     if kind == TRAINING and len(chosen.steps) < 3:
-        st.text("There are too few snapshots for two directions of the training: take random ones.")
+        st.text("This run has too few snapshots for two directions: choose random ones.")
         return None
     values = len(chosen.steps) * chosen.parameters
     if not has_room(BYTES_A_VALUE * values + COPIES * chosen.first.bytes):
@@ -95,19 +95,21 @@ def draw_landscape(chosen: InsideRun) -> CodeLines:
     plotly_chart(figure, key="landscape", title=title, table=table)
     least = float(grid.min())
     words = (
-        f"The loss on {batch_words(chosen)}, at {SIDE} × {SIDE} places; {SIDE * SIDE + len(path)} "
-        f"forward passes in all, the lowest {least:.3g} nats a label. "
+        f"The loss on {batch_words(chosen)} at {SIDE} × {SIDE} points of a plane through the "
+        f"weights: {SIDE * SIDE + len(path)} forward passes in all. The lowest is {least:.3g} nats "
+        "per label. "
     )
     if kind == TRAINING:
         words += (
             "The directions are the two in which the snapshots lie furthest from the last one: "
             f"{plane.explained:.1%} of the squared distances from it lie in this plane. The line "
-            "is the path of the training projected onto it."
+            "is the training, projected onto the plane."
         )
     else:
         words += (
-            "Both directions are random (seed 0), each row of a matrix as long as that row of the "
-            "weights; biases and norms stay. The trained model is in the middle."
+            "Both directions are random (seed 0): every row of a matrix has the norm of the same "
+            "row of the weights, and biases and norms stay as they are. The trained model is in "
+            "the middle."
         )
     st.caption(words)
     return partial(landscape_lines, chosen.run, is_random=kind == RANDOM)

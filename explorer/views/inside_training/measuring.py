@@ -16,7 +16,7 @@ from models.training import Batch
 
 ROWS = 64
 """Held-out examples that are measured."""
-TOO_LONG = "This takes too long with a model of this size: choose a run of a smaller one."
+TOO_LONG = "This takes too long with a model of this size: choose the run of a smaller model."
 Made = TypeVar("Made")
 
 

@@ -73,8 +73,8 @@ def _draw_gradient(chosen: InsideRun, found: FoundUpdate) -> None:
             ]
         )
     st.caption(
-        "‖∂loss/∂w‖ over all weights of a part, before clipping. Where the norm of all of them "
-        "together is above the one to clip to, every gradient is multiplied by the same number."
+        "‖∂loss/∂w‖ over all weights of a part, before clipping. Where the norm over all parts is "
+        "above the clipping threshold, every gradient is multiplied by the same factor."
     )
 
 
@@ -97,9 +97,9 @@ def _draw_update(chosen: InsideRun, found: FoundUpdate) -> None:
             ]
         )
     st.caption(
-        "How far the update moves the weights of a part, beside their length. About "
-        f"{three(GOOD_RATIO)} is a usual rule of thumb (the dashed line): much more is unstable, "
-        "much less learns slowly. Weights that begin at zero, such as biases, have no ratio yet."
+        "The norm of the update of a part, divided by the norm of its weights. A rule of thumb is "
+        f"about {GOOD_RATIO:g}, the dashed line: far above it training becomes unstable, far below "
+        "it is slow. Weights that are still zero, such as biases at first, have no ratio."
     )
 
 
@@ -136,8 +136,8 @@ def _about_matrix(update: OneUpdate, name: str, cell: str, found: FoundUpdate) -
         return said
     share = three(100 * update.against_gradient(name))
     return (
-        f"{said} {share} % of the weights move against the sign of this batch's gradient; the "
-        "others follow earlier batches, which the optimizer remembers, or weight decay."
+        f"{said} {share} % of the weights move against this batch's gradient. The others follow "
+        "the earlier batches that the optimizer remembers, or weight decay."
     )
 
 
@@ -152,12 +152,12 @@ def _draw_after(chosen: InsideRun, found: FoundUpdate) -> None:
                 ("loss before", f"{three(before)} nats"),
                 ("loss after", f"{three(after)} nats"),
                 ("change", f"{three(after - before)} nats"),
-                ("change by the gradient alone", f"{three(update.linear_change)} nats"),
+                ("first-order estimate of it", f"{three(update.linear_change)} nats"),
             ]
         )
     st.caption(
-        "The loss of the same batch, with the same dropout, before and after the update. The last "
-        "row is gradient × update summed over all weights: the change if the loss were a plane."
+        "The loss of the same batch with the same dropout, before and after the update. The "
+        "first-order estimate of the change is gradient × update, summed over all weights."
     )
 
 

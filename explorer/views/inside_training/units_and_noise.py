@@ -21,6 +21,7 @@ from explorer.views.inside_training.measuring import (
     measured_batch,
     of_snapshots,
 )
+from explorer.views.shared import widgets
 from explorer.views.shared.tables import facts
 
 HEIGHT = 340
@@ -65,8 +66,8 @@ def draw_dead_units(chosen: InsideRun) -> CodeLines:
         f"is never above {SMALL:.0%} of the largest one of its layer, in absolute value"
     )  # fmt: skip
     st.caption(
-        f"After the last step {dead:,} of {units:,} units are dead. A unit is dead here where its "
-        f"activation {how} on any token of {batch_words(chosen)}."
+        f"After the last step, {dead:,} of {units:,} units are dead: their activation {how} on any "
+        f"token of {batch_words(chosen)}."
     )
     return partial(unit_lines, chosen.run)
 
@@ -112,25 +113,27 @@ def draw_gradient_noise(chosen: InsideRun) -> CodeLines:
     title = f"Gradient noise scale of {chosen.run.title}"
     chart(lines_over_steps(lines, "examples"), height=HEIGHT, key="noise_scale", title=title)
     last = found[-1]
-    facts(
-        [
-            ("noise scale after the last step", _examples(last.scale)),
-            (
-                f"in {GROUPS} parts of the batches",
-                f"{_examples(last.low)} to {_examples(last.high)}",
-            ),
-            ("‖G‖²", three(last.squared_gradient)),
-            ("trace of the covariance", three(last.trace)),
-        ]
-    )
+    with widgets.side_by_side(1, 1)[0]:
+        facts(
+            [
+                ("noise scale after the last step", _examples(last.scale)),
+                (
+                    f"range over {GROUPS} groups of batches",
+                    f"{_examples(last.low)} to {_examples(last.high)}",
+                ),
+                ("‖G‖²", three(last.squared_gradient)),
+                ("trace of the covariance", three(last.trace)),
+            ]
+        )
     st.caption(
-        f"From {BATCHES} batches of {training.batch_size} examples at each snapshot, without "
-        "dropout: the summed variance of the gradient of one example ÷ the squared norm of the "
-        "mean gradient. A batch of about so many examples is large enough for most of the gain; "
-        "where the estimate of the squared norm is not above zero there is no number."
+        "The variance of one example's gradient, summed over all weights, divided by ‖G‖², the "
+        f"squared norm of the mean gradient. Both are estimated from {BATCHES} batches of "
+        f"{training.batch_size} examples at each snapshot, without dropout. Batches much larger "
+        "than the noise scale gain little. Where the estimate of ‖G‖² is not above zero, there is "
+        "no noise scale."
     )
     return partial(noise_lines, chosen.run, BATCHES)
 
 
 def _examples(value: float) -> str:
-    return "no number" if value != value else three(value)
+    return "none" if value != value else three(value)

@@ -19,8 +19,8 @@ from models.training import Batch
 DRAWN, PICTURE_HEIGHT = 64, 480
 """Examples and positions of the picture of losses, of more the first; pixels of it."""
 SOMEBODY_ELSES = (
-    "This run learns from a text of somebody else, so its batches are not shown: the other stages "
-    "are."
+    "This run learns from the text of another reader, so its batches are not shown. The other "
+    "stages are."
 )
 
 
@@ -34,8 +34,8 @@ def draw_batch(chosen: InsideRun, found: FoundUpdate) -> None:
     count, labels = len(found.update.batch.labels), found.update.batch.labels
     known = int((labels != IGNORE).sum())
     st.caption(
-        f"A batch has {count:,} examples and {known:,} labels.{_how_to_read(labels)} Nothing that "
-        f"is held out ({chosen.task.held_out}) is ever in a batch."
+        f"This batch has {count:,} examples and {known:,} labels.{_how_to_read(labels)} What is "
+        f"held out ({chosen.task.held_out}) is never in a batch."
     )
 
 
@@ -86,7 +86,7 @@ def draw_losses(chosen: InsideRun, found: FoundUpdate) -> None:
 
 def _smoothed(chosen: InsideRun, step: int) -> str:
     smoothing = chosen.training(step).label_smoothing
-    return f" Each is with label smoothing {three(smoothing)}." if smoothing else ""
+    return f" Label smoothing of {three(smoothing)} is included." if smoothing else ""
 
 
 def _choose_example(found: FoundUpdate) -> int:

@@ -30,17 +30,17 @@ from models.training import has_large_logits
 COPIES = 8
 """Of the weights: the model, its gradients, Adam's two, those before and after, and two more."""
 SAVED = (
-    "Weights and optimizer state are those the run has saved: this is the update that it would "
-    "do next if it were resumed."
+    "Weights and optimizer state are those that the run has saved: resumed, it would make this "
+    "update next."
 )
 SAME = (
-    "A run saves the optimizer state of its newest step only, so it was trained again from step 0 "
-    "to here: the weights are those of the snapshot, bit for bit."
+    "A run keeps the optimizer state of its newest step only, so it was trained again from step 0 "
+    "to here. The weights equal those of the snapshot bit for bit."
 )
 ANOTHER = (
-    "A run saves the optimizer state of its newest step only, so it was trained again from step 0 "
-    "to here. Its weights differ from those of the snapshot by up to {most}, since this machine "
-    "rounds differently, so the update may differ a little from the run's."
+    "A run keeps the optimizer state of its newest step only, so it was trained again from step 0 "
+    "to here. This machine rounds differently: the weights differ from those of the snapshot by "
+    "up to {most}, and the update may differ a little from the run's."
 )
 GRADIENT_ONLY = (
     "The update needs the optimizer state, which the run has saved for {kept} only. Training "
@@ -116,7 +116,7 @@ def _begun(chosen: InsideRun, step: int) -> tuple[Trained, str, bool] | None:
     if step == saved_step(chosen.run) and (began := saved(chosen.run, chosen.spec)):
         return began, SAVED, True
     if step not in chosen.snapshots:
-        say("The state of this step is replaced by a newer one: choose another step.")
+        say("The saved state of this step was replaced by a newer one: choose another step.")
         return None
     folder = chosen.snapshots[step]
     if _cost(chosen, step) > MOST:

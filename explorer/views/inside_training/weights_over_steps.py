@@ -8,6 +8,7 @@ import streamlit as st
 import torch
 from torch import Tensor
 
+from explorer.analysis.one_update import block_of
 from explorer.analysis.singular_values import SingularValuesError, singular_values_of
 from explorer.app.controls import one_of
 from explorer.app.messages import say
@@ -52,21 +53,21 @@ def draw_singular_values(chosen: InsideRun) -> CodeLines:
     chart(lines_over_steps(lines, "singular value"), height=HEIGHT, key="spectra", title=title)
     first, last = (_stable_rank(values) for values in (found[0], found[-1]))
     st.caption(
-        f"The {min(DRAWN, rows, columns)} largest of {min(rows, columns):,}, with the weights of "
+        f"The {min(DRAWN, rows, columns)} largest of {min(rows, columns):,} singular values at "
         f"every snapshot. The stable rank, Σσ² ÷ σ₁², goes from {three(first)} to {three(last)}: "
-        "how many directions the matrix uses about equally."
+        "roughly the number of directions that the matrix uses."
     )
     return partial(spectrum_lines, chosen.run, name)
 
 
 def draw_norms_over_steps(chosen: InsideRun) -> CodeLines:
     """The norm of every kind of weight in every block, at every step."""
-    blocks = sorted({_block(name) for name, _ in chosen.first.model.named_parameters()})
+    blocks = [*dict.fromkeys(block_of(name) for name, _ in chosen.first.model.named_parameters())]
 
     def measure(step: int) -> Tensor:
         squares = dict.fromkeys(blocks, 0.0)
         for name, parameter in chosen.opened(step).model.named_parameters():
-            squares[_block(name)] += float(parameter.detach().double().square().sum())
+            squares[block_of(name)] += float(parameter.detach().double().square().sum())
         return torch.tensor([squares[block] for block in blocks], dtype=torch.double).sqrt()
 
     found = of_snapshots(
@@ -83,15 +84,10 @@ def draw_norms_over_steps(chosen: InsideRun) -> CodeLines:
     chart(lines_over_steps(lines, "‖weights‖"), height=HEIGHT, key="norms", title=title)
     first, last = (three(float(values.norm())) for values in (found[0], found[-1]))
     st.caption(
-        "The Euclidean norm of all weights of a part together, with the weights of every snapshot. "
-        f"That of the whole model goes from {first} to {last}."
+        "The Euclidean norm of the weights of each part at every snapshot. That of the whole "
+        f"model goes from {first} to {last}."
     )
     return partial(norm_lines, chosen.run)
-
-
-def _block(name: str) -> str:
-    """The part of the model that a parameter belongs to, such as decoder.blocks.0.self_attn."""
-    return ".".join(name.split(".")[:4]) if ".blocks." in name else name.rpartition(".")[0]
 
 
 def _stable_rank(values: Tensor) -> float:
