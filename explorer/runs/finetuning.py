@@ -56,7 +56,9 @@ def fitted(config: TransformerConfig, task: Task) -> TransformerConfig:
     wanted, given = task.model, config
     if wanted.head == "classifier":
         if config.kind == "encoder-decoder":
-            raise RunError("A model of two stacks has no classifier: start from one of one stack.")
+            raise RunError(
+                "An encoder-decoder gets no classifier: start from a model of one stack."
+            )
         if config.head != "classifier":
             given = config.replace(head="classifier", **_new_head(config))
         pad_id = task.tokenizer.id_of(PAD) if config.pad_id is None else config.pad_id
@@ -64,9 +66,8 @@ def fitted(config: TransformerConfig, task: Task) -> TransformerConfig:
     if (config.kind, config.head) != (wanted.kind, wanted.head):
         has = "no head" if config.head == "none" else f"the head of a {_words(config.head)}"
         raise RunError(
-            f"{task.title} is learned by {_a(wanted.kind)} with the head of a "
-            f"{_words(wanted.head)}, and this model is {_a(config.kind)} with {has}: start from "
-            "another one."
+            f"{task.title} needs {_a(wanted.kind)} with the head of a {_words(wanted.head)}, and "
+            f"this model is {_a(config.kind)} with {has}: start from another one."
         )
     return config
 

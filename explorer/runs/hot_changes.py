@@ -64,7 +64,7 @@ def refusal(folder: Path) -> str:
     step, fault = found.get("step"), found.get("fault")
     if not is_step(step) or not isinstance(fault, str):
         return ""
-    return f"The change asked for was not taken on after step {step:,}: {fault[:LONGEST_FAULT]}"
+    return f"The change was not applied after step {step:,}: {fault[:LONGEST_FAULT]}"
 
 
 def take_on(folder: Path, spec: RunSpec, step: int) -> bool:

@@ -51,7 +51,7 @@ MODEL_SETTINGS = (
         step=16,
         help="Width of the feed-forward layers; 0 leaves attention alone.",
     ),
-    Setting("positions", "Positions", POSITIONS, help="How the order of the tokens gets in."),
+    Setting("positions", "Positions", POSITIONS, help="How the order of tokens is encoded."),
     Setting("norm", "Norm", NORMS),
     Setting(
         *("norm_position", "Norm placement", NORM_POSITIONS),
@@ -82,7 +82,7 @@ TRAINING_SETTINGS = (
         *("warmup", "Warm-up steps"),
         high=10_000,
         step=10,
-        help="Over these the rate rises in a straight line.",
+        help="Steps over which the rate rises linearly.",
     ),
     Setting("steps", "Steps", low=1, high=100_000, step=100, help="Updates of the weights."),
     Setting(
@@ -96,20 +96,20 @@ TRAINING_SETTINGS = (
         *("accumulation", "In parts"),
         low=1,
         high=4_096,
-        help="The batch goes through the model in so many parts, one after another, in less "
-        "memory: the update is the same but for dropout.",
+        help="The batch goes through the model in this many parts, one after another, to save "
+        "memory. The update is the same except for dropout.",
     ),
     Setting(
         *("optimizer", "Optimizer", OPTIMIZERS),
         help="AdamW is Adam with decoupled weight decay. Muon makes the update of each hidden "
-        "matrix orthogonal, and leaves all else to AdamW.",
+        "matrix orthogonal and leaves the rest to AdamW.",
     ),
     Setting(
         *("momentum", "Momentum, β₁"),
         high=0.9999,
         step=0.01,
         format="%.4g",
-        help="The share of the former direction that is kept: SGD's, Muon's, and Adam's β₁.",
+        help="The share of the previous direction that is kept; with Adam it is β₁.",
     ),
     Setting("beta2", "Adam β₂", high=0.9999, step=1e-3, format="%.4g", of=ADAM),
     Setting("eps", "Adam ε", low=1e-16, high=1.0, step=1e-9, format="%.2g", of=ADAM),
@@ -132,7 +132,7 @@ TRAINING_SETTINGS = (
         high=1_000.0,
         step=0.1,
         format="%.3g",
-        help="The largest norm of the gradient of all parameters together; 0 clips nothing.",
+        help="The largest norm of the gradient over all parameters; 0 clips nothing.",
     ),
     Setting(
         *("seed", "Data seed"), high=9999, help="Of the order of the examples, and of dropout."
@@ -143,8 +143,8 @@ EVALUATE_EVERY = Setting(
     *("evaluate_every", "Evaluate every"),
     high=10_000,
     step=10,
-    help="Steps between two measurements on held-out data; 0: as often as an eighth of the time "
-    "allows.",
+    help="Steps between two measurements on held-out data; 0: as many as fit in an eighth of "
+    "the time.",
 )
 
 

@@ -249,7 +249,7 @@ def _way_out(run: Run) -> str:
     """What can be done after the training has lost its model."""
     states = step_folders(run.folder / "state")
     kept = f"the model of step {states[-1][0]:,} is kept, " if states else ""
-    return f"{kept}and a lower learning rate is the way out."
+    return f"{kept}and a lower learning rate may help."
 
 
 def _first_line(error: BaseException) -> str:

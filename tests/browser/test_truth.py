@@ -59,7 +59,7 @@ def data(visitor: Visitor) -> list[Claim]:
     share, tokens, examples = said(
         visitor, r"([\d.]+) % of ([\d,]+) tokens in the first 20 batches \(([\d,]+) examples\)"
     )
-    (found,) = said(visitor, r"and ([\d,]+) of these are in the first")
+    (found,) = said(visitor, r"; ([\d,]+) of these occur in the first")
     return [
         Claim("unknown", share, 0.0),
         Claim("tokens", tokens, true),

@@ -33,7 +33,7 @@ def test_a_rate_of_a_billion_is_stopped_and_the_last_good_weights_stay(
     assert status.state == "failed"
     assert status.message.count(".\n") == 0
     assert status.message.endswith(
-        "; the model of step 0 is kept, and a lower learning rate is the way out."
+        "; the model of step 0 is kept, and a lower learning rate may help."
     )
     assert status.step < 1 + PATIENCE
     task = run.task()

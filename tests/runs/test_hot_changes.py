@@ -154,7 +154,7 @@ def test_what_no_longer_suits_is_refused_in_words_until_something_is_taken_on(
     next(progress)
     assert run.changes() == []
     assert run.requested() == {}
-    assert run.refusal().startswith("The change asked for was not taken on after step 1: ")
+    assert run.refusal().startswith("The change was not applied after step 1: ")
     run.change(lr=0.02)
     next(progress)
     progress.close()  # type: ignore[attr-defined]

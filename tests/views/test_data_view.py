@@ -31,7 +31,7 @@ def page(**address: str) -> AppTest:
 
 def test_the_data_of_a_task_is_counted_as_the_form_says(desk: Desk, tmp_path: Path) -> None:
     at = page(task="negation")
-    assert "868 of them are measured, and 0 of these are in the first 20 batches" in said(at)
+    assert "868 of them are measured; 0 of these occur in the first 20 batches" in said(at)
     at.number_input(key="negation_batch_size").set_value(32).run()
     assert "first 20 batches (640 examples)" in said(at)
     assert "The first 4 of 32 examples of the first batch" in said(at)
@@ -39,7 +39,7 @@ def test_the_data_of_a_task_is_counted_as_the_form_says(desk: Desk, tmp_path: Pa
 
 def test_a_task_whose_text_is_missing_says_so(desk: Desk, tmp_path: Path) -> None:
     at = page(task="reviews")
-    assert "The data appears with the text of the task." in said(at)
+    assert "The data appear once the task has its text." in said(at)
 
 
 def test_lengths_stand_in_at_most_a_dozen_ranges() -> None:

@@ -392,7 +392,7 @@ def test_a_change_that_was_refused_is_said(desk: Desk, tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     train_to_end(run.folder)
     (run.folder / "refused.json").write_text('{"step": 4, "fault": "Too large."}')
-    words = "The change asked for was not taken on after step 4: Too large."
+    words = "The change was not applied after step 4: Too large."
     assert words in said(page(run=run.name))
 
 

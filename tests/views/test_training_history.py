@@ -103,12 +103,12 @@ def test_another_kind_of_attention_expects_nothing(run: Run) -> None:
     at = apps.page(
         PAGE, model=run.name, text=TEXT, part="Encoder", history_view="Guess the pattern"
     )
-    assert "expects no pattern of this attention" in said(at)
+    assert "has no expected pattern for this attention" in said(at)
 
 
 def test_a_sentence_too_long_for_a_film_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.views.training_history.film_view.MOST_TOKENS", 3)
-    assert "A film is of at most 3 tokens" in said(page(run))
+    assert "A film shows at most 3 tokens" in said(page(run))
 
 
 def test_a_sentence_too_long_is_said_before_any_pass(
@@ -116,7 +116,7 @@ def test_a_sentence_too_long_is_said_before_any_pass(
 ) -> None:
     monkeypatch.setattr("explorer.views.training_history.film_view.MOST_TOKENS", 3)
     monkeypatch.setattr(moments, "history_of", lambda context: pytest.fail("passes were made"))
-    assert "A film is of at most 3 tokens" in said(page(run))
+    assert "A film shows at most 3 tokens" in said(page(run))
 
 
 def test_the_film_is_encoded_once_while_nothing_changes(

@@ -87,7 +87,7 @@ def _draw_sweep_form() -> None:
     task, values = TASKS[str(name)], dict[str, Sequence[Any]]()
     try:
         for setting in names:
-            about = ", ".join(SETTINGS[setting].options) or "Numbers with commas between them"
+            about = ", ".join(SETTINGS[setting].options) or "Numbers, separated by commas"
             typed = st.text_input(
                 labels[setting],
                 key=f"swept_{setting}",

@@ -40,13 +40,13 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
         _draw(_curves(every, axis, "loss"), axis, "loss", f"{key}_loss", is_stepped=False)
     with right:
         if len([each for each in measures if each]) > 1:
-            st.caption(f"Held-out metrics of several kinds have no common axis: {_list(measures)}.")
+            st.caption(f"Different held-out metrics have no common axis: {_list(measures)}.")
         else:
             measure = next(iter(measures), "") or "held out"
             title = f"{measure}, held out" if measure != "held out" else measure
             _draw(_curves(every, axis, "value"), axis, title, f"{key}_held_out", is_stepped=True)
     if axis == "Seconds" and (old := _without_seconds(every)):
-        st.caption(f"Without seconds, which earlier versions did not write: {_list(old)}.")
+        st.caption(f"Not drawn, as earlier versions recorded no seconds: {_list(old)}.")
 
 
 def _metrics(rows: Sequence[RunRow]) -> list[Metrics]:

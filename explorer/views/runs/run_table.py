@@ -144,7 +144,10 @@ def _draw_undo() -> None:
     if not names:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"Deleted, and kept for {duration(limits.UNDO_SECONDS.most)}:", width="content")
+        st.caption(
+            f"Deleted; can be brought back for {duration(limits.UNDO_SECONDS.most)}:",
+            width="content",
+        )
         for at, name in enumerate(names[:MOST_UNDONE]):
             label = f"Undo: {own_name(name)}"
             st.button(label, key=f"undo_{at}", on_click=_restore, args=([name],))

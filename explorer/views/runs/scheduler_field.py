@@ -20,9 +20,9 @@ def draw_scheduler_field() -> None:
         return
     with st.expander("Where runs train", key="where_runs_train"):
         st.caption(
-            "Usually on processes of this machine. Workers of another Dask cluster must see the "
-            "folder of runs under the same path. It is used until this server ends; set "
-            "`DASK_ADDRESS` to use it from the start."
+            "Usually in processes of this machine. To train on another Dask cluster, give the "
+            "address of its scheduler; its workers must see the folder of runs under the same "
+            "path. It is used until this server ends; set `DASK_ADDRESS` to use it from the start."
         )
         with st.container(horizontal=True, vertical_alignment="bottom"):
             typed = st.text_input(

@@ -55,7 +55,7 @@ def draw_data(task: Task, training: TrainConfig) -> None:
 def draw_data_of_form(task: Task | None) -> None:
     """The data that the form asks for; of a task whose text is missing there is none yet."""
     if task is None:
-        st.markdown("The data appears with the text of the task.")
+        st.markdown("The data appear once the task has its text.")
         return
     spec: RunSpec | None = session().run_requested
     draw_data(task, spec.training if spec else task.training)
@@ -67,7 +67,7 @@ def _sizes(task: Task, summary: DataSummary) -> str:
     known = "drawn anew for each batch" if size is None else f"{size:,} examples"
     return (
         f"**Training:** {known}. **Held out:** {literal(task.held_out)}. {summary.held_out:,} of "
-        f"them are measured, and {summary.found:,} of these are in the {_counted(summary)}."
+        f"them are measured; {summary.found:,} of these occur in the {_counted(summary)}."
     )
 
 
@@ -150,11 +150,11 @@ def _draw_unknown(task: Task, summary: DataSummary) -> None:
     """What the vocabulary does not know, in these batches and among what is held out."""
     st.markdown("**Unknown to the vocabulary**")
     if task.tokenizer.unk_id is None:
-        st.caption("Nothing: it reads every text, byte by byte where it must.")
+        st.caption("None: it reads every text, byte by byte where needed.")
         return
     st.caption(
         f"{three(100 * summary.unknown_share)} % of {summary.tokens:,} tokens in the "
-        f"{_counted(summary)}, and {three(100 * summary.held_out_unknown)} % of what is held out."
+        f"{_counted(summary)}, and {three(100 * summary.held_out_unknown)} % in the held-out data."
     )
     words = unknown_words(task)
     if words:
@@ -162,4 +162,4 @@ def _draw_unknown(task: Task, summary: DataSummary) -> None:
             {"unknown": [word for word, _ in words], "times": [count for _, count in words]},
             hide_index=True,
         )
-        st.caption("The commonest of what is held out.")
+        st.caption("The most frequent ones in the held-out data.")

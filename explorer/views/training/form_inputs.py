@@ -17,7 +17,7 @@ from explorer.runs.spec import HOT_VALUES
 
 HOT, COLD = ":material/bolt:", ":material/restart_alt:"
 APPLIES_NOW = "Applies to the run on screen after its next step."
-NEEDS_RESTART = "Needs a restart: it is for the next run."
+NEEDS_RESTART = "Needs a restart: applies to the next run."
 
 
 class Inputs:

@@ -79,6 +79,6 @@ def draw_generalisation(found: tuple[int, Generalisation] | None) -> None:
     st.caption(
         f"Generalisation gap at step {step:,}: **{three(losses.gap)}** nats, "
         f"{three(losses.held_out)} on held-out data, {three(losses.training)} in training.",
-        help="Loss of the newest weights, without dropout or label smoothing: on at most "
-        f"{MOST_EXAMPLES} held-out examples, and on as many of the batch that comes next.",
+        help="Losses of the newest weights, without dropout or label smoothing: on at most "
+        f"{MOST_EXAMPLES} held-out examples, and on as many of the next batch.",
     )

@@ -76,10 +76,9 @@ def _draw_tokenizer(given: Given) -> str | None:
         format_func=lambda option: TOKENIZERS.get(option, option),
         key=f"tokenizer_{given.name}",
         persist_state="session",
-        help="Words that are not in the training part are unknown; subwords are made of bytes, so "
-        "they read any text. Either vocabulary is trained on the training part alone. The "
-        "tokenizer of another model keeps its vocabulary, and gets the special tokens that a model "
-        "of this task needs.",
+        help="Both vocabularies are trained on the training part only. Words that do not occur in "
+        "it are unknown; subwords are made of bytes, so they read any text. The tokenizer of "
+        "another model keeps its vocabulary, and gets the special tokens that this task needs.",
     )
     if chosen is None or chosen == given.tokenizers[0]:
         return None

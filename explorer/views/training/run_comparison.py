@@ -56,9 +56,9 @@ def draw_run_comparison(runs: Sequence[Run]) -> None:
         title = f"Runs of {task}"
         plotly_chart(figure, key="runs_compared", title=title, table={"run": names, **columns})
         st.caption(
-            f"{len(same)} runs of {literal(task)}: a line for each, through its settings to its "
-            f"last {measure} on held-out data, stronger where the result is larger. Settings that "
-            "all runs share are left out, except the learning rate and the batch size; at most "
+            f"{len(same)} runs of {literal(task)}. The line of each goes through its settings to "
+            f"its last {measure} on held-out data: the larger, the stronger. Settings that all "
+            "runs share are left out, except the learning rate and the batch size; at most "
             f"{MOST_SETTINGS} are drawn."
         )
 

@@ -27,8 +27,8 @@ def draw_size(task: Task, spec: RunSpec) -> None:
         help=(
             f"**Memory**: weights {megabytes(size.weights)}, gradients "
             f"{megabytes(size.gradients)}, optimizer {megabytes(size.optimizer)}, and at most "
-            f"{megabytes(size.activations)} for what one batch holds in its forward and backward "
-            "pass. What Python and torch take comes on top.\n\n**Speed**: "
+            f"{megabytes(size.activations)} for the forward and backward pass of one batch. Python "
+            "and torch themselves come on top.\n\n**Speed**: "
             + (
                 f"forward and backward pass of this model, measured here on {TIMED} batches; "
                 if speed.is_timed

@@ -33,7 +33,7 @@ def draw_start_from(task: str) -> Opened | None:
         "start_from",
         (NEW_WEIGHTS, *names),
         as_list=True,
-        help="A trained model keeps its architecture and its tokenizer: fine-tuning. For labelled "
+        help="Fine-tuning: a trained model keeps its architecture and its tokenizer. For labelled "
         "sentences it gets a classifier in place of its head.",
     )
     return None if chosen == NEW_WEIGHTS else open_entry(models[names[chosen]])
@@ -52,8 +52,8 @@ def draw_tuning(config: TransformerConfig, inputs: Inputs, now: RunSpec | None) 
         required=True,
         key=key,
         persist_state="session",
-        help="LoRA freezes the model and trains a product of two thin matrices beside each chosen "
-        "one, which is added to it: r · (in + out) numbers in place of in · out.",
+        help="LoRA freezes the model. To each chosen matrix it adds a product of two thin ones and "
+        "trains only these: r · (in + out) numbers in place of in · out.",
     )
     if tuned == WHOLE:
         return {"lora_rank": 0}

@@ -39,8 +39,8 @@ MOST_TOKENS = 128
 """Of a sentence: the browser has the maps of all frames."""
 MOST_POINTS = 200
 TOO_LONG = (
-    "A film is of at most {most} tokens, and this one has {found:,}: shorten it, or compare two "
-    "moments."
+    "A film shows at most {most} tokens, and this sentence has {found:,}: shorten it, or compare "
+    "two moments."
 )
 
 
@@ -234,12 +234,12 @@ def _what_is_drawn(history: History, shown: Formation, exact: bool) -> str:
     kept = len(history.passes)
     words = [
         f"{kept} snapshots of the training, each with its own pass over your sentence; the steps "
-        "are on a logarithmic scale, and the curves are means where they have many points."
+        "are on a logarithmic scale. Curves of many points are drawn as means."
     ]
     if not exact:
         words.append("Of all heads only the thumbnails are sent: choose a head to see its weights.")
     if history.last.source and history.last.target:
-        words.append("At every step the decoder is given what the model writes in the end.")
+        words.append("At every step the decoder reads the answer of the trained model.")
     if shown.score == EXPECTED and history.task is not None:
         words.append(f"Expected after training: {history.task.expectation}")
     return " ".join(words)

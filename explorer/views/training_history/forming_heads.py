@@ -42,7 +42,7 @@ def draw_formations(context: PageContext, history: History) -> None:
     )
     st.caption(
         "Each head is judged by its highest score after training, if that is at least "
-        f"{NOTICEABLE}. It forms at the first snapshot from which on this score stays at or above "
-        f"{SHARE:.0%} of its final value. No step is given where that is so from the start, or at "
-        "the last snapshot alone."
+        f"{NOTICEABLE}. It forms at the first snapshot from which this score stays at or above "
+        f"{SHARE:.0%} of its final value. No step is given if it does so from the start, or at the "
+        "last snapshot only."
     )

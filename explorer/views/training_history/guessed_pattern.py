@@ -20,8 +20,8 @@ from explorer.views.training_history.moments import History, PassAtStep
 
 HEIGHT, LARGE = 260, 400
 NOTHING_EXPECTED = (
-    "The task of this run expects no pattern of this attention. Choose a run of a task such as "
-    "translation, reverse or induction, and its last kind of attention."
+    "The task of this run has no expected pattern for this attention. Choose a run of a task such "
+    "as translation, reverse or induction, and its last kind of attention."
 )
 Pattern = tuple[str, Tensor]
 
@@ -72,7 +72,7 @@ def _draw_answer(
     right = next(at for at, (name, _) in enumerate(options) if name == "expected")
     verdict = "Right." if guess == right else f"Not quite: you chose {options[guess][0]}."
     st.markdown(
-        f"**{verdict}** Frames mark the expected pattern; each map is of the best head at its step."
+        f"**{verdict}** Frames mark the expected pattern; each map shows the best head at its step."
     )
     untrained, trained = st.columns(2)
     for column, one in ((untrained, history.passes[0]), (trained, history.passes[-1])):
