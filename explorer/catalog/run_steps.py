@@ -1,6 +1,6 @@
 """The folders of a run that are named after a step, and the newest of them.
 
-snapshots/step-000050     weights at steps 0, 1, 2, 5, 10, 20, 50, … of a training
+snapshots/step-000050     weights at steps 0, 1, 2, 3, 5, 7, 10, 15, 20, … of a training
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Speed:
 
 
 def is_snapshot_step(step: int) -> bool:
-    """0, 1, 2, 5, 10, 20, 50, 100 and so on: early steps change most."""
+    """0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100 and so on: early steps change most."""
     while step >= 10 and step % 10 == 0:
         step //= 10
-    return step in (0, 1, 2, 5)
+    return step in (0, 1, 2, 3, 5, 7, 15)

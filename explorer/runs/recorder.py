@@ -57,7 +57,7 @@ class RunRecorder:
         self.earlier_seconds = self.status.seconds
         self.began = time.monotonic()
         self.showing = Pace(every=0.25, share=0.02)
-        self.measuring = Pace(every=0.0, share=0.12)
+        self.measuring = Pace(every=0.0, share=0.02)
         self.refreshing = Pace(every=1.0, share=0.03)
         self.keeping = Pace(every=5.0, share=0.03)
 

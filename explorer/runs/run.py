@@ -7,7 +7,7 @@
     metrics.jsonl    one line each step          lock             locked by the living worker
     requested.json   settings to take on     changes.jsonl    those taken on, and at which step
     refused.json     why the last were not taken on
-    snapshots/       weights at steps 0, 1, 2, 5, 10, 20, 50, …
+    snapshots/       weights at steps 0, 1, 2, 3, 5, 7, 10, 15, 20, …
     latest/          the newest weights          state/           what a resume starts from
     parent/          the model that it starts from, where that was trained before
     checkpoint/      the finished model            notes.json       tags, a note, its sweep

@@ -42,5 +42,8 @@ def test_speed_counts_from_where_it_began(clock: Clock) -> None:
 
 
 def test_early_steps_are_kept_closer() -> None:
-    kept = [step for step in range(2001) if is_snapshot_step(step)]
-    assert kept == [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
+    kept = [step for step in range(201) if is_snapshot_step(step)]
+    assert kept == [0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200]
+    assert [step for step in range(200, 2001, 10) if is_snapshot_step(step)] == [
+        step * 10 for step in kept if step >= 20
+    ]

@@ -21,7 +21,7 @@ from models import load_checkpoint
 from tests.runs.making import tiny_run, tiny_spec
 from tests.served import ROOT, wait_until
 
-KEPT = [0, 1, 2, 5, 10, 12]
+KEPT = [0, 1, 2, 3, 5, 7, 10, 12]
 """The steps of a whole run whose weights are kept."""
 
 

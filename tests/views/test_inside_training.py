@@ -71,14 +71,14 @@ def test_it_is_about_the_run_of_the_chosen_model_or_the_newest_until_another_is_
     chosen = at.selectbox(key="run")
     assert chosen.value == first.name
     assert f"their mean, {three(loss_at(first, 2))} nats" in said(at)
-    put_state(at, update_after=3)
+    put_state(at, update_after=4)
     chosen.set_value(second.name).run()
     assert not at.exception
     assert f"their mean, {three(loss_at(second, 6))} nats" in said(at)
 
 
 def test_an_update_after_a_snapshot_is_the_one_of_the_run(trained: Run) -> None:
-    for place, step in enumerate([0, 1, 2, 5, 10]):
+    for place, step in enumerate([0, 1, 2, 3, 5, 7, 10]):
         at = apps.page(PAGE, run=trained.name, update_after=str(place), update_stage="1")
         assert f"Update {step + 1} of 12 · Loss per token" in said(at)
         assert update_found.SAME in said(at)
@@ -165,7 +165,7 @@ def test_settings_that_changed_while_it_trained_are_those_of_its_updates(
         if progress.report.step == 3:
             made.change(lr=0.0007, clip=0.01)
     assert [each.step for each in made.changes()] == [3]
-    at = apps.page(PAGE, run=made.name, update_after="4", update_stage="1")
+    at = apps.page(PAGE, run=made.name, update_after="6", update_stage="1")
     assert update_found.SAME in said(at)
     assert f"their mean, {three(loss_at(made, 11))} nats" in said(at)
     put_state(at, update_stage=2)
@@ -176,7 +176,7 @@ def test_settings_that_changed_while_it_trained_are_those_of_its_updates(
 @pytest.mark.parametrize("optimizer", ["muon", "sgd", "adam"])
 def test_a_run_of_every_optimizer_is_trained_again(runs: Path, optimizer: str) -> None:
     made = trained_run(runs, optimizer=optimizer)
-    at = apps.page(PAGE, run=made.name, update_after="3", update_stage="1")
+    at = apps.page(PAGE, run=made.name, update_after="4", update_stage="1")
     assert update_found.SAME in said(at)
     assert f"their mean, {three(loss_at(made, 6))} nats" in said(at)
 

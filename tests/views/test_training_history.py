@@ -26,7 +26,7 @@ from tests.views.drawing import press, put_state, sent
 
 TEXT = "abcdef"
 PAGE = "training/training_history"
-STEPS = [0, 1, 2, 5, 10, 12]
+STEPS = [0, 1, 2, 3, 5, 7, 10, 12]
 
 
 @pytest.fixture

@@ -129,7 +129,7 @@ def dead(visitor: Visitor, run: Run) -> list[Claim]:
 
 
 VIEWS: dict[str, tuple[Callable[[Visitor, Run], list[Claim]], str]] = {
-    "One update": (one_update, "update_after=3&update_stage=1"),
+    "One update": (one_update, "update_after=4&update_stage=1"),
     "Head scores": (head_scores, "scores_part=Encoder"),
     "Singular values": (spectra, ""),
     "Weight norms": (norms, ""),
