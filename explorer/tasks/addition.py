@@ -15,14 +15,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import token_accuracy
+from explorer.tasks.task_models import decoder
 from explorer.text import Token, word_tokenizer
 from explorer.text.special import BOS
-from models.config import TransformerConfig
 from models.losses import IGNORE
 from models.training import Batch, TrainConfig
-from models.transformer import Transformer
 
 MODULUS = 23
 SHARE = 0.7
@@ -36,6 +35,8 @@ Sums = Int[Tensor, "b 2"]
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Addition(Task):
     """All pairs of numbers below 23. `splits_ordered` is the mistake: (b, a) leaks."""
+
+    metric = ("right sums", token_accuracy)
 
     splits_ordered: bool = False
 
@@ -56,9 +57,6 @@ class Addition(Task):
         sums = self.split[0]
         order = torch.randperm(len(sums), generator=generator(training.seed, step))
         return self.written(sums[order[: training.batch_size]])
-
-    def measure(self, model: Transformer) -> Measurement:
-        return Measurement("right sums", token_accuracy(model, self.held_out_batch))
 
     def written(self, sums: Sums) -> Batch:
         """`<s> a + b =`, where only the last position has a label: the sum."""
@@ -113,9 +111,8 @@ def build_addition(splits_ordered: bool = False) -> Addition:
         expectation="The last position, where the sum is predicted, attends to both numbers.",
         examples=("3 + 5 =", "20 + 7 =", "11 + 11 =", "22 + 22 ="),
         tokenizer=tokenizer,
-        model=TransformerConfig(
-            kind="decoder",
-            vocab_size=tokenizer.vocab_size,
+        model=decoder(
+            tokenizer,
             d_model=64,
             n_layers=1,
             n_heads=4,
@@ -123,8 +120,6 @@ def build_addition(splits_ordered: bool = False) -> Addition:
             max_len=EQUALS + 1,
             positions="learned",
             scale_embedding=False,
-            pad_id=tokenizer.pad_id,
-            bos_id=tokenizer.bos_id,
         ),
         training=TrainConfig(
             steps=5000,

@@ -12,12 +12,11 @@ from torch import Tensor
 
 from explorer.tasks.batches import Rows, sample_rows, sentence_rows, trimmed
 from explorer.tasks.held_out import is_held_out
-from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import accuracy
+from explorer.tasks.task_models import classifier
 from explorer.text import CLASSIFIER, character_tokenizer
-from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
-from models.transformer import Transformer
 
 LONGEST = 12
 ONE_IN = 4
@@ -34,6 +33,8 @@ class Brackets(Task):
     Half of a batch is balanced. Of the other half, half has as many closing as opening
     brackets, so that counting them all is not enough.
     """
+
+    metric = ("accuracy", accuracy)
 
     @cached_property
     def groups(self) -> tuple[Rows, ...]:
@@ -71,9 +72,6 @@ class Brackets(Task):
         ]
         batch, order = _labelled(*drawn), torch.randperm(size, generator=random)
         return Batch((trimmed(batch.inputs[0][order]),), batch.labels[order])
-
-    def measure(self, model: Transformer) -> Measurement:
-        return Measurement("accuracy", accuracy(model, self.held_out_batch))
 
 
 def is_balanced(text: str) -> bool:
@@ -115,18 +113,15 @@ def build_brackets() -> Brackets:
         ),
         examples=("(()())", "())(()", "((((()))))", "()()()(", "(())()))"),
         tokenizer=tokenizer,
-        model=TransformerConfig(
-            kind="encoder",
-            head="classifier",
-            vocab_size=tokenizer.vocab_size,
+        model=classifier(
+            tokenizer,
+            CLASSES,
             d_model=32,
             n_layers=2,
             n_heads=2,
             d_ff=64,
             max_len=READ + 1,
             scale_embedding=False,
-            n_classes=len(CLASSES),
-            pad_id=tokenizer.pad_id,
         ),
         training=TrainConfig(steps=1600, batch_size=64, lr=3e-3, warmup=50, schedule="linear"),
         goal=0.99,

@@ -15,12 +15,11 @@ from torch import Tensor
 
 from explorer.tasks.batches import pair_batch, sentence_rows
 from explorer.tasks.held_out import draw_held_out, draw_training
-from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import exact_match
+from explorer.tasks.task_models import encoder_decoder
 from explorer.text import SOURCE, Token, character_tokenizer
-from models.config import GenerationConfig, TransformerConfig
 from models.training import Batch, TrainConfig
-from models.transformer import Transformer
 
 FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
 DAYS = LAST.toordinal() - FIRST.toordinal() + 1
@@ -45,13 +44,12 @@ Days = Int[Tensor, "b 1"]
 class Dates(Task):
     """Days of two centuries; one in eight is held out in every way of writing it."""
 
+    metric = ("exact match", exact_match)
+
     def batch(self, step: int, training: TrainConfig) -> Batch:
         random = generator(training.seed, step)
         days = draw_training(partial(_days, random), training.batch_size)
         return self.written(days, torch.randint(len(FORMATS), (len(days),), generator=random))
-
-    def measure(self, model: Transformer) -> Measurement:
-        return Measurement("exact match", exact_match(model, self.held_out_batch))
 
     @cached_property
     def held_out_batch(self) -> Batch:
@@ -158,9 +156,8 @@ def build_dates() -> Dates:
         ),
         examples=("5 march 2021", "september 30, 1987", "17 aug 2064", "24.12.1999"),
         tokenizer=tokenizer,
-        model=TransformerConfig(
-            kind="encoder-decoder",
-            vocab_size=tokenizer.vocab_size,
+        model=encoder_decoder(
+            tokenizer,
             d_model=64,
             n_layers=1,
             n_encoder_layers=2,
@@ -168,9 +165,6 @@ def build_dates() -> Dates:
             d_ff=128,
             max_len=LONGEST,
             scale_embedding=False,
-            pad_id=tokenizer.pad_id,
-            bos_id=tokenizer.bos_id,
-            generation=GenerationConfig.ending_with(tokenizer.eos_id),
         ),
         training=TrainConfig(steps=600, batch_size=64, lr=5e-3, warmup=50, schedule="linear"),
         goal=0.98,

@@ -7,7 +7,7 @@ lost, which `explorer.tasks.induction` never lets happen.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from jaxtyping import Float
@@ -39,9 +39,9 @@ class FixedPeriod(Induction):
 
 def build_fixed_period() -> FixedPeriod:
     one_layer = build_induction(n_layers=1)
-    fields = {name: getattr(one_layer, name) for name in one_layer.__dataclass_fields__}
+    known = {each.name: getattr(one_layer, each.name) for each in fields(one_layer)}
     return FixedPeriod(
-        **fields
+        **known
         | {
             "name": "induction-fixed",
             "title": "Continue a repeat, fixed period",

@@ -16,14 +16,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from explorer.tasks.held_out import draw_held_out, draw_training
-from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import token_accuracy
+from explorer.tasks.task_models import decoder
 from explorer.text import Token, character_tokenizer
 from explorer.text.special import BOS
-from models.config import TransformerConfig
 from models.losses import IGNORE
 from models.training import Batch, TrainConfig
-from models.transformer import Transformer
 
 LENGTH = 32
 SHORTEST, LONGEST = 3, 12
@@ -36,13 +35,12 @@ Rows = Int[Tensor, "b t"]
 class Induction(Task):
     """Rows repeat a block of different letters; only the repeats are labelled."""
 
+    metric = ("right on repeats", token_accuracy)
+
     def batch(self, step: int, training: TrainConfig) -> Batch:
         random = generator(training.seed, step)
         blocks = draw_training(lambda n: self.draw(n, random), training.batch_size, canonical)
         return self.repeated(blocks)
-
-    def measure(self, model: Transformer) -> Measurement:
-        return Measurement("right on repeats", token_accuracy(model, self.held_out_batch))
 
     @cached_property
     def held_out_batch(self) -> Batch:
@@ -112,9 +110,8 @@ def build_induction(n_layers: int = 2) -> Induction:
         ),
         examples=("abcdeabcdeab", "kitchenkitchenkit", "qzxqzxqzx", "wordplaywordplay"),
         tokenizer=tokenizer,
-        model=TransformerConfig(
-            kind="decoder",
-            vocab_size=tokenizer.vocab_size,
+        model=decoder(
+            tokenizer,
             d_model=64,
             n_layers=n_layers,
             n_heads=2,
@@ -122,8 +119,6 @@ def build_induction(n_layers: int = 2) -> Induction:
             max_len=LENGTH,
             positions="sinusoidal",
             scale_embedding=False,
-            pad_id=tokenizer.pad_id,
-            bos_id=tokenizer.bos_id,
         ),
         training=TrainConfig(steps=600, batch_size=64, lr=3e-3, warmup=50, schedule="linear"),
         goal=0.99 if not control else 0.5,

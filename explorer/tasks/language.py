@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from explorer.app import limits
-from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import nats_per_token
+from explorer.tasks.task_models import decoder
 from explorer.text import TextError, TrainedWith
 from explorer.text.checked_text import checked
 from explorer.text.special import BOS
 from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
-from models.transformer import Transformer
 
 CONTEXT = 64
 """Tokens of a window, of the models of a text."""
@@ -30,6 +31,8 @@ Ids = Int[Tensor, "t"]
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LanguageTask(Task):
     """A decoder reads windows of a text, each after `<s>`."""
+
+    metric = ("nats per token", nats_per_token)
 
     training_ids: Ids
     held_out_ids: Ids
@@ -49,9 +52,6 @@ class LanguageTask(Task):
         random = generator(training.seed, step)
         starts = torch.randint(self.training_size, (training.batch_size, 1), generator=random)
         return self._predicting(self.training_ids[starts + torch.arange(self.context)])
-
-    def measure(self, model: Transformer) -> Measurement:
-        return Measurement("nats per token", nats_per_token(model, self.held_out_batch))
 
     @property
     def held_out_batch(self) -> Batch:
@@ -89,11 +89,32 @@ def checked_corpus(text: str, least: int) -> str:
     return text
 
 
+def own_text_task(
+    text: str, least: int, tokenizer_of: Callable[[str], TrainedWith], dropout: float, **about: Any
+) -> LanguageTask:
+    """The task of a reader's text; its tokenizer is made of the training part only.
+
+    TextError, in one sentence, where the text is too short.
+    """
+    parts = split_text(checked_corpus(text, least))
+    tokenizer = tokenizer_of(parts[0])
+    training, held_out = training_and_held_out_ids(tokenizer, parts, CONTEXT)
+    return LanguageTask(
+        examples=(first_words(parts[0]),),
+        tokenizer=tokenizer,
+        model=decoder_reading(tokenizer, d_model=64, dropout=dropout),
+        training=training_of(steps=2000, warmup=100),
+        held_out_texts=parts[1:],
+        training_ids=training,
+        held_out_ids=held_out,
+        **about,
+    )
+
+
 def decoder_reading(tokenizer: TrainedWith, d_model: int, dropout: float) -> TransformerConfig:
     """The model of a text of one's own: two layers, four heads, windows of `CONTEXT` tokens."""
-    return TransformerConfig(
-        kind="decoder",
-        vocab_size=tokenizer.vocab_size,
+    return decoder(
+        tokenizer,
         d_model=d_model,
         n_layers=2,
         n_heads=4,
@@ -101,8 +122,6 @@ def decoder_reading(tokenizer: TrainedWith, d_model: int, dropout: float) -> Tra
         max_len=CONTEXT,
         activation="gelu",
         dropout=dropout,
-        pad_id=tokenizer.pad_id,
-        bos_id=tokenizer.bos_id,
     )
 
 

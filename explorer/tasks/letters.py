@@ -14,13 +14,13 @@ from torch import Tensor
 
 from explorer.tasks.batches import pair_batch
 from explorer.tasks.held_out import draw_held_out, draw_training
-from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import exact_match
+from explorer.tasks.task_models import encoder_decoder
 from explorer.text import SOURCE, Token, Tokenizer, character_tokenizer
 from explorer.text.special import PAD
-from models.config import GenerationConfig, TransformerConfig
+from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
-from models.transformer import Transformer
 
 MAX_LETTERS = 8
 HELD_OUT = 256
@@ -31,6 +31,8 @@ Words = Int[Tensor, "b t"]
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LetterTask(Task):
     """Words of one to eight letters; `rewritten` gives the answers."""
+
+    metric = ("exact match", exact_match)
 
     held_out: str = "one word in eight, chosen by a hash of its letters"
     pattern_site: str = "decoder.0.cross_attn"
@@ -49,9 +51,6 @@ class LetterTask(Task):
         random = generator(training.seed, step)
         words = draw_training(lambda count: self.draw(count, random), training.batch_size)
         return pair_batch(self.tokenizer, words, self.rewritten(words))
-
-    def measure(self, model: Transformer) -> Measurement:
-        return Measurement("exact match", exact_match(model, self.held_out_batch))
 
     @cached_property
     def held_out_batch(self) -> Batch:
@@ -76,16 +75,12 @@ def letter_model(tokenizer: Tokenizer) -> TransformerConfig:
 
     Embeddings are not scaled up, so that positions weigh as much as letters.
     """
-    return TransformerConfig(
-        kind="encoder-decoder",
-        vocab_size=tokenizer.vocab_size,
+    return encoder_decoder(
+        tokenizer,
         d_model=64,
         n_layers=1,
         n_heads=4,
         d_ff=128,
         max_len=MAX_LETTERS + 1,
         scale_embedding=False,
-        pad_id=tokenizer.pad_id,
-        bos_id=tokenizer.bos_id,
-        generation=GenerationConfig.ending_with(tokenizer.eos_id),
     )

@@ -17,12 +17,11 @@ from torch import Tensor
 
 from explorer.tasks.batches import sample_rows, sentence_rows, trimmed
 from explorer.tasks.held_out import is_held_out
-from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import accuracy
+from explorer.tasks.task_models import classifier
 from explorer.text import CLASSIFIER, Token, word_tokenizer
-from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
-from models.transformer import Transformer
 
 SUBJECTS = ("film", "food", "room", "service", "book", "music", "hotel", "story")
 VERBS = ("is", "was", "seems")
@@ -40,6 +39,8 @@ CLASSES = ("negative", "neutral", "positive")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Negation(Task):
     """Every sentence of the grammar, one in eight of them held out."""
+
+    metric = ("accuracy", accuracy)
 
     @cached_property
     def sentences(self) -> Batch:
@@ -68,9 +69,6 @@ class Negation(Task):
         rows, labels = self.training_rows.inputs[0], self.training_rows.labels
         chosen = sample_rows(training.batch_size, len(rows), generator(training.seed, step))
         return Batch((trimmed(rows[chosen]),), labels[chosen])
-
-    def measure(self, model: Transformer) -> Measurement:
-        return Measurement("accuracy", accuracy(model, self.held_out_batch))
 
     def pattern(
         self, source: Sequence[Token], target: Sequence[Token] = ()
@@ -112,10 +110,9 @@ def build_negation() -> Negation:
             "the music seems pleasant",
         ),
         tokenizer=tokenizer,
-        model=TransformerConfig(
-            kind="encoder",
-            head="classifier",
-            vocab_size=tokenizer.vocab_size,
+        model=classifier(
+            tokenizer,
+            CLASSES,
             d_model=32,
             n_layers=1,
             n_heads=2,
@@ -123,8 +120,6 @@ def build_negation() -> Negation:
             max_len=16,
             positions="none",
             scale_embedding=False,
-            n_classes=len(CLASSES),
-            pad_id=tokenizer.pad_id,
         ),
         training=TrainConfig(steps=400, batch_size=64, lr=5e-3, warmup=50, schedule="linear"),
         goal=0.99,

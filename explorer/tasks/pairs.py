@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from explorer.tasks.batches import Rows, pair_batch, sample_rows, sentence_rows, trimmed
 from explorer.tasks.own_table import read_pairs
 from explorer.tasks.own_tokenizer import WORDS, Pairs, tokenizer_for, typical, unseen
-from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import token_accuracy
+from explorer.tasks.task_models import encoder_decoder
 from explorer.text import SOURCE, TextError, TrainedWith
 from explorer.text.special import PAD
-from models.config import GenerationConfig, TransformerConfig
 from models.training import Batch, TrainConfig
-from models.transformer import Transformer
 
 MIN_SOURCES = 40
 NAME = "pairs"
@@ -35,6 +34,8 @@ MAX_TOKENS = 128
 class PairTask(Task):
     """Pairs in a fixed order; those of some sources are held out."""
 
+    metric = ("right tokens", token_accuracy)
+
     training_rows: tuple[Rows, Rows]
     held_out_rows: Batch
 
@@ -52,9 +53,6 @@ class PairTask(Task):
     @property
     def training_size(self) -> int:
         return len(self.training_rows[0])
-
-    def measure(self, model: Transformer) -> Measurement:
-        return Measurement("right tokens", token_accuracy(model, self.held_out_batch))
 
 
 def pairs_from_csv(table: str, tokenizer: str | TrainedWith | None = None) -> PairTask:
@@ -82,9 +80,8 @@ def pairs_from_csv(table: str, tokenizer: str | TrainedWith | None = None) -> Pa
         expectation=EXPECTATION,
         examples=tuple(typical(sorted({source for source, _ in training}))),
         tokenizer=reads,
-        model=TransformerConfig(
-            kind="encoder-decoder",
-            vocab_size=reads.vocab_size,
+        model=encoder_decoder(
+            reads,
             d_model=64,
             n_layers=1,
             n_encoder_layers=2,
@@ -92,9 +89,6 @@ def pairs_from_csv(table: str, tokenizer: str | TrainedWith | None = None) -> Pa
             d_ff=128,
             max_len=longest + 1,
             dropout=0.1,
-            pad_id=reads.pad_id,
-            bos_id=reads.bos_id,
-            generation=GenerationConfig.ending_with(reads.eos_id),
         ),
         training=TrainConfig(steps=600, batch_size=64, lr=3e-3, warmup=50, schedule="linear"),
         goal=0.6,

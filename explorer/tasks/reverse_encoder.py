@@ -13,12 +13,11 @@ from torch import Tensor
 
 from explorer.tasks.batches import Rows
 from explorer.tasks.held_out import draw_held_out, draw_training
-from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import token_accuracy
 from explorer.text import ALONE, Token, character_tokenizer
 from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
-from models.transformer import Transformer
 
 LETTERS = 16
 HELD_OUT = 256
@@ -28,12 +27,11 @@ HELD_OUT = 256
 class ReverseEncoder(Task):
     """Rows of sixteen letters; the label of position i is the letter at 15 − i."""
 
+    metric = ("right letters", token_accuracy)
+
     def batch(self, step: int, training: TrainConfig) -> Batch:
         random = generator(training.seed, step)
         return _mirrored(draw_training(lambda n: self.draw(n, random), training.batch_size))
-
-    def measure(self, model: Transformer) -> Measurement:
-        return Measurement("right letters", token_accuracy(model, self.held_out_batch))
 
     @cached_property
     def held_out_batch(self) -> Batch:

@@ -10,13 +10,12 @@ import torch
 from explorer.tasks.batches import Rows, sample_rows, sentence_rows, trimmed
 from explorer.tasks.own_table import read_pairs
 from explorer.tasks.own_tokenizer import WORDS, tokenizer_for
-from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import accuracy
+from explorer.tasks.task_models import classifier
 from explorer.text import CLASSIFIER, TextError, TrainedWith
 from explorer.text.special import PAD
-from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
-from models.transformer import Transformer
 
 NAME = "reviews"
 TITLE = "Sentiment of real reviews"
@@ -47,6 +46,8 @@ Labelled = list[tuple[str, int]]
 class ReviewTask(Task):
     """Sentences with a class each; in training some words are replaced by padding."""
 
+    metric = ("accuracy", accuracy)
+
     training_rows: Batch
     held_out_rows: Batch
     word_dropout: float = 0.5
@@ -65,9 +66,6 @@ class ReviewTask(Task):
         chosen = sample_rows(training.batch_size, len(rows), random)
         read = trimmed(rows[chosen], self.tokenizer.id_of(PAD))
         return Batch((self._hidden(read, random),), labels[chosen])
-
-    def measure(self, model: Transformer) -> Measurement:
-        return Measurement("accuracy", accuracy(model, self.held_out_batch))
 
     def as_it_is(self) -> ReviewTask:
         """With no word hidden, for a model that was trained before."""
@@ -148,10 +146,9 @@ def from_labelled(
         expectation=EXPECTATION,
         examples=EXAMPLES,
         tokenizer=reads,
-        model=TransformerConfig(
-            kind="encoder",
-            head="classifier",
-            vocab_size=reads.vocab_size,
+        model=classifier(
+            reads,
+            classes,
             d_model=64,
             n_layers=1,
             n_heads=4,
@@ -162,9 +159,7 @@ def from_labelled(
             scale_embedding=False,
             final_norm=False,
             dropout=0.75,
-            n_classes=len(classes),
             pooling="mean",
-            pad_id=reads.pad_id,
         ),
         training=TrainConfig(
             steps=750,

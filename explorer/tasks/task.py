@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -33,11 +34,14 @@ class Measurement:
 class Task(ABC):
     """One task: its words, its data, and the default model and training.
 
-    `goal` is the held-out value that the default model and training reach.
+    `metric` is the name of what `measure` says, and what computes it; `goal` is the held-out value
+    that the default model and training reach.
     `held_out` says in words what is never trained on, and `held_out_texts` has it where the reader
     gave it; `note` says what else is done to the data. `pattern_site` names the attention that
     `pattern` describes; `classes` are the names of a classifier's classes.
     """
+
+    metric: ClassVar[tuple[str, Callable[[Transformer, Batch], float]]]
 
     name: str
     title: str
@@ -79,9 +83,10 @@ class Task(ABC):
     def batch(self, step: int, training: TrainConfig) -> Batch:
         """The batch of this step: a function of (training.seed, step), nothing held out in it."""
 
-    @abstractmethod
     def measure(self, model: Transformer) -> Measurement:
         """How good the model is on the held-out set."""
+        name, of = self.metric
+        return Measurement(name, of(model, self.held_out_batch))
 
     def within(self, tokens: int) -> Task:
         """The same for a model that reads so few tokens; TextError where it cannot be."""

@@ -14,12 +14,11 @@ from torch import Tensor
 
 from explorer.tasks import french
 from explorer.tasks.batches import Rows, pair_batch, sample_rows, sentence_rows, trimmed
-from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import exact_match
+from explorer.tasks.task_models import encoder_decoder
 from explorer.text import SOURCE, Token, word_tokenizer
-from models.config import GenerationConfig, TransformerConfig
 from models.training import Batch, TrainConfig
-from models.transformer import Transformer
 
 TRAINING_SENTENCES = 8192
 HELD_OUT = 512
@@ -29,6 +28,8 @@ MAX_TOKENS = 12
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TranslationTask(Task):
     """Sentences with certain adjective-noun pairs are held out, all of them."""
+
+    metric = ("exact match", exact_match)
 
     @cached_property
     def training_rows(self) -> tuple[Rows, Rows]:
@@ -48,9 +49,6 @@ class TranslationTask(Task):
         source, target = self.training_rows
         chosen = sample_rows(training.batch_size, len(source), generator(training.seed, step))
         return pair_batch(self.tokenizer, trimmed(source[chosen]), trimmed(target[chosen]))
-
-    def measure(self, model: Transformer) -> Measurement:
-        return Measurement("exact match", exact_match(model, self.held_out_batch))
 
     def pattern(
         self, source: Sequence[Token], target: Sequence[Token] = ()
@@ -125,17 +123,13 @@ def build_translation() -> TranslationTask:
             "the cow sleeps",
         ),
         tokenizer=tokenizer,
-        model=TransformerConfig(
-            kind="encoder-decoder",
-            vocab_size=tokenizer.vocab_size,
+        model=encoder_decoder(
+            tokenizer,
             d_model=64,
             n_layers=1,
             n_heads=2,
             d_ff=128,
             max_len=MAX_TOKENS,
-            pad_id=tokenizer.pad_id,
-            bos_id=tokenizer.bos_id,
-            generation=GenerationConfig.ending_with(tokenizer.eos_id),
         ),
         training=TrainConfig(steps=300, batch_size=64, lr=3e-3, warmup=50, schedule="linear"),
         goal=0.99,

@@ -1,4 +1,4 @@
-"""What an address asks for in vain is said in a sentence and replaced, on every page."""
+"""What an address asks for and does not exist is said in a sentence and replaced, on every page."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def hold(held: Held) -> None:
 
 
 def held_now(shown: CircuitMap) -> Held:
-    """What the address, or a click, has chosen; what the address asks for in vain is said."""
+    """What the address, or a click, has chosen; what it asks for and does not exist is said."""
     is_new = IN_ADDRESS.name not in session().persistent
     asked = {name: str(text) for name, text in IN_ADDRESS.texts().items()}
     usual = usual_count(shown)

@@ -1,0 +1,44 @@
+"""The config of a task's model: what follows from its tokenizer, and the sizes that it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from explorer.text import TrainedWith
+from models.config import GenerationConfig, TransformerConfig
+
+
+def decoder(tokenizer: TrainedWith, **sizes: Any) -> TransformerConfig:
+    """It continues a text."""
+    return TransformerConfig(
+        kind="decoder",
+        vocab_size=tokenizer.vocab_size,
+        pad_id=tokenizer.pad_id,
+        bos_id=tokenizer.bos_id,
+        **sizes,
+    )
+
+
+def encoder_decoder(tokenizer: TrainedWith, **sizes: Any) -> TransformerConfig:
+    """It answers a text with another one, up to the end token."""
+    return TransformerConfig(
+        kind="encoder-decoder",
+        vocab_size=tokenizer.vocab_size,
+        pad_id=tokenizer.pad_id,
+        bos_id=tokenizer.bos_id,
+        generation=GenerationConfig.ending_with(tokenizer.eos_id),
+        **sizes,
+    )
+
+
+def classifier(tokenizer: TrainedWith, classes: Sequence[str], **sizes: Any) -> TransformerConfig:
+    """It gives a text one of these classes."""
+    return TransformerConfig(
+        kind="encoder",
+        head="classifier",
+        vocab_size=tokenizer.vocab_size,
+        n_classes=len(classes),
+        pad_id=tokenizer.pad_id,
+        **sizes,
+    )
