@@ -45,7 +45,6 @@ with right:
     with chooser:
         run = run_list.choose_run() if view == "Run" else run_list.run_on_screen()
     VIEWS[view](run, task)
-run_list.draw_run_list()
 spec = run_form.requested_spec(run)
 export_panel.export_button(
     {"run": run.title} if run is not None else {"task": task.name if task else ""}

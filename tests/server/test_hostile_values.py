@@ -60,7 +60,8 @@ async def errors(url: str, runs: Path) -> list[str]:
     reader, _ = drawn["administration"]
     token = WidgetState(id=reader.widgets["admin_token"].id, string_value=TOKEN)
     drawn["administration"] = reader, await reader.act(token)
-    assert {"admin_which", "earlier_runs"} <= drawn["training"][0].widgets.keys() | reader.widgets
+    table = next(name for name in drawn["runs"][0].widgets if name.startswith("runs_"))
+    assert {"admin_which", table} <= drawn["runs"][0].widgets.keys() | reader.widgets
     said = await asyncio.gather(*(answers(page, *each) for page, each in drawn.items()))
     return [each for of_page in said for each in of_page]
 

@@ -10,7 +10,7 @@ import pytest
 
 from explorer.runs.run import Run
 from explorer.runs.spec import Status
-from explorer.views.training.run_comparison import comparison_columns, measured_runs
+from explorer.views.runs.run_comparison import comparison_columns, measured_runs
 from tests import apps
 from tests.apps import said
 from tests.runs.making import tiny_run
@@ -59,19 +59,3 @@ def test_runs_are_compared_by_the_settings_that_differ(tmp_path: Path) -> None:
     }
     other = replace(found[0], spec=replace(found[0].spec, weights_seed=6))
     assert comparison_columns([found[0], other])["weights_seed"] == [5, 6]
-
-
-@pytest.mark.usefixtures("at_the_machine")
-def test_one_run_has_nothing_to_be_compared_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    measured(tiny_run(tmp_path), 0.5)
-    at = apps.page("training/training")
-    at.session_state["run_comparison"] = True
-    at.run()
-    assert "Train at least two runs of one task" in said(at)
-    measured(tiny_run(tmp_path), 0.7)
-    at.run()
-    assert not at.exception
-    assert len(at.get("plotly_chart")) == 1

@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import KEY
+from explorer.catalog.opened_model import open_model
 from explorer.runs import deleting
 from explorer.runs.run import Run, all_runs, create
 from explorer.runs.run_notes import Notes
@@ -17,8 +18,9 @@ from explorer.runs.worker import train_to_end
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.views.runs.run_rows import SORTS, found, ordinal, rows_of
+from tests import apps
 from tests.apps import said
-from tests.runs.making import tiny_run, tiny_spec
+from tests.runs.making import tiny_run, tiny_spec, tuned_run
 from tests.source import ROOT
 from tests.views.desk import Desk
 from tests.views.drawing import pasted, press, run
@@ -108,6 +110,34 @@ def test_several_are_compared_by_what_differs_and_the_lines_make_the_curves(
     old = page(runs=[trained[0].name, trained[1].name], curves_over="Seconds")
     assert "earlier versions" not in said(old)
     assert "There is no run called" in said(page(runs="absent"))
+
+
+def test_runs_of_one_task_that_were_measured_are_drawn_from_settings_to_result(
+    trained: list[Run], tmp_path: Path
+) -> None:
+    names = [each.name for each in trained]
+    other = tiny_run(tmp_path, task="sort").name
+    at = page(runs=[names[0], other])
+    at.session_state["run_comparison"] = True
+    at.run()
+    assert "select both" in said(at), "the other was not measured, and is of another task"
+    at = page(runs=names)
+    at.session_state["run_comparison"] = True
+    at.run()
+    assert not at.exception
+    assert len(at.get("plotly_chart")) == 1
+
+
+def test_one_run_leads_to_the_pages_that_show_it(
+    desk: Desk, small_models: Path, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    own, tuned = tiny_run(runs), tuned_run(runs, open_model("letters"))
+    of_all = {"open_training", "open_run", "watch_run"}
+    for each, leads in ((own, of_all), (tuned, of_all | {"compare_run"})):
+        train_to_end(each.folder)
+        at = apps.page("training/runs", runs=each.name)
+        assert leads == {button.key for button in at.button} & (of_all | {"compare_run"})
 
 
 def test_chosen_runs_are_deleted_and_come_back(trained: list[Run], tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from hashlib import sha256
 
 import streamlit as st
 
-from explorer.app import limits, shelves, url
-from explorer.app.choosing import choose_model, switch_page
+from explorer.app import limits, url
+from explorer.app.choosing import switch_page
 from explorer.app.controls import chosen_rows, one_of, text_field
 from explorer.app.messages import say
+from explorer.app.reader import sees_everything
 from explorer.app.reader_runs import found_run, listed_runs, may_change, whose
 from explorer.app.session import session
 from explorer.catalog.folders import own_name, runs_root
@@ -21,9 +22,10 @@ from explorer.runs.deleting import set_aside_of
 from explorer.runs.quotas import sizes_of
 from explorer.runs.run import Run, RunError, restore
 from explorer.runs.run_notes import LONGEST_NOTE, MOST_TAGS
+from explorer.views.runs.run_comparison import draw_run_comparison
 from explorer.views.runs.run_curves import choose_axis, draw_curves
 from explorer.views.runs.run_rows import SORTS, found, rows_of
-from explorer.views.training.run_comparison import draw_run_comparison
+from explorer.views.training.run_links import draw_run_links
 from explorer.views.training.run_list import choose_run_next
 from explorer.views.training.run_words import duration
 
@@ -135,7 +137,9 @@ def _disk_words() -> str:
     mine = [run for run in (*there.everybodys, *there.aside) if run.owner == whose()]
     used = limits.RUNS_BYTES_OF_READER.in_words(sum(sizes[run.name] for run in mine))
     most = limits.RUNS_BYTES_OF_READER
-    return f"{limits.RUNS_KEPT.in_words(len(mine))} · {used} of {most.in_words(most.most)} on disk"
+    count, days = limits.RUNS_KEPT.in_words(len(mine)), limits.RUNS_DAYS
+    kept = "" if sees_everything() else f" · each is kept for {days.in_words(days.most)}"
+    return f"{count} · {used} of {most.in_words(most.most)} on disk{kept}"
 
 
 def _draw_undo() -> None:
@@ -171,7 +175,8 @@ def _draw_actions(picked: Sequence[Run]) -> None:
     may_change_all = all(map(may_change, picked))
     with st.container(horizontal=True, vertical_alignment="center"):
         if len(picked) == 1:
-            _draw_links(picked[0])
+            _draw_training_button(picked[0])
+            draw_run_links(picked[0])
         if may_change_all:
             with st.popover("Tags and note", icon=":material/sell:", key="tags_and_note"):
                 _draw_notes(picked)
@@ -185,23 +190,9 @@ def _draw_actions(picked: Sequence[Run]) -> None:
             )
 
 
-def _draw_links(run: Run) -> None:
-    """From a run to the pages that show it."""
+def _draw_training_button(run: Run) -> None:
     if st.button("Open on Training", key="open_training", on_click=choose_run_next, args=(run,)):
         switch_page("training", run=run.name)
-    if run.latest() is None:
-        return
-    pages = {"training_history": "Training history", "attention": "Attention maps"}
-    for page, title in pages.items():
-        if page not in session().pages:
-            continue
-        if st.button(title, key=f"open_{page}", on_click=_open_model, args=(run.name,)):
-            switch_page(page)
-
-
-def _open_model(name: str) -> None:
-    shelves.add_run(name)
-    choose_model(name)
 
 
 def _draw_notes(picked: Sequence[Run]) -> None:

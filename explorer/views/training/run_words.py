@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from explorer.runs.cluster import cluster
-from explorer.runs.run import Run, RunError
+from explorer.runs.run import Run
 from explorer.runs.spec import (
     DONE,
     FAILED,
@@ -12,10 +12,8 @@ from explorer.runs.spec import (
     STOPPED,
     TRAINING,
     WAITING,
-    RunSpec,
     Status,
 )
-from explorer.tasks import TASKS
 from explorer.text.number_format import three
 
 STATE_WORDS = {
@@ -60,37 +58,3 @@ def duration(seconds: float) -> str:
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
-
-
-def run_row(run: Run) -> dict[str, object]:
-    """A run in the list of runs: its state, its held-out metric, its changed settings."""
-    try:
-        spec, status = run.spec, status_of(run)
-    except RunError:
-        return {"run": run.title, "state": "cannot be read"}
-    return {
-        "run": run.title,
-        "state": status.state,
-        "step": status.step,
-        "held out": None if status.value is None else three(status.value),
-        "metric": status.measure,
-        "changed settings": changed_settings(spec),
-    }
-
-
-def changed_settings(spec: RunSpec) -> str:
-    """The settings that differ from those of the task."""
-    task = TASKS.get(spec.task)
-    if task is None:
-        return ""
-    changed = [
-        f"{name} {before} → {after}"
-        for own, set_to in ((task.model, spec.model), (task.training, spec.training))
-        for (name, before), after in zip(
-            own.to_dict().items(), set_to.to_dict().values(), strict=True
-        )
-        if before != after
-    ]
-    if spec.weights_seed:
-        changed.append(f"weights_seed {spec.weights_seed}")
-    return ", ".join(changed) or "none"

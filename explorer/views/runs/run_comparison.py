@@ -45,7 +45,7 @@ def draw_run_comparison(runs: Sequence[Run]) -> None:
         counts = Counter(each.spec.task for each in measured)
         tasks = [task for task, count in counts.most_common() if count >= FEWEST_RUNS]
         if not tasks:
-            st.caption("Train at least two runs of one task to compare them here.")
+            st.caption("Two runs of one task that were measured can be compared here: select both.")
             return
         task = st.selectbox("Task", tasks, key="compared_task", width=240)
         same = [each for each in measured if each.spec.task == task]
