@@ -59,7 +59,7 @@ def table(at: AppTest) -> list[dict[str, Any]]:
 
 def test_without_a_run_it_says_what_to_do(desk: Desk) -> None:
     assert "No run yet: start one" in said(page())
-    assert "No race yet: start one above" in said(page(**RACES))
+    assert "No race yet: start one" in said(page(**RACES))
 
 
 def test_what_was_changed_while_it_trained_is_named_with_its_step(

@@ -32,17 +32,18 @@ NAMED = 8
 
 
 def draw_races() -> list[Run]:
-    """Races that are ready, a grid of one's own, and the race on screen, whose runs it gives."""
+    """The race on screen, whose runs it gives, above the races that are ready and one's own."""
     cluster().start()
+    if fault := session().runs_fault:
+        session().runs_fault = ""
+        say(fault)
+    runs = _draw_chosen()
     for place, race in zip(st.columns(len(RACES), gap="medium"), RACES, strict=True):
         with place.container(border=True, height="stretch"):
             _draw_race(race)
     with st.expander("A sweep of your own settings", key="own_sweep"):
         _draw_sweep_form()
-    if fault := session().runs_fault:
-        session().runs_fault = ""
-        say(fault)
-    return _draw_chosen()
+    return runs
 
 
 def _draw_race(race: Race) -> None:
@@ -128,7 +129,7 @@ def _draw_chosen() -> list[Run]:
     """The race on screen: the one that was started last, or one of the list."""
     sweeps = by_sweep(listed_runs())
     if not sweeps:
-        st.markdown("No race yet: start one above and its curves grow here.")
+        st.markdown("No race yet: start one, and its curves grow here.")
         return []
     state = st.session_state
     asked = state.get("sweep") or url.asked("sweep")
