@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -15,11 +17,26 @@ SHELL = str(ROOT / "explorer" / "app" / "shell.py")
 
 def page(path: str, **address: str) -> AppTest:
     """A page, such as "attention/heads", inside the app; it must not fail."""
-    at = AppTest.from_file(SHELL, default_timeout=60)
-    for key, value in address.items():
-        at.query_params[key] = value
+    at = at_address(SHELL, **address)
     if path != FIRST:  # its name only leads to the root
         at.switch_page(f"../../pages/{path}.py")
+    return run(at)
+
+
+def page_alone(path: str, **address: Any) -> AppTest:
+    """A page without the app around it; it must not fail."""
+    return run(at_address(str(ROOT / "pages" / f"{path}.py"), **address))
+
+
+def at_address(script: str, **address: Any) -> AppTest:
+    """A script that has not run yet."""
+    at = AppTest.from_file(script, default_timeout=60)
+    for key, value in address.items():
+        at.query_params[key] = value
+    return at
+
+
+def run(at: AppTest) -> AppTest:
     at.run()
     assert not at.exception
     return at

@@ -14,18 +14,13 @@ from explorer.app import bar
 from explorer.app.session import KEY
 from explorer.catalog.folders import model_name
 from tests import apps
-from tests.apps import SHELL
+from tests.apps import FIRST
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def app(**address: str) -> AppTest:
-    at = AppTest.from_file(SHELL, default_timeout=60)
-    for key, value in address.items():
-        at.query_params[key] = value
-    at.run()
-    assert not at.exception
-    return at
+    return apps.page(FIRST, **address)
 
 
 def chosen(at: AppTest) -> dict[str, Any]:

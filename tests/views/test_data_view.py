@@ -8,11 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.views.training.data_view import length_bars
+from tests import apps
 from tests.apps import said
-from tests.source import ROOT
 from tests.views.desk import Desk
-
-PAGE = str(ROOT / "pages" / "training" / "training.py")
 
 
 @pytest.fixture
@@ -21,12 +19,7 @@ def desk(at_the_machine: None, desk: Desk) -> Desk:
 
 
 def page(**address: str) -> AppTest:
-    at = AppTest.from_file(PAGE, default_timeout=60)
-    for key, value in {"training_view": "Data", **address}.items():
-        at.query_params[key] = value
-    at.run()
-    assert not at.exception
-    return at
+    return apps.page_alone("training/training", **{"training_view": "Data", **address})
 
 
 def test_the_data_of_a_task_is_counted_as_the_form_says(desk: Desk, tmp_path: Path) -> None:

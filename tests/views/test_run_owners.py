@@ -17,6 +17,7 @@ from explorer.runs.run import Run, all_runs, create
 from explorer.runs.settings import spec_of
 from explorer.runs.worker import train_to_end
 from explorer.tasks import task_of
+from tests import apps
 from tests.apps import said
 from tests.runs.making import tiny_run, tiny_spec
 from tests.source import ROOT
@@ -32,13 +33,9 @@ pytestmark = pytest.mark.usefixtures("desk")
 
 def page(owner: str, **address: str) -> AppTest:
     """The Training page, as this reader has it."""
-    at = AppTest.from_file(str(ROOT / "pages" / "training" / "training.py"), default_timeout=60)
+    at = apps.at_address(str(ROOT / "pages" / "training" / "training.py"), **address)
     at.session_state[KEY] = Session(owner=owner)
-    for key, value in address.items():
-        at.query_params[key] = value
-    at.run()
-    assert not at.exception
-    return at
+    return apps.run(at)
 
 
 def commands(at: AppTest) -> set[str]:

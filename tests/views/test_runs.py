@@ -21,11 +21,9 @@ from explorer.views.runs.run_rows import SORTS, found, ordinal, rows_of
 from tests import apps
 from tests.apps import said
 from tests.runs.making import tiny_run, tiny_spec, tuned_run
-from tests.source import ROOT
 from tests.views.desk import Desk
 from tests.views.drawing import pasted, press, run
 
-PAGE = str(ROOT / "pages" / "training" / "runs.py")
 RACES = {"runs_view": "Races and sweeps"}
 
 
@@ -43,12 +41,7 @@ def trained(desk: Desk, tmp_path: Path) -> list[Run]:
 
 
 def page(**address: Any) -> AppTest:
-    at = AppTest.from_file(PAGE, default_timeout=60)
-    for key, value in address.items():
-        at.query_params[key] = value
-    at.run()
-    assert not at.exception
-    return at
+    return apps.page_alone("training/runs", **address)
 
 
 def table(at: AppTest) -> list[dict[str, Any]]:
@@ -205,9 +198,7 @@ def test_a_sweep_is_named_before_it_starts_and_refused_in_a_sentence(
 def test_a_stranger_sees_and_changes_their_own_alone(small_models: Path, tmp_path: Path) -> None:
     create(tmp_path, tiny_spec(), owner="a" * 32)
     tiny_run(tmp_path)
-    at = AppTest.from_file(PAGE, default_timeout=60).run()
-    assert not at.exception
-    assert "No run yet" in said(at)
+    assert "No run yet" in said(page())
 
 
 def test_who_runs_the_server_names_a_dask_cluster_and_no_stranger_does(

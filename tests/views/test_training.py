@@ -33,6 +33,7 @@ from explorer.text import AdoptedTokenizer
 from explorer.text.literal import literal
 from explorer.views.training import live_attention, live_run, run_words
 from explorer.views.training.form_inputs import COLD, HOT
+from tests import apps
 from tests.apps import said
 from tests.runs.making import tiny_run
 from tests.source import ROOT
@@ -48,12 +49,7 @@ def desk(at_the_machine: None, desk: Desk) -> Desk:
 
 
 def page(**address: str) -> AppTest:
-    at = AppTest.from_file(PAGE, default_timeout=60)
-    for key, value in address.items():
-        at.query_params[key] = value
-    at.run()
-    assert not at.exception
-    return at
+    return apps.page_alone("training/training", **address)
 
 
 def test_a_click_makes_a_run_as_the_form_says_and_shows_it(desk: Desk, tmp_path: Path) -> None:
@@ -180,11 +176,9 @@ def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
 ) -> None:
     run = tiny_run(tmp_path)
     train_to_end(run.folder)
-    at = AppTest.from_file(PAGE, default_timeout=60)
-    at.query_params["run"] = run.name
+    at = apps.at_address(PAGE, run=run.name)
     at.session_state["text"] = "hello"
-    at.run()
-    assert not at.exception
+    apps.run(at)
     assert at.text_input(key="watched_reverse").value == "hello"
     for too_long_or_unknown in ("a" * 300, "HELLO, *you*", ""):
         at.session_state["text"] = too_long_or_unknown

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,24 +16,14 @@ from explorer.inference.answers import longest_answer
 from explorer.inference.forward_pass import rerun, run_text
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
-from explorer.runs.worker import train_to_end
 from explorer.views.training_history import film_view, moments
 from tests import apps
 from tests.apps import said
-from tests.runs.making import tiny_run
 from tests.views.drawing import press, put_state, sent
 
 TEXT = "abcdef"
 PAGE = "training/training_history"
 STEPS = [0, 1, 2, 3, 5, 7, 10, 12]
-
-
-@pytest.fixture
-def run(at_the_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    run = tiny_run(tmp_path)
-    train_to_end(run.folder)
-    return run
 
 
 def page(run: Run, **address: str) -> AppTest:

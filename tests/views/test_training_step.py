@@ -12,22 +12,11 @@ from explorer.app.training_steps import TRAINED
 from explorer.inference.forward_pass import run_text
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
-from explorer.runs.worker import train_to_end
 from tests import apps
 from tests.apps import exported, said
-from tests.runs.making import tiny_run
 from tests.views.drawing import PAGES, path_of
 
 TEXT = "abcdef"
-
-
-@pytest.fixture
-def run(at_the_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Trained for twelve steps: snapshots 0, 1, 2, 3, 5, 7, 10 and 12."""
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    run = tiny_run(tmp_path)
-    train_to_end(run.folder)
-    return run
 
 
 def page(run: Run, path: str = "attention/attention", **address: str) -> AppTest:
