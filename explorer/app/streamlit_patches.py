@@ -1,7 +1,7 @@
 """Every private part of Streamlit that is touched, each with its reason.
 
-`tests/app/test_streamlit_patches.py` has a test for each that fails once Streamlit no longer
-needs it; then it goes.
+`tests/app/test_streamlit_patches.py` and `test_patched_*.py` beside it have a test for each that
+fails once Streamlit no longer needs it; then it goes.
 """
 
 from __future__ import annotations
