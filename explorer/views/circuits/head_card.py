@@ -16,15 +16,13 @@ from explorer.analysis.output_change import last_streams
 from explorer.analysis.standard_prompts import standard_scores
 from explorer.app.context import PageContext
 from explorer.app.progress import bar
-from explorer.catalog.attention_parts import WORDS, head_title
+from explorer.catalog.attention_parts import head_title
 from explorer.catalog.opened_model import Opened
 from explorer.charts.singular_value_chart import singular_value_curves
 from explorer.circuits.head_at_work import clean_pass
 from explorer.circuits.head_scores import HeadScores, head_scores
 from explorer.circuits.text_pairs import Question
-from explorer.components import matrix
 from explorer.components.chart import chart
-from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.snippets.head_card_code import head_card_lines
 from explorer.text.number_format import three
@@ -64,7 +62,7 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
         _draw_scores(found)
         draw_direct_effect(opened, pair, layer, head)
     with drawn:
-        _draw_map(forward, part, layer, head, title)
+        widgets.draw_map(forward, part, layer, head, "card_map", title, MAP_HEIGHT)
     draw_sources(opened, pair, layer, head)
     draw_known_lines(opened, layer, head)
     reads, spectrum = widgets.side_by_side(4, 7)
@@ -106,23 +104,6 @@ def _draw_scores(found: HeadScores) -> None:
 def _unbroken(text: str) -> str:
     """In one line of a table."""
     return text.replace(" ", "\u00a0")
-
-
-def _draw_map(forward: ForwardPass, part: str, layer: int, head: int, title: str) -> None:
-    words = WORDS[part]
-    matrix(
-        forward.weights(part, layer, head),
-        forward.rows(part),
-        forward.columns(part),
-        key="card_map",
-        allowed=forward.mask(part, layer),
-        row_name=words.row,
-        column_name=words.column,
-        sentence=words.cell,
-        title=title,
-        height=MAP_HEIGHT,
-        top=1.0,
-    )
 
 
 def _draw_spectra(context: PageContext, layer: int, head: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from torch import Tensor
 
 from explorer.analysis.map_summary import summary_of
 from explorer.app.choosing import draw_page_link
@@ -121,20 +122,36 @@ def head_summary(context: PageContext, forward: ForwardPass | None = None) -> st
 
 def draw_head(context: PageContext, key: str) -> None:
     """The chosen head, as large as the window lets it be: queries down, keys across."""
-    at, forward, words = context.choice, context.forward, context.part.words
-    rows, columns = forward.rows(at.part), forward.columns(at.part)
+    at, forward = context.choice, context.forward
+    height = window_room(len(forward.rows(at.part)), len(forward.columns(at.part)))
+    draw_map(forward, at.part, at.layer, at.head, key, head_title(context), height)
+
+
+def draw_map(
+    forward: ForwardPass,
+    part: str,
+    layer: int,
+    head: int,
+    key: str,
+    title: str,
+    height: int | str,
+    ghost: Tensor | None = None,
+) -> None:
+    """The raw attention weights of a head; what is true in `ghost` has a frame."""
+    words = forward.part(part).words
     matrix(
-        forward.weights(at.part, at.layer, at.head),
-        rows,
-        columns,
+        forward.weights(part, layer, head),
+        forward.rows(part),
+        forward.columns(part),
         key=key,
-        allowed=forward.mask(at.part, at.layer),
+        allowed=forward.mask(part, layer),
         row_name=words.row,
         column_name=words.column,
         sentence=words.cell,
-        title=head_title(context),
-        height=window_room(len(rows), len(columns)),
+        title=title,
+        height=height,
         top=1.0,
+        ghost=ghost,
     )
 
 

@@ -18,7 +18,6 @@ from explorer.charts.training_curves import thinned
 from explorer.components.film import Curve, Moment, film
 from explorer.components.film import encode as encode_film
 from explorer.components.grid import EveryHead, grid
-from explorer.components.matrix import matrix
 from explorer.components.mounting import filmed
 from explorer.components.pass_map import encode, pass_map
 from explorer.inference.forward_pass import ForwardPass
@@ -132,21 +131,9 @@ def _said(history: History, one: PassAtStep, shown: Formation) -> tuple[tuple[st
 
 
 def _draw_map(context: PageContext, name: str, one: PassAtStep) -> None:
-    at, forward = context.choice, one.forward
-    words = forward.part(at.part).words
-    matrix(
-        forward.weights(at.part, at.layer, at.head),
-        forward.rows(at.part),
-        forward.columns(at.part),
-        key="film_map",
-        title=f"{head_title(name, at.part, at.layer, at.head)} at step {one.step:,}",
-        allowed=forward.mask(at.part, at.layer),
-        row_name=words.row,
-        column_name=words.column,
-        sentence=words.cell,
-        height=MAP_HEIGHT,
-        top=1.0,
-    )
+    at = context.choice
+    title = f"{head_title(name, at.part, at.layer, at.head)} at step {one.step:,}"
+    widgets.draw_map(one.forward, at.part, at.layer, at.head, "film_map", title, MAP_HEIGHT)
 
 
 def _draw_heads(context: PageContext, name: str, one: PassAtStep, exact: bool) -> None:

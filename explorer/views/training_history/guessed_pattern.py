@@ -87,26 +87,15 @@ def _draw_best_head(
 ) -> None:
     """The head with the highest score at this step, with the expected pattern over it."""
     part, forward = context.choice.part, one.forward
-    words = forward.part(part).words
     weights = forward.all_weights(part)
     scores = torch.tensor([[pattern_score(head, expected) for head in layer] for layer in weights])
     layer, head = divmod(int(scores.argmax()), scores.shape[1])
     name = head_title(history.run.title, part, layer, head)
     score = fixed(float(scores[layer, head]), 2)
     st.markdown(f"**Step {one.step:,}** · {widgets.bold_title(name)} · {score} on the pattern")
-    matrix(
-        weights[layer, head],
-        forward.rows(part),
-        forward.columns(part),
-        key=f"ghost_{one.step}",
-        title=f"{name} at step {one.step:,}",
-        allowed=forward.mask(part, layer),
-        ghost=expected > 0,
-        row_name=words.row,
-        column_name=words.column,
-        sentence=words.cell,
-        height=LARGE,
-        top=1.0,
+    title = f"{name} at step {one.step:,}"
+    widgets.draw_map(
+        forward, part, layer, head, f"ghost_{one.step}", title, LARGE, ghost=expected > 0
     )
 
 
