@@ -48,7 +48,7 @@ def draw_changed_weights(context: PageContext, first: MapSide, second: MapSide) 
         lambda at: rank_of_change(ours, theirs, found.matrices[at].name),
         lambda _: 32,
         sum(each.cost_of_rank for each in found.matrices),
-        "Ranks",
+        "Ranks of the changes",
         TOO_LONG,
     )
     _draw_table("changed_weights", rows(found.matrices, ranks))

@@ -139,7 +139,7 @@ def _trained_again(chosen: InsideRun, step: int) -> Trained | None:
     began: Trained = known[-1] if known else untrained(chosen.run, chosen.spec)
     done = began.state.step
     cost = chosen.cost_of_step * (step - done)
-    if not is_started("one_update", (chosen.run.name, step), cost):
+    if not is_started("one_update", (chosen.run.name, step), cost, "Training again:"):
         return None
     with stoppable("one_update", cost), bar("Training again") as report:
         for mark in marks:

@@ -21,12 +21,12 @@ SECONDS_PER_QUICK = 3
 Made = TypeVar("Made")
 
 
-def is_started(name: str, asked: Hashable, multiplications: int) -> bool:
+def is_started(name: str, asked: Hashable, multiplications: int, doing: str = "This takes") -> bool:
     """Whether to run now: at once where it is quick, else after a click for exactly this."""
     if multiplications <= QUICK or session().long_runs.get(name) == asked:
         return True
     seconds = SECONDS_PER_QUICK * multiplications / QUICK
-    st.text(f"This takes about {seconds:.0f} seconds.")
+    st.text(f"{doing} about {seconds:.0f} seconds.")
     st.button("Run", key=f"begin_{name}", on_click=_start, args=(name, asked), type="primary")
     return False
 
@@ -58,7 +58,7 @@ def piece_by_piece(
         st.text(too_long)
         return None
     cost = cost * missing // len(keys)
-    if not is_started(name, (opened.name, tuple(keys)), cost):
+    if not is_started(name, (opened.name, tuple(keys)), cost, f"{doing}:"):
         if missing < len(keys):
             st.text(f"Stopped: {len(keys) - missing:,} of {len(keys):,} pieces are measured.")
         return None
