@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 
-from explorer.app.url import FORMER_PAGES, FORMER_VALUES, PARAMETERS, Parameter
+from explorer.app.address_table import PARAMETERS, Parameter
+from explorer.app.former_addresses import FORMER_PAGES, FORMER_VALUES
 
 FILE = Path(__file__).with_name("addresses.md")
 TOP = """# Addresses
@@ -18,7 +19,7 @@ Every choice is in the address, so a link or a bookmark opens what it was made o
 `/attention?model=translation&text=the+cat&layer=1&head=3`. A parameter that is left out has its
 default. A value that does not exist is replaced by the default, with a message that says so.
 
-This page is made from the table in `explorer/app/url.py` by `python -m docs.addresses`.
+This page is made from the table in `explorer/app/address_table.py` by `python -m docs.addresses`.
 """
 COLUMNS = ("Parameter", "Type", "Values", "Default")
 

@@ -16,12 +16,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import shelves, streamlit_patches, url
+from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.choosing import choose_model
 from explorer.app.context import FRAME, config_of, first_head, make_context, parts_of, reads_pairs
 from explorer.app.messages import say
 from explorer.app.session import HeadAlone, session
 from explorer.app.training_steps import TRAINED, snapshots_of, step_names
-from explorer.app.url import TEXT_LIMIT
 from explorer.app.way_out import draw_unknown
 from explorer.catalog import folders
 from explorer.catalog.available_models import ModelEntry

@@ -10,10 +10,10 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.app import shelves, url
+from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.messages import end_page, or_stop, say
 from explorer.app.session import session
 from explorer.app.training_steps import TRAINED, entry_at, snapshots_of
-from explorer.app.url import TEXT_LIMIT
 from explorer.catalog import ModelError, opened_model
 from explorer.catalog.attention_parts import Part, parts
 from explorer.catalog.available_models import ModelEntry

@@ -17,6 +17,7 @@ from explorer.app import shelves, streamlit_patches, url  # noqa: E402
 from explorer.app.bar import draw_bar  # noqa: E402
 from explorer.app.choosing import asked_at_first, follow_door, settle_model, take_what_was_chosen  # noqa: E402
 from explorer.app.context import FRAME, make_context  # noqa: E402
+from explorer.app.former_addresses import FORMER_PAGES  # noqa: E402
 from explorer.app.limits import MB  # noqa: E402
 from explorer.app.local_reader import is_local  # noqa: E402
 from explorer.app.page_seconds import measured  # noqa: E402
@@ -95,8 +96,8 @@ def main() -> None:
     st.set_page_config(layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
     chosen = st.navigation(reader.navigation, position="hidden")
     st.set_page_config(page_title=f"{chosen.title} · Attention explorer")
-    if chosen.url_path in url.FORMER_PAGES:
-        now = reader.pages[url.FORMER_PAGES[chosen.url_path]]
+    if chosen.url_path in FORMER_PAGES:
+        now = reader.pages[FORMER_PAGES[chosen.url_path]]
         st.switch_page(now, query_params=url.as_meant(chosen.url_path))
     reader.page = chosen.url_path or FIRST_PAGE
     row = ROWS[reader.page]
@@ -147,8 +148,7 @@ def make_pages(reader: Session) -> None:
         name: make_page(section, name) for section in sections for name in sections[section]
     }
     former = [
-        st.Page(lambda: None, title=old, url_path=old, visibility="hidden")
-        for old in url.FORMER_PAGES
+        st.Page(lambda: None, title=old, url_path=old, visibility="hidden") for old in FORMER_PAGES
     ]
     reader.navigation = [*reader.pages.values(), *former]
 

@@ -6,7 +6,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app import url
-from explorer.app.url import Parameter, whole_number
+from explorer.app.address_table import Parameter
+from explorer.app.url import whole_number
 
 NAMES = ("colour", "word", "place", "seed", "heat", "step")
 

@@ -10,6 +10,8 @@ import pytest
 
 from docs import addresses
 from explorer.app import url
+from explorer.app.address_table import PARAMETERS
+from explorer.app.former_addresses import FORMER_PAGES, FORMER_VALUES
 from tests.apps import page, said
 from tests.source import ROOT, python_files
 
@@ -24,8 +26,9 @@ def test_only_one_module_touches_the_address() -> None:
 
 
 def constants() -> set[object]:
-    """What the pages, views and rooms name, but the table itself."""
-    paths = [path for path in python_files("pages", "explorer") if path.name != "url.py"]
+    """What the pages, views and rooms name, but the tables themselves."""
+    tables = {"url", "address_table", "former_addresses"}
+    paths = [path for path in python_files("pages", "explorer") if path.stem not in tables]
     nodes = chain.from_iterable(ast.walk(ast.parse((ROOT / p).read_text("utf-8"))) for p in paths)
     return {node.value for node in nodes if isinstance(node, ast.Constant)}
 
@@ -33,22 +36,22 @@ def constants() -> set[object]:
 def test_no_parameter_and_no_reworded_value_is_left_over() -> None:
     """What nothing names any more has no row, and a former value stands for one of today."""
     named = constants()
-    assert {row.name for row in url.PARAMETERS} - named == set()
-    options = {now for values in url.FORMER_VALUES.values() for now in values.values()}
+    assert {row.name for row in PARAMETERS} - named == set()
+    options = {now for values in FORMER_VALUES.values() for now in values.values()}
     made_of = re.compile(r"^\d+ · |(?<= )\d+$|(?<=: )")
     assert {piece for now in options for piece in made_of.split(now) if piece} - named == set()
 
 
 def test_every_page_of_the_table_is_one() -> None:
     pages = {path.stem for path in python_files("pages")}
-    assert set(chain.from_iterable(row.pages for row in url.PARAMETERS)) <= pages
-    assert set(url.FORMER_PAGES.values()) <= pages
-    assert set(url.FORMER_VALUES) <= {row.name for row in url.PARAMETERS}
+    assert set(chain.from_iterable(row.pages for row in PARAMETERS)) <= pages
+    assert set(FORMER_PAGES.values()) <= pages
+    assert set(FORMER_VALUES) <= {row.name for row in PARAMETERS}
 
 
 def test_a_name_stands_for_one_thing_on_a_page() -> None:
     seen = set()
-    for row in url.PARAMETERS:
+    for row in PARAMETERS:
         for on in row.pages or [""]:
             assert (row.name, on) not in seen
             seen.add((row.name, on))

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, expect
 
-from explorer.app.url import FORMER_PAGES
+from explorer.app.former_addresses import FORMER_PAGES
 from tests.browser.visiting import Visitor
 from tests.served import Server, wait_until
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.app.url import TEXT_LIMIT
+from explorer.app.address_table import TEXT_LIMIT
 from explorer.inference import chat_prompt
 from explorer.text.checked_text import LARGEST_TEMPLATE
 from tests import apps, zoo

@@ -9,7 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.app import url
+from explorer.app.former_addresses import FORMER_CHOICES
 from explorer.catalog import opened_model
 from explorer.inference.continuation import end_ids
 from explorer.inference.sampling_stages import sampling_stages
@@ -156,7 +156,7 @@ def test_a_step_of_the_branch_shows_what_was_then_and_goes_on_from_there() -> No
 
 
 def test_a_former_link_generates_before_anything_is_clicked() -> None:
-    asked = {**url.FORMER_CHOICES["generate"], "length": "3"}
+    asked = {**FORMER_CHOICES["generate"], "length": "3"}
     for model in WRITES:
         at = page(model=model, **asked)
         greedy = branches(at)

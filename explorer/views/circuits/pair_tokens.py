@@ -6,9 +6,9 @@ from statistics import fmean, stdev
 
 import streamlit as st
 
+from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.app.url import TEXT_LIMIT
 from explorer.circuits.outcome import ANSWERS_READ, UNITS
 from explorer.circuits.text_pairs import Question, TokenPair
 from explorer.components import chips

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import follow, one_of, text_field, whole
 from explorer.app.limits import MB, PAIRS, TABLE_BYTES
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
-from explorer.app.url import TEXT_LIMIT
 from explorer.catalog.opened_model import Opened
 from explorer.circuits.finding import Finding
 from explorer.circuits.first_corruption import first_corruption

@@ -8,10 +8,10 @@ from functools import partial
 import streamlit as st
 from torch import Tensor
 
+from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, slider, text_field
 from explorer.app.progress import bar
-from explorer.app.url import TEXT_LIMIT
 from explorer.charts.steering_chart import CLEAN, CORRUPTED, SteeredPoint, steering_chart
 from explorer.circuits.outcome import metric_in_words
 from explorer.circuits.steering import (

@@ -8,11 +8,11 @@ from functools import partial
 
 import streamlit as st
 
+from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext, config_of, opened_as_chosen, reads_pairs
 from explorer.app.controls import follow, one_of, text_field
 from explorer.app.messages import or_stop, say
-from explorer.app.url import TEXT_LIMIT
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import Opened

@@ -7,10 +7,10 @@ from typing import Any
 import streamlit as st
 
 from explorer.app import controls, url
+from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.app.url import TEXT_LIMIT
 from explorer.components import chips
 from explorer.inference.chat_prompt import ChatPrompt, render_chat, template_of
 from explorer.text import TextError

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import streamlit as st
 
 from explorer.analysis.position_schemes import SCHEMES
+from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.context import Choice, PageContext
 from explorer.app.controls import follow, one_of, text_field, token
 from explorer.app.messages import say
-from explorer.app.url import TEXT_LIMIT
 from explorer.catalog.attention_parts import head_title
 from explorer.components import chips, matrix
 from explorer.inference.forward_pass import ForwardPass

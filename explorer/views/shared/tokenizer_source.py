@@ -8,9 +8,9 @@ from typing import Any
 import streamlit as st
 
 from explorer.app import limits, url
+from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.controls import one_of
 from explorer.app.session import session
-from explorer.app.url import TEXT_LIMIT
 from explorer.inference import trained_tokenizers
 from explorer.inference.trained_tokenizers import TEXTS
 from explorer.text import TextError
