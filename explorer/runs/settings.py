@@ -93,7 +93,7 @@ TRAINING_SETTINGS = (
         help="Examples for one update of the weights.",
     ),
     Setting(
-        *("accumulation", "In parts"),
+        *("accumulation", "Accumulation"),
         low=1,
         high=4_096,
         help="The batch goes through the model in this many parts, one after another, to save "

@@ -18,7 +18,7 @@ from explorer.app import limits
 from explorer.app.session import KEY
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.folders import runs_root
-from explorer.catalog.opened_model import open_entry, open_model
+from explorer.catalog.opened_model import Opened, open_entry, open_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.runs.cluster import Cluster
 from explorer.runs.finetuning import finetune_spec
@@ -451,6 +451,20 @@ def test_a_text_of_ones_own_is_looked_at_before_it_is_learnt(desk: Desk, tmp_pat
     assert "upload a file instead" in said(at)
 
 
+def trained_in_two_steps(at: AppTest, task: str, tmp_path: Path) -> Opened:
+    """The model of a run that the form starts; it has the tokenizer of the task."""
+    at.number_input(key=f"{task}_steps").set_value(2)
+    at.number_input(key=f"{task}_warmup").set_value(0)
+    press(at, "start_training")
+    (run,) = all_runs(tmp_path)
+    assert train_to_end(run.folder) == "done"
+    checkpoint = run.checkpoint()
+    assert checkpoint is not None
+    opened = open_entry(brought_model(checkpoint))
+    assert opened.tokenizer.kind == run.task().tokenizer.kind
+    return opened
+
+
 def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(
     desk: Desk, tmp_path: Path
 ) -> None:
@@ -462,15 +476,8 @@ def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(
     at.selectbox(key="tokenizer_pairs").set_value("subwords").run()
     assert not at.exception
     assert "task_of('pairs', text, 'subwords')" in pasted(at)
-    at.number_input(key="pairs_steps").set_value(2)
-    at.number_input(key="pairs_warmup").set_value(0)
-    press(at, "start_training")
-    (run,) = all_runs(tmp_path)
-    assert run.task().tokenizer.kind == "bytes"
-    assert train_to_end(run.folder) == "done"
-    checkpoint = run.checkpoint()
-    assert checkpoint is not None
-    assert open_entry(brought_model(checkpoint)).tokenizer.kind == "bytes"
+    opened = trained_in_two_steps(at, "pairs", tmp_path)
+    assert opened.tokenizer.kind == "bytes"
     (reset,) = [button for button in at.run().button if button.label == "Same weights"]
     reset.click().run()
     again, first = all_runs(tmp_path)
@@ -527,15 +534,8 @@ def test_a_run_reads_with_the_tokenizer_of_another_model(
     tokens.set_value(bert).run()
     assert not at.exception
     assert "task_of('sentences', text, open(\"tokenizer.json\").read())" in pasted(at)
-    at.number_input(key="sentences_steps").set_value(2)
-    at.number_input(key="sentences_warmup").set_value(0)
-    press(at, "start_training")
-    (run,) = all_runs(tmp_path)
-    assert run.task().tokenizer.kind == "wordpiece"
-    assert train_to_end(run.folder) == "done"
-    checkpoint = run.checkpoint()
-    assert checkpoint is not None
-    opened = open_entry(brought_model(checkpoint))
+    opened = trained_in_two_steps(at, "sentences", tmp_path)
+    assert opened.tokenizer.kind == "wordpiece"
     assert opened.tokenizer.encode("a cat")[0].label == "<cls>"
     assert isinstance(opened.tokenizer, AdoptedTokenizer)
     assert "sentences-1** · done" in said(at.run())
