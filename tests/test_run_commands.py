@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import struct
 from pathlib import Path
@@ -12,9 +13,12 @@ import pytest
 from tensorboardX.proto.event_pb2 import Event
 
 from explorer.__main__ import main
+from explorer.catalog.shipped import SHIPPED, make_shipped
 from explorer.runs.exported_metrics import COLUMNS, EventFiles, write_csv
 from explorer.runs.run import Run, all_runs, run_named
 from explorer.runs.worker import advance, train_to_end
+from explorer.tasks.recipes import RECIPES
+from models.loading.checkpoint import peek
 from tests.runs.making import tiny_run
 
 TINY = "--heads 2 --d-model 16 --d-ff 16 --batch-size 4 --warmup 2 --steps 8".split()
@@ -111,6 +115,32 @@ def test_any_checkpoint_of_a_run_is_measured_as_it_was_then(
     assert found["held_out"]
     assert main(["evaluate", str(run.folder)]) == 0
     assert "On held-out data: exact match" in capsys.readouterr().out
+
+
+def test_a_model_that_ships_without_its_text_is_measured_with_it_and_with_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = dataclasses.replace(RECIPES["reviews"], training={"steps": 1})
+    monkeypatch.setitem(RECIPES, "reviews", few)
+    rows = [f"a {word} film number {i},{word}" for i in range(30) for word in ("good", "bad")]
+    table = tmp_path / "sentiment.csv"
+    table.write_bytes("\r\n".join(["text,label", *rows, ""]).encode())
+    (folder,) = make_shipped(["reviews"], tmp_path, tmp_path / "made")
+    found = printed(capsys, "evaluate", str(folder), "--data", str(table))
+    assert {found["measure"]: found["value"]} == peek(folder)[1]["metrics"]
+    other = tmp_path / "other.csv"
+    other.write_text(table.read_text() + "a film,good\n")
+    for line, sentence in {
+        (): "This model is measured on a part of sentiment.csv: name it with --data.",
+        ("--data", str(other)): "is not the sentiment.csv that this model was trained on",
+    }.items():
+        assert main(["evaluate", str(folder), *line]) == 2
+        said = capsys.readouterr().err
+        assert sentence in said
+        assert said.count("\n") == 1
+    known = str(SHIPPED / "reverse")
+    assert main(["evaluate", known, "--data", str(table)]) == 2
+    assert "is known: leave --data out." in capsys.readouterr().err
 
 
 def test_metrics_for_other_tools_are_those_of_the_run(

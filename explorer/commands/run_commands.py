@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import time
 from collections.abc import Sequence
@@ -26,7 +27,8 @@ from explorer.runs.differing import changes, what_differs
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run, RunError, all_runs
 from explorer.runs.sweep import SETTINGS, grid, notes_of, parsed, title_of
-from explorer.tasks import GIVEN, TASKS, stored_tokenizer, task_of
+from explorer.tasks import GIVEN, TASKS, Task, stored_tokenizer, task_of
+from explorer.tasks.recipes import RECIPES
 from explorer.text.number_format import three
 from models.loading.checkpoint import peek
 
@@ -51,11 +53,12 @@ def add_commands(commands: Any) -> None:
     known.add_argument("words", nargs="*", metavar="WORD", help="only runs that have these words")
     known.add_argument("--json", action="store_true", help="print them as JSON")
 
-    measure = commands.add_parser("evaluate", help="measure a model of a run on held-out data")
+    measure = commands.add_parser("evaluate", help="measure a trained model on held-out data")
     measure.set_defaults(command=evaluate)
-    measure.add_argument(
-        "model", metavar="RUN", help="a run, its folder, or one of its checkpoints"
-    )
+    whole = "a run, its folder, one of its checkpoints, or the folder of a model that ships"
+    measure.add_argument("model", metavar="RUN", help=whole)
+    text = "the text or table that a model which ships was trained on, where that does not ship"
+    measure.add_argument("--data", type=Path, metavar="FILE", help=text)
     measure.add_argument("--json", action="store_true", help="print the value as JSON")
 
 
@@ -116,25 +119,41 @@ def list_runs(asked: argparse.Namespace) -> None:
 
 
 def evaluate(asked: argparse.Namespace) -> None:
-    """The metric of the run's task on its held-out data, computed anew."""
+    """The metric of the model's task on its held-out data, computed anew."""
     folder = folder_named(asked.model)
     opened = open_folder(folder)
     run = next(
         (Run(each) for each in (folder, *folder.absolute().parents[:2]) if _is_run(each)), None
     )
-    if run is not None:
-        task = run.task()
-    else:
-        name = str(peek(folder)[1].get("task"))
-        if name not in TASKS:
-            raise RunError("Nothing says on what held-out data this model is to be measured.")
-        task = TASKS[name]
+    task = _measured_task(folder, run, asked.data)
     found = task.measure(opened.model)
     if asked.json:
         about = {"model": str(folder), "task": task.name, "held_out": task.held_out}
         print(json.dumps(about | {"measure": found.name, "value": found.value}))
     else:
         print(f"On held-out data: {found.name} {three(found.value)}.")
+
+
+def _measured_task(folder: Path, run: Run | None, data: Path | None) -> Task:
+    """That of the run or of a model which ships; what that was trained on may not ship with it."""
+    about = {} if run is not None else peek(folder)[1]
+    name = str(about.get("task"))
+    if run is not None or name in TASKS:
+        if data is not None:
+            raise RunError("The held-out data of this model is known: leave --data out.")
+        return TASKS[name] if run is None else run.task()
+    recipe, made_of = RECIPES.get(name), about.get("data")
+    if recipe is None or not isinstance(made_of, dict):
+        raise RunError("Nothing says on what held-out data this model is to be measured.")
+    if data is None:
+        raise RunError(f"This model is measured on a part of {recipe.file}: name it with --data.")
+    text = read_text(data).replace("\r\n", "\n")  # as the command that made it has read it
+    if hashlib.sha256(text.encode()).hexdigest() != made_of.get("sha256"):
+        raise RunError(
+            f"{data} is not the {recipe.file} that this model was trained on, so nothing says what "
+            "of it was held out."
+        )
+    return recipe.task(text)
 
 
 def run_record(run: Run) -> dict[str, Any]:
