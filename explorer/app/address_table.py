@@ -292,6 +292,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     *_on(
         "training_history",
         ("history_view", "option", "what is shown of the run", "the film"),
+        ("film_step", "state", "the step of the film", "the chosen step, else the last"),
         ("first_step", "option", "the first of two steps", "the first snapshot"),
         ("second_step", "option", "the second of two steps", "the last snapshot"),
     ),

@@ -6,17 +6,16 @@ from explorer.analysis.head_formation import formation_step
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.shared import export_panel, widgets
-from explorer.views.training_history import moments
+from explorer.views.training_history import moments, two_moments
 from explorer.views.training_history.film_view import draw_film, is_too_long
 from explorer.views.training_history.following_run import follow_run
 from explorer.views.training_history.forming_heads import draw_formations
 from explorer.views.training_history.guessed_pattern import draw_guess
-from explorer.views.training_history.two_moments import draw_two_moments
 
 VIEWS = {
     "Film": draw_film,
     "Guess the pattern": draw_guess,
-    "Two moments": draw_two_moments,
+    "Two moments": two_moments.draw_two_moments,
     "When heads form": draw_formations,
 }
 

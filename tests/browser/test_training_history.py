@@ -40,3 +40,25 @@ def test_dragging_back_shows_each_step_as_its_own_pass_without_asking_the_server
         slider.press("ArrowLeft")
     assert not sent, "a frame was asked of the server"
     assert page.url.count("training_history") == 1
+
+
+def test_a_link_and_another_head_keep_the_step_and_a_click_compares_it(
+    visitor: Visitor, server: Server
+) -> None:
+    run = tiny_run(server.runs, task="translation")
+    train_to_end(run.folder)
+    visitor.open(f"/training_history?model={run.name}&text={TEXT}&part=Cross&layer=0&head=1")
+    visitor.drawn("film")
+    slider = visitor.widget("film").get_by_role("slider")
+    for _ in range(3):
+        slider.press("ArrowLeft")
+    step = str(run.snapshots()[-4][0])
+    visitor.asks(film_step=step)
+    visitor.choose("Head", "0")
+    visitor.has_everything()
+    expect(slider).to_have_attribute("aria-valuetext", f"Step {step}")
+    visitor.page.reload()
+    expect(slider).to_have_attribute("aria-valuetext", f"Step {step}")
+    visitor.widget("film_compare").get_by_role("button").click()
+    visitor.asks(first_step=step, second_step=str(run.snapshots()[-1][0]))
+    visitor.drawn("moment_first")

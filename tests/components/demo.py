@@ -26,6 +26,8 @@ from explorer.components import chips, grid, lines, matrix, mounting
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.cells import cells
 from explorer.components.circuit_map import Held, circuit_map
+from explorer.components.film import Curve, Moment, film
+from explorer.components.film import encode as encode_film
 from explorer.components.grid import EveryHead
 from explorer.components.inspect import inspect
 from explorer.components.matrix import Beside
@@ -65,6 +67,10 @@ from tests.components.samples import (
 from tests.text.test_number_format import TIES
 
 state, n = st.session_state, len(WORDS)
+
+
+STEPS = (0, 1, 2, 10, 100)
+"""Of the demo's film."""
 
 
 def choose(*told: Any) -> None:
@@ -138,6 +144,29 @@ def demo_chips(show: str) -> None:
     else:
         text = ("to be or not to be " * 6000)[: int(show)]
         chips(characters(text), key="chips", text=text, height=400)
+
+
+def demo_film(show: str) -> None:
+    """Five moments of a map whose cells say which; `show` is its number of tokens."""
+    tokens = [str(at) for at in range(int(show or 3))]
+
+    def draw(at: int) -> None:
+        weights = torch.full((len(tokens), len(tokens)), at / 8)
+        matrix(weights, tokens, tokens, key="film_map", title="map", height=240)
+
+    curves = (
+        Curve("loss", [(step, 4.0 / (1 + step)) for step in STEPS]),
+        Curve("score", [(0, float("nan")), (1, 0.25), (100, 1.0)], share=True),
+    )
+    moments = []
+    for at, step in enumerate(STEPS):
+        with mounting.filmed() as messages:
+            draw(at)
+        moments.append(Moment(step, messages, [("Writes", f"<i>{step}</i>")]))
+    message = encode_film(moments, 4, "demo", "film_step", curves, ((10, "forms"),))
+    film(message, key="film", title="demo", curves=curves)
+    draw(4)
+    st.text_input("Words", key="words")
 
 
 def demo_grid(show: str) -> None:
@@ -487,6 +516,7 @@ DEMOS = (
     demo_board,
     demo_cells,
     demo_chips,
+    demo_film,
     demo_grid,
     demo_every,
     demo_inspect,

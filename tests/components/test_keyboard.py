@@ -10,6 +10,7 @@ REACHED = {
     ("board", ""): ".board .stage",
     ("cells", "small"): ".cells canvas",
     ("chips", "words"): ".chips .chip",
+    ("film", ""): ".film .place",
     ("grid", ""): ".grid canvas",
     ("inspect", "words"): ".inspect .chip",
     ("lines", "words"): ".lines .stage",

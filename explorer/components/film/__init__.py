@@ -7,6 +7,7 @@ time, or by a click into the curves, which are drawn here with a mark at the fra
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,7 @@ HTML = f"""
   <dl class="said"></dl>
 </div>
 """
-HEIGHT = 268
+HEIGHT = 220
 """Pixels: the buttons, the curves, and two lines of words."""
 
 _VIEW = View("film", HTML)
@@ -75,13 +76,14 @@ def encode(
     moments: Sequence[Moment],
     at: int,
     name: str,
+    parameter: str,
     curves: Sequence[Curve],
     marks: Sequence[tuple[int, str]],
 ) -> bytes:
     """All frames as one message; it grows with frames × what the views show.
 
-    It is shown at one of the moments (`at`) first; `marks` are steps of the curves with a few
-    words each.
+    It is shown at one of the moments (`at`) first, and writes the step of the one on screen into
+    the address as `parameter`; `marks` are steps of the curves with a few words each.
     """
     planes = {
         f"{place} {key}": message
@@ -90,17 +92,23 @@ def encode(
     }
     header: dict[str, Any] = {
         "name": name,
+        "parameter": parameter,
         "at": at,
         "keys": sorted({key for moment in moments for key in moment.messages}),
         "steps": [moment.step for moment in moments],
         "said": [[list(each) for each in moment.said] for moment in moments],
         "curves": [
-            {"name": curve.name, "share": curve.share, "points": [list(p) for p in curve.points]}
+            {"name": curve.name, "share": curve.share, "points": [_point(*p) for p in curve.points]}
             for curve in curves
         ],
         "marks": [list(each) for each in marks],
     }
     return wire.pack(header, planes)
+
+
+def _point(step: int, value: float) -> list[float | None]:
+    """Not-a-number and infinity, which JSON has not, leave a gap in the line."""
+    return [step, value if math.isfinite(value) else None]
 
 
 def _values(curve: Curve) -> list[float]:

@@ -1,6 +1,8 @@
 // A film: which frame is shown, and its messages handed to the views of the page.
 
 const MOVES = {ArrowRight: 1, ArrowLeft: -1};
+const WRITE_AFTER = 200;  // ms: no browser takes an address for every frame of a film
+let moved;  // what the address does not name yet
 const whole = number => number.toLocaleString("en-US");
 
 function make(state) {
@@ -28,6 +30,27 @@ function go(state, to) {
   state.at = to;
   (globalThis.explorerChoices ??= new Map()).set(state.data.name, [to]);
   frame(state);
+  clearTimeout(moved?.timer);
+  moved = {data: state.data, at: to, timer: setTimeout(write, WRITE_AFTER)};
+}
+
+// The address names the step that is shown, unless it is the one that is shown anyway; the server is
+// asked nothing.
+function write() {
+  if (!moved) return;
+  const {data, at, timer} = moved, address = new URL(document.location.href);
+  clearTimeout(timer);
+  moved = undefined;
+  if (address.protocol === "file:") return;  // an exported page, whose address stays
+  if (at === data.at) address.searchParams.delete(data.parameter);
+  else address.searchParams.set(data.parameter, data.steps[at]);
+  history.replaceState(history.state, "", address);
+}
+
+function asked({at, parameter, steps}) {
+  const named = new URL(document.location.href).searchParams.get(parameter);
+  const found = steps.findIndex(step => String(step) === named);
+  return found < 0 ? at : found;
 }
 
 // Each view is handed what it shows now, and redraws by itself: see mount in shared.js.
@@ -52,15 +75,13 @@ function frame(state) {
   showMoves(state);
 }
 
-// What is drawn anew with the same steps stays at its step, and so does a run that has gone on
-// meanwhile, unless its newest step was shown.
+// What is drawn anew stays at its step, and so does a run that has gone on meanwhile, unless its
+// newest step was shown.
 function show(state) {
   const {data} = state;
   if (state.fresh) {
-    const steps = JSON.stringify(data.steps);
-    const goesOn = state.at < state.count - 1 && state.steps === JSON.stringify(data.steps.slice(0, state.count));
-    if (!goesOn && (steps !== state.steps || data.at !== state.asked_at)) state.at = data.at;
-    Object.assign(state, {fresh: false, steps, asked_at: data.at, count: data.steps.length, grows: false});
+    write();
+    Object.assign(state, {fresh: false, at: asked(data), count: data.steps.length, grows: false});
     (globalThis.explorerChoices ??= new Map()).set(data.name, [state.at]);
   }
   frame(state);

@@ -11,8 +11,10 @@ from torch import Tensor
 from explorer.analysis.head_formation import NOTICEABLE, Formation, formation_of
 from explorer.analysis.information_flow import is_computable
 from explorer.analysis.thumbnails import thumbnails_of
+from explorer.app import url
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
+from explorer.app.messages import say
 from explorer.catalog.attention_parts import head_title, map_title
 from explorer.charts.training_curves import thinned
 from explorer.components.film import Curve, Moment, film
@@ -28,9 +30,10 @@ from explorer.views.overview.held import LEAST_USUAL, Held, choice_of
 from explorer.views.overview.pass_picture import first_answer, picture_of
 from explorer.views.shared import widgets
 from explorer.views.training_history.moments import EXPECTED, History, PassAtStep, opened_at
+from explorer.views.training_history.two_moments import FIRST, SECOND, TITLE, VIEW
 
-MAP_HEIGHT = 400
-FILM = "film"
+MAP_HEIGHT = 300
+FILM, STEP = "film", "film_step"
 PASS, LAYER, AROUND = "film_pass", 64, 260
 MOST_BYTES = 16_000_000
 """Of all frames together; beyond, no weights of all heads are sent, only their thumbnails."""
@@ -60,7 +63,10 @@ def draw_film(context: PageContext, history: History) -> None:
     shown = _formation_of_head(context, scores)
     exact = _bytes(context, history) <= MOST_BYTES
     curves = (*_curves(history), _score_curve(shown))
-    message = _encoded(context, history, shown, curves, exact)
+    steps = [each.step for each in history.passes]
+    usual = at.training_step if at.training_step in steps else steps[-1]
+    _check_step(steps, usual)
+    message = _encoded(context, history, shown, curves, exact, steps.index(usual))
     film(message, key=FILM, title=f"Training of {name}", curves=curves)
     one, every = st.columns(2, gap="large")
     with one:
@@ -70,10 +76,31 @@ def draw_film(context: PageContext, history: History) -> None:
     with every:
         st.markdown(widgets.bold_title(map_title(name, at.part, "All heads")))
         _draw_heads(context, name, history.passes[-1], exact)
+        _draw_compare_button(steps, usual)
     st.markdown(widgets.bold_title(f"{name} · The forward pass"))
     _draw_pass(context, name, history.passes[-1])
     st.caption(_what_is_drawn(history, shown, exact))
     widgets.notes(history.last.notes)
+
+
+def _check_step(steps: Sequence[int], usual: int) -> None:
+    """The browser reads the step from the address and writes it; here a wrong one is said."""
+    if (asked := url.asked(STEP)) and url.whole_number(asked) not in steps:
+        say(url.invalid_option("Step of the film", asked, f"step {usual:,}", "in this training"))
+
+
+def _draw_compare_button(steps: Sequence[int], usual: int) -> None:
+    """From the step on screen, which is in the address, to it and the last one side by side."""
+
+    def compare() -> None:
+        asked = url.whole_number(url.asked(STEP))
+        shown = usual if asked is None or asked not in steps else asked
+        st.session_state[VIEW] = TITLE
+        for name, step in ((FIRST, shown if shown < steps[-1] else steps[0]), (SECOND, steps[-1])):
+            st.session_state.pop(name, None)
+            url.write(name, str(step))
+
+    st.button("Compare this step with the last", key="film_compare", on_click=compare)
 
 
 def _formation_of_head(
@@ -88,12 +115,19 @@ def _formation_of_head(
 
 
 def _encoded(
-    context: PageContext, history: History, shown: Formation, curves: tuple[Curve, ...], exact: bool
+    context: PageContext,
+    history: History,
+    shown: Formation,
+    curves: tuple[Curve, ...],
+    exact: bool,
+    first: int,
 ) -> bytes:
-    """The film as it is sent. Its frames are kept, and so is the whole while nothing changes."""
+    """The film as it is sent, which begins with its moment `first`.
+
+    Its frames are kept, and so is the whole while nothing changes.
+    """
     at, name = context.choice, history.run.title
     steps = [each.step for each in history.passes]
-    first = steps.index(at.training_step) if at.training_step in steps else len(steps) - 1
     said = tuple(_said(history, each, shown) for each in history.passes)
     marks = _marks(shown)
     frames = [(FILM, key, name, at.part, at.layer, at.head, exact) for key in history.keys]
@@ -104,7 +138,7 @@ def _encoded(
             for frame, one in zip(frames, history.passes, strict=True)
         ]
         moments = [Moment(*each) for each in zip(steps, found, said, strict=True)]
-        return encode_film(moments, first, FILM, curves, marks)
+        return encode_film(moments, first, FILM, STEP, curves, marks)
 
     whole = (*frames, first, said, curves, marks)
     return kept(history.opened, whole, make, len)
