@@ -43,6 +43,8 @@ class Recipe:
     """The model whose task and training it has, and which differs in its positions alone."""
     positions: str = ""
     """Its scheme of positions, where it is not the task's own."""
+    model: Mapping[str, Any] = field(default_factory=dict)
+    """What its model has besides the task's own."""
     training: Mapping[str, Any] = field(default_factory=dict)
     """What its training has besides the task's own, which somebody waits for."""
     averaging: float = 0.0
@@ -62,7 +64,11 @@ class Recipe:
         task = task_of(self.twin_of or self.name, text)
         if self.positions:
             task = with_positions(task, self.positions)
-        task = replace(task, training=task.training.replace(**self.training))
+        task = replace(
+            task,
+            model=task.model.replace(**self.model),
+            training=task.training.replace(**self.training),
+        )
         return task.measuring_everything() if isinstance(task, LanguageTask) else task
 
 
@@ -104,6 +110,7 @@ RECIPES = {
             "shakespeare.txt",
             SHAKESPEARE,
             baseline=bigram,
+            model={"dropout": 0.15},
             training={"steps": 10_000, "weight_decay": 1.0, "label_smoothing": 0.05},
             averaging=0.99925,
         ),
