@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import re
 import struct
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,17 @@ from tensorboardX.proto.event_pb2 import Event
 
 from explorer.__main__ import main
 from explorer.catalog.shipped import SHIPPED, make_shipped
+from explorer.runs import cluster
+from explorer.runs.cluster import Cluster
 from explorer.runs.exported_metrics import COLUMNS, EventFiles, write_csv
+from explorer.runs.parent import PARENT
 from explorer.runs.run import Run, all_runs, run_named
 from explorer.runs.worker import advance, train_to_end
 from explorer.tasks.recipes import RECIPES
 from models.loading.checkpoint import peek
-from tests.runs.making import tiny_run
+from models.loading.weight_files import WEIGHTS
+from tests.runs.making import table, tiny_run
+from tests.shelf import shelf
 
 TINY = "--heads 2 --d-model 16 --d-ff 16 --batch-size 4 --warmup 2 --steps 8".split()
 
@@ -67,6 +74,36 @@ def test_a_sweep_trains_every_combination_and_the_app_lists_it(
     assert not (root / ".cluster.json").exists(), "its processes have ended"
 
 
+def test_runs_of_a_sweep_start_from_one_copy_of_a_trained_model(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Trained here, one after another, without a cluster."""
+    for name, stand_in in {
+        "connect": lambda _: None,
+        "_queue": lambda *_: nullcontext({}),
+        "_places": lambda *asked: range(asked[-1]),
+    }.items():
+        monkeypatch.setattr(Cluster, name, stand_in)
+    monkeypatch.setattr(
+        cluster, "_send", lambda _, made: [train_to_end(run.folder) for run, _ in made]
+    )
+    root.mkdir()
+    (text := tmp_path / "table.csv").write_text(table())
+    line = ["sweep", "sentences", "--text", str(text), "--from", str(shelf(tmp_path) / "letters")]
+    few = ["--lora-rank", "0,2", "--steps", "2", "--batch-size", "2", "--lr", "0.01"]
+    assert main([*line, *few]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"All start from letters; its weights, .*, are stored once\.", said[0])
+    assert [row.split("  ")[-1].strip() for row in said[1:]] == ["whole model", "LoRA rank 2"]
+    whole, adapted = reversed(all_runs(root))
+    weights = {(run.folder / PARENT / WEIGHTS).stat().st_ino for run in (whole, adapted)}
+    assert weights == {(adapted.folder / "checkpoint" / WEIGHTS).stat().st_ino}
+    assert whole.status().state == adapted.status().state == "done"
+    seeds = ["--weights-seed", "1,2", "--steps", "2", "--batch-size", "2"]
+    assert main([*line, *seeds]) == 0
+    assert "are stored 2 times." in capsys.readouterr().out
+
+
 def test_what_makes_no_sweep_is_one_sentence(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -76,6 +113,9 @@ def test_what_makes_no_sweep_is_one_sentence(
         "sweep reverse --layers 1,2.5": "Layers needs a whole number, not '2.5'.",
         "sweep reverse --norm layer,batch": "Norm has no 'batch'; it is one of layer",
         "sweep nothing --lr 1,2": "There is no task called 'nothing'",
+        "sweep reverse --lora-rank 1,2": "LoRA adapts a model that was trained before: choose one",
+        "sweep sentences --from absent --lr 1,2": "There is no model called 'absent' here.",
+        "sweep sentences --tokenizer words --from absent": "--tokenizer is that of the model of",
         "evaluate absent": "There is no folder and no run called",
     }.items():
         assert main(line.split()) == 2

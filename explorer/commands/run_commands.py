@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,12 +13,14 @@ from typing import Any
 
 from tqdm import tqdm
 
-from explorer.catalog.folders import runs_root
+from explorer.catalog.folders import own_name, runs_root
 from explorer.catalog.run_index import HOST, Maker
 from explorer.commands.training_commands import (
+    add_parent,
     add_tokenizer,
     asked_to_leave,
     folder_named,
+    parent_named,
     read_text,
     tokenizer_of,
 )
@@ -25,13 +28,16 @@ from explorer.runs.best_values import best_value
 from explorer.runs.cluster import Cluster
 from explorer.runs.differing import changes, what_differs
 from explorer.runs.open_run import open_folder
+from explorer.runs.parent import PARENT, task_for
 from explorer.runs.run import Run, RunError, all_runs
-from explorer.runs.sweep import SETTINGS, grid, notes_of, parsed, title_of
+from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, notes_of, parsed, title_of
 from explorer.tasks import GIVEN, TASKS, Task, stored_tokenizer, task_of
 from explorer.tasks.recipes import RECIPES
-from explorer.text.number_format import three
+from explorer.text.number_format import megabytes, three
 from models.loading.checkpoint import peek
+from models.loading.weight_files import WEIGHTS
 
+SWEPT = TUNED_SETTINGS | SETTINGS
 EVERY = 0.2
 """Seconds between two looks at the runs of a sweep."""
 
@@ -42,9 +48,10 @@ def add_commands(commands: Any) -> None:
     many.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *GIVEN]))
     many.add_argument("--text", type=Path, metavar="FILE", help="the text or table of the task")
     add_tokenizer(many)
+    add_parent(many)
     many.add_argument("--dask", metavar="ADDRESS", help="train on the Dask cluster at tcp://…")
     many.add_argument("--json", action="store_true", help="print the runs as JSON")
-    for setting in SETTINGS.values():
+    for setting in SWEPT.values():
         flag, about = f"--{setting.name.replace('_', '-')}", f"{setting.label}: one or more values"
         many.add_argument(flag, metavar="A,B,…", help=about)
 
@@ -68,19 +75,28 @@ def sweep_settings(asked: argparse.Namespace) -> None:
     Ctrl-C saves their states; `resume` or the app goes on with them.
     """
     text = read_text(asked.text) if asked.text else None
-    typed = {name: getattr(asked, name) for name in SETTINGS if getattr(asked, name) is not None}
-    values = {name: parsed(SETTINGS[name], each) for name, each in typed.items()}
+    typed = {name: getattr(asked, name) for name in SWEPT if getattr(asked, name) is not None}
+    values = {name: parsed(SWEPT[name], each) for name, each in typed.items()}
+    if asked.parent and asked.tokenizer:
+        raise RunError("--tokenizer is that of the model of --from: leave it out.")
+    parent = parent_named(asked.parent) if asked.parent else None
     tokenizer = tokenizer_of(asked)
-    specs = grid(task_of(asked.task, text, tokenizer), values)
+    task = task_for(parent, asked.task, text) if parent else task_of(asked.task, text, tokenizer)
+    specs = grid(task, values, parent=parent)
     text = text if asked.task in GIVEN else None
     kept = stored_tokenizer(asked.task, text, tokenizer)
     cluster = Cluster(runs_root(), asked.dask)
     try:
         notes = notes_of(f"{asked.task}: {title_of(values)}")
-        runs = cluster.train_all(specs, text, Maker(HOST), notes, kept)
+        runs = cluster.train_all(specs, text, Maker(HOST), notes, kept, parent)
         _follow(runs)
     finally:
         cluster.close()
+    if parent and not asked.json:
+        stored = {each.st_ino: each.st_size for each in map(_start_of, runs)}
+        size, times = megabytes(max(stored.values())), len(stored)
+        often = "once" if times == 1 else f"{times} times"
+        print(f"All start from {own_name(parent.name)}; its weights, {size}, are stored {often}.")
     names = what_differs(specs, [run.title for run in runs])
     if asked.json:
         both = zip(runs, names, strict=True)
@@ -88,6 +104,10 @@ def sweep_settings(asked: argparse.Namespace) -> None:
         return
     for run, name in zip(runs, names, strict=True):
         print(f"{run.name:20}{run.status().state:14}{_held_out(run):34}{name}")
+
+
+def _start_of(run: Run) -> os.stat_result:
+    return (run.folder / PARENT / WEIGHTS).stat()
 
 
 def _follow(runs: Sequence[Run]) -> None:

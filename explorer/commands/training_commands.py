@@ -21,7 +21,7 @@ from typing import Any
 from tqdm import tqdm
 
 from explorer.catalog.folders import runs_root
-from explorer.catalog.opened_model import open_model
+from explorer.catalog.opened_model import Opened, open_model
 from explorer.runs.exported_metrics import EventFiles, write_csv
 from explorer.runs.finetuning import finetune_spec
 from explorer.runs.followers import follow
@@ -68,8 +68,7 @@ def add_commands(commands: Any) -> None:
         if setting.options:
             value = {"choices": setting.options}
         make.add_argument(f"--{setting.name.replace('_', '-')}", help=setting.label, **value)
-    start = "fine-tune this model: a run, a checkpoint's folder, or a name of the app's list"
-    make.add_argument("--from", dest="parent", metavar="MODEL", help=start)
+    add_parent(make)
     rank = "train LoRA adapters of this rank, not the whole model"
     make.add_argument("--lora-rank", type=int, default=0, metavar="N", help=rank)
     make.add_argument("--lora-alpha", type=float, metavar="X", help="their α; by default 2 × rank")
@@ -91,6 +90,11 @@ def add_commands(commands: Any) -> None:
         command.add_argument("--metrics-csv", action="store_true", help="write metrics.csv as well")
         board = "write TensorBoard's event files as well"
         command.add_argument("--tensorboard", action="store_true", help=board)
+
+
+def add_parent(command: argparse.ArgumentParser) -> None:
+    start = "fine-tune this model: a run, a checkpoint's folder, or a name of the app's list"
+    command.add_argument("--from", dest="parent", metavar="MODEL", help=start)
 
 
 def add_tokenizer(command: argparse.ArgumentParser) -> None:
@@ -152,8 +156,7 @@ def _tuned_run(asked: argparse.Namespace, text: str | None) -> Run:
         raise RunError(
             f"--{fixed[0].replace('_', '-')} is that of the model of --from: leave it out."
         )
-    folder = Path(asked.parent)
-    opened = open_folder(folder) if folder.is_dir() else open_model(asked.parent)
+    opened = parent_named(asked.parent)
     spec = finetune_spec(opened, task_for(opened, asked.task, text), vars(asked))
     text = text if asked.task in GIVEN else None
     return (
@@ -161,6 +164,12 @@ def _tuned_run(asked: argparse.Namespace, text: str | None) -> Run:
         if asked.out
         else create(runs_root(), spec, text, parent=opened)
     )
+
+
+def parent_named(name: str) -> Opened:
+    """The model of `--from`."""
+    folder = Path(name)
+    return open_folder(folder) if folder.is_dir() else open_model(name)
 
 
 def _old_run(asked: argparse.Namespace) -> Run:

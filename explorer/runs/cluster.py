@@ -36,6 +36,7 @@ from explorer.catalog.opened_model import Opened
 from explorer.catalog.run_index import Maker, index_of, maker_in
 from explorer.runs.cluster_key import found_security, private_folder, security_of
 from explorer.runs.deleting import erase
+from explorer.runs.parent import PARENT, new_head_seed
 from explorer.runs.quotas import queue_fault
 from explorer.runs.run import Run, RunError, create, delete, room_fault, run_named
 from explorer.runs.run_files import Lock, is_held, read_json_object, write_json
@@ -132,6 +133,7 @@ class Cluster:
     ) -> list[Run]:
         """Make these runs and queue them in their order.
 
+        The weights of the model that they start from are on the disk once, and linked in each.
         RunError, and none of them, where the queue or the disk has no place for all.
         """
         client, made = self.connect(), list[Run]()
@@ -140,11 +142,16 @@ class Cluster:
             if fault := room_fault(self.root, specs, whose.owner or "", whose.network):
                 raise RunError(fault)
             try:
+                owner, network = whose.owner or "", whose.network
+                begun = dict[int | None, Path]()
                 for spec in specs:
-                    owner, network = whose.owner or "", whose.network
+                    seed = new_head_seed(parent, spec) if parent else None
+                    start = begun.get(seed, parent)
                     made.append(
-                        create(self.root, spec, text, owner, network, notes, tokenizer, parent)
+                        create(self.root, spec, text, owner, network, notes, tokenizer, start)
                     )
+                    if parent:
+                        begun.setdefault(seed, made[-1].folder / PARENT)
             except RunError:
                 for run in made:
                     erase(run.folder)

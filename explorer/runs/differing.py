@@ -39,6 +39,8 @@ COUNTED = {"n_layers", "n_encoder_layers", "n_heads", "steps"}
 NAMED_BY_VALUE = {"positions": "{} positions", "norm": "{} norm", "norm_position": "{}-norm"}
 NAMED_BY_VALUE |= {"schedule": "{} schedule", "optimizer": "{}", "activation": "{}"}
 NAMED_BY_VALUE |= {"parent": "from {}"}
+WITHOUT = {"lora_rank": "whole model"}
+"""What is said of one that is nothing, where it is not just absent."""
 FOLLOWS = {
     "n_encoder_layers": "n_layers",
     "n_kv_heads": "n_heads",
@@ -47,14 +49,20 @@ FOLLOWS = {
     "lora_alpha": "lora_rank",
     "lora_targets": "lora_rank",
 }
-"""A field that changes with another, which is the one that is named."""
+"""A field that may change with another alone, which is then the one that is named."""
 NOTHING = (0, None, "none", False, "")
 
 
 def settings_of(spec: RunSpec) -> dict[str, object]:
-    """Every setting of a run, by the name of its field: of the model, the training, the run."""
+    """Every setting of a run, by the name of its field: of the model, the training, the run.
+
+    Without adapters it has none of theirs.
+    """
+    none = () if spec.lora_rank else ("lora_alpha", "lora_targets")
     whole = {field.name: getattr(spec, field.name) for field in dataclasses.fields(spec)}
-    return spec.model.to_dict() | spec.training.to_dict() | _without(whole, "model", "training")
+    return (
+        spec.model.to_dict() | spec.training.to_dict() | _without(whole, "model", "training", *none)
+    )
 
 
 def what_differs(specs: Sequence[RunSpec], titles: Sequence[str] = ()) -> list[str]:
@@ -68,7 +76,8 @@ def what_differs(specs: Sequence[RunSpec], titles: Sequence[str] = ()) -> list[s
     else:
         differing = _differing(every)
         names = [
-            ", ".join(said(field, settings.get(field)) for field in differing) for settings in every
+            ", ".join(said(field, settings[field]) for field in differing if field in settings)
+            for settings in every
         ]
     counts = Counter(names)
     told_apart = titles or [str(at) for at in range(1, 1 + len(names))]
@@ -84,8 +93,7 @@ def changes(spec: RunSpec, base: RunSpec | None = None) -> list[str]:
     One that starts from a trained model departs by that.
     """
     if base is None and spec.parent:
-        how = f"LoRA rank {spec.lora_rank}" if spec.lora_rank else "whole model"
-        return [said("parent", spec.parent), how]
+        return [said("parent", spec.parent), said("lora_rank", spec.lora_rank)]
     task = TASKS.get(spec.task)
     if base is None and task is None:
         return []
@@ -105,7 +113,7 @@ def said(field: str, value: object) -> str:
     if field in COUNTED:
         return f"{_shown(value)} {word[:-1] if value == 1 else word}"
     if value in NOTHING and "seed" not in field:
-        return f"no {word}"
+        return WITHOUT.get(field, f"no {word}")
     return word if value is True else f"{word} {_shown(value)}"
 
 
@@ -125,7 +133,14 @@ def _differing(every: Sequence[Mapping[str, object]]) -> list[str]:
     """The fields that are not the same in all, those that follow from another left out."""
     names = dict.fromkeys(name for settings in every for name in settings)
     found = [name for name in names if len({str(each.get(name)) for each in every}) > 1]
-    return [name for name in found if FOLLOWS.get(name) not in found]
+    return [name for name in found if not _follows(every, name, FOLLOWS.get(name))]
+
+
+def _follows(every: Sequence[Mapping[str, object]], name: str, other: str | None) -> bool:
+    """Whether the value of one field gives that of another in all of them."""
+    both = {(str(each.get(other)), str(each.get(name))) for each in every if other}
+    others = {of_other for of_other, _ in both}
+    return 1 < len(others) == len(both)
 
 
 def _word(field: str) -> str:

@@ -30,7 +30,7 @@ from explorer.text.published import AdoptedTokenizer
 from explorer.text.special import BOS, CLS, EOS, PAD, SOURCE
 from explorer.text.token_ids import TypedTokenIds
 from models import Transformer, TransformerConfig, load_checkpoint, save_checkpoint
-from models.loading.checkpoint import CheckpointError, peek
+from models.loading.checkpoint import CheckpointError, link_or_copy, peek
 from models.loading.folder_config import OURS
 from models.loading.safe_files import CONFIG, RUN
 from models.loading.weight_files import WEIGHTS
@@ -119,6 +119,18 @@ def write_parent(folder: Path, opened: Opened, spec: RunSpec) -> None:
             tokenizer.copy_to(folder)
         except TextError as error:
             raise RunError(str(error)) from error
+
+
+def link_parent(folder: Path, to: Path) -> None:
+    """The files of another run's parent under other names: its weights are on the disk once."""
+    to.mkdir(mode=0o700)
+    for each in folder.iterdir():
+        link_or_copy(each, to / each.name)
+
+
+def new_head_seed(opened: Opened, spec: RunSpec) -> int | None:
+    """On what the model of the spec depends before any update, besides its parent."""
+    return None if spec.model == opened.config else spec.weights_seed
 
 
 def with_head(model: Transformer, spec: RunSpec) -> Transformer:

@@ -46,7 +46,7 @@ from explorer.runs import hot_changes
 from explorer.runs.deleting import bring_back, make_room, set_aside, sweep
 from explorer.runs.hot_changes import Change
 from explorer.runs.metrics import Metrics
-from explorer.runs.parent import PARENT, task_in, write_parent
+from explorer.runs.parent import PARENT, link_parent, task_in, write_parent
 from explorer.runs.quotas import closing_bytes, keeping_fault
 from explorer.runs.run_error import RunError
 from explorer.runs.run_files import Lock, is_held, read_json_object, write_json, write_text
@@ -292,13 +292,14 @@ def create(
     network: str = "",
     notes: Notes | None = None,
     tokenizer: str | None = None,
-    parent: Opened | None = None,
+    parent: Opened | Path | None = None,
 ) -> Run:
     """A new run, waiting for its worker, in the next free folder named after its task.
 
     `tokenizer` is a whole tokenizer.json, where it is not the usual one of the task; `parent` the
-    model that the spec starts from. With an `owner`, who may come from a `network`, the name has a
-    key. RunError where there are too many already.
+    model that the spec starts from, or the folder `parent/` of a run that began as this one does.
+    With an `owner`, who may come from a `network`, the name has a key. RunError where there
+    are too many already.
     """
     if fault := spec.fault():
         raise RunError(fault)
@@ -319,7 +320,9 @@ def create(
             write_text(beside / "text", text)
         if tokenizer is not None:
             write_text(beside / TOKENIZER, tokenizer)
-        if parent is not None:
+        if isinstance(parent, Path):
+            link_parent(parent, beside / PARENT)
+        elif parent is not None:
             write_parent(beside / PARENT, parent, spec)
         if owner:
             write_text(beside / OWNER_FILE, f"{owner} {network}".strip())

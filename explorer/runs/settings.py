@@ -139,6 +139,11 @@ TRAINING_SETTINGS = (
     ),
 )
 WEIGHTS_SEED = Setting("weights_seed", "Weight seed", high=9999, help="Of the weights at step 0.")
+LORA_SETTINGS = (
+    Setting("lora_rank", "LoRA rank (0: whole model)"),
+    Setting("lora_alpha", "LoRA α", format="%.3g"),
+)
+"""Of a run that starts from a trained model."""
 EVALUATE_EVERY = Setting(
     *("evaluate_every", "Evaluate every"),
     high=10_000,

@@ -13,9 +13,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from explorer.app import limits
+from explorer.catalog.opened_model import Opened
+from explorer.runs.finetuning import finetune_spec
 from explorer.runs.run import Run, RunError
 from explorer.runs.run_notes import LONGEST_TITLE, Notes
-from explorer.runs.settings import MODEL_SETTINGS, TRAINING_SETTINGS, WEIGHTS_SEED, Setting, spec_of
+from explorer.runs.settings import (
+    LORA_SETTINGS,
+    MODEL_SETTINGS,
+    TRAINING_SETTINGS,
+    WEIGHTS_SEED,
+    Setting,
+    spec_of,
+)
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task
 
@@ -59,23 +68,41 @@ RACES = (
 
 
 def grid(
-    task: Task, values: Mapping[str, Sequence[Any]], settings: Mapping[str, Any] | None = None
+    task: Task,
+    values: Mapping[str, Sequence[Any]],
+    settings: Mapping[str, Any] | None = None,
+    parent: Opened | None = None,
 ) -> list[RunSpec]:
     """A run for every combination of these values of the settings, the last one varying fastest.
 
-    `settings` are those that all share. RunError, in one sentence, where they are too many, where
-    there is nothing to compare, or where one of them cannot be trained.
+    `settings` are those that all share, `parent` the model that they start from, if any; without
+    adapters there is no α, so it makes no other run. RunError, in one sentence, where they are too
+    many, where there is nothing to compare, or where one of them cannot be trained.
     """
+    known = TUNED_SETTINGS if parent else SETTINGS
+    if strange := next((name for name in values if name not in known), None):
+        raise RunError(
+            f"{SETTINGS[strange].label} is that of the model to start from: leave it out."
+            if parent
+            else "LoRA adapts a model that was trained before: choose one to start from."
+        )
     values = {name: tuple(dict.fromkeys(each)) for name, each in values.items() if each}
     count = math.prod(len(each) for each in values.values())
     if not limits.SWEEP_RUNS.allows(count):
         raise RunError(limits.SWEEP_RUNS.refusal(count))
-    if count < 2:
+    combined = [
+        {**(settings or {}), **dict(zip(values, each, strict=True))}
+        for each in itertools.product(*values.values())
+    ]
+    for each in combined:
+        if not each.get("lora_rank"):
+            each.pop("lora_alpha", None)
+    distinct = {tuple(each.items()): each for each in combined}.values()
+    if len(distinct) < 2:
         raise RunError("A sweep needs two values of one setting at least.")
-    combined = (
-        dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())
-    )
-    return [spec_of(task, {**(settings or {}), **each}) for each in combined]
+    if parent:
+        return [finetune_spec(parent, task, each) for each in distinct]
+    return [spec_of(task, each) for each in distinct]
 
 
 def notes_of(title: str) -> Notes:
@@ -108,6 +135,8 @@ def _shown(value: object) -> str:
 
 SETTINGS = {each.name: each for each in (*MODEL_SETTINGS, *TRAINING_SETTINGS, WEIGHTS_SEED)}
 """What can have several values, by its name."""
+TUNED_SETTINGS = {each.name: each for each in (*LORA_SETTINGS, *TRAINING_SETTINGS, WEIGHTS_SEED)}
+"""The same where all start from a trained model."""
 MOST_VALUES = 100
 
 

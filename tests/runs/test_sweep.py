@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from explorer.app import limits
+from explorer.catalog.shipped import SHIPPED
 from explorer.runs.differing import what_differs
+from explorer.runs.open_run import open_folder
+from explorer.runs.parent import task_for
 from explorer.runs.run import Run, RunError, all_runs
 from explorer.runs.sweep import RACES, by_sweep, grid, notes_of, title_of
 from explorer.tasks import TASKS
@@ -41,6 +44,28 @@ def test_what_makes_no_sweep_is_one_sentence() -> None:
             grid(task, values)
     with pytest.raises(RunError, match="d_model 64 is not divisible by n_heads 3"):
         grid(task, {"heads": [2, 3]})
+
+
+def test_runs_from_a_trained_model_differ_in_how_it_is_trained() -> None:
+    """A whole model has no α, so it is trained once."""
+    parent = open_folder(SHIPPED / "induction")
+    task = task_for(parent, "induction")
+    specs = grid(task, {"lora_rank": [0, 2, 4], "lora_alpha": [4.0, 8.0]}, parent=parent)
+    assert what_differs(specs) == [
+        "lr 0.0003, whole model",
+        *(f"lr 0.001, LoRA rank {rank}, LoRA α {alpha}" for rank in (2, 4) for alpha in (4, 8)),
+    ]
+    assert {spec.parent for spec in specs} == {"induction"}
+    assert what_differs(grid(task, {"lora_rank": [2, 4]}, parent=parent)) == [
+        "LoRA rank 2",
+        "LoRA rank 4",
+    ]
+    with pytest.raises(RunError, match="two values of one setting at least"):
+        grid(task, {"lora_rank": [0], "lora_alpha": [4.0, 8.0]}, parent=parent)
+    with pytest.raises(RunError, match="Layers is that of the model to start from: leave it out"):
+        grid(task, {"layers": [1, 2]}, parent=parent)
+    with pytest.raises(RunError, match="LoRA adapts a model that was trained before: choose one"):
+        grid(task, {"lora_rank": [1, 2]})
 
 
 def test_the_races_that_are_ready_can_be_run_and_differ_by_one_setting() -> None:
