@@ -14,6 +14,7 @@ from typing import Any
 
 from explorer.app import limits
 from explorer.catalog.opened_model import Opened
+from explorer.runs.differing import SHORT
 from explorer.runs.finetuning import finetune_spec
 from explorer.runs.run import Run, RunError
 from explorer.runs.run_notes import LONGEST_TITLE, Notes
@@ -112,7 +113,10 @@ def notes_of(title: str) -> Notes:
 
 def title_of(values: Mapping[str, Sequence[Any]]) -> str:
     """What a sweep over these values is called, such as "lr 0.001, 0.003 × layers 1, 2"."""
-    distinct = {name.replace("_", " "): dict.fromkeys(each) for name, each in values.items()}
+    distinct = {
+        SHORT.get(name, name.replace("_", " ")): dict.fromkeys(each)
+        for name, each in values.items()
+    }
     several = {name: each for name, each in distinct.items() if len(each) > 1}
     return " × ".join(f"{name} {', '.join(map(_shown, each))}" for name, each in several.items())
 

@@ -56,6 +56,7 @@ def test_runs_from_a_trained_model_differ_in_how_it_is_trained() -> None:
         *(f"lr 0.001, LoRA rank {rank}, LoRA α {alpha}" for rank in (2, 4) for alpha in (4, 8)),
     ]
     assert {spec.parent for spec in specs} == {"induction"}
+    assert title_of({"lora_rank": [0, 2]}) == "LoRA rank 0, 2"
     assert what_differs(grid(task, {"lora_rank": [2, 4]}, parent=parent)) == [
         "LoRA rank 2",
         "LoRA rank 4",

@@ -42,10 +42,19 @@ class Desk:
         return run
 
     def train_all(
-        self, specs: Sequence[RunSpec], text: str | None, whose: Maker, notes: Notes | None = None
+        self,
+        specs: Sequence[RunSpec],
+        text: str | None,
+        whose: Maker,
+        notes: Notes | None = None,
+        tokenizer: str | None = None,
+        parent: Opened | None = None,
     ) -> list[Run]:
-        owner = whose.owner or ""
-        made = [create(runs_root(), spec, text, owner, whose.network, notes) for spec in specs]
+        owner, network = whose.owner or "", whose.network
+        made = [
+            create(runs_root(), spec, text, owner, network, notes, tokenizer, parent)
+            for spec in specs
+        ]
         self.sent += [run.name for run in made]
         return made
 

@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import KEY
+from explorer.catalog.folders import runs_root
 from explorer.catalog.opened_model import open_model
 from explorer.runs import deleting
 from explorer.runs.run import Run, all_runs, create
@@ -20,6 +21,7 @@ from explorer.text.number_format import three
 from explorer.views.runs.run_rows import SORTS, found, ordinal, rows_of
 from tests import apps
 from tests.apps import said
+from tests.runs.making import table as labelled
 from tests.runs.making import tiny_run, tiny_spec, tuned_run
 from tests.views.desk import Desk
 from tests.views.drawing import pasted, press, run
@@ -193,6 +195,29 @@ def test_a_sweep_is_named_before_it_starts_and_refused_in_a_sentence(
     monkeypatch.setenv("EXPLORER_LIMIT_SWEEP_RUNS", "2")
     at.text_input(key="swept_lr").set_value("1,2,3").run()
     assert "These settings make 3 runs and a sweep has at most 2 runs here" in said(at)
+
+
+def test_a_sweep_from_a_trained_model_says_what_it_stores(desk: Desk, small_models: Path) -> None:
+    at = page(**RACES)
+    at.selectbox(key="sweep_task").set_value("sentences").run()
+    at.selectbox(key="sweep_from").set_value("letters").run()
+    assert "Read by the tokenizer of" in said(at)
+    assert [each for each in at.button if each.key == "start_sweep"] == []
+    at.text_area(key="pasted_sentences").set_value(labelled()).run()
+    at.text_input(key="swept_lora_rank").set_value("0, 2").run()
+    assert literal("lr 0.0003, whole model · lr 0.001, LoRA rank 2") in said(at)
+    assert "All start from letters; its weights, " in said(at)
+    assert "are stored once." in said(at)
+    press(at, "start_sweep")
+    whole, adapted = reversed(all_runs(runs_root()))
+    assert [each.spec.lora_rank for each in (whole, adapted)] == [0, 2]
+    assert whole.spec.parent == adapted.spec.parent == "letters"
+    assert whole.text() == adapted.text() == labelled()
+    assert adapted.task().classes == ("bad", "good")
+    at.selectbox(key="sweep_task").set_value("reverse").run()
+    assert "has a vocabulary of its own, which this model does not read" in said(at)
+    at.selectbox(key="sweep_task").set_value("characters").run()
+    assert "Start from" not in [each.label for each in at.selectbox]
 
 
 def test_a_stranger_sees_and_changes_their_own_alone(small_models: Path, tmp_path: Path) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import streamlit as st
 
-from explorer.app import limits, url
+from explorer.app import url
 from explorer.app.messages import say
 from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
 from explorer.app.session import session
@@ -15,20 +14,19 @@ from explorer.catalog import in_a_sentence
 from explorer.catalog.run_index import Maker
 from explorer.components.alone import alone
 from explorer.runs.cluster import cluster
-from explorer.runs.differing import what_differs
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import WAITING, RunSpec
-from explorer.runs.sweep import RACES, SETTINGS, Race, by_sweep, grid, notes_of, parsed, title_of
-from explorer.tasks import TASKS
+from explorer.runs.sweep import RACES, Race, by_sweep, grid, notes_of
+from explorer.tasks import TASKS, stored_tokenizer
+from explorer.text import TextError
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.views.runs.run_curves import choose_axis, draw_curves, names_of
 from explorer.views.runs.run_rows import RunRow, rows_of
+from explorer.views.runs.sweep_form import draw_sweep_form
+from explorer.views.training.own_text import OwnText
 
 EVERY = 1.0
-LONGEST_VALUES = 400
-NAMED = 8
-"""Runs of a sweep that are named before its start."""
 
 
 def draw_races() -> list[Run]:
@@ -42,7 +40,7 @@ def draw_races() -> list[Run]:
         with place.container(border=True, height="stretch"):
             _draw_race(race)
     with st.expander("A sweep of your own settings", key="own_sweep"):
-        _draw_sweep_form()
+        draw_sweep_form(_start)
     return runs
 
 
@@ -54,75 +52,23 @@ def _draw_race(race: Race) -> None:
 
 def _start_race(race: Race) -> None:
     try:
-        _start(grid(TASKS[race.task], race.values, race.settings), race.title)
-    except (RunError, OSError) as error:
-        session().runs_fault = in_a_sentence(error)
-
-
-def _start(specs: Sequence[RunSpec], title: str) -> None:
-    notes = notes_of(title)
-    cluster().train_all(specs, None, Maker(whose(), whose_network()), notes)
-    st.session_state["sweep"] = notes.sweep
-
-
-def _draw_sweep_form() -> None:
-    """Settings with several values each; the runs that they make are named before the start."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.selectbox(
-            "Task",
-            [*TASKS],
-            format_func=lambda name: TASKS[name].title,
-            key="sweep_task",
-            persist_state="session",
-            width=280,
-        )
-        labels = {each.name: each.label for each in SETTINGS.values()}
-        names = st.multiselect(
-            "Settings with several values",
-            [*labels],
-            ["lr"],
-            format_func=labels.__getitem__,
-            key="swept_settings",
-            persist_state="session",
-        )
-    task, values = TASKS[str(name)], dict[str, Sequence[Any]]()
-    try:
-        for setting in names:
-            about = ", ".join(SETTINGS[setting].options) or "Numbers, separated by commas"
-            typed = st.text_input(
-                labels[setting],
-                key=f"swept_{setting}",
-                placeholder=about,
-                max_chars=LONGEST_VALUES,
-                persist_state="session",
-            )
-            if typed:
-                values[setting] = parsed(SETTINGS[setting], typed)
-        if not values:
-            most = limits.SWEEP_RUNS.in_words(limits.SWEEP_RUNS.most)
-            st.caption(f"Every combination of the values is one run; at most {most}.")
-            return
-        specs = grid(task, values)
+        specs = grid(TASKS[race.task], race.values, race.settings)
     except RunError as error:
-        say(str(error))
-        return
-    named = what_differs(specs)
-    more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
-    st.caption(f"{literal(' · '.join(named[:NAMED]))}{more}")
-    st.button(
-        f"Start {len(specs)} runs",
-        key="start_sweep",
-        type="primary",
-        on_click=_start_sweep,
-        args=(specs, f"{task.name}: {title_of(values)}"),
-    )
+        session().runs_fault = str(error)
+    else:
+        _start(specs, race.title, OwnText())
 
 
-def _start_sweep(specs: Sequence[RunSpec], title: str) -> None:
+def _start(specs: Sequence[RunSpec], title: str, own: OwnText) -> None:
+    """Queue all, and have them on screen; what they are made of is given once for all."""
+    notes, whose_all = notes_of(title), Maker(whose(), whose_network())
     try:
-        _start(specs, title)
-    except (RunError, OSError) as error:
+        kept = stored_tokenizer(specs[0].task, own.text, own.tokenizer)
+        cluster().train_all(specs, own.text, whose_all, notes, kept, own.parent)
+    except (RunError, TextError, OSError) as error:
         session().runs_fault = in_a_sentence(error)
+    else:
+        st.session_state["sweep"] = notes.sweep
 
 
 def _draw_chosen() -> list[Run]:
@@ -190,6 +136,7 @@ def _draw_live(runs: Sequence[Run], axis: str, was_live: bool) -> None:
         hide_index=True,
         key="race_table",
         column_config={
+            "settings": st.column_config.TextColumn(width="medium"),
             "step": st.column_config.NumberColumn(format="localized"),
             "of": st.column_config.NumberColumn(format="localized"),
             **{

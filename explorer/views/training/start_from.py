@@ -8,6 +8,7 @@ import streamlit as st
 
 from explorer.app import shelves
 from explorer.app.controls import one_of
+from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import Opened, open_entry
 from explorer.runs.finetuning import usual_targets
 from explorer.runs.settings import Setting
@@ -22,21 +23,28 @@ WHOLE, LORA = "Whole model", "LoRA"
 USUAL_RANK = 4
 
 
+def models_to_start_from(task: str) -> dict[str, ModelEntry]:
+    """What a run of this task may start from, by what a list shows of it."""
+    if task in GIVEN and not GIVEN[task].tokenizers:
+        return {}  # it has a vocabulary of its own, and no model that was trained on it
+    models = shelves.openable()
+    return {label: models[name] for label, name in shelves.labels(models).items()}
+
+
 def draw_start_from(task: str) -> Opened | None:
     """The model that the run starts from; None for new weights. ModelError where it cannot be."""
-    models = shelves.openable()
-    names = shelves.labels(models)  # what is shown is in the address too, so no key is
-    if task in GIVEN and not GIVEN[task].tokenizers:
-        return None  # it has a vocabulary of its own, and no model that was trained on it
+    models = models_to_start_from(task)
+    if not models:
+        return None
     chosen = one_of(
         "Start from",
         "start_from",
-        (NEW_WEIGHTS, *names),
+        (NEW_WEIGHTS, *models),  # what is shown is in the address too, so no key is
         as_list=True,
         help="Fine-tuning: a trained model keeps its architecture and its tokenizer. For labelled "
         "sentences it gets a classifier in place of its head.",
     )
-    return None if chosen == NEW_WEIGHTS else open_entry(models[names[chosen]])
+    return None if chosen == NEW_WEIGHTS else open_entry(models[chosen])
 
 
 def draw_tuning(config: TransformerConfig, inputs: Inputs, now: RunSpec | None) -> dict[str, Any]:
