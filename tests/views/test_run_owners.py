@@ -92,6 +92,15 @@ def test_who_has_the_link_may_look_and_reads_no_word_of_the_text(tmp_path: Path)
         assert any("diary" in example for example in model.examples) == is_own
 
 
+def test_a_run_is_started_from_ones_own_without_its_key(tmp_path: Path) -> None:
+    run = diary_of_ann(tmp_path)
+    at = page(ANN, task="subwords", start_from="characters-1")
+    assert "Read by the tokenizer of" in said(at)
+    assert run.name not in everything(at)
+    his = page(BOB, task="subwords")
+    assert "characters-1" not in everything(his)
+
+
 def test_a_message_that_no_button_sends_changes_nothing_of_anothers_run(
     desk: Desk, tmp_path: Path
 ) -> None:

@@ -68,7 +68,7 @@ def _draw_tokenizer(given: Given) -> str | None:
     TextError where the chosen model has no tokenizer that can be trained with.
     """
     models = shelves.openable()
-    names = shelves.labels(models)
+    names = {label: name for name, label in shelves.labels(models).items()}
     options = [*given.tokenizers, *(f"{OF_MODEL}{label}" for label in names)]
     chosen = st.selectbox(
         "Tokens",

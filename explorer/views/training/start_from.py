@@ -28,7 +28,7 @@ def models_to_start_from(task: str) -> dict[str, ModelEntry]:
     if task in GIVEN and not GIVEN[task].tokenizers:
         return {}  # it has a vocabulary of its own, and no model that was trained on it
     models = shelves.openable()
-    return {label: models[name] for label, name in shelves.labels(models).items()}
+    return {label: models[name] for name, label in shelves.labels(models).items()}
 
 
 def draw_start_from(task: str) -> Opened | None:
