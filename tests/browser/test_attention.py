@@ -64,7 +64,7 @@ def test_pointing_asks_nobody_and_a_head_is_chosen_by_one_message_or_by_keys(
     visitor.pick(GRID, layer=1, head=1)
     clicked = visitor.changed(HEAD, before)
     expect(page.get_by_text(re.compile("Layer 1, head 1$"))).to_be_visible()
-    visitor.asks(layer="1", head="1")
+    visitor.at_head(1, 1)
     visitor.rest()
     assert len(sent) == opened + 1
     page.remove_listener("websocket", count)

@@ -64,7 +64,7 @@ def test_the_pass_is_changed_in_two_places_undone_redone_and_compared(visitor: V
 def test_every_head_is_ablated_at_once_and_a_click_chooses_or_ablates_one(visitor: Visitor) -> None:
     page = visitor.open(f"/interventions?{OURS}&layer=0&head=0&look=Every+head")
     visitor.pick("heads_off", layer=1, head=1)
-    visitor.asks(layer="1", head="1")
+    visitor.at_head(1, 1)
     visitor.rest()
     assert edits(visitor) == ""
     expect(page.get_by_text("in the original pass")).to_be_visible()

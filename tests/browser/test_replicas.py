@@ -40,7 +40,8 @@ def test_readers_of_a_killed_replica_go_on_with_the_view_of_their_link(
         wait_until(lambda: (page.evaluate("0"), visitor.socket is not line)[1], "another line")
         visitor.rest()
         visitor.shows(MATRIX, before)
-        visitor.asks(model="shakespeare", layer="1", head="1")
+        visitor.asks(model="shakespeare")
+        visitor.at_head(1, 1)
         visitor.pick(GRID, layer=1, head=3)  # the first that the other replica hears of them
         visitor.at_head(1, 3)
         visitor.changed(MATRIX, before)
