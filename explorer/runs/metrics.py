@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -36,7 +36,7 @@ class MetricsWriter:
         self._file: TextIO = os.fdopen(handle, "a", encoding="utf-8")
 
     def add(self, row: MetricsRow) -> None:
-        values = {name: value for name, value in asdict(row).items() if value is not None}
+        values = {name: value for name, value in vars(row).items() if value is not None}
         self._file.write(json.dumps(values) + "\n")
 
     def flush(self) -> None:
