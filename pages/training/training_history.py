@@ -33,5 +33,5 @@ elif VIEWS[view] is draw_film and is_too_long(context.forward):
 elif (history := moments.history_of(context)) is not None:
     VIEWS[view](context, history)
     follow_run(history.run, len(history.passes))
-    export_panel.export_button(export_panel.origin(context))
+    export_panel.export_button(export_panel.origin(context) | history.origin)
     widgets.code_panel(formation_step, script=partial(moments.lines, context, history))

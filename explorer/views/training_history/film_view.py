@@ -32,7 +32,7 @@ from explorer.views.shared import widgets
 from explorer.views.training_history.moments import EXPECTED, History, PassAtStep, opened_at
 from explorer.views.training_history.two_moments import FIRST, SECOND, TITLE, VIEW
 
-MAP_HEIGHT = 300
+MAP_HEIGHT = 250
 FILM, STEP = "film", "film_step"
 PASS, LAYER, AROUND = "film_pass", 64, 260
 MOST_BYTES = 16_000_000
@@ -166,7 +166,7 @@ def _said(history: History, one: PassAtStep, shown: Formation) -> tuple[tuple[st
 
 def _draw_map(context: PageContext, name: str, one: PassAtStep) -> None:
     at = context.choice
-    title = f"{head_title(name, at.part, at.layer, at.head)} at step {one.step:,}"
+    title = head_title(name, at.part, at.layer, at.head)
     widgets.draw_map(one.forward, at.part, at.layer, at.head, "film_map", title, MAP_HEIGHT)
 
 
@@ -181,7 +181,7 @@ def _draw_heads(context: PageContext, name: str, one: PassAtStep, exact: bool) -
         small,
         selected=(at.layer, at.head),
         key="film_heads",
-        title=map_title(f"{name} at step {one.step:,}", at.part, "All heads"),
+        title=map_title(name, at.part, "All heads"),
         on_pick=choose_head,
         height=MAP_HEIGHT,
         every=every,
@@ -194,7 +194,7 @@ def _draw_pass(context: PageContext, name: str, one: PassAtStep) -> None:
     if not is_computable(forward):
         return
     picture, usual = picture_of(opened, forward), first_answer(opened, forward)
-    title = f"{name} at step {one.step:,}: the forward pass over “{forward.text}”"
+    title = f"{name}: the forward pass over “{forward.text}”"
     layers = max(len(blocks) for blocks in picture.flow.stacks.values())
     pass_map(
         encode(picture, PASS, title, usual, ()),

@@ -86,6 +86,13 @@ class History:
     def last(self) -> ForwardPass:
         return self.passes[-1].forward
 
+    @property
+    def origin(self) -> dict[str, str]:
+        """What an export says of its steps: that of the film has the numbers of the last one."""
+        first, last = self.passes[0].step, self.passes[-1].step
+        words = f"steps {first:,} to {last:,}; the numbers of the film are those of step {last:,}"
+        return {"snapshots": words}
+
     def expected(self, part: str) -> Tensor | None:
         """The attention that the task leads one to expect of this kind, (rows, columns)."""
         if self.task is None or not self.task.pattern_site.endswith(part.partition(".")[2]):
