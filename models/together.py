@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 import torch
 from torch import Tensor, distributed, nn
@@ -23,6 +23,8 @@ def joined() -> Iterator[None]:
     distributed.init_process_group("gloo")
     try:
         yield
+        with suppress(RuntimeError):  # where another has ended with an error
+            distributed.barrier()  # one that leaves while others talk to it is aborted
     finally:
         distributed.destroy_process_group()
 
