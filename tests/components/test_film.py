@@ -106,6 +106,13 @@ def test_the_step_is_kept_in_the_address_and_when_the_page_is_drawn_anew(
     in_address(page, None)
 
 
+def test_the_moment_on_screen_is_told_to_be_compared(open_demo: OpenDemo) -> None:
+    page = open_demo("film").page
+    page.get_by_role("slider", name="Training step").press("ArrowLeft")
+    page.get_by_role("button", name="Compare with the last step").click()
+    expect(page.get_by_text("told (3,), run 2")).to_be_visible()
+
+
 def test_words_are_no_markup_and_it_is_drawn_in_the_dark(
     open_demo: OpenDemo,
 ) -> None:

@@ -58,24 +58,6 @@ def test_it_begins_at_the_step_of_the_bar(run: Run) -> None:
     assert sent(page(run), "film")[0]["at"] == len(STEPS) - 1
 
 
-@pytest.mark.parametrize(
-    ("address", "first"),
-    [
-        ({"film_step": "5"}, "5"),
-        ({"training_step": "2"}, "2"),
-        ({}, "0"),
-        ({"film_step": "12"}, "0"),
-    ],
-)
-def test_the_step_on_screen_is_compared_with_the_last(
-    run: Run, address: dict[str, str], first: str
-) -> None:
-    at = page(run, **address)
-    press(at, "film_compare")
-    chosen = [at.selectbox(key=key).value for key in ("first_step", "second_step")]
-    assert chosen == [first, "12"]
-
-
 def test_a_step_that_the_film_has_not_is_said(run: Run) -> None:
     shown = page(run, film_step="6")
     assert "“Step of the film” has no “6” in this training; showing step 12." in said(shown)

@@ -8,11 +8,11 @@ time, or by a click into the curves, which are drawn here with a mark at the fra
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from explorer.components import wire
+from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.components.player import MOVES
 from explorer.export.figure_data import Figure, TableData
@@ -24,7 +24,10 @@ HTML = f"""
     <span class="where"></span>
   </div>
   <div class="stage"><canvas role="img"></canvas></div>
-  <dl class="said"></dl>
+  <div class="under">
+    <dl class="said"></dl>
+    <button type="button" class="compare">Compare with the last step</button>
+  </div>
 </div>
 """
 HEIGHT = 220
@@ -51,8 +54,24 @@ class Moment:
     said: Sequence[tuple[str, str]]
 
 
-def film(message: bytes, *, key: str, title: str, curves: Sequence[Curve] = ()) -> None:
-    """Draw what `encode` made of the moments, under this name, and of these curves."""
+def film(
+    message: bytes,
+    *,
+    key: str,
+    title: str,
+    curves: Sequence[Curve] = (),
+    count: int,
+    on_compare: Callable[[int], None],
+) -> None:
+    """Draw what `encode` made of so many moments, under this name, and of these curves.
+
+    `on_compare(at)` is called before the next run with the moment that is to be compared.
+    """
+
+    def hand_over() -> None:
+        at = events.place(events.event(key, "compared"), count)
+        if at is not None:
+            on_compare(at)
 
     def figures() -> list[Figure]:
         return [
@@ -69,6 +88,7 @@ def film(message: bytes, *, key: str, title: str, curves: Sequence[Curve] = ()) 
         height=HEIGHT,
         figures=figures,
         title=title,
+        on_compared_change=hand_over,
     )
 
 

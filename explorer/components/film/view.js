@@ -2,6 +2,7 @@
 
 const MOVES = {ArrowRight: 1, ArrowLeft: -1};
 const WRITE_AFTER = 200;  // ms: no browser takes an address for every frame of a film
+const isExported = () => document.location.protocol === "file:";  // a page without a server
 let moved;  // what the address does not name yet
 const whole = number => number.toLocaleString("en-US");
 
@@ -13,6 +14,9 @@ function make(state) {
   state.canvas = root.querySelector("canvas");
   state.said = root.querySelector(".said");
   state.go = to => go(state, to);
+  state.compare = root.querySelector(".compare");
+  state.compare.hidden = isExported();
+  state.compare.addEventListener("click", () => state.component.setTriggerValue("compared", state.at));
   state.place.addEventListener("input", () => { pause(state); go(state, Number(state.place.value)); });
   const point = event => { if (event.buttons) { pause(state); go(state, nearest(state, event.offsetX)); } };
   state.canvas.addEventListener("pointerdown", point);
@@ -41,7 +45,7 @@ function write() {
   const {data, at, timer} = moved, address = new URL(document.location.href);
   clearTimeout(timer);
   moved = undefined;
-  if (address.protocol === "file:") return;  // an exported page, whose address stays
+  if (isExported()) return;
   if (at === data.at) address.searchParams.delete(data.parameter);
   else address.searchParams.set(data.parameter, data.steps[at]);
   history.replaceState(history.state, "", address);

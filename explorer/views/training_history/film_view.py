@@ -67,7 +67,14 @@ def draw_film(context: PageContext, history: History) -> None:
     usual = at.training_step if at.training_step in steps else steps[-1]
     _check_step(steps, usual)
     message = _encoded(context, history, shown, curves, exact, steps.index(usual))
-    film(message, key=FILM, title=f"Training of {name}", curves=curves)
+    film(
+        message,
+        key=FILM,
+        title=f"Training of {name}",
+        curves=curves,
+        count=len(steps),
+        on_compare=partial(_compare, steps),
+    )
     one, every = st.columns(2, gap="large")
     with one:
         title = head_title(name, at.part, at.layer, at.head)
@@ -76,7 +83,6 @@ def draw_film(context: PageContext, history: History) -> None:
     with every:
         st.markdown(widgets.bold_title(map_title(name, at.part, "All heads")))
         _draw_heads(context, name, history.passes[-1], exact)
-        _draw_compare_button(steps, usual)
     st.markdown(widgets.bold_title(f"{name} · The forward pass"))
     _draw_pass(context, name, history.passes[-1])
     st.caption(_what_is_drawn(history, shown, exact))
@@ -89,18 +95,13 @@ def _check_step(steps: Sequence[int], usual: int) -> None:
         say(url.invalid_option("Step of the film", asked, f"step {usual:,}", "in this training"))
 
 
-def _draw_compare_button(steps: Sequence[int], usual: int) -> None:
-    """From the step on screen, which is in the address, to it and the last one side by side."""
-
-    def compare() -> None:
-        asked = url.whole_number(url.asked(STEP))
-        shown = usual if asked is None or asked not in steps else asked
-        st.session_state[VIEW] = TITLE
-        for name, step in ((FIRST, shown if shown < steps[-1] else steps[0]), (SECOND, steps[-1])):
-            st.session_state.pop(name, None)
-            url.write(name, str(step))
-
-    st.button("Compare this step with the last", key="film_compare", on_click=compare)
+def _compare(steps: Sequence[int], at: int) -> None:
+    """Show this moment and the last one side by side, or the first beside the last."""
+    first = steps[at] if at < len(steps) - 1 else steps[0]
+    st.session_state[VIEW] = TITLE
+    for name, step in ((FIRST, first), (SECOND, steps[-1])):
+        st.session_state.pop(name, None)
+        url.write(name, str(step))
 
 
 def _formation_of_head(
