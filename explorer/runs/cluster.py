@@ -479,19 +479,24 @@ def _keys(client: Client) -> list[str]:
 def _send(client: Client, runs: Sequence[tuple[Run, int]]) -> None:
     """Queue each run, whose place says how far back it waits, and wait until all have arrived.
 
+    A run that has not in time is left to itself: it trains once the scheduler answers again.
+
     Without this wait the thread that sends them would have none of the processor before the
     page is drawn, and the next question to the queue would not know of them.
     """
-    sent = dict[str, Future]()
+    sent, entry = dict[str, Future](), _entry(str(ROOT), settings())
     for run, place in runs:
         key = f"train/{run.name}/{uuid.uuid4().hex}"
-        entry = _entry(str(ROOT), settings())
         sent[key] = client.submit(entry, str(run.folder), key=key, pure=False, priority=-place)
         fire_and_forget(sent[key])
     end = time.monotonic() + ANSWER_WITHIN
     while sent and time.monotonic() < end:
-        arrived = _keys(client)
-        sent = {key: each for key, each in sent.items() if key not in arrived and not each.done()}
+        time.sleep(0.002)
+        with contextlib.suppress(OSError):  # what was sent arrives when it answers again
+            arrived = _keys(client)
+            sent = {
+                key: each for key, each in sent.items() if key not in arrived and not each.done()
+            }
 
 
 def _name_of(key: str) -> str:

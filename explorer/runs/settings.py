@@ -148,8 +148,8 @@ EVALUATE_EVERY = Setting(
     *("evaluate_every", "Evaluate every"),
     high=10_000,
     step=10,
-    help="Steps between two measurements on held-out data; 0: as many as fit in an eighth of "
-    "the time.",
+    help="Steps between two measurements on held-out data; 0: at every snapshot, and "
+    "between them in 2 % of the time.",
 )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from explorer.app import limits
 from explorer.catalog.opened_model import Opened
 from explorer.runs.differing import SHORT
-from explorer.runs.finetuning import finetune_spec
+from explorer.runs.finetuning import finetune_spec, fitted
 from explorer.runs.run import Run, RunError
 from explorer.runs.run_notes import LONGEST_TITLE, Notes
 from explorer.runs.settings import (
@@ -76,9 +76,10 @@ def grid(
 ) -> list[RunSpec]:
     """A run for every combination of these values of the settings, the last one varying fastest.
 
-    `settings` are those that all share, `parent` the model that they start from, if any; without
-    adapters there is no α, so it makes no other run. RunError, in one sentence, where they are too
-    many, where there is nothing to compare, or where one of them cannot be trained.
+    `settings` are those that all share, `parent` the model that they start from, if any. Without
+    adapters there is no α, and without a new head too no seed of weights, so neither makes another
+    run. RunError, in one sentence, where they are too many, where there is nothing to compare, or
+    where one of them cannot be trained.
     """
     known = TUNED_SETTINGS if parent else SETTINGS
     if strange := next((name for name in values if name not in known), None):
@@ -95,9 +96,12 @@ def grid(
         {**(settings or {}), **dict(zip(values, each, strict=True))}
         for each in itertools.product(*values.values())
     ]
+    keeps_head = parent is not None and fitted(parent.config, task) == parent.config
     for each in combined:
         if not each.get("lora_rank"):
             each.pop("lora_alpha", None)
+            if keeps_head:  # the seed is that of a new head and of adapters
+                each.pop("weights_seed", None)
     distinct = {tuple(each.items()): each for each in combined}.values()
     if len(distinct) < 2:
         raise RunError("A sweep needs two values of one setting at least.")

@@ -163,7 +163,7 @@ def demo_film(show: str) -> None:
         with mounting.filmed() as messages:
             draw(at)
         moments.append(Moment(step, messages, [("Writes", f"<i>{step}</i>")]))
-    message = encode_film(moments, 4, "demo", "film_step", curves, ((10, "forms"),))
+    message = encode_film(moments, 4, "demo", "run", "film_step", curves, ((10, "forms"),))
     film(message, key="film", title="demo", curves=curves, count=len(STEPS), on_compare=choose)
     draw(4)
     st.text_input("Words", key="words")

@@ -21,10 +21,9 @@ def shows(visitor: Visitor, at: int) -> None:
 
 def in_address(page: Page, step: int | None) -> None:
     """The address names the step, or none."""
-    named = "film_step" if step is None else f"film_step={step}"
     page.wait_for_function(
-        "([named, is_there]) => document.location.search.includes(named) === is_there",
-        arg=[named, step is not None],
+        "step => new URLSearchParams(document.location.search).get('film_step') === step",
+        arg=None if step is None else str(step),
     )
 
 

@@ -61,8 +61,13 @@ def test_runs_from_a_trained_model_differ_in_how_it_is_trained() -> None:
         "LoRA rank 2",
         "LoRA rank 4",
     ]
-    with pytest.raises(RunError, match="two values of one setting at least"):
-        grid(task, {"lora_rank": [0], "lora_alpha": [4.0, 8.0]}, parent=parent)
+    no_difference: list[dict[str, list[Any]]] = [
+        {"lora_rank": [0], "lora_alpha": [4.0, 8.0]},
+        {"weights_seed": [1, 2]},
+    ]
+    for values in no_difference:
+        with pytest.raises(RunError, match="two values of one setting at least"):
+            grid(task, values, parent=parent)
     with pytest.raises(RunError, match="Layers is that of the model to start from: leave it out"):
         grid(task, {"layers": [1, 2]}, parent=parent)
     with pytest.raises(RunError, match="LoRA adapts a model that was trained before: choose one"):

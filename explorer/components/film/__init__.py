@@ -96,14 +96,16 @@ def encode(
     moments: Sequence[Moment],
     at: int,
     name: str,
+    of: str,
     parameter: str,
     curves: Sequence[Curve],
     marks: Sequence[tuple[int, str]],
 ) -> bytes:
     """All frames as one message; it grows with frames × what the views show.
 
-    It is shown at one of the moments (`at`) first, and writes the step of the one on screen into
-    the address as `parameter`; `marks` are steps of the curves with a few words each.
+    It begins at one of the moments (`at`), or where the reader left the one `of` this run, and
+    writes the step on screen into the address as `parameter`; `marks` are steps of the curves with
+    a few words each.
     """
     planes = {
         f"{place} {key}": message
@@ -112,6 +114,7 @@ def encode(
     }
     header: dict[str, Any] = {
         "name": name,
+        "of": of,
         "parameter": parameter,
         "at": at,
         "keys": sorted({key for moment in moments for key in moment.messages}),

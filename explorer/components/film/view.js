@@ -3,7 +3,7 @@
 const MOVES = {ArrowRight: 1, ArrowLeft: -1};
 const WRITE_AFTER = 200;  // ms: no browser takes an address for every frame of a film
 const isExported = () => document.location.protocol === "file:";  // a page without a server
-let moved;  // what the address does not name yet
+const kept = globalThis.explorerFilms ??= new Map();  // by run, the step that the reader has gone to
 const whole = number => number.toLocaleString("en-US");
 
 function make(state) {
@@ -34,26 +34,26 @@ function go(state, to) {
   state.at = to;
   (globalThis.explorerChoices ??= new Map()).set(state.data.name, [to]);
   frame(state);
-  clearTimeout(moved?.timer);
-  moved = {data: state.data, at: to, timer: setTimeout(write, WRITE_AFTER)};
+  if (to === state.data.at) kept.delete(state.data.of);
+  else kept.set(state.data.of, state.data.steps[to]);
+  clearTimeout(state.writing);
+  state.writing = setTimeout(() => write(state), WRITE_AFTER);
 }
 
-// The address names the step that is shown, unless it is the one that is shown anyway; the server is
-// asked nothing.
-function write() {
-  if (!moved) return;
-  const {data, at, timer} = moved, address = new URL(document.location.href);
-  clearTimeout(timer);
-  moved = undefined;
-  if (isExported()) return;
+// The address names the step that is shown, where it is not the one to begin with. The server is
+// asked nothing, so it does not know: whenever it writes the address itself, this is done again.
+function write({data, at, root}) {
+  if (isExported() || !root.isConnected) return;
+  const address = new URL(document.location.href);
   if (at === data.at) address.searchParams.delete(data.parameter);
   else address.searchParams.set(data.parameter, data.steps[at]);
   history.replaceState(history.state, "", address);
 }
 
-function asked({at, parameter, steps}) {
+// The step that the reader has gone to, else that of the address, else the one to begin with.
+function shown({at, of, parameter, steps}) {
   const named = new URL(document.location.href).searchParams.get(parameter);
-  const found = steps.findIndex(step => String(step) === named);
+  const found = steps.findIndex(step => String(step) === String(kept.get(of) ?? named));
   return found < 0 ? at : found;
 }
 
@@ -84,9 +84,10 @@ function frame(state) {
 function show(state) {
   const {data} = state;
   if (state.fresh) {
-    write();
-    Object.assign(state, {fresh: false, at: asked(data), count: data.steps.length, grows: false});
+    Object.assign(state, {fresh: false, at: shown(data), count: data.steps.length, grows: false});
     (globalThis.explorerChoices ??= new Map()).set(data.name, [state.at]);
+    clearTimeout(state.writing);
+    state.writing = setTimeout(() => write(state), WRITE_AFTER);
   }
   frame(state);
 }

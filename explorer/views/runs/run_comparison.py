@@ -11,6 +11,7 @@ import streamlit as st
 from explorer.charts.parallel_coordinates import parallel_runs
 from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
+from explorer.runs.differing import settings_of
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import RunSpec
 from explorer.text.literal import literal
@@ -32,8 +33,7 @@ class ComparedRun:
 
     @property
     def settings(self) -> dict[str, object]:
-        model, training = self.spec.model.to_dict(), self.spec.training.to_dict()
-        return model | training | {"weights_seed": self.spec.weights_seed}
+        return settings_of(self.spec)
 
 
 def draw_run_comparison(runs: Sequence[Run]) -> None:
@@ -57,9 +57,9 @@ def draw_run_comparison(runs: Sequence[Run]) -> None:
         plotly_chart(figure, key="runs_compared", title=title, table={"run": names, **columns})
         st.caption(
             f"{len(same)} runs of {literal(task)}. The line of each goes through its settings to "
-            f"its last {measure} on held-out data: the larger, the stronger. Settings that all "
-            "runs share are left out, except the learning rate and the batch size; at most "
-            f"{MOST_SETTINGS} are drawn."
+            f"its last {measure} on held-out data: the larger that is, the stronger its colour. "
+            "Settings that all runs share are left out, except the learning rate and the batch "
+            f"size; at most {MOST_SETTINGS} are drawn."
         )
 
 
@@ -79,11 +79,9 @@ def measured_runs(runs: Sequence[Run]) -> list[ComparedRun]:
 def comparison_columns(runs: Sequence[ComparedRun]) -> dict[str, list[float] | list[str]]:
     """The settings that differ between the runs, and a value of each run."""
     every = [run.settings for run in runs]
-    names = [
-        name
-        for name in every[0]
-        if name in ALWAYS or len({str(settings.get(name)) for settings in every}) > 1
-    ]
+    fields = dict.fromkeys(name for settings in every for name in settings)
+    differing = [name for name in fields if len({str(each.get(name)) for each in every}) > 1]
+    names = [*ALWAYS, *(name for name in differing if name not in ALWAYS)]
     return {
         name: _values([settings.get(name) for settings in every]) for name in names[:MOST_SETTINGS]
     }

@@ -11,7 +11,7 @@ from torch import Tensor
 from explorer.analysis.head_formation import NOTICEABLE, Formation, formation_of
 from explorer.analysis.information_flow import is_computable
 from explorer.analysis.thumbnails import thumbnails_of
-from explorer.app import url
+from explorer.app import streamlit_patches, url
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.messages import say
@@ -90,18 +90,21 @@ def draw_film(context: PageContext, history: History) -> None:
 
 
 def _check_step(steps: Sequence[int], usual: int) -> None:
-    """The browser reads the step from the address and writes it; here a wrong one is said."""
-    if (asked := url.asked(STEP)) and url.whole_number(asked) not in steps:
+    """The browser reads the step from the address and writes it; a wrong one is said here, once."""
+    asked, state = url.asked(STEP), st.session_state
+    if asked != state.get(STEP, "") and asked not in map(str, steps):
         say(url.invalid_option("Step of the film", asked, f"step {usual:,}", "in this training"))
+    state[STEP] = asked
 
 
 def _compare(steps: Sequence[int], at: int) -> None:
     """Show this moment and the last one side by side, or the first beside the last."""
     first = steps[at] if at < len(steps) - 1 else steps[0]
     st.session_state[VIEW] = TITLE
-    for name, step in ((FIRST, first), (SECOND, steps[-1])):
-        st.session_state.pop(name, None)
-        url.write(name, str(step))
+    with streamlit_patches.one_entry_in_history():
+        for name, step in ((FIRST, first), (SECOND, steps[-1])):
+            st.session_state.pop(name, None)
+            url.write(name, str(step))
 
 
 def _formation_of_head(
@@ -139,7 +142,7 @@ def _encoded(
             for frame, one in zip(frames, history.passes, strict=True)
         ]
         moments = [Moment(*each) for each in zip(steps, found, said, strict=True)]
-        return encode_film(moments, first, FILM, STEP, curves, marks)
+        return encode_film(moments, first, FILM, name, STEP, curves, marks)
 
     whole = (*frames, first, said, curves, marks)
     return kept(history.opened, whole, make, len)
