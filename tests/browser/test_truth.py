@@ -192,6 +192,7 @@ def test_every_number_is_the_model_s(visitor: Visitor, page: str) -> None:
             continue
         if asks != asked:
             visitor.open(address(view, asks))
+            visitor.has_everything()  # or a view moves while it is pointed at
         elif view[1] in views.CHOICES[page][1]:
             visitor.other_view(views.CHOICES[page][0], view[1])
         asked = asks
