@@ -75,7 +75,7 @@ def loss_curves(
 ) -> Spec:
     """The loss of a table with `step` and `loss`, and its mean over 15 rows.
 
-    `highest` is the loss to expect at the start, ln of the vocabulary. With `run` the
+    `highest` is where the axis of the loss ends, if it is to stand still. With `run` the
     table's column of that name keeps several runs apart. `marks` are steps at which something
     happened, and what.
     """

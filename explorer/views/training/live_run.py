@@ -117,13 +117,19 @@ def _draw_now(run: Run, text: str, every: float | None) -> None:
     _cpu_times().append(time.thread_time() - begun)
 
 
+def _top(losses: Sequence[tuple[int, float]], spec: RunSpec) -> float:
+    """Of the loss axis: the largest loss, but where the training diverges."""
+    guess = math.log(spec.model.vocab_size)
+    return min(2 * guess, max((each for _, each in losses if math.isfinite(each)), default=guess))
+
+
 def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
     """The loss and the held-out metric so far, on fixed axes."""
     metrics = metrics_of(run)
     losses, values = metrics.losses(), metrics.values()
     drawn = spread(values)
     chart(
-        loss_curves(status.steps, math.log(spec.model.vocab_size), marks=_changes(run, spec)),
+        loss_curves(status.steps, _top(losses, spec), marks=_changes(run, spec)),
         table=_table("loss", thinned(losses)),
         height=HEIGHT,
         key="loss_curve",
