@@ -23,7 +23,7 @@ widgets.opening(
     "with your interventions: both maps on one scale, and their difference.",
 )
 first, second = choose_sides(context)
-aligned = draw_compared_maps(first, second, context.choice.model)
+aligned = draw_compared_maps(first, second, context.choice.called)
 draw_outputs(first, second)
 draw_changed_weights(context, first, second)
 own: dict[str, export_panel.Make] = {}

@@ -143,7 +143,7 @@ def difference_to_export(
         values=aligned.difference,
         rows=tuple(texts(aligned.rows.labels)),
         columns=tuple(texts(aligned.columns.labels)),
-        title=difference_title(first, second, _models_of(first, second, at.model)),
+        title=difference_title(first, second, _models_of(first, second, at.called)),
         unit="change in weight",
         row_name=words.row,
         column_name=words.column,

@@ -58,7 +58,9 @@ def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
         kind = one_of("Compared with", "with", tuple(kinds), width="content")
     with row if kind == HEAD else st.container():
         other = kinds[kind](context, head)
-    return MapSide(SAME_HEAD.format(at.layer, at.head), head), other
+    is_step = kind == STEP and str(at.training_step) in snapshots
+    title = f"Step {at.training_step}" if is_step else SAME_HEAD.format(at.layer, at.head)
+    return MapSide(title, head), other
 
 
 def _another_head(context: PageContext, first: Head) -> MapSide:
@@ -131,7 +133,8 @@ def _another_step(context: PageContext, first: Head, snapshots: Snapshots) -> Ma
     folder = snapshots[step]
     other = _open_or_stop(lambda: open_snapshot(opened, folder))
     if forward.written:
-        st.text("On both sides the decoder is fed the trained model's answer (teacher forcing).")
+        whose = context.choice.called
+        st.text(f"On both sides the decoder reads the answer of {whose} (teacher forcing).")
     again = kept(
         other,
         ("tokens of another step", forward.text, forward.pair, forward.target),

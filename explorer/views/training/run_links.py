@@ -53,26 +53,33 @@ def _draw_watch_button(run: Run) -> None:
     page = "training_history"
     if page not in session().pages or run.latest() is None:
         return
-    label, args = "Watch it again", (run.name,)
+    label, args = "Watch its training", (run.name,)
     if st.button(label, key="watch_run", icon=FORWARD, on_click=_open_model, args=args):
         switch_page(page)
 
 
 def _draw_compare_button(run: Run) -> None:
-    """Of a fine-tuned model with what it started from, which is its step 0."""
-    page = "compare"
-    if page not in session().pages or not run.checkpoint():
+    """What a fine-tuned model started from, its step 0, with its newest snapshot."""
+    page, snapshots = "compare", run.snapshots()
+    if page not in session().pages or not snapshots:
         return
     if not run.is_readable() or not run.spec.parent:
         return
     label, args = "Compare with what it started from", (run.name,)
-    if st.button(label, key="compare_run", icon=FORWARD, on_click=_open_model, args=args):
-        switch_page(page, **{"with": STEP, "other_step": "0"})
+    if st.button(label, key="compare_run", icon=FORWARD, on_click=_open_beginning, args=args):
+        newest = str(snapshots[-1][0])
+        switch_page(page, training_step="0", **{"with": STEP, "other_step": newest})
 
 
 def _open_model(name: str) -> None:
     shelves.add_run(name)
     choose_model(name)
+
+
+def _open_beginning(name: str) -> None:
+    """Its step 0 is the first of the two, so a difference is what the training has changed."""
+    _open_model(name)
+    st.session_state["training_step"] = 0
 
 
 def _weights_name(run: Run, made: Mapping[str, Any]) -> str:
