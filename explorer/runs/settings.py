@@ -149,7 +149,7 @@ EVALUATE_EVERY = Setting(
     high=10_000,
     step=10,
     help="Steps between two measurements on held-out data; 0: at every snapshot, and "
-    "between them in 2 % of the time.",
+    "between them in 1 % of the time.",
 )
 
 

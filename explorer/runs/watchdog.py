@@ -51,7 +51,7 @@ class Watchdog:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self.watch, daemon=True)
         self._since = clock()
-        self._sizing = Pace(every=0.5, share=0.05)
+        self._sizing = Pace(every=0.5, share=0.005)
 
     def after_step(self, seconds: float, reserve: int) -> str:
         """The sentence of the limit that ends the run here; empty where it may go on.
