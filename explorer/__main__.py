@@ -1,4 +1,4 @@
-"""Train, sweep, resume, list and evaluate runs, generate, export, find circuits, get models."""
+"""Runs, generating, export, circuits, models and lessons, from the command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if __name__ == "__main__":  # Ctrl-C ends it quietly while it is still being imp
 
 import torch
 
-from explorer.commands import model_commands, run_commands, training_commands
+from explorer.app import address_table
+from explorer.commands import lesson_commands, model_commands, run_commands, training_commands
 
 SAID_IN_A_SENTENCE = (OSError, ValueError, NotImplementedError)
 
@@ -46,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
 
     for each in (training_commands, run_commands, model_commands):
         each.add_commands(commands)
+    lesson_commands.add_commands(commands, address_table.of_pages())
     return parser
 
 

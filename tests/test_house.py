@@ -25,7 +25,7 @@ MAY_KNOW = {
     "docs": ROOMS,
 }
 ORDER = (
-    *("models", "text", "tasks", "catalog", "interventions", "inference", "analysis"),
+    *("models", "text", "lessons", "tasks", "catalog", "interventions", "inference", "analysis"),
     *(
         "circuits",
         "runs",

@@ -47,6 +47,8 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("layer", "whole number", "from 0 to the last layer", "the one worth seeing first"),
         ("head", "whole number", "from 0 to the last head", "the one worth seeing first"),
         ("training_step", "option", "a snapshot of the model's training", "the trained model"),
+        ("lesson", "state", "the name of the lesson that is open", "none"),
+        ("lesson_step", "whole number", "a step of the lesson, from 1", "1"),
     ),
     *_on(
         "overview",
@@ -320,3 +322,12 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("statistic", "option", "a head metric", "the first"),
     ),
 )
+
+
+def of_pages() -> dict[str, frozenset[str]]:
+    """The parameters of each page that has any of its own, by the name of the page."""
+    pages = {page for row in PARAMETERS for page in row.pages}
+    return {
+        page: frozenset(row.name for row in PARAMETERS if not row.pages or page in row.pages)
+        for page in pages
+    }

@@ -170,6 +170,14 @@ FINDING_BYTES = Limit(
     "A finding about a circuit that is opened from a file",
     "The file has {found} and a finding at most {most} here: choose another file.",
 )
+LESSON_BYTES = Limit(
+    "lesson_bytes",
+    200_000,
+    100_000,
+    "bytes",
+    "The file of a lesson",
+    "The file has {found} and a lesson at most {most} here: split it into several.",
+)
 
 UPLOAD_BYTES = Limit(
     "upload_bytes",

@@ -1,0 +1,67 @@
+"""The commands for lessons: `lesson new` writes one to fill in, `lesson check` says what is wrong.
+
+Which pages there are, and what each reads from its address, is handed in: the table of it
+belongs to the frame of the app.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from explorer.lessons.lesson_check import Pages, faults
+from explorer.lessons.lesson_file import SUFFIX, LessonError, name_of, read_file
+
+TEMPLATE = Path(__file__).parents[1] / "lessons" / "template.toml"
+
+
+def add_commands(commands: Any, pages: Pages) -> None:
+    lesson = commands.add_parser("lesson", help="write a lesson of your own, and check it")
+    ways = lesson.add_subparsers(required=True, metavar="new|check")
+
+    new = ways.add_parser("new", help="write a lesson with comments, to be filled in")
+    new.set_defaults(command=new_lesson)
+    new.add_argument("name", metavar="NAME", help="small letters, digits, _ and -")
+    here = "where it is written; by default here"
+    new.add_argument("--to", type=Path, default=Path(), metavar="FOLDER", help=here)
+
+    check = ways.add_parser("check", help="say what is wrong with lessons")
+    check.set_defaults(command=partial(check_lessons, pages=pages))
+    check.add_argument("files", nargs="+", type=Path, metavar="FILE")
+
+
+def new_lesson(asked: argparse.Namespace) -> None:
+    """Write the template under this name; a file that is there is left as it is."""
+    file = f"{asked.name.removesuffix(SUFFIX)}{SUFFIX}"
+    path = asked.to / file
+    name_of(file)
+    try:
+        asked.to.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as new:
+            new.write(TEMPLATE.read_text("utf-8").replace("NAME", name_of(file)))
+    except FileExistsError as error:
+        raise LessonError(f"{path} is there already: choose another name.") from error
+    except OSError as error:
+        raise LessonError(f"{path} cannot be written: {error.strerror}.") from error
+    print(f"{path} is a lesson to fill in; then: python -m explorer lesson check {path}")
+
+
+def check_lessons(asked: argparse.Namespace, pages: Pages) -> None:
+    """A line for every fault of every file, and an error if there is any."""
+    found = 0
+    for path in asked.files:
+        try:
+            lesson = read_file(path)
+            said = [*faults(lesson, pages)]
+        except LessonError as error:
+            said = [str(error)]
+        for line in said:
+            print(line)
+        found += len(said)
+        if not said:
+            steps = f"{len(lesson.steps)} steps" if len(lesson.steps) > 1 else "1 step"
+            print(f"{path.name}: {steps}, nothing wrong that can be seen without a browser.")
+    if found:
+        raise LessonError(f"{found} to mend." if found > 1 else "One to mend.")

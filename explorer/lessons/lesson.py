@@ -1,0 +1,93 @@
+"""A lesson as plain data: steps that each open an address, say what stands there, and ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+FIRST_PAGE = "overview"
+"""The page at the root."""
+PAGE, ANY, ABSENT = "page", "*", ""
+"""In `done`: the name of the page; any value of a parameter; a parameter that is not there."""
+
+
+@dataclass(frozen=True)
+class Predict:
+    """Asked before the reader may look: `right` is the place of the right option, from 1."""
+
+    question: str
+    options: tuple[str, ...]
+    right: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """One address with its words, and what the reader does there.
+
+    `do` says how, as the keys of `lesson_file.WAYS`; `done` is what the address then has, and
+    `show` what it has when the app does it for the reader. Without `done` a step is read.
+    """
+
+    title: str
+    open: str
+    text: str
+    notes: str = ""
+    control: str = ""
+    do: Mapping[str, object] = field(default_factory=dict)
+    done: Mapping[str, str] = field(default_factory=dict)
+    show: Mapping[str, str] = field(default_factory=dict)
+    see: tuple[str, ...] = ()
+    see_first: tuple[str, ...] = ()
+    predict: Predict | None = None
+
+    @property
+    def page(self) -> str:
+        """The page that the step opens."""
+        return urlsplit(self.open).path.strip("/") or FIRST_PAGE
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """The parameters of the address that the step opens."""
+        return dict(parse_qsl(urlsplit(self.open).query, keep_blank_values=True))
+
+    @property
+    def after(self) -> dict[str, str]:
+        """The parameters after the app has done it for the reader."""
+        wanted = {**self.done, **self.show}
+        wanted.pop(PAGE, None)
+        return {name: value for name, value in {**self.choices, **wanted}.items() if value}
+
+    @property
+    def shown(self) -> str:
+        """The address after the app has done it; empty where nothing is to be done."""
+        return address_of(self.done.get(PAGE, self.page), self.after) if self.done else ""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A lesson by the name of its file, which is its name in an address."""
+
+    name: str
+    title: str
+    about: str
+    minutes: int
+    steps: tuple[Step, ...]
+
+
+def address_of(page: str, choices: Mapping[str, str]) -> str:
+    """The address of a page with these parameters, from the app's own root."""
+    query = urlencode(choices)
+    return f"/{'' if page == FIRST_PAGE else page}{'?' if query else ''}{query}"
+
+
+def is_done(step: Step, page: str, choices: Mapping[str, str]) -> bool:
+    """Whether an address is that of the step when it is done; never for one that is only read."""
+    if not step.done or page != step.done.get(PAGE, step.page):
+        return False
+    return all(
+        bool(choices.get(name)) if value == ANY else choices.get(name, ABSENT) == value
+        for name, value in step.done.items()
+        if name != PAGE
+    )

@@ -1,0 +1,232 @@
+"""A lesson from TOML that anybody may have written: every field is bounded and checked.
+
+What is wrong is one sentence that names the file, the step and what to do.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from explorer.app.limits import LESSON_BYTES
+from explorer.lessons.lesson import Lesson, Predict, Step
+
+MOST_STEPS, MOST_MINUTES = 40, 240
+MOST_TEXTS, MOST_KEYS = 20, 50
+"""Of `see`, and of `press`."""
+MOST_CELL = 4_096
+SHORT, LINE, LONG, ADDRESS = 80, 300, 2_000, 6_000
+"""Characters of a title, a sentence, a text, an address."""
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
+CONTROL = re.compile(r"[A-Za-z0-9_-]{1,80}")
+PARAMETER = re.compile(r"[a-z_]{1,40}")
+SUFFIX = ".toml"
+
+
+class LessonError(ValueError):
+    """Why this is no lesson, in one sentence."""
+
+
+def name_of(file: str) -> str:
+    """The name of a lesson by that of its file. LessonError where an address cannot have it."""
+    name = file.removesuffix(SUFFIX)
+    if not NAME.fullmatch(name) or name == file:
+        raise LessonError(
+            f"{file[:60]}: name the file in small letters, digits, _ and -, 60 at most, and let "
+            f"it end in {SUFFIX}."
+        )
+    return name
+
+
+def read_file(path: Path) -> Lesson:
+    """The lesson of a file."""
+    name_of(path.name)
+    try:
+        with path.open("rb") as file:
+            data = file.read(LESSON_BYTES.most + 1)
+    except OSError as error:
+        raise LessonError(
+            f"{path.name}: cannot be read; is it there, and yours to read?"
+        ) from error
+    return lesson_from(data, path.name)
+
+
+def lesson_from(data: bytes, file: str) -> Lesson:
+    """The lesson that these bytes of a file of this name are."""
+    name = name_of(file)
+    if not LESSON_BYTES.allows(len(data)):
+        raise LessonError(f"{file}: {LESSON_BYTES.refusal(len(data))}")
+    try:
+        table = tomllib.loads(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise LessonError(f"{file}: save it as UTF-8, which it is not.") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        said = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "it is nested too deep"
+        raise LessonError(f"{file}: this is no TOML ({said}); mend it there.") from error
+    about = _Fields(table, file)
+    minutes = about.number("minutes", 1, MOST_MINUTES)
+    title, sentence = about.text("title", SHORT), about.text("about", LINE)
+    steps = about.tables("steps", MOST_STEPS)
+    about.no_others()
+    read = (_step(_Fields(each, f"{file}, step {at}")) for at, each in enumerate(steps, 1))
+    return Lesson(name, title, sentence, minutes, tuple(read))
+
+
+def _step(of: _Fields) -> Step:
+    control = of.text("control", SHORT, needed=False)
+    if control and not CONTROL.fullmatch(control):
+        raise of.wrong("control", "must be the key of a control: letters, digits, _ and -")
+    step = Step(
+        title=of.text("title", SHORT),
+        open=of.text("open", ADDRESS),
+        text=of.text("text", LONG),
+        notes=of.text("notes", LONG, needed=False),
+        control=control,
+        do=_do(of),
+        done=of.parameters("done"),
+        show=of.parameters("show"),
+        see=of.texts("see", 0, MOST_TEXTS),
+        see_first=of.texts("see_first", 0, MOST_TEXTS),
+        predict=_predict(of),
+    )
+    of.no_others()
+    return step
+
+
+def _predict(of: _Fields) -> Predict | None:
+    table = of.given("predict")
+    if table is None:
+        return None
+    if not isinstance(table, dict):
+        raise of.wrong("predict", "must be a table: [steps.predict]")
+    inside = _Fields(table, f"{of.where}, predict")
+    options = inside.texts("options", 2, 6)
+    right = inside.number("right", 1, len(options))
+    made = Predict(inside.text("question", LINE), options, right, inside.text("why", LONG))
+    inside.no_others()
+    return made
+
+
+def _do(of: _Fields) -> Mapping[str, object]:
+    """How the reader does it: one of WAYS."""
+    asked = of.given("do")
+    if asked is None:
+        return {}
+    ways = ", ".join(WAYS)
+    if not isinstance(asked, dict) or len(asked) != 1 or not asked.keys() <= WAYS.keys():
+        raise of.wrong("do", f'must be one of {ways}, such as {{choose = "1"}}')
+    ((way, value),) = asked.items()
+    is_right, said = WAYS[way]
+    if not is_right(value):
+        raise of.wrong("do", f"needs {said} for {way}")
+    return {way: value}
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= LONG
+
+
+def _are_keys(value: object) -> bool:
+    return isinstance(value, list) and 0 < len(value) <= MOST_KEYS and all(map(_is_text, value))
+
+
+def _is_cell(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and all(type(each) is int and 0 <= each < MOST_CELL for each in value)
+    )
+
+
+WAYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "choose": (_is_text, "the words of an option"),
+    "type": (_is_text, "the text that is typed"),
+    "press": (_are_keys, 'a list of keys, such as ["ArrowRight"]'),
+    "click": (lambda value: value is True, "the word true"),
+    "cell": (_is_cell, "a row and a column from 0, such as [4, 2]"),
+}
+"""What a reader does with a control: picks an option, types and presses Enter, presses keys while
+it has the focus, clicks it, or clicks a cell of a matrix."""
+
+
+class _Fields:
+    """One table of the file; what is asked of it is checked, and the rest is refused."""
+
+    def __init__(self, table: Mapping[str, Any], where: str) -> None:
+        self.table, self.where = table, where
+        self._known = set[str]()
+
+    def wrong(self, name: str, what: str) -> LessonError:
+        return LessonError(f"{self.where}: `{name}` {what}.")
+
+    def given(self, name: str) -> Any:
+        """As it stands there; None where it does not."""
+        return self._get(name, False, None)
+
+    def text(self, name: str, most: int, *, needed: bool = True) -> str:
+        value = self._get(name, needed, "")
+        if not isinstance(value, str):
+            raise self.wrong(name, "must be a text between quotes")
+        value = value.strip()
+        if needed and not value:
+            raise self.wrong(name, "is empty; write something")
+        if len(value) > most:
+            raise self.wrong(name, f"has {len(value):,} characters; shorten it to {most:,}")
+        if name not in ("text", "why", "notes") and not value.isprintable():
+            raise self.wrong(name, "must be one line without invisible characters")
+        return value
+
+    def number(self, name: str, least: int, most: int) -> int:
+        value = self._get(name, True, 0)
+        if type(value) is not int or not least <= value <= most:
+            raise self.wrong(name, f"must be a whole number from {least} to {most}")
+        return value
+
+    def texts(self, name: str, least: int, most: int) -> tuple[str, ...]:
+        value = self._get(name, least > 0, [])
+        is_one = isinstance(value, list) and all(
+            isinstance(each, str) and 0 < len(each) <= LINE for each in value
+        )
+        if not is_one or not least <= len(value) <= most:
+            size = f"{least} to {most}" if least else f"at most {most}"
+            raise self.wrong(name, f"must be a list of {size} texts, none over {LINE} characters")
+        return tuple(value)
+
+    def parameters(self, name: str) -> dict[str, str]:
+        """Values of parameters of an address, by their names."""
+        value = self._get(name, False, {})
+        is_one = (
+            isinstance(value, dict)
+            and len(value) <= MOST_TEXTS
+            and all(
+                PARAMETER.fullmatch(key) and isinstance(each, str) and len(each) <= LONG
+                for key, each in value.items()
+            )
+        )
+        if not is_one:
+            raise self.wrong(name, 'must be parameters of an address with texts: {layer = "1"}')
+        return dict(value)
+
+    def tables(self, name: str, most: int) -> list[Mapping[str, Any]]:
+        value = self._get(name, True, [])
+        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+            raise self.wrong(name, f"must be tables, each under [[{name}]]")
+        if not 0 < len(value) <= most:
+            raise self.wrong(name, f"are {len(value)}; a lesson has 1 to {most}")
+        return value
+
+    def no_others(self) -> None:
+        if stray := sorted(self.table.keys() - self._known):
+            known = ", ".join(sorted(self._known))
+            raise LessonError(
+                f"{self.where}: nothing is called `{stray[0][:40]}`; there is {known}."
+            )
+
+    def _get(self, name: str, needed: bool, otherwise: Any) -> Any:
+        self._known.add(name)
+        if needed and name not in self.table:
+            raise self.wrong(name, "is missing; add it")
+        return self.table.get(name, otherwise)

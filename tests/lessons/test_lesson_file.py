@@ -1,0 +1,172 @@
+"""A lesson is read from TOML as it stands there; what is wrong is one sentence with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from explorer.app import address_table
+from explorer.commands.lesson_commands import TEMPLATE
+from explorer.lessons.lesson import Lesson, Step, is_done
+from explorer.lessons.lesson_check import faults
+from explorer.lessons.lesson_file import LessonError, lesson_from, read_file
+
+TOP = {"title": '"A lesson"', "about": '"What one learns."', "minutes": "4"}
+STEP = {"title": '"Masks"', "open": '"/masks?layer=1"', "text": '"Look."'}
+TASK = {"control": '"layer"', "do": '{choose = "2"}', "done": '{layer = "2"}'}
+PREDICT = {"question": '"Which?"', "options": '["a", "b"]', "right": "2", "why": '"So."'}
+PAGES = address_table.of_pages()
+
+
+def toml(top: dict[str, str], *tables: tuple[str, dict[str, str]]) -> bytes:
+    lines = [f"{name} = {value}" for name, value in top.items()]
+    for name, table in tables:
+        lines += [name, *(f"{key} = {value}" for key, value in table.items())]
+    return "\n".join(lines).encode()
+
+
+def made(step: dict[str, str], predict: dict[str, str] | None = None) -> Lesson:
+    tables = [("[[steps]]", STEP | step)]
+    if predict is not None:
+        tables.append(("[steps.predict]", PREDICT | predict))
+    return lesson_from(toml(TOP, *tables), "own.toml")
+
+
+def test_a_lesson_is_what_its_file_says() -> None:
+    lesson = made(TASK | {"see": '["0.5"]', "notes": '"Wait."'}, {})
+    (step,) = lesson.steps
+    assert (lesson.name, lesson.minutes, step.page, step.choices) == (
+        "own",
+        4,
+        "masks",
+        {"layer": "1"},
+    )
+    assert step.predict is not None
+    assert (step.predict.right, step.predict.options, step.notes) == (2, ("a", "b"), "Wait.")
+    assert step.shown == "/masks?layer=2"
+    assert [*faults(lesson, PAGES)] == []
+
+
+def test_the_template_has_no_fault(tmp_path: Path) -> None:
+    path = tmp_path / "new.toml"
+    path.write_bytes(TEMPLATE.read_bytes())
+    assert [*faults(read_file(path), PAGES)] == []
+
+
+def test_a_step_is_done_when_the_address_says_so() -> None:
+    step = Step("t", "/attention?layer=1&hide=2", "x", done={"layer": "2", "held": "*", "hide": ""})
+    assert is_done(step, "attention", {"layer": "2", "held": "q1k1", "head": "3"})
+    assert not is_done(step, "attention", {"layer": "2"})
+    assert not is_done(step, "masks", {"layer": "2", "held": "q1k1"})
+    assert not is_done(step, "attention", {"layer": "2", "held": "q1k1", "hide": "2"})
+    assert is_done(Step("t", "/", "x", done={"page": "masks"}), "masks", {})
+    assert not is_done(Step("t", "/", "x"), "overview", {})
+
+
+@pytest.mark.parametrize(
+    ("top", "step", "predict", "said"),
+    [
+        ({"title": "3"}, {}, None, "own.toml: `title` must be a text"),
+        ({"title": '""'}, {}, None, "own.toml: `title` is empty"),
+        ({"title": f'"{"a" * 81}"'}, {}, None, "has 81 characters; shorten it to 80"),
+        ({"title": r'"a\u202eb"'}, {}, None, "one line without invisible"),
+        ({"minutes": "0"}, {}, None, "a whole number from 1 to 240"),
+        ({"minutes": "true"}, {}, None, "a whole number from 1 to 240"),
+        ({"minuets": "3"}, {}, None, "own.toml: nothing is called `minuets`"),
+        ({}, {"opens": '"/"'}, None, "own.toml, step 1: nothing is called `opens`"),
+        ({}, {"text": f'"{"a" * 2001}"'}, None, "step 1: `text` has 2,001 characters"),
+        ({}, {"control": '"a b"'}, None, "step 1: `control` must be the key"),
+        ({}, {"do": "3"}, None, "step 1: `do` must be one of choose, type, press"),
+        ({}, {"do": '{drag = "a"}'}, None, "step 1: `do` must be one of"),
+        ({}, {"do": '{choose = "a", click = true}'}, None, "step 1: `do` must be one of"),
+        ({}, {"do": "{click = 1}"}, None, "step 1: `do` needs the word true for click"),
+        ({}, {"do": "{press = []}"}, None, "step 1: `do` needs a list of keys"),
+        ({}, {"do": "{cell = [1, -1]}"}, None, "step 1: `do` needs a row and a column"),
+        ({}, {"done": "{layer = 2}"}, None, "step 1: `done` must be parameters"),
+        ({}, {"see": '"0.5"'}, None, "step 1: `see` must be a list of at most 20 texts"),
+        ({}, {}, {"right": "3"}, "step 1, predict: `right` must be a whole number from 1 to 2"),
+        ({}, {}, {"options": '["a"]'}, "step 1, predict: `options` must be a list of 2 to 6"),
+        ({}, {}, {"hint": '"a"'}, "step 1, predict: nothing is called `hint`"),
+    ],
+)
+def test_what_is_no_lesson_is_refused(
+    top: dict[str, str], step: dict[str, str], predict: dict[str, str] | None, said: str
+) -> None:
+    tables = [("[[steps]]", STEP | step)]
+    if predict is not None:
+        tables.append(("[steps.predict]", PREDICT | predict))
+    with pytest.raises(LessonError) as refused:
+        lesson_from(toml(TOP | top, *tables), "own.toml")
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"\xff", "save it as UTF-8"),
+        (b"title = ", "this is no TOML"),
+        (b"a = " + b"[" * 5_000, "this is no TOML"),
+        (toml(TOP), "`steps` is missing"),
+        (toml(TOP | {"steps": "[]"}), "`steps` are 0; a lesson has 1 to 40"),
+        (toml(TOP | {"steps": "3"}), "`steps` must be tables"),
+        (toml(TOP, *[("[[steps]]", STEP)] * 41), "`steps` are 41"),
+        (toml(TOP, ("[[steps]]", {"title": '"a"'})), "step 1: `open` is missing"),
+        (toml(TOP, ("[[steps]]", STEP | {"predict": "3"})), "`predict` must be a table"),
+    ],
+)
+def test_what_is_no_file_of_a_lesson_is_refused(data: bytes, said: str) -> None:
+    with pytest.raises(LessonError, match=r"^own\.toml") as refused:
+        lesson_from(data, "own.toml")
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("file", ["Own.toml", "own.txt", "a b.toml", ".toml", "../own.toml"])
+def test_a_name_that_no_address_can_have_is_refused(file: str) -> None:
+    with pytest.raises(LessonError, match="name the file in small letters"):
+        lesson_from(toml(TOP, ("[[steps]]", STEP)), file)
+
+
+def test_a_file_that_is_not_there_is_said_without_where_it_would_be(tmp_path: Path) -> None:
+    with pytest.raises(LessonError, match=r"^gone\.toml: cannot be read"):
+        read_file(tmp_path / "gone.toml")
+
+
+@pytest.mark.parametrize(
+    ("step", "predict", "said"),
+    [
+        ({"open": '"https://example.org/masks"'}, None, "`open` must be an address of the app"),
+        ({"open": '"//example.org/masks"'}, None, "`open` must be an address of the app"),
+        ({"open": '"masks"'}, None, "`open` must be an address of the app"),
+        ({"open": '"/mask"'}, None, "`open` names no page “mask”"),
+        ({"open": '"/masks?metric=a"'}, None, "`open` has metric, which the page masks"),
+        ({"open": '"/masks?lesson=a"'}, None, "`open` has lesson, which the panel writes"),
+        (TASK | {"done": '{page = "no"}'}, None, "`done` names no page “no”"),
+        (TASK | {"done": '{metric = "a"}'}, None, "`done` has metric, which the page masks"),
+        (TASK | {"done": '{layer = "1"}'}, None, "it is done before the reader does anything"),
+        (TASK | {"done": '{head = "*"}'}, None, "`done` takes any head: give the one"),
+        (TASK | {"show": '{layer = "3"}'}, None, "`show` does not do what `done` asks for"),
+        ({"do": "{click = true}", "control": '"a"'}, None, "it has `do` but no `done`"),
+        ({"done": '{layer = "2"}'}, None, "it has `done` but no `do`"),
+        ({"show": '{layer = "2"}'}, None, "it has `show` but no `done`"),
+        (TASK | {"control": '""'}, None, "it has `do` but no `control`"),
+        ({"text": '"It is 0.25."'}, None, "`text` says 0.25, which nothing proves"),
+        ({"text": '"It is 0.25."', "see": '["10.25"]'}, None, "`text` says 0.25"),
+        ({}, {"why": '"It is 0.25."'}, "`predict, why` says 0.25"),
+        ({"text": '"![a](https://example.org/a.png)"'}, None, "a lesson loads nothing"),
+        ({"text": "'<img src=\"a\">'"}, None, "a lesson loads nothing"),
+    ],
+)
+def test_what_a_lesson_may_not_say_is_a_fault(
+    step: dict[str, str], predict: dict[str, str] | None, said: str
+) -> None:
+    found = [*faults(made(step, predict), PAGES)]
+    assert any(said in each for each in found), found
+    assert all(each.startswith("own.toml, step 1: ") for each in found)
+
+
+def test_a_number_that_stands_on_the_page_is_proven() -> None:
+    step = {"text": '"It was 0.25 and is 1,024.5."', "see": '["is 1,024.5"]'}
+    assert [*faults(made(step | {"see_first": '["0.25"]'}), PAGES)] == []

@@ -1,0 +1,49 @@
+"""The lessons that ship have no fault; a lecturer's folder adds its own and says what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from explorer.__main__ import main
+from explorer.app import address_table
+from explorer.lessons import shelf
+
+PAGES = address_table.of_pages()
+
+
+def test_the_lessons_that_ship_have_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(shelf.FOLDER, raising=False)
+    found = shelf.lesson_shelf(PAGES)
+    assert found.faults == ()
+    assert {*found.lessons} == {path.stem for path in shelf.FILES.glob("*.toml")}
+
+
+def test_a_folder_of_ones_own_is_read_as_it_is_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(shelf.FOLDER, str(tmp_path))
+    assert main(["lesson", "new", "mine", "--to", str(tmp_path)]) == 0
+    assert main(["lesson", "new", "mine", "--to", str(tmp_path)]) == 2
+    assert main(["lesson", "new", "My own", "--to", str(tmp_path)]) == 2
+    path = tmp_path / "mine.toml"
+    assert main(["lesson", "check", str(path)]) == 0
+    assert "mine" in shelf.lesson_shelf(PAGES).lessons
+    path.write_text(path.read_text("utf-8").replace("/attention?", "/nowhere?"), "utf-8")
+    capsys.readouterr()
+    assert main(["lesson", "check", str(path)]) == 2
+    said = capsys.readouterr()
+    assert said.out.count("names no page “nowhere”") == 2
+    assert said.err == "2 to mend.\n"
+    found = shelf.lesson_shelf(PAGES)
+    assert "mine" not in found.lessons
+    assert any("names no page “nowhere”" in fault for fault in found.faults)
+
+
+def test_a_folder_that_is_not_there_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(shelf.FOLDER, str(tmp_path / "gone"))
+    assert [each for each in shelf.lesson_shelf(PAGES).faults if str(tmp_path) in each] == []
+    assert any(shelf.FOLDER in each for each in shelf.lesson_shelf(PAGES).faults)
