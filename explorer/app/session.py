@@ -102,6 +102,8 @@ class Session:
     """Where the views of a frame of a film are collected instead of mounted."""
     sidebar_head: Any = None
     """The container at the head of the sidebar, for the picture of the pass in small."""
+    sidebar_foot: Any = None
+    """The one at its foot, for the row of tools."""
     door: str = ""
     """The page whose door was opened in the picture of the pass; it is gone to in this run."""
     door_address: dict[str, str] = field(default_factory=dict)

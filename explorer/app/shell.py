@@ -131,7 +131,8 @@ def draw_frame(reader: Session) -> None:
     take_what_was_chosen()
     shelf, asked = shelves.openable(), asked_at_first()
     entry = settle_model(shelf) if shelf else None
-    reader.sidebar_head, reader.head_alone = draw_sidebar(PAGES), None
+    reader.sidebar_head, reader.sidebar_foot = draw_sidebar(PAGES)
+    reader.head_alone = None
     if entry is None:
         reader.context = make_context(shelf)
     else:

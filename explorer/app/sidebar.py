@@ -1,4 +1,4 @@
-"""The sidebar: a small picture of the pass, and under it every page by its section.
+"""The sidebar: a small picture of the pass, every page by its section, and a row of tools.
 
 Streamlit's own navigation would stand above the picture and unfold all sections at first. So it
 is hidden, and the links are drawn here: the section of the current page is unfolded, the others
@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.app.choosing import carried
 from explorer.app.session import session
 
-PICTURE_HEIGHT = 200
+PICTURE_HEIGHT, TOOLS_HEIGHT = 180, 40
 LINK_HEIGHT = 30
 """Of a section of one page, as high as the head of any other."""
 
@@ -28,17 +28,32 @@ class Titled(Protocol):
     def title(self) -> str: ...
 
 
-def draw_sidebar(sections: Mapping[str, Mapping[str, Titled]]) -> DeltaGenerator:
-    """The pages of each section, by their names; the empty place of the picture above them."""
+def draw_sidebar(
+    sections: Mapping[str, Mapping[str, Titled]],
+) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """The pages of each section, by their names, between two empty places.
+
+    They are those of the picture above them and of the tools under them.
+    """
     with st.sidebar:
         picture = st.container(height=PICTURE_HEIGHT, border=False, key="pass_picture")
-        with st.container(gap=None, key="navigation"):
+        under = st.container(gap=None)
+        with under.container(gap=None, key="navigation"):
             reader, chosen = session(), carried()
             for section, pages in sections.items():
                 with _place_of(section, pages, is_here=reader.page in pages):
                     for name, page in pages.items():
                         st.page_link(reader.pages[name], label=page.title, query_params=chosen)
-    return picture
+        tools = under.container(
+            height=TOOLS_HEIGHT,
+            border=False,
+            key="tools",
+            horizontal=True,
+            wrap=False,
+            vertical_alignment="center",
+            gap="xsmall",
+        )
+    return picture, tools
 
 
 def _place_of(section: str, pages: Sized, is_here: bool) -> DeltaGenerator:

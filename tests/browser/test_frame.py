@@ -56,11 +56,12 @@ def test_every_page_is_in_sight_in_its_section_under_the_picture(visit: Visit) -
         visitor.follow(title)
         wait_until(lambda: folded(visitor).count(False) == 1, "one unfolded section")
         assert sidebar.evaluate("bar => bar.scrollHeight <= bar.clientHeight"), title
-        assert bottom(visitor.links().last) < 720, title
+        assert bottom(visitor.widget("tools")) < 720, title
+        assert bottom(visitor.links().last) < bottom(visitor.widget("theme")), title
         picture = visitor.widget("pass_picture").bounding_box()
         assert picture is not None
-        assert picture["height"] == 200
-        assert picture["y"] + 200 <= bottom(visitor.links().first)
+        assert picture["height"] == 180
+        assert picture["y"] + 180 <= bottom(visitor.links().first)
 
 
 def test_what_is_chosen_is_kept_through_pages_that_do_not_show_it(visitor: Visitor) -> None:

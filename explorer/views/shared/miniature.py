@@ -15,7 +15,7 @@ from explorer.inference.answers import first_place
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError
 from explorer.inference.output_tokens import last_stack_tokens
 
-KEY, HEIGHT = "miniature", 190
+KEY, HEIGHT = "miniature", 170
 PARTS = {
     "tokens": ("Tokens", "tokens"),
     "embedding": ("Embedding", "embedding_space"),

@@ -24,6 +24,7 @@ from explorer.snippets import source
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.views.shared.miniature import draw_miniature
+from explorer.views.shared.tools import draw_tools
 
 SMALL_WIDTH, SMALL_HEIGHT = 384, 370
 """A sentence of ten tokens keeps all its labels; side by side as far as the screen allows."""
@@ -66,6 +67,7 @@ def opening(title: str, sentence: str) -> None:
         mounting.begin()
         st.title(title, anchor=False)
         draw_miniature()
+        draw_tools()
     st.markdown(sentence)
 
 

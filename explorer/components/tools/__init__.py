@@ -1,0 +1,31 @@
+"""What the tools at the foot of the sidebar do in the browser alone: the theme, and a link.
+
+Streamlit's page holds its theme in the browser, and no message of a script reaches it. So the
+switch does what the theme switch of Streamlit's own menu does, which the app does not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from explorer.components.mounting import HERE, component, read, slim_css, slim_js
+
+FOLDER = HERE / "tools"
+THEMES = {"Light": "light_mode", "System": "contrast", "Dark": "dark_mode"}
+"""As Streamlit calls them, and the icon of each in its font."""
+_CHOICES = "".join(
+    f'<label title="{name} theme"><input type="radio" name="theme" value="{name}" '
+    f'aria-label="{name} theme"><span aria-hidden="true">{icon}</span></label>'
+    for name, icon in THEMES.items()
+)
+_THEME = component(
+    "explorer_theme",
+    html=f'<div class="themes" role="radiogroup" aria-label="Theme">{_CHOICES}</div>',
+    css=slim_css(read(FOLDER / "theme.css")),
+    js=slim_js(read(FOLDER / "theme.js")),
+)
+
+
+def theme_switch(addresses: Sequence[str], *, key: str) -> None:
+    """Light, dark, or as the system has it; kept in the browser for all of these addresses."""
+    _THEME(key=key, data=list(addresses), width="content")
