@@ -47,7 +47,15 @@ def said(at: AppTest) -> str:
     return "\n".join(element.value for element in [*at.text, *at.markdown, *at.caption])
 
 
-FRAME = {"page_top", "miniature", "miniature-choice", "code_of_views"}
+FRAME = {
+    "page_top",
+    "miniature",
+    "miniature-choice",
+    "code_of_views",
+    "theme",
+    "copy_link",
+    "hiding",
+}
 """What every page draws."""
 
 
