@@ -1,31 +1,51 @@
-"""Writes what the README says about the code from the code itself: `python -m docs.readme`.
+"""Writes what the README and these pages say of the code from the code: `python -m docs.readme`.
 
-A test compares the two, so the README cannot go out of date.
+A page has a block, such as `<!-- tree -->` to `<!-- /tree -->`, where one is to be made. A test
+compares the two, so no page goes out of date.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
+from docs.addresses import table
 from explorer.catalog.real_models import REAL_MODELS
 from explorer.text.number_format import three
+from explorer.views.museum.document_numbers import DOCUMENT_NUMBERS, LARGE
+from explorer.views.museum.exhibit_details import COLUMNS, FILL_COLUMNS
+from explorer.views.museum.exhibits import EXHIBITS, Exhibit
 from models.families import FAMILIES
 from models.families.gguf_architectures import ARCHITECTURES
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+PAGES = (README, *sorted((ROOT / "docs").rglob("*.md")))
 BENCHMARKS = ROOT / "docs" / "benchmarks.json"
 SHIPPED = ROOT / "models" / "checkpoints"
 ROOMS = ("pages", "explorer", "models")
 WIDTH = 26
+FEW = (
+    "training step, 2+2 layers, d 256",
+    "all attention weights and all logits, GPT-2 small, 128",
+    "everything recorded, GPT-2 small, 128",
+    "opening the folder of GPT-2 small",
+    "server start",
+    "another head, of toy models and of SmolLM2's sizes at 32 tokens, click to paint",
+    "overview of 144 heads at 128 tokens: navigation",
+    "50 readers",
+    "server memory of each further reader",
+)
+"""How the rows begin that the README has."""
 OTHERS = {
     "models/checkpoints": "the trained models that come with the app",
     "tests": "what proves all of it; docs/testing.md says which folder proves what",
-    "docs": "makes the pictures and the tables of this page",
+    "docs": "these pages, and what makes their pictures and tables",
 }
 
 
@@ -104,7 +124,7 @@ def architectures() -> str:
     return ", ".join(f"`{name}`" for name in ARCHITECTURES) + ".\n"
 
 
-def figures() -> str:
+def figures(shown: Callable[[str], bool] = lambda what: True) -> str:
     """The table of the last run of all benchmarks, and the machine it ran on."""
     found = json.loads(BENCHMARKS.read_text("utf-8"))
     on = found["machine"]
@@ -113,9 +133,14 @@ def figures() -> str:
         f"card) with Python {on['python']} and torch {on['torch']}.",
         "",
         figures_header(),
-        *map(figures_row, found["rows"]),
+        *(figures_row(row) for row in found["rows"] if shown(row["what"])),
     ]
     return "\n".join(lines) + "\n"
+
+
+def few_figures() -> str:
+    """Those that a reader of the README asks for first."""
+    return figures(lambda what: what.startswith(FEW))
 
 
 def figures_header() -> str:
@@ -130,26 +155,54 @@ def figures_row(row: dict[str, Any]) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
+def mistakes() -> str:
+    """The museum's exhibits: what is wrong, what is right, what gives it away, numbers of both."""
+    return "\n".join(map(mistake, EXHIBITS))
+
+
+def mistake(exhibit: Exhibit) -> str:
+    """One exhibit; those of the documents' own numbers that need no large model."""
+    lines = [
+        f"## {exhibit.label}\n",
+        f"**In the {exhibit.where}.** {exhibit.error}\n",
+        f"**Right.** {exhibit.right}\n",
+        f"**What gives it away.** {exhibit.telling}\n",
+        f"In the app: `/museum?exhibit={quote_plus(exhibit.label)}`\n",
+    ]
+    if exhibit.name in DOCUMENT_NUMBERS and exhibit.name not in LARGE:
+        head = FILL_COLUMNS if exhibit.name == "filled-row" else COLUMNS
+        lines.append(table(head, DOCUMENT_NUMBERS[exhibit.name]()))
+    return "\n".join(lines)
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "architectures": architectures,
     "checkpoints": checkpoints,
     "families": families,
+    "few figures": few_figures,
     "figures": figures,
+    "mistakes": mistakes,
     "real models": real_models,
     "tree": tree,
 }
 
 
+def blocks_of(text: str) -> list[str]:
+    """The names of the blocks that a page has."""
+    return re.findall(r"^<!-- ([a-z ]+) -->$", text, re.MULTILINE)
+
+
 def filled(text: str) -> str:
-    """The README with every block made anew."""
-    for name, make in BLOCKS.items():
+    """A page with every block made anew."""
+    for name in blocks_of(text):
         begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
         before, _, rest = text.partition(begin)
         _, found, after = rest.partition(end)
-        assert found, f"the README has no place for {name}"
-        text = before + begin + make() + end + after
+        assert found, f"the end of {name} is missing"
+        text = before + begin + BLOCKS[name]() + end + after
     return text
 
 
 if __name__ == "__main__":
-    README.write_text(filled(README.read_text("utf-8")), "utf-8")
+    for page in PAGES:
+        page.write_text(filled(page.read_text("utf-8")), "utf-8")

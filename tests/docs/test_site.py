@@ -1,0 +1,28 @@
+"""The pages of the documentation: they are a site without a warning, and the picture is true."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from docs import architecture
+from tests.source import ROOT
+
+
+def test_they_become_a_site_without_a_warning(tmp_path: Path) -> None:
+    """Every link to a page, a heading or a file leads somewhere; every page is listed."""
+    build = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs"]
+    made = subprocess.run([*build, ".", str(tmp_path)], cwd=ROOT, capture_output=True, text=True)
+    assert made.stderr == ""
+    front = (tmp_path / "docs" / "README.html").read_text("utf-8")
+    assert "docs/README.html" in (tmp_path / "index.html").read_text("utf-8")
+    assert (tmp_path / "README.html").is_file()
+    foreign = re.findall(r'(?:<script[^>]*src|<link[^>]*href|<img[^>]*src)="(https?:[^"]+)"', front)
+    assert foreign == []
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_imports() -> None:
+    drawn = architecture.FILE.read_text("utf-8")
+    assert drawn == architecture.picture(), "run: python -m docs.architecture"
