@@ -18,9 +18,9 @@ from explorer.commands import lesson_commands, model_commands, run_commands, tra
 SAID_IN_A_SENTENCE = (OSError, ValueError, NotImplementedError)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m explorer") -> int:
     """Run one command; 0 when it worked, 2 after a sentence on stderr when it did not."""
-    asked = _parser().parse_args(arguments)
+    asked = _parser(prog).parse_args(arguments)
     torch.set_num_threads(1)
     try:
         asked.command(asked)
@@ -41,8 +41,8 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m explorer", description=__doc__)
+def _parser(prog: str = "python -m explorer") -> argparse.ArgumentParser:
+    parser = _Parser(prog=prog, description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
 
     for each in (training_commands, run_commands, model_commands):

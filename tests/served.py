@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -86,10 +86,15 @@ class Server:
     """One running app; a context manager that leaves no process behind."""
 
     def __init__(
-        self, runs: Path, *, script: Path = ROOT / "app.py", env: Mapping[str, str] | None = None
+        self,
+        runs: Path,
+        *,
+        script: Path = ROOT / "app.py",
+        env: Mapping[str, str] | None = None,
+        command: Sequence[str] = (),
     ) -> None:
         self.runs = runs
-        self.script = script
+        self.command = [*command] or [sys.executable, "-m", "streamlit", "run", str(script)]
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.extra = dict(env or {})
@@ -97,7 +102,7 @@ class Server:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Server:
-        command = [sys.executable, "-m", "streamlit", "run", str(self.script)]
+        command = [*self.command]
         options = {
             "server.port": str(self.port),
             "server.address": "127.0.0.1",

