@@ -16,6 +16,8 @@ HEAD_ALONE = "head_alone"
 """The name of what is drawn again when another head is chosen."""
 UNBOUND = ("model", "special")
 """What of it no widget writes into the address by itself."""
+LESSON = ("lesson", "lesson_step")
+"""What is open stays open on every page."""
 
 
 def choose_head(layer: int, head: int) -> None:
@@ -83,7 +85,8 @@ def draw_page_link(name: str, label: str | None = None, **address: str) -> None:
 
 def carried() -> dict[str, str]:
     """What a link has to name, since the browser keeps only what the bar shows and is bound."""
-    names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
+    of_frame = [name for name in FRAME if name in UNBOUND or name not in session().bar]
+    names = [*of_frame, *LESSON]
     return {name: url.asked(name) for name in names if url.is_asked(name)}
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from explorer.app.context import Choice, PageContext
     from explorer.app.streamlit_patches import Upload
     from explorer.catalog.available_models import ModelEntry
+    from explorer.lessons.lesson import Lesson
 
 KEY = "_session"
 Note = tuple[Any, tuple[str, ...]]
@@ -94,6 +95,14 @@ class Session:
     """For each control, what is shown instead of an invalid value, and the sentence about it."""
     persistent: dict[str, dict[str, str | list[str]]] = field(default_factory=dict)
     """Choices whose controls may not be drawn, by page, then by their name in the address."""
+
+    # Lessons
+    own_lessons: dict[str, Lesson] = field(default_factory=dict)
+    """What this reader has uploaded, by name."""
+    lesson_note: str = ""
+    """Why the file that was uploaded last is no lesson, or which one it is."""
+    lesson_guesses: dict[tuple[str, int], str] = field(default_factory=dict)
+    """What was predicted, by lesson and step."""
 
     # The views
     guesses: dict[tuple[str, str, str], int] = field(default_factory=dict)

@@ -44,6 +44,7 @@ class PageRow:
 
 PAGES = {
     "Overview": {"overview": PageRow("Overview")},
+    "Lessons": {"lessons": PageRow("Lessons", ())},
     "Input": {
         "tokens": PageRow("Tokens", (*SENTENCE, *MODEL)),
         "tokenizer_training": PageRow("Training a tokenizer", ("text",)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from explorer.lessons.lesson import Lesson
@@ -48,19 +47,24 @@ def _read_folder(folder: Path, pages: Pages) -> LessonShelf:
         files = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX)
     except OSError:
         return LessonShelf({}, (f"{FOLDER} names a folder that cannot be read: check its name.",))
-    lessons, faults = dict[str, Lesson](), []
-    for path in files[:MOST_FILES]:
-        try:
-            found = path.stat()
-            lesson = _read(path, found.st_mtime_ns, found.st_size)
-            lessons[lesson.name] = checked(lesson, pages)
-        except LessonError as error:
-            faults.append(str(error))
-        except OSError:
-            continue  # it was taken away meanwhile
-    return LessonShelf(lessons, tuple(faults))
+    found = [_known(path, pages) for path in files[:MOST_FILES]]
+    lessons = {each.name: each for each in found if isinstance(each, Lesson)}
+    return LessonShelf(lessons, tuple(each for each in found if isinstance(each, str)))
 
 
-@lru_cache(maxsize=2 * MOST_FILES)
-def _read(path: Path, _changed: int, _size: int) -> Lesson:
-    return read_file(path)
+_KNOWN: dict[Path, tuple[tuple[int, int], Lesson | str]] = {}
+"""By file, when it was changed and its size, and the lesson or why it is none."""
+
+
+def _known(path: Path, pages: Pages) -> Lesson | str:
+    """The lesson of a file, or why it is none."""
+    try:
+        about = path.stat()
+        stamp = about.st_mtime_ns, about.st_size
+        if path not in _KNOWN or _KNOWN[path][0] != stamp:
+            _KNOWN[path] = stamp, checked(read_file(path), pages)
+    except LessonError as error:
+        _KNOWN[path] = stamp, str(error)
+    except OSError:
+        return f"{path.name}: cannot be read; is it there, and yours to read?"
+    return _KNOWN[path][1]

@@ -23,6 +23,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import source
 from explorer.text.literal import literal
 from explorer.text.number_format import three
+from explorer.views.lessons.panel import draw_lesson
 from explorer.views.shared.miniature import draw_miniature
 from explorer.views.shared.tools import draw_tools
 
@@ -68,6 +69,7 @@ def opening(title: str, sentence: str) -> None:
         st.title(title, anchor=False)
         draw_miniature()
         draw_tools()
+    draw_lesson()
     st.markdown(sentence)
 
 

@@ -1,0 +1,42 @@
+// What this browser keeps of lessons, and how it goes to an address of one.
+
+const STORE = "explorer-lessons";
+const MOST_KEPT = 200;
+
+// By the name of a lesson: the step that was open last, and those that are done, from 1.
+function progress() {
+  try {
+    const found = JSON.parse(localStorage.getItem(STORE));
+    return found && typeof found === "object" ? found : {};
+  } catch {
+    return {};  // nothing is kept, or it may not be
+  }
+}
+
+function keep(name, change) {
+  const all = progress(), before = all[name] ?? {};
+  const kept = {at: before.at ?? 1, done: Array.isArray(before.done) ? before.done : []};
+  change(kept);
+  delete all[name];
+  all[name] = kept;  // the last is the newest
+  const names = Object.keys(all);
+  for (const old of names.slice(0, Math.max(0, names.length - MOST_KEPT))) delete all[old];
+  try {
+    localStorage.setItem(STORE, JSON.stringify(all));
+  } catch {
+    // it is full, or forbidden: the lesson goes on without
+  }
+}
+
+// As the browser's Back does it: every control then follows the address.
+function go(address) {
+  history.pushState(null, "", address);
+  dispatchEvent(new PopStateEvent("popstate", {state: null}));
+}
+
+function made(tag, className, text) {
+  const element = document.createElement(tag);
+  element.className = className;
+  if (text !== undefined) element.textContent = text;
+  return element;
+}

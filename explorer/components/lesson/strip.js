@@ -1,0 +1,124 @@
+// The head of the lesson's panel: where one is, Back and Next, and what the address says is done.
+
+const LOOK = 200;  // ms between two looks: an address that a script writes is told to nobody
+const RING = globalThis.explorerLessonRing ??= new CSSStyleSheet();
+const hasTask = data => Object.keys(data.done).length > 0;
+
+function pageOf({base, first}) {
+  return document.location.pathname.slice(base.length).replace(/^\/|\/$/g, "") || first;
+}
+
+// As is_done in lesson.py.
+function isDone(data) {
+  const {page = data.page, ...values} = data.done, now = new URLSearchParams(document.location.search);
+  return hasTask(data) && pageOf(data) === page && Object.entries(values).every(([name, value]) => {
+    if (value === "*") return Boolean(now.get(name));
+    return (now.get(name) ?? "") === value || !now.has(name) && data.usual[name] === value;
+  });
+}
+
+// The control stays as it is, but for an outline; it may be drawn later, or anew.
+function ring(state) {
+  const {data, root} = state, isHere = pageOf(data) === data.page && data.control && !state.done;
+  const colour = getComputedStyle(root).getPropertyValue("--st-primary-color") || "Highlight";
+  const control = `.st-key-${CSS.escape(data.control)}`;
+  const rule = isHere ? `${control} { outline: 2px solid ${colour}; outline-offset: 4px; border-radius: 6px; }
+    [data-testid="stHorizontalBlock"]:has(${control}) { overflow: visible; }` : "";
+  if (state.rule !== rule) RING.replaceSync(state.rule = rule);
+  if (!document.adoptedStyleSheets.includes(RING)) document.adoptedStyleSheets.push(RING);
+  const drawn = isHere && document.querySelector(control);
+  if (!drawn || state.shown === data.at) return;
+  state.shown = data.at;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  drawn.scrollIntoView({block: "nearest", behavior: calm ? "instant" : "smooth"});
+}
+
+function look(state) {
+  const {data, root} = state;
+  if (!root.isConnected) return;
+  if (!state.done && isDone(data)) {
+    keep(data.name, kept => { if (!kept.done.includes(data.at)) kept.done.push(data.at); });
+    state.done = true;
+    draw(state);
+  }
+  const away = pageOf(data) !== data.page && pageOf(data) !== data.done.page;
+  root.querySelector(".return").hidden = !away;
+  ring(state);
+}
+
+function draw(state) {
+  const {data, root, done} = state, find = name => root.querySelector(name);
+  const kept = progress()[data.name]?.done ?? [], last = data.at === data.steps.length;
+  find(".where").textContent = data.title;
+  find(".count").textContent = `${data.at} of ${data.steps.length}`;
+  find(".step").textContent = data.steps[data.at - 1].title;
+  find(".mark").hidden = !done;
+  find(".said").textContent = done && state.wasOpen ? "Done." : "";
+  find(".show-me").hidden = !data.shown || done;
+  find(".back").disabled = data.at === 1;
+  find(".next").textContent = last ? "Finish" : "Next";
+  find(".next").classList.toggle("ready", done || !hasTask(data));
+  find(".dots").replaceChildren(...data.steps.map((step, i) => {
+    const dot = made("button", "dot"), at = i + 1;
+    dot.type = "button";
+    dot.title = step.title;
+    dot.setAttribute("aria-label", `Step ${at}: ${step.title}${kept.includes(at) ? ", done" : ""}`);
+    if (at === data.at) dot.setAttribute("aria-current", "step");
+    dot.classList.toggle("done", kept.includes(at));
+    dot.addEventListener("click", () => to(state, at));
+    return dot;
+  }));
+}
+
+function to(state, at, focus = "") {
+  const {data} = state;
+  globalThis.explorerLessonFocus = focus;
+  if (at > data.at && !hasTask(data)) {
+    keep(data.name, kept => { if (!kept.done.includes(data.at)) kept.done.push(data.at); });
+  }
+  if (at > data.steps.length) go(data.end);
+  else if (at > 0) go(data.steps[at - 1].open);
+}
+
+function make(root) {
+  const state = {root};
+  const on = (name, act) => root.querySelector(name).addEventListener("click", () => act(state.data));
+  on(".back", data => to(state, data.at - 1, ".back"));
+  on(".next", data => to(state, data.at + 1, ".next"));
+  on(".show-me", data => go(data.shown));
+  on(".return", data => go(data.steps[data.at - 1].open));
+  on(".leave", () => {
+    const here = new URL(document.location.href);
+    here.searchParams.delete("lesson");
+    here.searchParams.delete("lesson_step");
+    go(here);
+  });
+  return state;
+}
+
+const states = new WeakMap();
+
+export default function ({data: [data], parentElement}) {
+  const root = parentElement.querySelector(".lesson-strip");
+  if (!states.has(root)) states.set(root, make(root));
+  const state = states.get(root), isNew = state.at !== data.at || state.name !== data.name;
+  Object.assign(state, {data, at: data.at, name: data.name, rule: null});
+  if (isNew) {
+    keep(data.name, kept => { kept.at = data.at; });
+    state.done = isDone(data);
+    state.wasOpen = false;
+  }
+  draw(state);
+  state.wasOpen = true;
+  look(state);
+  if (globalThis.explorerLessonFocus) {
+    const button = root.querySelector(globalThis.explorerLessonFocus);
+    (button.disabled ? root.querySelector(".next") : button).focus({preventScroll: true});
+    globalThis.explorerLessonFocus = "";
+  }
+  const looking = setInterval(() => look(state), LOOK);
+  return () => {
+    clearInterval(looking);
+    if (!document.querySelector(".lesson-strip")) RING.replaceSync("");
+  };
+}

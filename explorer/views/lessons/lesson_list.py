@@ -1,0 +1,68 @@
+"""Every lesson with what this browser keeps of it, and a lesson of one's own."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.app import address_table
+from explorer.app.session import session
+from explorer.components.lesson import lesson_list
+from explorer.lessons.lesson import Lesson
+from explorer.lessons.lesson_check import checked
+from explorer.lessons.lesson_file import LessonError, lesson_from
+from explorer.views.lessons.panel import address_at, shelf_of_reader
+from explorer.views.shared import widgets
+
+MOST_OWN = 10
+"""Lessons that one reader uploads; another takes the place of the first."""
+
+
+def draw_lessons() -> None:
+    """The list, and why a file of the folder is none."""
+    shelf = shelf_of_reader()
+    lesson_list([_row(lesson) for lesson in shelf.lessons.values()])
+    widgets.notes(shelf.faults)
+
+
+def draw_own_lesson() -> None:
+    """A file for this reader alone."""
+    st.subheader("A lesson of your own", anchor=False)
+    st.markdown(
+        "A lesson is a text file (TOML): addresses of the app with words, and what to do there. "
+        "`python -m explorer lesson new my-lesson` writes one to fill in and "
+        "`python -m explorer lesson check my-lesson.toml` says what is wrong with it; "
+        "`docs/how_to/write_a_lesson.md` has an example. Here it is shown to you alone, until you "
+        "close or reload this tab; for a class, the server is started with "
+        "`EXPLORER_LESSONS=its/folder`."
+    )
+    file = st.file_uploader(
+        "Lesson", type="toml", key="lesson_file", on_change=_take, max_upload_size=1, width=520
+    )
+    if file is not None and (note := session().lesson_note):
+        st.text(note)
+
+
+def _take() -> None:
+    """Read the file that was uploaded."""
+    reader, file = session(), st.session_state["lesson_file"]
+    if file is None:
+        return
+    try:
+        lesson = checked(lesson_from(file.getvalue(), file.name), address_table.of_pages())
+    except LessonError as error:
+        reader.lesson_note = str(error)
+        return
+    reader.lesson_note = f"“{lesson.title}” is in the list."
+    kept = [each for each in reader.own_lessons.values() if each.name != lesson.name]
+    reader.own_lessons = {each.name: each for each in (*kept, lesson)[-MOST_OWN:]}
+
+
+def _row(lesson: Lesson) -> dict[str, object]:
+    return {
+        "name": lesson.name,
+        "title": lesson.title,
+        "about": lesson.about,
+        "minutes": lesson.minutes,
+        "own": lesson.name in session().own_lessons,
+        "steps": [address_at(lesson, at) for at in range(1, len(lesson.steps) + 1)],
+    }

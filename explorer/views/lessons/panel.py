@@ -1,0 +1,121 @@
+"""The panel of the open lesson, docked at the foot of the window on whatever page is drawn.
+
+The address says which lesson is open and at which step. Its head is drawn by the browser
+(`explorer.components.lesson`), its words by Streamlit, which never reads them as HTML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from explorer.app import address_table, url
+from explorer.app.context import first_head, parts_of
+from explorer.app.session import session
+from explorer.components.lesson import lesson_strip
+from explorer.lessons.lesson import FIRST_PAGE, Lesson, Predict, Step, address_of
+from explorer.lessons.shelf import LessonShelf, lesson_shelf
+from explorer.text.literal import literal
+
+LIST = "lessons"
+
+
+def shelf_of_reader() -> LessonShelf:
+    """All lessons that this reader can open."""
+    shelf = lesson_shelf(address_table.of_pages())
+    return LessonShelf({**shelf.lessons, **session().own_lessons}, shelf.faults)
+
+
+def address_at(lesson: Lesson, at: int, address: str = "") -> str:
+    """Where a step begins, from 1, or another address with that step in the panel."""
+    step = lesson.steps[at - 1]
+    opened = address or address_of(step.page, step.choices)
+    mark = "&" if "?" in opened else "?"
+    return f"{base()}{opened}{mark}lesson={lesson.name}&lesson_step={at}"
+
+
+def base() -> str:
+    """What stands before the address of every page, where the app is not at a server's root."""
+    path = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{path}" if path else ""
+
+
+def draw_lesson() -> None:
+    """Draw the step that the address names, if it names a lesson."""
+    name = url.asked("lesson")
+    if not name:
+        return
+    lesson = shelf_of_reader().lessons.get(name)
+    with st.bottom, st.container(key="lesson_panel"):
+        if lesson is None:
+            st.text(f"There is no lesson “{name[:40]}” here; the page Lessons has all there are.")
+            st.button("Close", key="leave_lesson", type="tertiary", on_click=_leave)
+            return
+        asked = url.whole_number(url.asked("lesson_step") or "1") or 1
+        at = min(asked, len(lesson.steps))
+        step = lesson.steps[at - 1]
+        lesson_strip(_data(lesson, at))
+        with st.container(key="lesson_words", gap="xsmall"):
+            st.markdown(step.text)
+            if step.predict is not None:
+                _draw_predict(lesson.name, at, step.predict)
+
+
+def _leave() -> None:
+    url.remove("lesson")
+    url.remove("lesson_step")
+
+
+def _data(lesson: Lesson, at: int) -> dict[str, object]:
+    """What the browser has to know of the lesson, and of the step that is open."""
+    step = lesson.steps[at - 1]
+    return {
+        "name": lesson.name,
+        "title": lesson.title,
+        "at": at,
+        "steps": [
+            {"title": each.title, "open": address_at(lesson, place)}
+            for place, each in enumerate(lesson.steps, 1)
+        ],
+        "base": base(),
+        "end": f"{base()}/{LIST}",
+        **_task(lesson, at, step),
+    }
+
+
+def _task(lesson: Lesson, at: int, step: Step) -> Mapping[str, object]:
+    return {
+        "page": step.page,
+        "first": FIRST_PAGE,
+        "control": step.control,
+        "done": dict(step.done),
+        "shown": address_at(lesson, at, step.shown) if step.shown else "",
+        "usual": _usual(),
+    }
+
+
+def _usual() -> dict[str, str]:
+    """What the bar has where the address does not say it, since it leaves out what is usual."""
+    context = session().context
+    if context is None or not context.shelf:
+        return {}
+    entry = context.shelf[context.choice.model]
+    part, layer, head = first_head(entry)
+    title = next(each.title for each in parts_of(entry) if each.name == part)
+    return {"text": entry.example, "part": title, "layer": str(layer), "head": str(head)}
+
+
+@st.fragment
+def _draw_predict(name: str, at: int, asked: Predict) -> None:
+    """The question; with its answer once something was predicted."""
+    guesses, key = session().lesson_guesses, f"lesson_guess_{name}_{at}"
+    guess = st.pills(
+        asked.question, asked.options, default=guesses.get((name, at)), key=key, required=True
+    )
+    if guess is None:
+        return
+    guesses[name, at] = guess
+    right = asked.options[asked.right - 1]
+    begin = "**Right.**" if guess == right else f"**It is “{literal(right)}”.**"
+    st.markdown(f"{begin} {asked.why}")
