@@ -23,8 +23,10 @@ from tests.browser.truth.views import CHOICES
 from tests.shelf import WORDS, put
 from tests.source import ROOT
 
-PAGES = sorted(path for path in ROOT.glob("pages/*/*.py") if path.parent.name != "server")
-"""Those for readers."""
+WITHOUT_VIEWS = {"server", "lessons"}
+"""Sections whose pages show nothing of a model; they have tests of their own."""
+PAGES = sorted(path for path in ROOT.glob("pages/*/*.py") if path.parent.name not in WITHOUT_VIEWS)
+"""Those that show a model, or a training."""
 OF_A_RUN = {
     ("experiments/compare", "A training step"),
     ("experiments/circuits", "Over training"),

@@ -22,8 +22,9 @@ function ring(state) {
   const {data, root} = state, isHere = pageOf(data) === data.page && data.control && !state.done;
   const colour = getComputedStyle(root).getPropertyValue("--st-primary-color") || "Highlight";
   const control = `.st-key-${CSS.escape(data.control)}`;
-  const rule = isHere ? `${control} { outline: 2px solid ${colour}; outline-offset: 4px; border-radius: 6px; }
-    [data-testid="stHorizontalBlock"]:has(${control}) { overflow: visible; }` : "";
+  const outline = `${control} { outline: 2px solid ${colour}; outline-offset: 4px; border-radius: 6px; }`;
+  const unclipped = `[data-testid="stHorizontalBlock"]:has(${control}) { overflow: visible; }`;
+  const rule = isHere ? outline + unclipped : "";
   if (state.rule !== rule) RING.replaceSync(state.rule = rule);
   if (!document.adoptedStyleSheets.includes(RING)) document.adoptedStyleSheets.push(RING);
   const drawn = isHere && document.querySelector(control);

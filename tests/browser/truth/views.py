@@ -53,9 +53,14 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
 """Under which name a page's views stand in the address, and what they are called."""
 
 
+WITHOUT_NUMBERS = {"server", "lessons"}
+"""Sections whose pages show no number of a model."""
+
+
 def pages() -> list[str]:
-    """Those for readers."""
-    return [path.stem for path in ROOT.glob("pages/*/*.py") if path.parent.name != "server"]
+    """Those that show a model, or a training."""
+    every = ROOT.glob("pages/*/*.py")
+    return [path.stem for path in every if path.parent.name not in WITHOUT_NUMBERS]
 
 
 def every() -> dict[View, str]:
