@@ -58,6 +58,7 @@ _KNOWN: dict[Path, tuple[tuple[int, int], Lesson | str]] = {}
 
 def _known(path: Path, pages: Pages) -> Lesson | str:
     """The lesson of a file, or why it is none."""
+    gone = f"{path.name}: cannot be read; is it there, and yours to read?"
     try:
         about = path.stat()
         stamp = about.st_mtime_ns, about.st_size
@@ -66,5 +67,5 @@ def _known(path: Path, pages: Pages) -> Lesson | str:
     except LessonError as error:
         _KNOWN[path] = stamp, str(error)
     except OSError:
-        return f"{path.name}: cannot be read; is it there, and yours to read?"
+        return gone
     return _KNOWN[path][1]

@@ -56,7 +56,7 @@ def draw_lesson() -> None:
         at = min(asked, len(lesson.steps))
         step = lesson.steps[at - 1]
         lesson_strip(_data(lesson, at))
-        with st.container(key="lesson_words", gap="xsmall"):
+        with st.container(key="lesson_words", gap="small"):
             st.markdown(step.text)
             if step.predict is not None:
                 _draw_predict(lesson.name, at, step.predict)

@@ -1,0 +1,102 @@
+"""The panel of a lesson on every page, the list of all, and a file of the reader's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.commands.lesson_commands import TEMPLATE
+from explorer.lessons import shelf
+from tests import apps
+from tests.apps import said
+
+pytestmark = pytest.mark.usefixtures("small_models")
+LESSON = TEMPLATE.read_bytes()
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A lecturer's folder with one lesson."""
+    (tmp_path / "own.toml").write_bytes(LESSON)
+    monkeypatch.setenv(shelf.FOLDER, str(tmp_path))
+    return tmp_path
+
+
+def told(at: AppTest, key: str) -> Any:
+    """What the browser is told under this key; None where it is not drawn."""
+    found = [each for each in at.get("bidi_component") if each.key == key]
+    return json.loads(found[0].proto.json) if found else None
+
+
+def test_a_step_stands_on_whatever_page_is_drawn() -> None:
+    for path in ("attention/attention", "training/training", "lessons/lessons"):
+        at = apps.page(path, model="translation", lesson="own", lesson_step="2")
+        (strip,) = told(at, "lesson_strip")
+        assert (strip["at"], strip["control"], strip["done"]) == (2, "head", {"head": "1"})
+        assert strip["steps"][0]["open"].endswith("&head=0&lesson=own&lesson_step=1")
+        assert strip["shown"].endswith("&head=1&lesson=own&lesson_step=2")
+        assert "Choose head 1 in the bar" in said(at)
+    assert told(apps.page("attention/attention"), "lesson_strip") is None
+
+
+def test_what_is_predicted_is_answered() -> None:
+    at = apps.page("attention/attention", model="translation", lesson="own", lesson_step="2")
+    assert "weights of its own" not in said(at)
+    (guess,) = (each for each in at.button_group if each.key == "lesson_guess_own_2")
+    guess.set_value("The same").run()
+    assert not at.exception
+    assert "It is “Others”.** Every head has weights of its own" in said(at)
+
+
+@pytest.mark.parametrize("step", ["0", "99", "-1", "x", "1" * 5_000])
+def test_a_step_that_does_not_exist_is_one_that_does(step: str) -> None:
+    at = apps.page("attention/masks", lesson="own", lesson_step=step)
+    (strip,) = told(at, "lesson_strip")
+    assert strip["at"] in (1, 2)
+
+
+def test_a_lesson_that_does_not_exist_is_left_with_a_click() -> None:
+    at = apps.page("attention/masks", lesson="<b>gone</b>")
+    assert "There is no lesson “<b>gone</b>” here" in said(at)
+    at.button(key="leave_lesson").click().run()
+    assert "There is no lesson" not in said(at)
+    assert "lesson" not in at.query_params
+
+
+def test_links_keep_the_lesson_open() -> None:
+    at = apps.page("attention/masks", lesson="own", lesson_step="2")
+    links = [each.proto.query_string for each in at.get("page_link")]
+    assert links
+    assert all("lesson=own" in each and "lesson_step=2" in each for each in links)
+
+
+def test_every_lesson_is_listed_and_what_is_none_is_said(own: Path) -> None:
+    (own / "broken.toml").write_text("title = ")
+    at = apps.page("lessons/lessons")
+    rows = {row["name"]: row for row in told(at, "lesson_list")}
+    assert rows["own"]["steps"][1].endswith("lesson=own&lesson_step=2")
+    assert not rows["own"]["own"]
+    assert "broken.toml: this is no TOML" in said(at)
+    assert str(own) not in said(at)
+
+
+def test_an_uploaded_lesson_is_this_reader_s_alone() -> None:
+    at = apps.page("lessons/lessons")
+    at.file_uploader(key="lesson_file").upload("mine.toml", LESSON).run()
+    assert not at.exception
+    assert {row["name"] for row in told(at, "lesson_list") if row["own"]} == {"mine"}
+    assert "is in the list" in said(at)
+    others = told(apps.page("lessons/lessons"), "lesson_list")
+    assert "mine" not in {row["name"] for row in others}
+
+
+def test_an_upload_that_is_no_lesson_is_refused_in_a_sentence() -> None:
+    at = apps.page("lessons/lessons")
+    at.file_uploader(key="lesson_file").upload("mine.toml", b"title = 3").run()
+    assert not at.exception
+    assert "mine.toml: `minutes` is missing; add it." in said(at)
+    assert not [row for row in told(at, "lesson_list") if row["own"]]
