@@ -443,6 +443,40 @@ WORK_SECONDS = Limit(
     "This took more than {most} and was stopped: shorten the text or choose a smaller model.",
 )
 
+KEPT_VIEWS = Limit(
+    "kept_views",
+    40,
+    40,
+    "views",
+    "Views that one reader keeps in a session",
+    "A session keeps {most} at most: remove one, or export this session and begin another.",
+)
+KEPT_BYTES_OF_READER = Limit(
+    "kept_bytes_of_reader",
+    40 * MB,
+    8 * MB,
+    "bytes",
+    "The views that one reader keeps in a session",
+    "With this view your session would hold {found} and at most {most} are kept of one reader: "
+    "remove a large view.",
+)
+KEPT_BYTES = Limit(
+    "kept_bytes",
+    400 * MB,
+    200 * MB,
+    "bytes",
+    "The views that all readers keep; the session that was used longest ago leaves first, and its "
+    "list of addresses stays in its reader's browser",
+)
+SESSION_FILE_BYTES = Limit(
+    "session_file_bytes",
+    3 * MB,
+    3 * MB,
+    "bytes",
+    "A kept session as one HTML file",
+    "This session would be a file of {found} and at most {most} are written.",
+)
+
 SESSIONS = Limit(
     "sessions",
     1_000,

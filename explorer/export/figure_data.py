@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -142,6 +143,11 @@ def as_npz(figure: Figure) -> bytes:
     arrays = {"about": np.array(json.dumps(_said(figure))), **figure.arrays()}
     np.savez_compressed(file, allow_pickle=False, **arrays)
     return file.getvalue()
+
+
+def file_name(title: str) -> str:
+    """Letters, digits and dashes: a name that every system takes."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:80] or "figure"
 
 
 def _said(figure: Figure) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from explorer.charts import theme
 
@@ -19,17 +20,8 @@ POLICY = (
 )
 """Nothing is fetched, by whoever opens the page."""
 
-START = """
-for (const host of document.querySelectorAll(".host")) {
-  const {name, key, choice} = JSON.parse(host.dataset.view);
-  const letters = atob(host.dataset.bytes), bytes = new Uint8Array(letters.length);
-  for (let at = 0; at < letters.length; at++) bytes[at] = letters.charCodeAt(at);
-  (globalThis.explorerChoices ??= new Map()).set(key, choice);
-  const nothing = () => {};
-  globalThis.explorerViews.get(name)({name, key, data: bytes, parentElement: host,
-    setStateValue: nothing, setTriggerValue: nothing});
-}
-"""
+DRAW = (Path(__file__).parent / "offline_view.js").read_text("utf-8")
+START = 'for (const host of document.querySelectorAll(".host")) draw(host);\n'
 
 
 @dataclass(frozen=True)
@@ -59,29 +51,52 @@ def offline_html(
     title: str, about: Mapping[str, str], drawn: Sequence[OfflineView | OfflinePicture]
 ) -> bytes:
     """The views as they were drawn, one under another; its size is that of their data."""
-    kinds = {view.kind: view for view in drawn if isinstance(view, OfflineView)}
-    imports = "".join(
-        f'import v{at} from "{_data_url(view.js)}";\nv{at}();\n'
-        for at, view in enumerate(kinds.values())
-    )
-    said = "".join(
-        f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in about.items()
-    )
-    styles = _colours() + STYLE + "\n".join(view.css for view in kinds.values())
+    imports, styles = code_of(drawn)
     return f"""<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <meta name="viewport" content="width=device-width">
 <title>{html.escape(title)}</title>
-<style>{styles}</style>
+<style>{colours()}{STYLE}</style>
+{styles}
 <h1>{html.escape(title)}</h1>
-<dl>{said}</dl>
-{"".join(_host(one) if isinstance(one, OfflineView) else _picture(one) for one in drawn)}
+{origin(about)}
+{"".join(map(markup, drawn))}
 <script type="module">
-{imports}{START}</script>
+{imports}{DRAW}{START}</script>
 </html>
 """.encode()
+
+
+def code_of(drawn: Iterable[OfflineView | OfflinePicture]) -> tuple[str, str]:
+    """The imports and the rules that these views need: each kind's once.
+
+    The rules wait for the views (`offline_view.js`): each kind's would change the others.
+    """
+    kinds = {view.kind: view for view in drawn if isinstance(view, OfflineView)}
+    imports = "".join(
+        f'import v{at} from "{_data_url(view.js)}";\nv{at}();\n'
+        for at, view in enumerate(kinds.values())
+    )
+    rules = (
+        f'<style data-kind="{kind}" media="not all">{view.css}</style>'
+        for kind, view in kinds.items()
+    )
+    return imports, "\n".join(rules)
+
+
+def origin(about: Mapping[str, str]) -> str:
+    """Where the numbers come from, as a list of names with what they are."""
+    said = "".join(
+        f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in about.items()
+    )
+    return f"<dl>{said}</dl>"
+
+
+def markup(one: OfflineView | OfflinePicture) -> str:
+    """The place of a view, with its data, or a picture."""
+    return _host(one) if isinstance(one, OfflineView) else _picture(one)
 
 
 def _picture(picture: OfflinePicture) -> str:
@@ -94,7 +109,7 @@ def _picture(picture: OfflinePicture) -> str:
 
 
 def _host(view: OfflineView) -> str:
-    told = {"name": f"explorer_{view.kind}", "key": view.key, "choice": view.choice}
+    told = {"kind": view.kind, "key": view.key, "choice": view.choice}
     height = f"{view.height}px" if isinstance(view.height, int) else "auto"
     data = base64.b64encode(view.data).decode()
     host = (
@@ -124,16 +139,22 @@ figure img { background: #fff; max-width: 100%; }
 """
 
 
-def _colours() -> str:
+FONTS = "--st-font: system-ui, sans-serif; --st-code-font: ui-monospace, monospace; "
+
+
+def colours() -> str:
     """What the app's theme gives its views, light or dark as the system asks."""
-    fonts = "--st-font: system-ui, sans-serif; --st-code-font: ui-monospace, monospace; "
-    light, dark = (
-        f"--st-background-color: {one.background}; --st-text-color: {one.text}; "
-        f"--st-border-color: {one.border}; --st-secondary-background-color: {one.surface}; "
-        f"--st-primary-color: {one.series[0]}; "
-        for one in (theme.LIGHT, theme.DARK)
-    )
     return (
-        f":root {{ color-scheme: light dark; {fonts}{light}}}\n"
-        f"@media (prefers-color-scheme: dark) {{ :root {{ {dark}}} }}\n"
+        f":root {{ color-scheme: light dark; {FONTS}{colours_of(theme.LIGHT)}}}\n"
+        f"@media (prefers-color-scheme: dark) {{ :root {{ {colours_of(theme.DARK)}}} }}\n"
+    )
+
+
+def colours_of(palette: theme.Palette) -> str:
+    """The same of one of the two."""
+    return (
+        f"--st-background-color: {palette.background}; --st-text-color: {palette.text}; "
+        f"--st-border-color: {palette.border}; "
+        f"--st-secondary-background-color: {palette.surface}; "
+        f"--st-primary-color: {palette.series[0]}; "
     )

@@ -15,10 +15,10 @@ from explorer.circuits.made_finding import Measured, finding_of
 from explorer.circuits.measure import METHODS, correlation
 from explorer.circuits.outcome import metric_in_words, metrics_of
 from explorer.circuits.text_pairs import PairError, Question
+from explorer.export.figure_data import file_name
 from explorer.inference.results_cache import kept, size_of
 from explorer.text.number_format import three
 from explorer.views.circuits.measured import measured_by_now
-from explorer.views.shared.export_panel import file_name
 
 LISTED = 10
 FILE = "finding_file"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,10 +13,11 @@ from explorer.app.training_steps import TRAINED
 from explorer.catalog.folders import own_name
 from explorer.components import mounting
 from explorer.components.mounting import Drawn
-from explorer.export.figure_data import Figure, as_csv, as_json, as_npz
+from explorer.export.figure_data import Figure, as_csv, as_json, as_npz, file_name
 from explorer.export.offline_page import OfflinePicture, OfflineView, offline_html
 from explorer.export.pictures import as_picture
 from explorer.text.literal import literal
+from explorer.views.shared.keep_panel import draw_keep, recall
 
 Make = Callable[[], Sequence[Figure]]
 
@@ -31,12 +31,22 @@ def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = Non
     drawn = mounting.drawn()
     if not drawn:
         return
+    mine = {key: make for key, make in (own or {}).items() if key in drawn}
+    with st.container(gap=None):  # what stands beside the buttons takes no room
+        recall()
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            _draw_export(about, mine, drawn)
+            draw_keep(about, mine)
+
+
+def _draw_export(
+    about: Mapping[str, str], mine: Mapping[str, Make], drawn: Mapping[str, Drawn]
+) -> None:
     with st.popover(
         "Export", icon=":material/download:", key="export", on_change="rerun"
     ) as opened:
         if not opened.open:
             return
-        mine = {key: make for key, make in (own or {}).items() if key in drawn}
         others = [view.figures for key, view in drawn.items() if key not in mine]
         figures = [
             replace(figure, about={**about, **figure.about})
@@ -105,11 +115,6 @@ def offline(figure: Figure, drawn: Sequence[Drawn]) -> bytes:
             continue
         views += [OfflinePicture(chart.title, as_picture(chart, "svg")) for chart in one.figures()]
     return offline_html(figure.title, figure.about, views)
-
-
-def file_name(title: str) -> str:
-    """Letters, digits and dashes: a name that every system takes."""
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:80] or "figure"
 
 
 def origin(context: PageContext) -> dict[str, str]:

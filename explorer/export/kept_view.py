@@ -1,0 +1,71 @@
+"""A view that a reader has kept: the bytes that were drawn, its figures, its words, its address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from secrets import token_hex
+
+from explorer.export.figure_data import Figure, FigureData
+from explorer.export.offline_page import OfflinePicture, OfflineView, markup
+
+LONGEST_TITLE, LONGEST_NOTE, LONGEST_ADDRESS = 80, 2_000, 6_000
+"""Characters, as a lesson's step may have."""
+MOST_FIGURES = 6
+"""Of a view, on one slide."""
+OF_A_CELL = 60
+"""Bytes that Python takes for a cell of a table, about."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeptView:
+    """One step of a session; without `drawn` only its words and address are left of it.
+
+    `about` says where the numbers come from: the model, the sentence. `figures` are what a slide
+    shows of it.
+    """
+
+    title: str
+    address: str
+    note: str = ""
+    about: Mapping[str, str] = field(default_factory=dict)
+    drawn: Sequence[OfflineView | OfflinePicture] = ()
+    figures: Sequence[Figure] = ()
+    id: str = field(default_factory=lambda: token_hex(8))
+
+    @property
+    def is_drawn(self) -> bool:
+        return bool(self.drawn)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds here, the code of its views apart, which all share."""
+        pictures = sum(
+            len(each.data) if isinstance(each, OfflineView) else len(each.svg)
+            for each in self.drawn
+        )
+        words = sum(map(len, (self.title, self.address, self.note, *self.about.values())))
+        return pictures + words + sum(map(_bytes_of, self.figures))
+
+    @property
+    def file_size(self) -> int:
+        """Bytes that it takes in a file of HTML, the code of its views apart."""
+        return sum(len(markup(each).encode()) for each in self.drawn)
+
+    def called(self, title: str, note: str) -> KeptView:
+        """With these words, cut to what a step may have."""
+        return replace(self, title=one_line(title), note=note.strip()[:LONGEST_NOTE])
+
+
+def one_line(title: str) -> str:
+    """A title without line breaks and letters that nobody sees, as long as one may be."""
+    plain = " ".join("".join(c if c.isprintable() else " " for c in title).split())
+    return plain[:LONGEST_TITLE].rstrip() or "Untitled"
+
+
+def _bytes_of(figure: Figure) -> int:
+    if isinstance(figure, FigureData):
+        labels = sum(map(len, (*figure.rows, *figure.columns)))
+        return figure.values.nbytes * (1 if figure.allowed is None else 2) + labels
+    cells = sum(map(len, figure.columns.values()))
+    return cells * OF_A_CELL * (1 if figure.spec is None else 2)

@@ -1,0 +1,121 @@
+// A kept session in a window: one view at a time, drawn when it is shown, stepped by keys.
+
+const pause = () => new Promise(requestAnimationFrame);
+const steps = [...document.querySelectorAll(".step")];
+const list = document.querySelector("dialog"), counter = document.querySelector("#counter");
+const back = document.querySelector("#back"), next = document.querySelector("#next");
+const LARGEST = 2.2, FINEST = 0.05;
+let now = -1, turn = 0, zoom = 1, leave = [];
+
+// What is enlarged counts in its own pixels: the canvas is as fine as the screen, and the pointer
+// is where the view drew.
+const density = Object.getOwnPropertyDescriptor(window, "devicePixelRatio");
+Object.defineProperty(window, "devicePixelRatio", {get: () => density.get.call(window) * zoom});
+const enlarged = node => node instanceof Element &&
+  (node.getRootNode().host ?? node).closest(".figures") ? zoom : 1;
+const measure = Element.prototype.getBoundingClientRect;
+Element.prototype.getBoundingClientRect = function () {
+  const box = measure.call(this), by = enlarged(this);
+  return by === 1 ? box : new DOMRect(box.x / by, box.y / by, box.width / by, box.height / by);
+};
+for (const name of ["clientX", "clientY", "offsetX", "offsetY"]) {
+  const real = Object.getOwnPropertyDescriptor(MouseEvent.prototype, name).get;
+  Object.defineProperty(MouseEvent.prototype, name, {get() {
+    return real.call(this) / enlarged(this.target);
+  }});
+}
+
+// The figures as they were kept, whatever was done to them when they were shown before.
+async function show(at) {
+  const mine = ++turn, step = steps[at], place = step.querySelector(".figures");
+  for (const away of await Promise.all(leave)) away?.();
+  if (mine !== turn) return;
+  for (const each of steps) {
+    each.hidden = each !== step;
+    each.querySelector(".figures").replaceChildren();
+  }
+  globalThis.explorerChoices = new Map();
+  globalThis.explorerFrames = undefined;
+  step.classList.add("drawing");
+  place.append(step.querySelector("template").content.cloneNode(true));
+  enlarge(place, 1);
+  leave = [...place.querySelectorAll(".host")].map(draw);
+  await Promise.all(leave);
+  for (let large = LARGEST; mine === turn; large -= FINEST) {
+    enlarge(place, Math.max(large, least()));
+    await pause();
+    await pause();
+    if (large <= least() || fits(step, place)) break;
+  }
+  if (mine === turn) step.classList.remove("drawing");
+}
+
+// Letters of 11 pixels become 18 where there is room as on a projector.
+const least = () => innerWidth < 1000 ? 1 : 1.64;
+
+function enlarge(place, by) {
+  zoom = by;
+  place.style.zoom = by;
+}
+
+const fits = (step, place) =>
+  step.scrollHeight <= step.clientHeight + 1 && place.scrollWidth <= place.clientWidth + 1;
+
+function go(to) {
+  const at = Math.max(0, Math.min(steps.length - 1, to));
+  if (at === now) return;
+  now = at;
+  history.replaceState(null, "", `#${at + 1}`);
+  counter.textContent = `${at + 1} / ${steps.length}`;
+  back.disabled = at === 0;
+  next.disabled = at === steps.length - 1;
+  for (const [place, link] of list.querySelectorAll("a").entries()) {
+    link.toggleAttribute("aria-current", place === at);
+  }
+  document.querySelector("#note").textContent = steps[at].querySelector(".said").textContent;
+  document.title = `${steps[at].querySelector("h2").textContent} · ${document.body.dataset.title}`;
+  show(at);
+}
+
+const asked = () => (Number.parseInt(location.hash.slice(1), 10) || 1) - 1;
+const toggle = mark => document.body.classList.toggle(mark);
+const fill = () => document.fullscreenElement ? document.exitFullscreen()
+  : document.documentElement.requestFullscreen?.();
+const other = () => {
+  const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
+  document.documentElement.dataset.theme = dark ? "light" : "dark";
+  show(now);
+};
+const KEYS = {
+  " ": () => go(now + 1), ArrowRight: () => go(now + 1), PageDown: () => go(now + 1),
+  ArrowLeft: () => go(now - 1), PageUp: () => go(now - 1), Backspace: () => go(now - 1),
+  Home: () => go(0), End: () => go(steps.length - 1),
+  f: fill, s: () => toggle("with-notes"), d: other, l: () => list.showModal(),
+};
+
+// In a view the arrows and Space are the view's; Escape gives them back to the steps.
+function isTaken({key, target}) {
+  if (list.open) return true;
+  if (key === "PageDown" || key === "PageUp") return false;
+  if (target.closest?.(".host")) return key.length > 1 || key === " ";
+  return target.closest("button, a") && key === " ";
+}
+
+addEventListener("keydown", event => {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === "Escape" && event.target.closest(".host")) event.target.blur();
+  const act = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+  if (!act || isTaken(event)) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();  // a view that plays hears keys wherever they are pressed
+  act();
+}, true);
+addEventListener("hashchange", () => { list.close(); go(asked()); });
+addEventListener("resize", () => show(now));
+back.addEventListener("click", () => go(now - 1));
+next.addEventListener("click", () => go(now + 1));
+const buttons = {"#list": KEYS.l, "#notes": KEYS.s, "#full": KEYS.f, "#theme": KEYS.d};
+for (const [name, act] of Object.entries(buttons)) {
+  document.querySelector(name).addEventListener("click", act);
+}
+go(asked());

@@ -1,0 +1,113 @@
+"""A kept session as one HTML file that needs nothing else: a view at a time, stepped by keys.
+
+Built as `offline_page` builds the page of one view, under the same policy. What a step draws is
+in a template, which is inert until the step is shown.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+
+from explorer.app.limits import SESSION_FILE_BYTES
+from explorer.charts import theme
+from explorer.export import offline_page
+from explorer.export.kept_view import KeptView
+from explorer.export.offline_page import DRAW, POLICY, OfflineView
+
+HERE = Path(__file__).parent
+HALF = frozenset({"matrix", "ranked", "tree"})
+"""Kinds of views of which two stand side by side in a wide window."""
+GONE = "The picture of this view is not kept any more: open it in the app to draw it."
+KEYS = (
+    "<kbd>Space</kbd> and <kbd>→</kbd> go on, <kbd>←</kbd> goes back, <kbd>Home</kbd> and "
+    "<kbd>End</kbd> go to the ends; <kbd>F</kbd> fills the screen, <kbd>S</kbd> shows the notes, "
+    "<kbd>D</kbd> changes light and dark, <kbd>L</kbd> opens this list. In a figure the arrows "
+    "are the figure's until <kbd>Escape</kbd>."
+)
+
+
+def session_html(title: str, views: Sequence[KeptView], base: str = "") -> bytes:
+    """The session; a link in it begins with `base`, the address of the app that drew it."""
+    drawn = [each for view in views for each in view.drawn]
+    imports, styles = offline_page.code_of(drawn)
+    steps = "".join(_step(at, view, base) for at, view in enumerate(views))
+    links = "".join(
+        f'<li><a href="#{at}">{html.escape(view.title)}</a></li>'
+        for at, view in enumerate(views, 1)
+    )
+    name = html.escape(title)
+    return f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta name="viewport" content="width=device-width">
+<title>{name}</title>
+<style>{_colours()}{_read("session_page.css")}</style>
+{styles}
+<body data-title="{name}">
+<main>{steps}</main>
+<aside id="note" aria-label="Notes" aria-live="polite"></aside>
+<nav aria-label="Steps">
+<h1>{name}</h1>
+<button id="back" aria-label="Back">←</button><span id="counter" aria-live="polite"></span>
+<button id="next" aria-label="Next">→</button>
+<button id="list">Steps</button><button id="notes">Notes</button>
+<button id="theme">Light or dark</button><button id="full">Full screen</button>
+</nav>
+<dialog aria-label="Steps"><ol>{links}</ol><p>{KEYS}</p></dialog>
+<script type="module">
+{imports}{DRAW}{_read("session_page.js")}</script>
+</body>
+</html>
+""".encode()
+
+
+def refusal(size: int, views: Sequence[KeptView]) -> str:
+    """Why a file of this size is not written, and what to remove; empty where it is."""
+    if SESSION_FILE_BYTES.allows(size):
+        return ""
+    largest = max(views, key=lambda view: view.file_size)
+    takes = SESSION_FILE_BYTES.in_words(largest.file_size)
+    said = SESSION_FILE_BYTES.refusal(size)
+    return f"{said} The largest is “{largest.title}” with {takes}: remove it first."
+
+
+def _step(at: int, view: KeptView, base: str) -> str:
+    figures = "".join(_figure(each) for each in view.drawn) or f'<p class="gone">{GONE}</p>'
+    about = "".join(
+        f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd></div>"
+        for name, text in view.about.items()
+    )
+    where = html.escape(base + view.address)
+    link = f'<div><a href="{where}" rel="noreferrer">Open in the app</a></div>' if base else ""
+    return (
+        f'<section class="step" hidden aria-labelledby="title-{at}">'
+        f'<h2 id="title-{at}">{html.escape(view.title)}</h2><dl>{about}{link}</dl>'
+        f'<div class="figures"></div><template>{figures}</template>'
+        f'<p class="said" hidden>{html.escape(view.note)}</p></section>'
+    )
+
+
+def _figure(drawn: object) -> str:
+    made = offline_page.markup(drawn)  # type: ignore[arg-type]
+    is_half = isinstance(drawn, OfflineView) and drawn.kind in HALF
+    return f'<div class="half">{made}</div>' if is_half else f"<div>{made}</div>"
+
+
+def _colours() -> str:
+    """Those of the app, as the system asks or as was chosen with D."""
+    light, dark = (
+        f"color-scheme: {mode}; --session-muted: {one.muted}; {offline_page.colours_of(one)}"
+        for mode, one in theme.PALETTES.items()
+    )
+    return (
+        f":root {{ {offline_page.FONTS}{light}}}\n"
+        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {dark}}} }}\n"
+        f":root[data-theme=dark] {{ {dark}}}\n"
+    )
+
+
+def _read(name: str) -> str:
+    return (HERE / name).read_text("utf-8")

@@ -1,0 +1,222 @@
+"""A session kept: a button that adds the view on screen, and a window with all that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from urllib.parse import urlencode, urlsplit
+
+import streamlit as st
+import torch
+
+from explorer.app import url
+from explorer.app.kept_session import KEPT, KeptSession
+from explorer.app.reader import owner
+from explorer.app.session import session
+from explorer.components.mounting import Drawn, drawn
+from explorer.components.remembering import remembered
+from explorer.export import session_page
+from explorer.export.figure_data import Figure, FigureData, file_name
+from explorer.export.kept_view import MOST_FIGURES, KeptView, one_line
+from explorer.export.offline_page import OfflinePicture, OfflineView
+from explorer.export.pictures import as_picture
+from explorer.text.literal import literal
+
+FIRST_PAGE = "overview"
+SAID = ("model", "training step", "sentence", "second sentence", "run")
+"""Of where a view comes from, what tells two of a page apart."""
+Make = Callable[[], Sequence[Figure]]
+
+
+def recall() -> None:
+    """Have the browser remember the list; where this process knows none, take the browser's."""
+    kept = KEPT.of(owner())
+    KEPT.take_back(owner(), remembered(None if kept is None else kept.listed()))
+
+
+def draw_keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
+    """The two buttons; `about` says where the numbers of the page come from.
+
+    `own` makes the main figures of the page, by the keys of their views.
+    """
+    st.button(
+        "Add to session",
+        icon=":material/add:",
+        key="keep",
+        help="Keep this view as it is, for an offline page, slides or a talk",
+        on_click=_keep,
+        args=(about, own),
+    )
+    count = len(_kept().views)
+    if st.button(
+        f"Session · {count}" if count else "Session",
+        icon=":material/slideshow:",
+        key="kept_session",
+        help="The views that you have kept: name, order and export them",
+    ):
+        _draw_session()
+
+
+def kept_view(
+    title: str,
+    address: str,
+    about: Mapping[str, str],
+    shown: Mapping[str, Drawn],
+    own: Mapping[str, Make],
+) -> KeptView:
+    """What the page has drawn, as it is now: nothing in it is computed again."""
+    pictures: list[OfflineView | OfflinePicture] = []
+    figures: list[Figure] = []
+    for key, each in shown.items():
+        made = [_held(figure) for figure in own.get(key, each.figures)()]
+        if each.offline is not None:
+            pictures.append(each.offline)
+        else:
+            pictures += [OfflinePicture(one.title, as_picture(one, "svg")) for one in made]
+        figures += made[:1] if key not in own else made
+    said = {name: text for name, text in about.items() if text}
+    return KeptView(one_line(title), address, "", said, pictures, figures[:MOST_FIGURES])
+
+
+def _held(figure: Figure) -> Figure:
+    """The figure with numbers of its own: a part of a tensor would hold all of it."""
+    if not isinstance(figure, FigureData):
+        return figure
+    allowed = None if figure.allowed is None else figure.allowed.detach().cpu().clone()
+    values = figure.values.detach().to("cpu", torch.float32, copy=True)
+    return replace(figure, values=values, allowed=allowed)
+
+
+def _kept() -> KeptSession:
+    return KEPT.of(owner()) or KeptSession()
+
+
+def _keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
+    view = kept_view(_title(about), _address(), about, drawn(), own)
+    last = _kept().views[-1:]
+    if last and (last[0].address, last[0].drawn) == (view.address, view.drawn):
+        st.toast("This view is kept already.")
+    elif why := KEPT.add(owner(), view):
+        st.toast(why, duration="infinite")
+
+
+def _title(about: Mapping[str, str]) -> str:
+    """The page's, and the head that is chosen on it."""
+    reader = session()
+    page = reader.pages[reader.page].title if reader.page in reader.pages else "View"
+    is_head = "head" in reader.bar and {"layer", "head"} <= about.keys()
+    return f"{page}: layer {about['layer']}, head {about['head']}" if is_head else page
+
+
+def _address() -> str:
+    """That of the page that is drawn, with its model."""
+    reader, asked = session(), url.everything()
+    if reader.shown_model and "model" in reader.bar and "model" not in dict(asked):
+        asked = [("model", reader.shown_model), *asked]
+    page = "" if reader.page == FIRST_PAGE else reader.page
+    return f"/{page}{'?' if asked else ''}{urlencode(asked)}"
+
+
+def _base() -> str:
+    """The address of this app, without that of the page."""
+    parts = urlsplit(st.context.url or "")
+    path = parts.path.rstrip("/").removesuffix(f"/{session().page}")
+    return f"{parts.scheme}://{parts.netloc}{path}" if parts.scheme in ("http", "https") else ""
+
+
+@st.dialog("Session", width="large", icon=":material/slideshow:", on_dismiss="rerun")
+def _draw_session() -> None:
+    kept = _kept()
+    if not kept.views:
+        st.markdown(
+            "Nothing is kept yet: “Add to session” under a figure keeps the view on screen."
+        )
+        return
+    st.text_input("Name", kept.title, key="kept_name", on_change=_call)
+    _draw_files(kept)
+    for at, view in enumerate(kept.views):
+        _draw_view(at, view, kept)
+
+
+def _draw_view(at: int, view: KeptView, kept: KeptSession) -> None:
+    with st.container(border=True, gap="small"):
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+            st.text_input(
+                f"View {at + 1}",
+                view.title,
+                key=f"kept_title_{view.id}",
+                on_change=_name,
+                args=(view,),
+            )
+            for icon, says, to, is_end in (
+                ("arrow_upward", "Earlier", at - 1, at == 0),
+                ("arrow_downward", "Later", at + 1, at == len(kept.views) - 1),
+            ):
+                st.button(
+                    "",
+                    icon=f":material/{icon}:",
+                    help=says,
+                    key=f"kept_{says.lower()}_{view.id}",
+                    disabled=is_end,
+                    on_click=_move,
+                    args=(view, to),
+                )
+            st.button(
+                "",
+                icon=":material/delete:",
+                help="Remove",
+                key=f"kept_remove_{view.id}",
+                on_click=_remove,
+                args=(view,),
+            )
+        st.text_area(
+            "Notes",
+            view.note,
+            key=f"kept_note_{view.id}",
+            height=68,
+            placeholder="Notes for the one who presents it",
+            label_visibility="collapsed",
+            on_change=_name,
+            args=(view,),
+        )
+        if not view.is_drawn:
+            st.caption("The picture is not here any more: open it again to draw it, and add it.")
+        elif said := [view.about[name] for name in SAID if name in view.about]:
+            st.caption(" · ".join(map(literal, said)))
+
+
+def _draw_files(kept: KeptSession) -> None:
+    page = session_page.session_html(kept.title, kept.views, _base())
+    if why := session_page.refusal(len(page), kept.views):
+        st.text(why)
+        return
+    st.download_button(
+        f"Offline HTML, {len(page) / 1e6:.1f} MB",
+        page,
+        file_name=f"{file_name(kept.title)}.html",
+        mime="text/html",
+        icon=":material/download:",
+        key="kept_html",
+        on_click="ignore",
+    )
+
+
+def _call() -> None:
+    KEPT.call(owner(), st.session_state["kept_name"])
+
+
+def _name(view: KeptView) -> None:
+    state = st.session_state
+    words = state[f"kept_title_{view.id}"], state[f"kept_note_{view.id}"]
+    named = [each.called(*words) if each.id == view.id else each for each in _kept().views]
+    KEPT.change(owner(), named)
+
+
+def _move(view: KeptView, to: int) -> None:
+    views = [each for each in _kept().views if each.id != view.id]
+    views.insert(to, view)
+    KEPT.change(owner(), views)
+
+
+def _remove(view: KeptView) -> None:
+    KEPT.change(owner(), [each for each in _kept().views if each.id != view.id])

@@ -1,0 +1,86 @@
+"""The session of a reader: bounded, ordered, and known again by its list."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from explorer.app.kept_session import NEW, KeptSession, KeptSessions, read_list
+from explorer.app.limits import KEPT_VIEWS
+from explorer.export.kept_view import LONGEST_NOTE, LONGEST_TITLE, KeptView
+from explorer.export.offline_page import OfflinePicture
+
+MINE = "reader"
+
+
+def view(title: str, size: int = 100) -> KeptView:
+    return KeptView(title, f"/attention?text={title}", drawn=[OfflinePicture("", bytes(size))])
+
+
+def titles(kept: KeptSession | None) -> list[str]:
+    assert kept is not None
+    return [each.title for each in kept.views]
+
+
+def test_views_are_kept_in_the_order_that_the_reader_wants() -> None:
+    kept = KeptSessions()
+    for title in ("a", "b", "c"):
+        assert kept.add(MINE, view(title)) == ""
+    first, second, third = (kept.of(MINE) or KeptSession()).views
+    kept.change(MINE, [third, first.called("First", "Say this."), view("a stranger's")])
+    assert titles(kept.of(MINE)) == ["c", "First"]
+    assert second not in (kept.of(MINE) or KeptSession()).views
+    assert kept.of("another reader") is None
+
+
+def test_a_list_that_the_browser_remembers_comes_back_without_its_pictures() -> None:
+    kept, again = KeptSessions(), KeptSessions()
+    kept.call(MINE, "My talk")
+    kept.add(MINE, view("a"))
+    listed = json.loads(json.dumps((kept.of(MINE) or KeptSession()).listed()))
+    again.take_back(MINE, listed)
+    again.take_back(MINE, {"views": []})
+    found = again.of(MINE)
+    assert titles(found) == ["a"]
+    assert found is not None
+    assert (found.title, found.views[0].is_drawn) == ("My talk", False)
+    again.add(MINE, view("a"))
+    assert [each.is_drawn for each in (again.of(MINE) or KeptSession()).views] == [True]
+
+
+STRANGE: list[object] = [
+    *(None, 7, "text", [], {}, {"views": "text"}, {"views": 3}),
+    {"views": [None, 1, "/", [], ["/", "a"], ["/", "a", 3], ["/", "a", "b", "c"]]},
+    {"views": [["https://elsewhere.example/", "a", ""], ["//elsewhere.example", "a", ""]]},
+    {"views": [["javascript:alert(1)", "a", ""], ["/\\elsewhere", "a", ""], ["/\n", "a", ""]]},
+    {"views": [["/" + "a" * 10_000, "a", ""]]},
+]
+
+
+@pytest.mark.parametrize("remembered", STRANGE, ids=range(len(STRANGE)))
+def test_what_is_no_view_is_left_out(remembered: object) -> None:
+    found = read_list(remembered)
+    assert found is None or found.views == ()
+
+
+def test_what_a_browser_sends_is_bounded() -> None:
+    many = [["/attention", "a\nb\u202e" * 100, "n" * 10_000]] * 1_000
+    found = read_list({"title": {"no": "text"}, "views": many})
+    assert found is not None
+    assert (found.title, len(found.views)) == (NEW, KEPT_VIEWS.most)
+    assert len(found.views[0].title) <= LONGEST_TITLE
+    assert found.views[0].title.isprintable()
+    assert len(found.views[0].note) == LONGEST_NOTE
+
+
+def test_the_session_that_was_used_longest_ago_leaves_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_KEPT_BYTES", "2500")
+    kept = KeptSessions()
+    for owner in ("a", "b"):
+        kept.add(owner, view(owner, 1_000))
+    kept.call("a", "Used again")
+    kept.add("c", view("c", 1_000))
+    assert (kept.of("b"), titles(kept.of("a")), titles(kept.of("c"))) == (None, ["a"], ["c"])

@@ -1,0 +1,172 @@
+"""A kept session as one page: stepped by keys, alive without a server, and nothing is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Browser, Locator, expect
+
+from explorer.analysis.thumbnails import thumbnails_of_weights
+from explorer.components.grid import _VIEW as GRID
+from explorer.components.grid import encode as encode_grid
+from explorer.components.matrix import _VIEW as MATRIX
+from explorer.components.matrix import encode as encode_matrix
+from explorer.export.kept_view import KeptView
+from explorer.export.offline_page import OfflinePicture, OfflineView
+from explorer.export.session_page import session_html
+from explorer.text.number_format import three
+from tests.browser.visiting import Notes, Visitor
+from tests.components.samples import heads
+
+HARMFUL = "</script><img src=x onerror=alert(1)>"
+WORDS = dict.fromkeys(("row", "column", "masked", "absent", "unit", "title"), "words") | {
+    "sentence": "{row} attends to {column}: {value}"
+}
+WEIGHTS, ALLOWED = heads(2, 3, 4, 4), torch.ones(4, 4).tril().bool()
+SVG = (
+    b'<svg xmlns="http://www.w3.org/2000/svg" width="600" height="260"><text y="20">A</text></svg>'
+)
+
+
+def matrix(layer: int, head: int) -> OfflineView:
+    labels = ["The", HARMFUL, "sat", "on"]
+    data = encode_matrix(
+        WEIGHTS[layer, head], labels, labels, scale="sequential", allowed=ALLOWED, words=WORDS
+    )
+    return MATRIX.offline("head", data, "content", None, f"Layer {layer}, head {head}")
+
+
+def session() -> list[KeptView]:
+    many = encode_grid(thumbnails_of_weights(WEIGHTS), "layer", "head", name="overview")
+    grids = [GRID.offline("overview", many, 240, [layer, layer + 1]) for layer in (0, 1)]
+    return [
+        KeptView("First", "/attention?layer=0", HARMFUL, {}, [grids[0], matrix(0, 1)]),
+        KeptView(
+            HARMFUL, "/attention?text=<b>", "Say this.", {"sentence": HARMFUL}, [matrix(1, 2)]
+        ),
+        KeptView("Third", "/heads", "", {}, [grids[1], OfflinePicture("A chart", SVG)]),
+        KeptView("Gone", "/masks"),
+    ]
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Visitor]:
+    """The page, opened from disk in a browser whose network is cut."""
+    path = tmp_path / "kept.html"
+    path.write_bytes(session_html(f"My talk {HARMFUL}", session(), "http://app.example"))
+    visitor = Visitor(browser, "file://", height=720)
+    visitor.context.set_offline(True)
+    visitor.page.goto(path.as_uri())
+    yield visitor
+    assert visitor.notes == Notes()
+    visitor.close()
+
+
+def step(visitor: Visitor, number: int) -> Locator:
+    """The step of this number, once it is drawn; no other is shown."""
+    shown = visitor.page.locator(".step:not([hidden]):not(.drawing)")
+    expect(visitor.page.locator("#counter")).to_have_text(f"{number} / 4")
+    expect(shown).to_have_count(1)
+    assert visitor.page.url.endswith(f"#{number}")
+    return shown
+
+
+def test_keys_step_through_it(opened: Visitor) -> None:
+    keys = opened.page.keyboard
+    expect(step(opened, 1).locator(".matrix[data-painted]")).to_be_visible()
+    for key, number in (
+        ("Space", 2),
+        ("ArrowRight", 3),
+        ("PageDown", 4),
+        ("Space", 4),
+        ("ArrowLeft", 3),
+        ("Home", 1),
+        ("End", 4),
+        ("PageUp", 3),
+    ):
+        keys.press(key)
+        step(opened, number)
+    expect(step(opened, 3).locator("img")).to_be_visible()
+    opened.page.get_by_role("button", name="Steps").click()
+    opened.page.get_by_role("link", name="First").click()
+    step(opened, 1)
+
+
+def test_an_address_opens_its_step(opened: Visitor) -> None:
+    page = opened.page
+    page.goto(page.url.replace("#1", "#3"))
+    page.reload()
+    expect(step(opened, 3).get_by_role("heading")).to_have_text("Third")
+
+
+def test_words_are_no_markup(opened: Visitor) -> None:
+    page = opened.page
+    page.keyboard.press("s")
+    expect(page.locator("#note")).to_have_text(HARMFUL)
+    page.keyboard.press("Space")
+    expect(step(opened, 2).get_by_role("heading")).to_have_text(HARMFUL)
+    expect(step(opened, 2).locator("dd").first).to_have_text(HARMFUL)
+    expect(page.locator("#note")).to_have_text("Say this.")
+    expect(page.get_by_role("link", name="Open in the app")).to_have_attribute(
+        "href", "http://app.example/attention?text=<b>"
+    )
+    page.keyboard.press("s")
+    expect(page.locator("#note")).to_be_hidden()
+
+
+def test_an_enlarged_view_says_the_number_under_the_pointer(opened: Visitor) -> None:
+    opened.page.keyboard.press("Space")
+    shown = step(opened, 2)
+    zoom = float(shown.locator(".figures").evaluate("place => place.style.zoom"))
+    assert zoom >= 1.64
+    canvas, root = shown.locator(".matrix canvas").first, shown.locator(".matrix")
+    left, top, size, *_ = map(
+        float, str(shown.locator("[data-cells]").get_attribute("data-cells")).split()
+    )
+    box = canvas.bounding_box()
+    assert box is not None
+    middle = zoom * (left + 2.5 * size), zoom * (top + 2.5 * size)
+    opened.page.mouse.move(box["x"] + middle[0], box["y"] + middle[1])
+    said = three(float(WEIGHTS[1, 2, 2, 2]))
+    expect(root.locator(".sentence")).to_have_text(f"sat attends to sat: {said}")
+
+
+def test_a_view_is_as_it_was_kept_whatever_stands_in_the_others(opened: Visitor) -> None:
+    """Both grids are called alike; each has its own choice."""
+    keys, words = opened.page.keyboard, ".grid .sentence"
+    expect(step(opened, 1).locator(words)).to_contain_text("layer 0, head 1")
+    keys.press("End")
+    keys.press("ArrowLeft")
+    expect(step(opened, 3).locator(words)).to_contain_text("layer 1, head 2")
+    keys.press("Home")
+    expect(step(opened, 1).locator(words)).to_contain_text("layer 0, head 1")
+
+
+def test_in_a_view_the_arrows_are_its_own_until_escape(opened: Visitor) -> None:
+    keys = opened.page.keyboard
+    keys.press("Space")
+    shown = step(opened, 2)
+    shown.locator(".matrix canvas").first.focus()
+    keys.press("ArrowRight")
+    expect(shown.locator(".matrix .sentence")).to_contain_text("attends to")
+    step(opened, 2)
+    keys.press("Escape")
+    keys.press("ArrowRight")
+    step(opened, 3)
+
+
+def test_light_and_dark(opened: Visitor) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    step(opened, 1)
+    assert opened.page.evaluate(ground) == "rgb(253, 253, 252)"
+    opened.page.keyboard.press("d")
+    step(opened, 1)
+    assert opened.page.evaluate(ground) == "rgb(17, 19, 23)"
+
+
+def test_what_is_not_kept_says_so(opened: Visitor) -> None:
+    opened.page.keyboard.press("End")
+    expect(step(opened, 4)).to_contain_text("open it in the app to draw it")
