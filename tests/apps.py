@@ -52,6 +52,7 @@ FRAME = {
     "miniature",
     "miniature-choice",
     "code_of_views",
+    "kept_list",
     "theme",
     "copy_link",
     "hiding",
