@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote_plus
 
 from docs.addresses import table
+from docs.api import reference
 from explorer.catalog.real_models import REAL_MODELS
 from explorer.text.number_format import three
 from explorer.views.museum.document_numbers import DOCUMENT_NUMBERS, LARGE
@@ -176,6 +177,7 @@ def mistake(exhibit: Exhibit) -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
+    "api": reference,
     "architectures": architectures,
     "checkpoints": checkpoints,
     "families": families,
