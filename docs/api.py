@@ -101,7 +101,11 @@ def argument(given: ast.arg, default: ast.expr | None) -> str:
     kind = f": {unquoted(given.annotation)}" if given.annotation else ""
     if default is None:
         return given.arg + kind
-    return f"{given.arg}{kind} = {ast.unparse(default)}" if kind else f"{given.arg}={ast.unparse(default)}"
+    return (
+        f"{given.arg}{kind} = {ast.unparse(default)}"
+        if kind
+        else f"{given.arg}={ast.unparse(default)}"
+    )
 
 
 def field(node: ast.AnnAssign) -> str:

@@ -8,7 +8,7 @@ import shlex
 from docs import examples, readme
 from explorer.__main__ import _parser
 
-COMMAND = re.compile(r"python -m explorer ([^|&\n]+)$", re.MULTILINE)
+COMMAND = re.compile(r"^\S*python -m explorer ([^|&#\n]+)", re.MULTILINE)
 
 
 def test_python_prints_what_the_page_says() -> None:
