@@ -49,6 +49,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("training_step", "option", "a snapshot of the model's training", "the trained model"),
         ("lesson", "state", "the name of the lesson that is open", "none"),
         ("lesson_step", "whole number", "a step of the lesson, from 1", "1"),
+        ("present", "switch", "true in presenter mode", "false"),
     ),
     *_on(
         "overview",

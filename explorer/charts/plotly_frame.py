@@ -38,7 +38,7 @@ def scene(palette: Palette, **titles: str) -> dict[str, Any]:
         "gridcolor": palette.border,
         "zerolinecolor": palette.border,
         "color": palette.muted,
-        "tickfont": {"size": 11},
+        "tickfont": {"size": 12},
         "showspikes": False,
     }
     axes = {f"{name}axis": {**quiet, "title": {"text": title}} for name, title in titles.items()}

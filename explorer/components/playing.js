@@ -22,10 +22,18 @@ function stepping(state, moves) {
   root.querySelector(".speed").addEventListener("change", event => {
     globalThis.explorerSpeed = Number(event.target.value);
   });
+  const steppers = globalThis.explorerSteppers ??= new Set(), mine = {
+    root,
+    can: (by, grows) => state.data && state.moves().ArrowRight &&
+      (grows && state.grows || state.at + by < state.count) && state.at + by >= 0,
+    step: by => step(state, by),
+  };
+  steppers.add(mine);
   const gone = new AbortController();
   const listen = (kind, take, capture) => document.addEventListener(kind, event => {
-    if (root.isConnected) take(state, event);
-    else gone.abort();
+    if (root.isConnected) return take(state, event);
+    gone.abort();
+    steppers.delete(mine);
   }, {capture, signal: gone.signal});
   listen("pointerdown", clicked, true);
   listen("keydown", keyOfClicked, true);

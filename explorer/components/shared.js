@@ -250,7 +250,8 @@ const lift = (state, used) => state.root.style.setProperty(
 // One state per mounted view. The default export runs again with every change of the
 // data or of the theme: `make` runs once, `show` with every change and every resize.
 const mounted = new WeakMap();
-const sizeOf = ({stage, root}) => `${(stage ?? root).clientWidth} × ${(stage ?? root).clientHeight}`;
+const sizeOf = ({stage, root}) => [
+  (stage ?? root).clientWidth, (stage ?? root).clientHeight, window.devicePixelRatio].join(" × ");
 
 function redraw(state, show) {
   state.size = sizeOf(state);
@@ -284,8 +285,10 @@ async function mount(component, selector, make, show) {
     state = {root, turn: 0};
     mounted.set(root, state);
     make(state);
-    state.observer = new ResizeObserver(() => state.data && sizeOf(state) !== state.size && redraw(state, show));
+    state.fit = () => state.data && sizeOf(state) !== state.size && redraw(state, show);
+    state.observer = new ResizeObserver(state.fit);
   }
+  window.addEventListener("resize", state.fit);  // enlarged, a view may have as many pixels as before
   state.observer.observe(state.stage || root);
   const framed = async () => {
     if (!globalThis.explorerFrames?.has(nameOf(component)) && !state.filmed) return;
@@ -298,6 +301,7 @@ async function mount(component, selector, make, show) {
   for (const [event, ear] of ears) document.addEventListener(event, ear);
   const away = () => {
     state.observer.disconnect();
+    window.removeEventListener("resize", state.fit);
     for (const [event, ear] of ears) document.removeEventListener(event, ear);
   };
   const turn = ++state.turn, start = performance.now();

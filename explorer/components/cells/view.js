@@ -34,7 +34,7 @@ function layout({data, stage, ink, canvas}) {
   pen.font = `${LABEL}px ${ink.mono}`;
   const widest = list => list.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
   const across = Math.min(WIDE, widest(data.written[1])) + 2 * APART;
-  pen.font = `11px ${ink.sans}`;
+  pen.font = `12px ${ink.sans}`;
   const names = Math.max(pen.measureText(`${data.words.column} →`).width,
     pen.measureText(`${data.words.row} ↓`).width);
   pen.font = `${LABEL}px ${ink.mono}`;
@@ -68,7 +68,7 @@ function fill(state) {
   const {data, ink, stage, place: {left, top, cell}} = state, gap = cell > 8 ? 1 : 0;
   const [pen, scale] = sized(state.picture, stage.clientWidth, stage.clientHeight);
   const blank = hatch(pen, ink, scale);
-  Object.assign(pen, {textBaseline: "middle", textAlign: "center", font: `11px ${ink.mono}`});
+  Object.assign(pen, {textBaseline: "middle", textAlign: "center", font: `12px ${ink.mono}`});
   data.rows.forEach((_, row) => data.columns.forEach((_, column) => {
     const x = left + column * cell, y = top + row * cell;
     const value = valueOf(code(state, [row, column]), data), is = Number.isFinite(value);
@@ -137,7 +137,7 @@ function labels({data, ink, place, stage, selected}, pen, shown) {
   some(over, room, column, Math.max(half, Math.min(last, (column + 0.5) * cell)),
     Math.max(room, cell) / 2 + half + APART, (text, x, wide, strong) =>
       label(text, left + x, top - 12, strong ? WIDEST : wide - APART, "center", strong));
-  pen.font = `11px ${ink.sans}`;
+  pen.font = `12px ${ink.sans}`;
   pen.fillStyle = css(ink.muted);
   pen.textAlign = "right";
   pen.fillText(data.words.column + " →", left - 10, top - 27);

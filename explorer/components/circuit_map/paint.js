@@ -89,7 +89,7 @@ function tokens(state, pen) {
     const slants = place.slants && !band.used;
     tokenLabel(pen, ink, data.tokens[at], data.muted.includes(at), middle, y, slants ? 0 : wide - 4);
     if (!other.has(at)) return;
-    pen.font = `11px ${ink.mono}`;
+    pen.font = `12px ${ink.mono}`;
     pen.fillStyle = css(ink.accent);
     pen.textAlign = "center";
     const below = y + (slants ? SLANTED : CHIP) + 4;
@@ -100,7 +100,7 @@ function tokens(state, pen) {
 // Columns side by side in which nothing stands.
 function runOf(pen, ink, run, x, y, wide) {
   const text = `${run} tokens`;
-  pen.font = `11px ${ink.sans}`;
+  pen.font = `12px ${ink.sans}`;
   pen.fillStyle = css(ink.muted);
   pen.textAlign = "center";
   pen.fillText(pen.measureText(text).width < wide ? text : "…", x, y);

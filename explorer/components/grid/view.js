@@ -166,7 +166,7 @@ function paint(state) {
       label(head, x + w / 2, top - 13, "center", isShown(first, head));
     }
   }
-  pen.font = `11px ${ink.sans}`;
+  pen.font = `12px ${ink.sans}`;
   pen.fillStyle = css(ink.muted);
   pen.textAlign = "right";
   pen.fillText(data.words.column + " →", left - 10, top - 27);

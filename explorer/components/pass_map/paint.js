@@ -122,7 +122,7 @@ function paintGround(state) {
 
 function layers(state, pen, stack, left, right) {
   const {ink, place} = state, named = [];
-  pen.font = `11px ${ink.sans}`;
+  pen.font = `12px ${ink.sans}`;
   pen.textAlign = "right";
   for (let layer = 0; layer < stack.layers; layer++) {
     const y = yOf(state, stack, layer + 0.5);

@@ -72,7 +72,7 @@ function paint(state, panel) {
     return;
   }
   const blank = hatch(pen, ink, scale), gap = Math.min(wide, high) >= 8 ? 1 : 0;
-  Object.assign(pen, {textBaseline: "middle", textAlign: "center", font: `11px ${ink.mono}`});
+  Object.assign(pen, {textBaseline: "middle", textAlign: "center", font: `12px ${ink.mono}`});
   const shown = panel.kind === "pair" && wide >= WITH_NUMBER && n * m <= 600;
   for (let row = 0; row < n; row++) for (let column = 0; column < m; column++) {
     const value = values[row * m + column], is = Number.isFinite(value);

@@ -1,0 +1,34 @@
+"""Presenter mode, on every page: what it does is in the browser; see presenter.js.
+
+Its code is sent once; what the second window says of a step is a message of its own.
+"""
+
+from __future__ import annotations
+
+import json
+
+from explorer.components.mounting import HERE, NOTHING, component, read, slim_css, slim_js
+
+_FOLDER = HERE / "presenter"
+_PARTS = ("enlarge", "steps", "spot", "keys", "notes", "presenter")
+
+
+def _code() -> str:
+    """The JavaScript, and as texts before it what goes into the page and the second window."""
+    texts = {
+        "PAGE_CSS": slim_css(read(_FOLDER / "page.css")),
+        "WINDOW_CSS": slim_css(read(_FOLDER / "window.css")),
+        "WINDOW_JS": slim_js(read(_FOLDER / "window.js")),
+    }
+    before = "".join(f"const {name} = {json.dumps(text)};\n" for name, text in texts.items())
+    return before + slim_js("".join(read(_FOLDER / f"{part}.js") for part in _PARTS))
+
+
+_CODE = component("explorer_presenter_code", html=NOTHING, js=_code())
+_TOLD = component("explorer_presenter", html=NOTHING, js=slim_js(read(_FOLDER / "told.js")))
+
+
+def mount_presenter(told: list[str]) -> None:
+    """Once on a page: `told` is what the second window says of the open lesson's step."""
+    _CODE(key="presenter_code")
+    _TOLD(key="presenter", data=told)

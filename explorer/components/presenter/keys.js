@@ -1,0 +1,36 @@
+// The keys, as a list that the reader can open.
+
+const KEYS = [
+  [["F"], "Present, and leave it; so does Esc"],
+  [["Space", "Page Down"], "Next step of the lesson, or of the page"],
+  [["→"], "Next step of the page; from its last, of the lesson"],
+  [["Shift Space", "Page Up", "←"], "The step before"],
+  [["L"], "A pointer that everybody sees: tap for on and off, or hold"],
+  [["S"], "Notes, the next step and a clock in a second window"],
+  [["?"], "These keys"],
+];
+
+function showKeys() {
+  const open = document.querySelector(".presenter-keys");
+  if (open) return open.close();
+  const dialog = document.createElement("dialog"), list = document.createElement("dl");
+  dialog.className = "presenter-keys";
+  dialog.setAttribute("aria-label", "Keys");
+  for (const [keys, does] of KEYS) {
+    const term = document.createElement("dt"), words = document.createElement("dd");
+    term.append(...keys.map(key => {
+      const cap = document.createElement("kbd");
+      cap.textContent = key;
+      return cap;
+    }));
+    words.textContent = does;
+    list.append(term, words);
+  }
+  const close = document.createElement("button");
+  close.textContent = "Close";
+  close.addEventListener("click", () => dialog.close());
+  dialog.append(list, close);
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}

@@ -1,0 +1,61 @@
+// The second window: this side of it tells what is on screen, and does what its keys ask for.
+
+const NAME = "explorer-notes-", TALK = "explorer-talk";
+
+// One talk for each tab, also when it is loaded anew.
+function thisTalk() {
+  const kept = sessionStorage.getItem(TALK);
+  const talk = kept ? JSON.parse(kept) : {name: NAME + crypto.randomUUID(), since: null};
+  const keep = () => sessionStorage.setItem(TALK, JSON.stringify(talk));
+  keep();
+  return {talk, keep};
+}
+
+// The title of the page and what its bar has chosen, as they are shown.
+function onScreen() {
+  const title = document.querySelector("[data-testid=stMain] h1")?.textContent ?? "";
+  const fields = document.querySelectorAll(".st-key-bar input");
+  const chosen = Array.from(fields, field => {
+    const label = field.closest("[data-testid=stSelectbox], [data-testid=stTextInput]")?.querySelector("label");
+    return [label?.textContent ?? "", field.value];
+  });
+  return [["Page", title], ...chosen.filter(([label, value]) => label && value)];
+}
+
+function makeNotes(presenter) {
+  const {talk, keep} = thisTalk(), channel = new BroadcastChannel(talk.name);
+  let opened = null, isOpening = false;
+  const tell = () => {
+    if (presenter.on && talk.since === null) {
+      talk.since = Date.now();
+      keep();
+    }
+    const [lesson, place, step, words, next] = presenter.told;
+    channel.postMessage({lesson, place, step, words, next, since: talk.since, on: onScreen(), presents: presenter.on});
+  };
+  channel.addEventListener("message", ({data}) => {
+    if (data.step) stepOn(data.step, data.pageFirst);
+    else if (data.again) { talk.since = Date.now(); keep(); }
+    if (data.ask || data.step || data.again) tell();
+  });
+  const open = () => {
+    if (opened && !opened.closed) return opened.focus();
+    isOpening = Boolean(document.fullscreenElement);
+    opened = window.open("", talk.name, "popup,width=820,height=600");
+    if (!opened || opened.document.querySelector("script")) return;
+    const {document: there} = opened, script = there.createElement("script"), style = there.createElement("style");
+    script.type = "module";
+    script.src = URL.createObjectURL(new Blob([WINDOW_JS], {type: "text/javascript"}));
+    style.textContent = WINDOW_CSS;
+    there.title = "Notes";
+    there.documentElement.lang = "en";
+    there.head.append(style, script);
+  };
+  // A window that opens may end the full screen, which then is not left by the reader.
+  const opens = () => {
+    const was = isOpening;
+    isOpening = false;
+    return was;
+  };
+  return {tell, open, opens};
+}

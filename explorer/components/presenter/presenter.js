@@ -1,0 +1,105 @@
+// Presenter mode: large type, only the figures and what one chooses in them, keys that step, a
+// pointer that everybody sees, and a second window with notes.
+
+const WRITES = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable=true]";
+const TAKES_ARROWS = "[role=slider], [role=radio], [role=tab], [role=option], [role=application], canvas, input, [role=dialog] *";
+const TAKES_SPACE = "button, a, summary, [role=button], [role=radio], [role=checkbox], [role=switch]";
+const STEPS = {" ": 1, PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowLeft: -1};
+const SMALLEST = 12, READABLE = 18;  // px: our smallest type, and what the last row can read
+const ROOM = [1280, 720];  // what is readable is so on this screen, and as large on a larger one
+const PARAMETER = "present";
+
+function size() {
+  const [width, height] = [innerWidth, innerHeight].map(x => x * enlargedBy);
+  return READABLE / SMALLEST * Math.max(1, Math.min(width / ROOM[0], height / ROOM[1]));
+}
+
+// The address says whether it presents, whoever writes it.
+function marked(address, on) {
+  const meant = new URL(address ?? location.href, location.href);
+  if (on === (meant.searchParams.get(PARAMETER) === "true")) return address;
+  if (on) meant.searchParams.set(PARAMETER, "true");
+  else meant.searchParams.delete(PARAMETER);
+  return meant.href;
+}
+
+function makePresenter() {
+  const it = {on: false, told: []}, spot = makeSpot(), notes = makeNotes(it);
+  const root = document.documentElement;
+  document.adoptedStyleSheets.push(Object.assign(new CSSStyleSheet()));
+  document.adoptedStyleSheets.at(-1).replaceSync(PAGE_CSS);
+  for (const name of ["pushState", "replaceState"]) {
+    const own = history[name].bind(history);
+    history[name] = (state, title, address) => own(state, title, marked(address, it.on));
+  }
+
+  it.turn = on => {
+    if (on === it.on) return;
+    it.on = on;
+    root.classList.toggle("presenting", on);
+    enlarge(on ? size() : 1);
+    history.replaceState(history.state, "");
+    if (!on) spot.turn(false);
+    notes.tell();
+  };
+
+  // The browser's full screen, which it gives only to a key or a click; without, it works as well.
+  it.toggle = () => {
+    it.turn(!it.on);
+    if (it.on) root.requestFullscreen?.().catch(() => {});
+    else if (document.fullscreenElement) document.exitFullscreen();
+  };
+
+  it.hear = told => {
+    it.told = told;
+    notes.tell();
+  };
+
+  it.key = (key, event) => {
+    if (key === "f") it.toggle();
+    else if (key === "s") notes.open();
+    else if (key === "?") showKeys();
+    else if (key === "l" && it.on) spot.down(event);
+    else return false;
+    return true;
+  };
+
+  const isLeft = event => {
+    const from = event.composedPath()[0], {key} = event;
+    if (event.ctrlKey || event.metaKey || event.altKey || from.closest?.(WRITES)) return true;
+    if (document.querySelector("dialog[open]") && key !== "?") return true;
+    if (key.startsWith("Arrow") && (event.shiftKey || from.closest?.(TAKES_ARROWS))) return true;
+    return key === " " && from.closest?.(TAKES_SPACE)?.matches(":focus-visible");
+  };
+
+  addEventListener("keydown", event => {
+    if (isLeft(event)) return;
+    const by = it.on && STEPS[event.key] * (event.shiftKey ? -1 : 1);
+    const done = by ? stepOn(by, event.key.startsWith("Arrow")) : it.key(event.key.toLowerCase(), event);
+    if (!done) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  }, true);
+  addEventListener("keyup", event => { if (event.key.toLowerCase() === "l") spot.up(event); }, true);
+  // Whatever else Escape closes or lets go of comes first.
+  addEventListener("keydown", event => {
+    if (event.key !== "Escape" || event.defaultPrevented || !it.on || isLeft(event)) return;
+    if (!document.querySelector("[data-baseweb=popover], [role=dialog]")) it.toggle();
+  });
+  document.addEventListener("fullscreenchange", () => {
+    if (!document.fullscreenElement && it.on && !notes.opens()) it.turn(false);
+  });
+  addEventListener("resize", () => {
+    if (it.on && Math.abs(size() - enlargedBy) > 0.001) enlarge(size());
+  });
+  addEventListener("popstate", () => history.replaceState(history.state, ""));
+  document.addEventListener("click", event => {
+    if (event.composedPath().some(one => one.classList?.contains("st-key-present_button"))) it.toggle();
+  });
+  if (new URL(location.href).searchParams.get(PARAMETER) === "true") it.turn(true);
+  return it;
+}
+
+globalThis.explorerPresenter ??= makePresenter();
+
+export default () => {};
