@@ -1,23 +1,9 @@
-"""Presenter mode, as far as the server has to do with it: its button, and what the notes say.
+"""Presenter mode, as far as the server has to do with it: what the second window says of a step.
 
 All else is in the browser, so that it begins at once: `explorer/components/presenter`.
 """
 
 from __future__ import annotations
-
-import streamlit as st
-
-BUTTON = "present_button"
-
-
-def draw_present_button() -> None:
-    """The browser sees the click, as it sees the key F."""
-    st.button(
-        "Present",
-        key=BUTTON,
-        icon=":material/present_to_all:",
-        help="Large type and nothing but the figures: key F. The key ? lists all keys.",
-    )
 
 
 def told() -> list[str]:

@@ -74,7 +74,7 @@ def parallel_runs(
     ]
     ticks = [
         {"x": at, "y": place, "text": text, "xshift": 6, "xanchor": "left", "yanchor": "bottom"}
-        | {"showarrow": False, "font": {"size": 11, "color": palette.muted}}
+        | {"showarrow": False, "font": {"size": 12, "color": palette.muted}}
         for at, axis in enumerate(axes)
         for place, text in axis.ticks.items()
     ]

@@ -121,7 +121,7 @@ def _near(near: tuple[Sequence[str], Sequence[str], Tensor], palette: Palette) -
         customdata=_notes(notes),
         mode="markers+text",
         marker={"size": 4, "color": palette.muted, "symbol": "circle-open"},
-        textfont={"size": 11, "color": palette.muted, "family": "monospace"},
+        textfont={"size": 12, "color": palette.muted, "family": "monospace"},
         textposition="bottom center",
         hovertemplate="%{customdata}<extra></extra>",
     )
@@ -194,7 +194,7 @@ def _slider(names: Sequence[str], start: int, palette: Palette) -> dict[str, Any
         "y": 0,
         "pad": {"t": 4, "b": 4, "l": ROOM_OF_BUTTONS, "r": 20},
         "currentvalue": {"visible": False},
-        "font": {"size": 11, "color": palette.muted},
+        "font": {"size": 12, "color": palette.muted},
         "bgcolor": palette.muted,
         "activebgcolor": palette.text,
         "bordercolor": palette.border,

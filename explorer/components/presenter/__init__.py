@@ -24,6 +24,14 @@ def _code() -> str:
     return before + slim_js("".join(read(_FOLDER / f"{part}.js") for part in _PARTS))
 
 
+_BUTTON = component(
+    "explorer_present_button",
+    html='<button type="button" class="present" aria-label="Present" aria-keyshortcuts="F" '
+    'title="Present: large type and only the figures (F; ? lists the keys)">'
+    '<span aria-hidden="true">present_to_all</span></button>',
+    css=slim_css(read(_FOLDER / "button.css")),
+    js=slim_js(read(_FOLDER / "button.js")),
+)
 _CODE = component("explorer_presenter_code", html=NOTHING, js=_code())
 _TOLD = component("explorer_presenter", html=NOTHING, js=slim_js(read(_FOLDER / "told.js")))
 
@@ -32,3 +40,8 @@ def mount_presenter(told: list[str]) -> None:
     """Once on a page: `told` is what the second window says of the open lesson's step."""
     _CODE(key="presenter_code")
     _TOLD(key="presenter", data=told)
+
+
+def present_button() -> None:
+    """What begins it for those who do not know its key."""
+    _BUTTON(key="present_button", width="content")

@@ -26,8 +26,9 @@ function marked(address, on) {
 function makePresenter() {
   const it = {on: false, told: []}, spot = makeSpot(), notes = makeNotes(it);
   const root = document.documentElement;
-  document.adoptedStyleSheets.push(Object.assign(new CSSStyleSheet()));
-  document.adoptedStyleSheets.at(-1).replaceSync(PAGE_CSS);
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(PAGE_CSS);
+  document.adoptedStyleSheets.push(sheet);
   for (const name of ["pushState", "replaceState"]) {
     const own = history[name].bind(history);
     history[name] = (state, title, address) => own(state, title, marked(address, it.on));
@@ -93,9 +94,6 @@ function makePresenter() {
     if (it.on && Math.abs(size() - enlargedBy) > 0.001) enlarge(size());
   });
   addEventListener("popstate", () => history.replaceState(history.state, ""));
-  document.addEventListener("click", event => {
-    if (event.composedPath().some(one => one.classList?.contains("st-key-present_button"))) it.toggle();
-  });
   if (new URL(location.href).searchParams.get(PARAMETER) === "true") it.turn(true);
   return it;
 }

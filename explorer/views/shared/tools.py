@@ -6,6 +6,7 @@ import streamlit as st
 
 from explorer.app import streamlit_patches
 from explorer.app.session import session
+from explorer.components.presenter import present_button
 from explorer.components.tools import theme_switch
 
 
@@ -30,3 +31,4 @@ def draw_share() -> None:
 
 def draw_present() -> None:
     """The button of the presenter mode."""
+    present_button()
