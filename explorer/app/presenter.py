@@ -5,6 +5,9 @@ All else is in the browser, so that it begins at once: `explorer/components/pres
 
 from __future__ import annotations
 
+PRESENT = "present"
+"""In the address, which the browser writes."""
+
 
 def told() -> list[str]:
     """Lesson, place in it, title of the step, its notes, title of the next; empty if none is open.

@@ -61,7 +61,7 @@ def test_it_is_as_large_on_a_larger_screen(visit: Visit) -> None:
 
 
 def test_pictures_stay_sharp_and_the_pointer_meets_its_cell(visitor: Visitor) -> None:
-    begin(visitor, "/attention")
+    begin(visitor, "/attention?model=translation")
     canvas, at = visitor.cell("attention_head", 2, 1)
     box = canvas.bounding_box()
     assert box

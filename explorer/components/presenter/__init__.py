@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+from explorer.app.presenter import PRESENT
 from explorer.components.mounting import HERE, NOTHING, component, read, slim_css, slim_js
 
 _FOLDER = HERE / "presenter"
@@ -14,8 +15,9 @@ _PARTS = ("enlarge", "steps", "spot", "keys", "notes", "presenter")
 
 
 def _code() -> str:
-    """The JavaScript, and as texts before it what goes into the page and the second window."""
+    """The JavaScript, and as texts before it its parameter and what goes into the page and the second window."""
     texts = {
+        "PARAMETER": PRESENT,
         "PAGE_CSS": slim_css(read(_FOLDER / "page.css")),
         "WINDOW_CSS": slim_css(read(_FOLDER / "window.css")),
         "WINDOW_JS": slim_js(read(_FOLDER / "window.js")),

@@ -7,7 +7,6 @@ const TAKES_SPACE = "button, a, summary, [role=button], [role=radio], [role=chec
 const STEPS = {" ": 1, PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowLeft: -1};
 const SMALLEST = 12, READABLE = 18;  // px: our smallest type, and what the last row can read
 const ROOM = [1280, 720];  // what is readable is so on this screen, and as large on a larger one
-const PARAMETER = "present";
 
 function size() {
   const [width, height] = [innerWidth, innerHeight].map(x => x * enlargedBy);
