@@ -15,7 +15,7 @@ _PARTS = ("enlarge", "steps", "spot", "keys", "notes", "presenter")
 
 
 def _code() -> str:
-    """The JavaScript; before it its parameter, and what goes into the page and the second window."""
+    """The JavaScript; before it, as texts, what goes into the page and the second window."""
     texts = {
         "PARAMETER": PRESENT,
         "PAGE_CSS": slim_css(read(_FOLDER / "page.css")),
