@@ -11,6 +11,9 @@ from typing import Literal
 TEXT_LIMIT = 2_000
 """Characters of a text in an address, which must stay short enough to be sent."""
 
+VERSION = 2
+"""Of the language of addresses: raised with each entry that `former_addresses.py` gets."""
+
 Kind = Literal["text", "option", "switch", "token", "whole number", "number", "list", "state"]
 """A token is its place and its label, "2 · cat". A state is what a view writes for itself."""
 
@@ -50,6 +53,9 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("lesson", "state", "the name of the lesson that is open", "none"),
         ("lesson_step", "whole number", "a step of the lesson, from 1", "1"),
         ("present", "switch", "true in presenter mode", "false"),
+        ("hidden", "list", "the controls that a class does not see, see `links.py`", "none"),
+        ("sidebar", "option", "folded", "unfolded"),
+        ("version", "whole number", "that of the app which made the link", "this one"),
     ),
     *_on(
         "overview",

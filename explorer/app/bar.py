@@ -49,10 +49,12 @@ def draw_bar(shelf: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping[
     if "text" in uses:
         with _group(place, width="stretch"):
             _draw_text(entry)
-    group = _group(place, width="content") if "model" in uses else place
-    if "model" in uses:
+    draws_model = "model" in reader.uses
+    group = _group(place, width="content") if draws_model else place
+    if draws_model:
         with group:
-            _draw_model(shelf, entry)
+            if "model" in uses:
+                _draw_model(shelf, entry)
             _draw_step(entry)
     first = first_head(entry)
     notes = _notes_on_address(asked, shelf, entry, first)
@@ -67,9 +69,11 @@ def draw_bar(shelf: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping[
     for name in FRAME:
         if name not in uses:
             _keep(name)
+            if name in ("text", "pair") and name in reader.hidden:
+                _write_text(name, entry.example if name == "text" else "")
     reader.shown_model = entry.name
     reader.context = make_context(shelf, first)
-    if "text" in uses and "model" in uses:
+    if {"text", "model"} <= {*reader.uses}:
         draw_unknown(reader.context)
 
 
@@ -194,6 +198,22 @@ class _Picker:
                 width=self.width,
                 **url.bound(self.key),
             )
+        elif self.key in session().hidden:  # a click may choose another, which no widget writes
+            chosen = st.session_state.get(self.key, self.default)
+            streamlit_patches.keep_in_address(self.key)
+            if chosen == self.default:
+                url.remove(self.key)
+            else:
+                url.write(self.key, self.name(chosen))
+
+
+def _write_text(name: str, usual: str) -> None:
+    """A hidden text in the address: a button of a page may have changed it."""
+    text = st.session_state.get(name, usual)
+    if text and text != usual:
+        url.write(name, text)
+    elif text == usual:
+        url.remove(name)
 
 
 def _keep(name: str) -> None:

@@ -16,8 +16,8 @@ HEAD_ALONE = "head_alone"
 """The name of what is drawn again when another head is chosen."""
 UNBOUND = ("model", "special")
 """What of it no widget writes into the address by itself."""
-LESSON = ("lesson", "lesson_step")
-"""What is open stays open on every page."""
+STAYS = ("lesson", "lesson_step", "present", "hidden", "sidebar")
+"""What an address says of the app around the page: every link repeats it."""
 
 
 def choose_head(layer: int, head: int) -> None:
@@ -69,7 +69,7 @@ def switch_page(name: str, **address: str) -> None:
     state, reader = st.session_state, session()
     chosen = {name: state[name] for name in FRAME if name in state}
     reader.choose_next = chosen | reader.choose_next
-    st.switch_page(reader.pages[name], query_params=address | carried())
+    st.switch_page(reader.pages[name], query_params={**address, **carried()})
 
 
 def draw_page_link(name: str, label: str | None = None, **address: str) -> None:
@@ -80,14 +80,18 @@ def draw_page_link(name: str, label: str | None = None, **address: str) -> None:
     page = session().pages.get(name)
     if page is not None:
         icon = ":material/arrow_forward:"
-        st.page_link(page, label=label, icon=icon, query_params=carried() | address)
+        st.page_link(page, label=label, icon=icon, query_params={**carried(), **address})
 
 
-def carried() -> dict[str, str]:
+def carried() -> dict[str, str | list[str]]:
     """What a link has to name, since the browser keeps only what the bar shows and is bound."""
-    of_frame = [name for name in FRAME if name in UNBOUND or name not in session().bar]
-    names = [*of_frame, *LESSON]
-    return {name: url.asked(name) for name in names if url.is_asked(name)}
+    names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
+    return {name: _as_asked(name) for name in (*names, *STAYS) if url.is_asked(name)}
+
+
+def _as_asked(name: str) -> str | list[str]:
+    values = url.asked_all(name)
+    return values if len(values) > 1 else url.asked(name)
 
 
 def asked_at_first() -> dict[str, str]:

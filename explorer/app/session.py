@@ -62,8 +62,14 @@ class Session:
     """The same pages, and those that lead there from the addresses of earlier versions."""
     page: str = ""
     """The name of the page that is drawn; empty where it is run alone."""
+    sections: tuple[str, ...] = ()
+    """Those of the navigation, by their names."""
+    uses: tuple[str, ...] = ()
+    """What the page uses of that which is chosen once for all pages."""
     bar: tuple[str, ...] = ()
-    """What of that which is chosen once for all pages it shows in the bar."""
+    """What of it the bar shows: all but what is hidden."""
+    hidden: frozenset[str] = frozenset()
+    """What the address hides, see `explorer.app.links`."""
     draws_head_alone: bool = False
     """What follows the chosen head is drawn again alone: see `explorer.views.shared.head_alone`."""
     shown_model: str | None = None

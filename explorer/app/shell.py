@@ -13,13 +13,14 @@ if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports s
 
 import streamlit as st  # noqa: E402
 
-from explorer.app import shelves, streamlit_patches, url  # noqa: E402
+from explorer.app import links, shelves, streamlit_patches, url  # noqa: E402
 from explorer.app.bar import draw_bar  # noqa: E402
 from explorer.app.choosing import asked_at_first, follow_door, settle_model, take_what_was_chosen  # noqa: E402
 from explorer.app.context import FRAME, make_context  # noqa: E402
 from explorer.app.former_addresses import FORMER_PAGES  # noqa: E402
 from explorer.app.limits import MB  # noqa: E402
 from explorer.app.local_reader import is_local  # noqa: E402
+from explorer.app.messages import say  # noqa: E402
 from explorer.app.page_seconds import measured  # noqa: E402
 from explorer.app.received_uploads import RECEIVED  # noqa: E402
 from explorer.app.session import Session, session  # noqa: E402
@@ -94,7 +95,9 @@ def main() -> None:
         most = largest_upload(is_local()) // MB
         reader.upload_megabytes = streamlit_patches.allow_uploads(most)
     # Before the navigation: the browser draws the sidebar with the width that it knows then.
-    st.set_page_config(layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
+    st.set_page_config(
+        layout="wide", initial_sidebar_state="collapsed" if links.is_folded() else SIDEBAR_WIDTH
+    )
     chosen = st.navigation(reader.navigation, position="hidden")
     st.set_page_config(page_title=f"{chosen.title} · Attention explorer")
     if chosen.url_path in FORMER_PAGES:
@@ -102,7 +105,9 @@ def main() -> None:
         st.switch_page(now, query_params=url.as_meant(chosen.url_path))
     reader.page = chosen.url_path or FIRST_PAGE
     row = ROWS[reader.page]
-    reader.bar, reader.draws_head_alone = row.bar, row.draws_head_alone
+    reader.uses, reader.draws_head_alone = row.bar, row.draws_head_alone
+    reader.hidden = links.hidden()
+    reader.bar = tuple(name for name in row.bar if name not in reader.hidden)
     settle_uploads(reader)
     with ExitStack() as history:
         history.enter_context(streamlit_patches.one_entry_in_history())
@@ -138,6 +143,8 @@ def draw_frame(reader: Session) -> None:
         reader.context = make_context(shelf)
     else:
         draw_bar(shelf, entry, asked)
+    for sentence in links.notes():
+        say(sentence)
 
 
 def make_pages(reader: Session) -> None:
@@ -145,7 +152,7 @@ def make_pages(reader: Session) -> None:
 
     They are one reader's: Streamlit notes on a page that it may be run.
     """
-    sections = PAGES | HIDDEN
+    sections, reader.sections = PAGES | HIDDEN, tuple(PAGES)
     reader.pages = {
         name: make_page(section, name) for section in sections for name in sections[section]
     }

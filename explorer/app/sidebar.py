@@ -41,6 +41,8 @@ def draw_sidebar(
         with under.container(gap=None, key="navigation"):
             reader, chosen = session(), carried()
             for section, pages in sections.items():
+                if section in reader.hidden:
+                    continue
                 with _place_of(section, pages, is_here=reader.page in pages):
                     for name, page in pages.items():
                         st.page_link(reader.pages[name], label=page.title, query_params=chosen)

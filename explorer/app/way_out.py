@@ -26,7 +26,7 @@ def draw_unknown(context: PageContext) -> None:
     found = _unknown_of(context)
     if found is None:
         return
-    if found.reader:
+    if found.reader and "model" not in reader.hidden:
         label = f"Read it with {shelves.labels(context.shelf)[found.reader]}"
         reader.way_out = label, partial(choose_model, found.reader)
     if found.said:

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import streamlit as st
 
+from explorer.app import links
 from explorer.app.session import session
 from explorer.app.streamlit_patches import install_plain_states
 from explorer.charts import theme
@@ -90,7 +91,7 @@ def _own(name: str) -> str:
 def begin() -> None:
     """A page begins, at its top: nothing is drawn yet."""
     reader = session()
-    _PAGE_TOP(key="page_top", data=[reader.page])
+    _PAGE_TOP(key="page_top", data=[reader.page, links.of_the_page(reader.hidden)])
     reader.drawn = {}
     reader.has_code = False
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from urllib.parse import urlsplit
+
 from playwright.sync_api import expect
 
+from explorer.app.address_table import VERSION
 from tests.browser.conftest import Visit
+from tests.browser.visiting import Visitor
 
+REACHED = """() => [...document.querySelectorAll(".st-key-view input, .st-key-view button")]
+  .filter(control => { control.focus(); return document.activeElement === control; })
+  .map(control => control.outerHTML)"""
 PAPER, NIGHT = "rgb(253, 253, 252)", "rgb(17, 19, 23)"
 
 
@@ -27,3 +35,38 @@ def test_the_theme_changes_at_one_click_and_stays_on_every_page(visit: Visit) ->
     expect(app).to_have_css("background-color", NIGHT)
     page.emulate_media(color_scheme="light")
     expect(app).to_have_css("background-color", PAPER)
+
+
+def test_a_link_for_a_class_hides_controls_from_eye_and_key(visit: Visit) -> None:
+    visitor = visit(width=1280, height=720)
+    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = visitor.open("/attention?model=long-gpt2&layer=3")
+    page.get_by_role("button", name="Share").click()
+    for name in ("Head", "View", "Pages: Training"):
+        page.get_by_role("combobox", name="Hide controls").fill(name)
+        page.get_by_role("option", name=name, exact=True).click()
+    page.get_by_text("Fold the sidebar").click()
+    field = page.get_by_label("Link to this page")
+    expect(field).to_have_value(re.compile("sidebar=folded"))
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link == field.input_value()
+    shared = "model=long-gpt2&layer=3&hidden=head&hidden=view&hidden=Training&sidebar=folded"
+    assert link == f"{visitor.url}/attention?{shared}&version={VERSION}"
+
+    page.goto("about:blank")
+    visitor.open(link.removeprefix(visitor.url))
+    visitor.asks(layer="3")
+    expect(visitor.widget("layer").locator("input")).to_have_value("3")
+    expect(visitor.widget("head")).to_have_count(0)
+    expect(visitor.widget("view")).to_be_hidden()
+    expect(page.get_by_test_id("stSidebar")).to_have_attribute("aria-expanded", "false")
+    assert page.get_by_role("radio", name="Lines", exact=True).count() == 0
+    assert page.evaluate(REACHED) == []
+
+
+def test_no_page_writes_what_is_chosen_by_default_into_the_address(visitor: Visitor) -> None:
+    for address in ("/", "/attention", "/generation", "/museum", "/checkpoints"):
+        page = visitor.open(address)
+        assert urlsplit(page.url).query == ""

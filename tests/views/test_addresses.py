@@ -39,6 +39,18 @@ IN_VAIN: dict[str, list[str]] = {
         ]
         for view in ("Matrix", "Lines", "Tokens")
     },
+    "attention/heads?version=x&sidebar=gone": [
+        "“version” has no “x” here; showing it as version 2.",
+        "“sidebar” has no “gone” here; showing it unfolded.",
+    ],
+    "attention/heads?version=99&view=x&later=y": [
+        "This link was made by a newer version of the app: “view” and “later” are not understood "
+        "here and left out."
+    ],
+    "attention/heads?version=99&side=Flow": [
+        "This link was made by a newer version of the app, which says here the same."
+    ],
+    "attention/heads?hidden=everything": ["“hidden” names “everything”, and no control is called"],
     "attention/heads?side=Backside&metric=Wisdom&best=7&best_is=Odd": [
         "“View” has no “Backside” here; showing Finder.",
         "“Metric” has no “Wisdom” here; showing Previous-token score.",

@@ -6,7 +6,7 @@ switch does what the theme switch of Streamlit's own menu does, which the app do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from explorer.components.mounting import HERE, component, read, slim_css, slim_js
 
@@ -24,6 +24,18 @@ _THEME = component(
     css=slim_css(read(FOLDER / "theme.css")),
     js=slim_js(read(FOLDER / "theme.js")),
 )
+_LINK = component(
+    "explorer_copy_link",
+    html='<div class="link"><input readonly aria-label="Link to this page">'
+    '<button type="button" aria-live="polite">Copy link</button></div>',
+    css=slim_css(read(FOLDER / "copy_link.css")),
+    js=slim_js(read(FOLDER / "copy_link.js")),
+)
+
+
+def copy_link(added: Mapping[str, Sequence[str]], *, key: str) -> None:
+    """The link to the page as it is, with these parameters instead of its own of the same names."""
+    _LINK(key=key, data=[[name, list(values)] for name, values in added.items()])
 
 
 def theme_switch(addresses: Sequence[str], *, key: str) -> None:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.app import streamlit_patches
+from explorer.app import links, streamlit_patches
+from explorer.app.address_table import VERSION
 from explorer.app.session import session
+from explorer.components.alone import alone
 from explorer.components.presenter import present_button
-from explorer.components.tools import theme_switch
+from explorer.components.tools import copy_link, theme_switch
+
+HIDE, FOLD, LOCK = "hide_in_link", "fold_in_link", "lock_in_link"
+"""The keys of what a class builder chooses; no address holds it, the copied link does."""
 
 
 def draw_tools() -> None:
@@ -16,17 +21,63 @@ def draw_tools() -> None:
     place = reader.sidebar_foot
     if place is None:
         return
-    with place, streamlit_patches.as_part_of_the_frame():
+    with place:
         draw_share()
         draw_present()
-        # Streamlit shows the first page at the root as well.
-        theme_switch(["./", *reader.pages], key="theme")
+        with streamlit_patches.as_part_of_the_frame():
+            # Streamlit shows the first page at the root as well.
+            theme_switch(["./", *reader.pages], key="theme")
 
 
+@alone(key="share_alone")
 def draw_share() -> None:
     """What others are given: a link, and the pages that were visited."""
-    with st.popover("Share", type="tertiary", icon=":material/share:", key="share"):
-        st.markdown("The address of this page repeats what it shows.")
+    icon = ":material/share:"
+    with (
+        streamlit_patches.as_part_of_the_frame(),
+        st.popover("Share", type="tertiary", icon=icon, key="share", on_change="rerun") as opened,
+    ):
+        if opened.open:
+            draw_link()
+
+
+def draw_link() -> None:
+    """The link to what is on screen, and what a class that follows it does not see."""
+    reader = session()
+    place = st.container()
+    names = links.can_be_hidden(reader.page)
+    st.markdown("**For a class**")
+    chosen = st.multiselect(
+        "Hide controls",
+        list(names),
+        sorted(reader.hidden & names.keys(), key=list(names).index),
+        format_func=names.__getitem__,
+        key=HIDE,
+        placeholder="Nothing is hidden",
+        help="What is hidden keeps the value that the link gives it.",
+    )
+    with st.container(horizontal=True):
+        model = st.toggle("Fix the model", "model" in reader.hidden, key="fix_model")
+        folded = st.toggle("Fold the sidebar", links.is_folded(), key=FOLD)
+    locked = st.toggle(
+        "Without the button “Show all controls”",
+        links.SHOW_ALL in reader.hidden,
+        key=LOCK,
+        help="Who knows the address can still change it: this is no protection.",
+    )
+    hidden = [*chosen, *(["model"] if model else []), *([links.SHOW_ALL] if locked else [])]
+    with place:
+        st.markdown("**This page as a link**")
+        added = {"hidden": hidden, "sidebar": ["folded"] if folded else []}
+        copy_link({**added, "version": [str(VERSION)]}, key="copy_link")
+        st.caption("It opens what is on screen: every choice that differs from the default.")
+    if reader.hidden and links.SHOW_ALL not in reader.hidden:
+        st.button(
+            "Show all controls",
+            icon=":material/visibility:",
+            key="show_all",
+            on_click=links.show_all,
+        )
 
 
 def draw_present() -> None:

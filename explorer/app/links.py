@@ -1,0 +1,121 @@
+"""What a link says of the app around a page: its version, and which controls a class does not see.
+
+A hidden control keeps the value that the link gives it. Those of the bar and of the navigation are
+not drawn; those of a page are drawn and not displayed (`page_top.js`), so that what they are bound
+to stays as it is, and no key reaches them.
+"""
+
+from __future__ import annotations
+
+from explorer.app import url
+from explorer.app.address_table import PARAMETERS, VERSION
+from explorer.app.context import FRAME
+from explorer.app.session import session
+from explorer.text.labels import cut
+
+HIDDEN, SHOW_ALL, MODELS = "hidden", "show_all", "Models"
+PANELS = {"code": "Code", "export": "Export"}
+UNDO = frozenset({"hide"})
+"""Undoes what a click in a picture does, so it is never hidden."""
+STREAMLITS = ("embed", "embed_options")
+BAR = {
+    "text": "Your sentence",
+    "pair": "Second sentence",
+    "model": "Model",
+    "training_step": "Step",
+    "part": "Attention",
+    "layer": "Layer",
+    "head": "Head",
+}
+NAMED = 3
+"""Names that a message quotes at most."""
+
+
+def can_be_hidden(page: str) -> dict[str, str]:
+    """What a link to this page can hide but the model, and what it is called."""
+    rows = [row for row in PARAMETERS if page in row.pages and row.kind != "state"]
+    own = [row.name for row in rows if row.name not in UNDO]
+    of_bar = {name: BAR[name] for name in session().uses if name in BAR and name != "model"}
+    sections = {name: f"Pages: {name}" for name in session().sections}
+    return of_bar | {name: _in_words(name) for name in own} | PANELS | sections
+
+
+def _in_words(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def hidden() -> frozenset[str]:
+    """What the address hides; only what can be hidden, on any page."""
+    names = {name for name in url.asked_all(HIDDEN) if name in _known()}
+    # Without a list of models, another one that is opened could not be left again.
+    return frozenset(names | {MODELS} if "model" in names else names)
+
+
+def of_the_page(names: frozenset[str]) -> list[str]:
+    """Those that the browser does not display: each is a key, and so a class in the page."""
+    return sorted(names - {SHOW_ALL, *FRAME, *_sections()})
+
+
+def show_all() -> None:
+    """For a callback: nothing is hidden any more."""
+    url.remove(HIDDEN)
+
+
+def notes() -> list[str]:
+    """What is wrong with what the address says of the link, in a sentence each."""
+    found = []
+    unknown = [name for name in url.asked_all(HIDDEN) if name not in _known()]
+    if unknown:
+        found.append(f"“hidden” names {_listed(unknown)}, and no control is called so.")
+    version = url.asked("version")
+    if version:
+        found += _notes_on_version(version)
+    folded = url.asked("sidebar")
+    if folded not in ("", "folded"):
+        found.append(url.invalid_option("sidebar", folded, "it unfolded"))
+    return found
+
+
+def is_folded() -> bool:
+    """Whether the address folds the sidebar."""
+    return url.asked("sidebar") == "folded"
+
+
+def _notes_on_version(version: str) -> list[str]:
+    """A link of this version or an earlier one needs no word: `former_addresses` reads it."""
+    number = url.whole_number(version)
+    if number is None:
+        return [url.invalid_option("version", version, f"it as version {VERSION}")]
+    if number <= VERSION:
+        url.remove("version")
+        return []
+    unknown = [name for name in dict(url.everything()) if not _is_understood(name)]
+    if not unknown:
+        return ["This link was made by a newer version of the app, which says here the same."]
+    return [
+        f"This link was made by a newer version of the app: {_listed(unknown)} "
+        f"{'is' if len(unknown) == 1 else 'are'} not understood here and left out."
+    ]
+
+
+def _is_understood(name: str) -> bool:
+    rows = [row for row in PARAMETERS if row.name == name]
+    page = session().page
+    return name in STREAMLITS or any(not row.pages or page in row.pages for row in rows)
+
+
+def _listed(names: list[str]) -> str:
+    """In quotes, the first few."""
+    quoted = [f"“{cut(name, url.LONGEST_QUOTED)}”" for name in names[:NAMED]]
+    if more := names[NAMED:]:
+        quoted.append(f"{len(more):,} more")
+    return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+
+
+def _sections() -> frozenset[str]:
+    return frozenset(session().sections)
+
+
+def _known() -> frozenset[str]:
+    of_pages = {row.name for row in PARAMETERS if row.pages and row.kind != "state"}
+    return frozenset({SHOW_ALL, *BAR, *PANELS, *of_pages - UNDO, *_sections()})

@@ -1,0 +1,126 @@
+"""What a link hides and for whom it was made, and that every link of the app repeats it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.app import address_table, former_addresses
+from tests.apps import SHELL, at_address, run, said
+
+pytestmark = pytest.mark.usefixtures("small_models")
+FORMER_ENTRIES = {2: 141}
+"""By version of the addresses' language, how many former names it reads."""
+STAYS = {
+    "hidden": ["head", "view", "Training"],
+    "lesson": ["masks"],
+    "lesson_step": ["2"],
+    "present": ["true"],
+}
+
+
+def a_page(path: str, **address: Any) -> AppTest:
+    """A page of the app; a list is a parameter of several values."""
+    at = at_address(SHELL, model="letters", **address)
+    at.switch_page(f"../../pages/{path}.py")
+    return run(at)
+
+
+def sent(at: AppTest, key: str) -> Any:
+    """What a tool of the browser was given."""
+    (tool,) = (each for each in at.get("bidi_component") if each.key == key)
+    return json.loads(tool.proto.json)
+
+
+def titles(at: AppTest) -> set[str]:
+    return {link.proto.label for link in at.sidebar.get("page_link")}
+
+
+def test_each_former_name_raises_the_version_of_the_language() -> None:
+    former = sum(map(len, former_addresses.FORMER_VALUES.values()))
+    former += len(former_addresses.FORMER_PAGES)
+    assert {address_table.VERSION: former} == FORMER_ENTRIES, "raise VERSION, and note it here"
+
+
+def test_what_is_hidden_is_not_drawn_or_not_displayed_and_keeps_its_value() -> None:
+    hidden = ["text", "head", "view", "code", "Training"]
+    at = a_page("attention/attention", text="the hat", layer="1", head="1", hidden=hidden)
+    assert [each.key for each in at.selectbox if each.key == "head"] == []
+    assert [each.key for each in at.text_input if each.key == "text"] == []
+    assert at.selectbox(key="layer").value == 1
+    assert "Layer 1, head 1" in said(at) + json.dumps(sent(at, "head_title"))
+    assert sent(at, "page_top") == ["attention", ["code", "view"]]
+    assert "Heads" in titles(at)
+    assert not {"Training", "Runs"} & titles(at)
+    assert at.query_params["text"] == ["the hat"] or at.query_params["text"] == "the hat"
+
+
+def test_a_head_that_is_clicked_while_its_list_is_hidden_is_in_the_address() -> None:
+    at = a_page("attention/attention", hidden=["head", "text"], layer="1", head="1")
+    at.session_state["head"] = 0
+    at.session_state["text"] = "a hat"
+    run(at)
+    assert dict(at.query_params) | {"head": "0", "text": "a hat"} == dict(at.query_params)
+
+
+def test_a_fixed_model_has_no_list_and_no_page_that_opens_another() -> None:
+    at = a_page("attention/attention", hidden=["model"])
+    assert "model" not in [each.key for each in at.selectbox]
+    assert "letters" in json.dumps(sent(at, "head_title"))
+    assert "Checkpoints" not in titles(at)
+    at = a_page("attention/attention", hidden=["model"], text="日本")
+    assert "way_out" not in [each.key for each in at.button]
+
+
+def test_every_link_repeats_what_is_hidden_the_lesson_and_the_folded_sidebar() -> None:
+    asked = STAYS | {"sidebar": ["folded"]}
+    at = a_page("attention/attention", **asked)
+    found = [parse_qs(link.proto.query_string) for link in at.get("page_link")]
+    assert len(found) > 15
+    assert [link for link in found if link | asked != link] == []
+
+
+def test_the_class_builder_writes_what_is_hidden_into_the_link() -> None:
+    at = a_page("attention/attention", hidden=["view"])
+    at.session_state["share"] = True
+    run(at)
+    assert "Head" in at.multiselect(key="hide_in_link").options
+    assert sent(at, "copy_link")[:2] == [["hidden", ["view"]], ["sidebar", []]]
+    at.multiselect(key="hide_in_link").set_value(["view", "layer", "Training"])
+    at.toggle(key="fix_model").set_value(True)
+    at.toggle(key="fold_in_link").set_value(True)
+    at.toggle(key="lock_in_link").set_value(True)
+    run(at)
+    assert sent(at, "copy_link") == [
+        ["hidden", ["view", "layer", "Training", "model", "show_all"]],
+        ["sidebar", ["folded"]],
+        ["version", [str(address_table.VERSION)]],
+    ]
+
+
+def test_hidden_controls_come_back_at_a_click_unless_the_link_says_otherwise() -> None:
+    at = a_page("attention/attention", hidden=["head"])
+    at.session_state["share"] = True
+    at.run().button(key="show_all").click()
+    run(at)
+    assert "head" in [each.key for each in at.selectbox]
+    assert "hidden" not in at.query_params
+    at = a_page("attention/attention", hidden=["head", "show_all"])
+    at.session_state["share"] = True
+    assert "show_all" not in [each.key for each in run(at).button]
+
+
+def test_what_undoes_a_click_in_a_picture_is_never_hidden() -> None:
+    at = a_page("attention/attention", hidden=["hide", "held"])
+    assert sent(at, "page_top") == ["attention", []]
+    assert "“hidden” names “hide” and “held”, and no control is called so." in said(at)
+
+
+def test_the_version_of_this_app_leaves_the_address() -> None:
+    at = a_page("attention/attention", version="1")
+    assert "version" not in at.query_params
+    assert "version" not in said(at)
