@@ -61,7 +61,7 @@ def test_a_link_for_a_class_hides_controls_from_eye_and_key(visit: Visit) -> Non
     expect(visitor.widget("layer").locator("input")).to_have_value("3")
     expect(visitor.widget("head")).to_have_count(0)
     expect(visitor.widget("view")).to_be_hidden()
-    expect(page.get_by_test_id("stSidebar")).to_have_attribute("aria-expanded", "false")
+    expect(visitor.links().first).not_to_be_in_viewport()
     assert page.get_by_role("radio", name="Lines", exact=True).count() == 0
     assert page.evaluate(REACHED) == []
 
