@@ -10,10 +10,11 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from explorer.app import address_table, url
+from explorer.app import address_table, presenter, url
 from explorer.app.context import first_head, parts_of
 from explorer.app.session import session
 from explorer.components.lesson import lesson_strip
+from explorer.components.presenter import mount_presenter
 from explorer.lessons.lesson import FIRST_PAGE, Lesson, Predict, Step, address_of
 from explorer.lessons.shelf import LessonShelf, lesson_shelf
 from explorer.text.literal import literal
@@ -41,19 +42,24 @@ def base() -> str:
     return f"/{path}" if path else ""
 
 
+def open_step() -> tuple[Lesson | None, int]:
+    """The lesson that the address names, and which of its steps, from 1."""
+    lesson = shelf_of_reader().lessons.get(name) if (name := url.asked("lesson")) else None
+    asked = url.whole_number(url.asked("lesson_step") or "1") or 1
+    return lesson, min(asked, len(lesson.steps)) if lesson else asked
+
+
 def draw_lesson() -> None:
-    """Draw the step that the address names, if it names a lesson."""
-    name = url.asked("lesson")
+    """Draw the step that the address names, if it names a lesson; the presenter's notes on it."""
+    name, (lesson, at) = url.asked("lesson"), open_step()
+    mount_presenter(presenter.notes_of(lesson, at))
     if not name:
         return
-    lesson = shelf_of_reader().lessons.get(name)
     with st.bottom, st.container(key="lesson_panel"):
         if lesson is None:
             st.text(f"There is no lesson “{name[:40]}” here; the page Lessons has all there are.")
             st.button("Close", key="leave_lesson", type="tertiary", on_click=_leave)
             return
-        asked = url.whole_number(url.asked("lesson_step") or "1") or 1
-        at = min(asked, len(lesson.steps))
         step = lesson.steps[at - 1]
         lesson_strip(_data(lesson, at))
         with st.container(key="lesson_words", gap="small"):

@@ -11,7 +11,6 @@ from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from explorer.analysis.map_summary import summary_of
-from explorer.app import presenter
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.session import session
@@ -20,7 +19,6 @@ from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix, mounting
 from explorer.components.chart import chart
 from explorer.components.matrix import window_room
-from explorer.components.presenter import mount_presenter
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import source
 from explorer.text.literal import literal
@@ -68,11 +66,10 @@ def opening(title: str, sentence: str) -> None:
     """A page opens with its name and one sentence that says what one sees."""
     with st.container(gap=None):  # what begins the page takes no room
         mounting.begin()
-        mount_presenter(presenter.told())
         st.title(title, anchor=False)
         draw_miniature()
         draw_tools()
-    draw_lesson()
+        draw_lesson()
     st.markdown(sentence)
 
 
