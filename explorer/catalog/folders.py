@@ -39,6 +39,8 @@ UPLOAD = "upload-"
 OPENED = "path-"
 RUN_KEY = "run-"
 KEY = re.compile(rf"-({UPLOAD}[0-9a-f]{{24}}|{RUN_KEY}[0-9a-f]{{24}}|{OPENED}[0-9a-f]{{12}})$")
+CLUSTER = ".cluster.json"
+"""In the folder of runs, where the processes that train are while they live."""
 SEARCHED = ("", "snapshots/*", "*", "*/snapshots/*")
 """A model, one in the hub's cache, and folders of either."""
 

@@ -6,15 +6,17 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote, urlsplit
 
-import httpx2
+if TYPE_CHECKING:
+    import httpx2  # the server starts without it
 
 BLOCK = 1 << 18
 TRIES, PAUSE = 5, 1.0
 """Attempts in a row that bring nothing, and seconds between two of them."""
-PATIENCE = httpx2.Timeout(30.0, connect=10.0)
+ANSWER_WITHIN, CONNECT_WITHIN = 30.0, 10.0
+"""Seconds."""
 
 Report = Callable[[int, int], None]
 """Called with the bytes that are there and those of the whole file; 0 where unknown."""
@@ -85,8 +87,11 @@ def _fetch(
     report: Report,
     headers: Mapping[str, str],
 ) -> None:
+    import httpx2
+
     tries, status = TRIES, None
-    with httpx2.Client(follow_redirects=True, timeout=PATIENCE) as client:
+    patience = httpx2.Timeout(ANSWER_WITHIN, connect=CONNECT_WITHIN)
+    with httpx2.Client(follow_redirects=True, timeout=patience) as client:
         while True:
             before = file.tell()
             try:

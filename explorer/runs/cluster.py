@@ -31,7 +31,7 @@ from typing import Any
 from distributed import Client, Future, fire_and_forget
 
 from explorer.app import limits
-from explorer.catalog.folders import runs_root
+from explorer.catalog.folders import CLUSTER, runs_root
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.run_index import Maker, index_of, maker_in
 from explorer.runs.cluster_key import found_security, private_folder, security_of
@@ -75,7 +75,7 @@ class Cluster:
     def __init__(self, root: Path, address: str | None = None) -> None:
         self.root = Path(root).absolute()
         self.given_address = address or os.environ.get("DASK_ADDRESS") or None
-        self._file = self.root / ".cluster.json"
+        self._file = self.root / CLUSTER
         self._key = self.root / ".cluster.pem"
         self._guard = threading.RLock()
         self._starting = threading.Lock()

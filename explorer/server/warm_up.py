@@ -7,6 +7,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
+from explorer.catalog.folders import CLUSTER, runs_root
 from explorer.downloads import background
 
 if TYPE_CHECKING:
@@ -15,14 +16,20 @@ if TYPE_CHECKING:
 log = logging.getLogger("explorer")
 
 
+LATER = 3.0
+"""Seconds after which the pages of training are prepared: not beside the first page of all."""
+
+
 class WarmUp:
     """Loads what every page needs while the first visitor's browser loads the frame."""
 
     def __init__(self) -> None:
+        self._ends = threading.Event()
         self.thread = threading.Thread(target=self._load, name="warm-up", daemon=True)
         self.cluster: Cluster | None = None
 
     def _load(self) -> None:
+        gc.disable()  # while there is only what stays
         try:
             import torch
 
@@ -33,6 +40,9 @@ class WarmUp:
 
             library_training.wait_by(waiting.step, waiting.aside)
             bar.warm_up()
+            _keep_what_there_is()
+            if not (runs_root() / CLUSTER).exists():
+                self._ends.wait(LATER)
             from explorer.runs.cluster import cluster
 
             self.cluster = cluster()
@@ -40,15 +50,22 @@ class WarmUp:
                 self.cluster.start()
         except Exception:
             log.exception("The warm-up ended early.")
-        # Nothing that was loaded is garbage: do not search through it after every run.
         # No optimizer is made here, since only the workers train.
+        gc.unfreeze()
         gc.collect()
-        gc.freeze()
-        # Fifty readers set off a whole collection, 60 ms, every two seconds; now one in fourteen.
-        gc.set_threshold(2_000, 10, 25)
+        _keep_what_there_is()
 
     def end(self) -> None:
         background.end_all()
+        self._ends.set()
         self.thread.join(timeout=30)
         if self.cluster is not None:
             self.cluster.close()
+
+
+def _keep_what_there_is() -> None:
+    """Nothing that was loaded is garbage: it is not searched through after every run."""
+    gc.freeze()
+    # Fifty readers set off a whole collection, 60 ms, every two seconds; now one in fourteen.
+    gc.set_threshold(2_000, 10, 25)
+    gc.enable()
