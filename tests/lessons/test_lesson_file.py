@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from explorer.commands.lesson_commands import TEMPLATE
 from explorer.lessons.lesson import Lesson, Step, is_done
 from explorer.lessons.lesson_check import faults
 from explorer.lessons.lesson_file import LessonError, lesson_from, read_file
+from tests.source import ROOT
 
 TOP = {"title": '"A lesson"', "about": '"What one learns."', "minutes": "4"}
 STEP = {"title": '"Masks"', "open": '"/masks?layer=1"', "text": '"Look."'}
@@ -170,3 +172,11 @@ def test_what_a_lesson_may_not_say_is_a_fault(
 def test_a_number_that_stands_on_the_page_is_proven() -> None:
     step = {"text": '"It was 0.25 and is 1,024.5."', "see": '["is 1,024.5"]'}
     assert [*faults(made(step | {"see_first": '["0.25"]'}), PAGES)] == []
+
+
+def test_the_example_in_the_documentation_has_no_fault() -> None:
+    page = (ROOT / "docs" / "how_to" / "write_a_lesson.md").read_text("utf-8")
+    _, example, *_ = re.split(r"```toml\n|\n```", page[page.index("```toml") :])
+    assert [*faults(lesson_from(example.encode(), "example.toml"), PAGES)] == []
+    fields = set(re.findall(r"`(\w+)`", page[page.index("| Field |") :]))
+    assert {"open", *Step.__dataclass_fields__} - {"title"} <= fields
