@@ -55,7 +55,9 @@ FRAME = {
     "kept_list",
     "theme",
     "copy_link",
-    "hiding",
+    "presenter",
+    "presenter_code",
+    "present_button",
 }
 """What every page draws."""
 

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from explorer.app.address_table import VERSION
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
+from tests.served import wait_until
 
 REACHED = """() => [...document.querySelectorAll(".st-key-view input, .st-key-view button")]
   .filter(control => { control.focus(); return document.activeElement === control; })
@@ -70,3 +71,18 @@ def test_no_page_writes_what_is_chosen_by_default_into_the_address(visitor: Visi
     for address in ("/", "/attention", "/generation", "/museum", "/checkpoints"):
         page = visitor.open(address)
         assert urlsplit(page.url).query == ""
+
+
+def test_a_panel_that_is_open_is_in_the_address_and_a_link_opens_it(visitor: Visitor) -> None:
+    page = visitor.open("/attention?model=long-gpt2&export=true&adjust=x")
+    expect(page.get_by_role("button", name="Numbers, CSV")).to_be_visible()
+    visitor.says("has no “x” here; showing it closed.")
+    page.keyboard.press("Escape")
+    visitor.widget("code").locator("summary").click()
+    visitor.says("Run this in the folder of the README:")
+    visitor.asks(code="true")
+    page.reload()
+    visitor.rest()
+    visitor.says("Run this in the folder of the README:")
+    visitor.widget("code").locator("summary").click()
+    wait_until(lambda: "code" not in page.url, "an address without the panel")

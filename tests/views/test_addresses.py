@@ -39,6 +39,10 @@ IN_VAIN: dict[str, list[str]] = {
         ]
         for view in ("Matrix", "Lines", "Tokens")
     },
+    "attention/heads?code=x&export=x": [
+        "“Code” has no “x” here; showing it closed.",
+        "“Export” has no “x” here; showing it closed.",
+    ],
     "attention/heads?version=x&sidebar=gone": [
         "“version” has no “x” here; showing it as version 2.",
         "“sidebar” has no “gone” here; showing it unfolded.",

@@ -14,6 +14,7 @@ from explorer.app.choosing import choose_head, draw_head_alone
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
 from explorer.app.messages import say
+from explorer.app.panels import popover
 from explorer.app.persistent_choices import PersistentChoices, Text
 from explorer.app.session import session
 from explorer.app.url import whole_number
@@ -74,9 +75,7 @@ def choose_display(context: PageContext) -> DisplayOptions:
     KEPT.settle(chosen)
     options = _options(context, chosen, names)
     with st.container(horizontal=True, vertical_alignment="center"):
-        with st.popover(
-            "Display options", icon=":material/tune:", key="adjust", on_change="rerun"
-        ) as panel:
+        with popover("Display options", "adjust", ":material/tune:") as panel:
             if panel.open:
                 _draw_controls(context, chosen, names)
         st.caption(options_summary(options), width="stretch")

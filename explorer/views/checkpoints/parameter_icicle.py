@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from explorer.app.panels import expander
 from explorer.catalog.parameters import ParameterNode
 from explorer.charts.icicle import parameter_boxes, parameter_icicle
 from explorer.charts.theme import palette
@@ -18,7 +19,7 @@ CAPTION = (
 
 def draw_parameter_icicle(node: ParameterNode) -> None:
     """An expander; nothing is sent while it is closed."""
-    with st.expander("Shares as an icicle", key="parameter_icicle", on_change="rerun") as panel:
+    with expander("Shares as an icicle", "parameter_icicle") as panel:
         if not panel.open:
             return
         figure = parameter_icicle(node, palette(st.context.theme.type))

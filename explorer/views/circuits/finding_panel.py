@@ -9,6 +9,7 @@ import streamlit as st
 from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.limits import FINDING_BYTES, MB
+from explorer.app.panels import popover
 from explorer.catalog.opened_model import Opened
 from explorer.circuits.finding import Finding, FindingError, finding_from, other_model
 from explorer.circuits.made_finding import Measured, finding_of
@@ -72,8 +73,7 @@ def draw_finding(context: PageContext, question: Question, opened: Finding | Non
         _draw_beside(context, question, opened)
     method = url.current_value("attributed_by")
     method = method if method in METHODS else next(iter(METHODS))
-    icon = ":material/description:"
-    with st.popover("Finding", icon=icon, key="finding", on_change="rerun") as panel:
+    with popover("Finding", "finding", ":material/description:") as panel:
         if panel.open:
             _draw_download(context, question, method)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import rollout
+from explorer.app.panels import expander
 from explorer.charts.sankey import EDGES_DRAWN, FlowEdge, rollout_sankey, strongest_edges
 from explorer.charts.theme import palette
 from explorer.components.chart import Table, plotly_chart
@@ -17,7 +18,7 @@ NUMBERS_HELD = 2_000_000
 
 def draw_flow_sankey(forward: ForwardPass, part: str, layers: int, token: int) -> None:
     """An expander with the ways through the first so many layers to one token."""
-    with st.expander("Layer by layer", key="flow_sankey", on_change="rerun") as panel:
+    with expander("Layer by layer", "flow_sankey") as panel:
         if not panel.open:
             return
         tokens = texts(forward.rows(part))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from explorer.app.panels import expander
 from explorer.charts.parallel_coordinates import parallel_runs
 from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
@@ -38,7 +39,7 @@ class ComparedRun:
 
 def draw_run_comparison(runs: Sequence[Run]) -> None:
     """An expander, where at least two runs of a task were measured."""
-    with st.expander("Compare runs", key="run_comparison", on_change="rerun") as panel:
+    with expander("Compare runs", "run_comparison") as panel:
         if not panel.open:
             return
         measured = measured_runs(runs)

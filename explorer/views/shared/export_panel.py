@@ -9,6 +9,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.app.context import PageContext
+from explorer.app.panels import popover
 from explorer.app.training_steps import TRAINED
 from explorer.catalog.folders import own_name
 from explorer.components import mounting
@@ -42,9 +43,7 @@ def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = Non
 def _draw_export(
     about: Mapping[str, str], mine: Mapping[str, Make], drawn: Mapping[str, Drawn]
 ) -> None:
-    with st.popover(
-        "Export", icon=":material/download:", key="export", on_change="rerun"
-    ) as opened:
+    with popover("Export", "export", ":material/download:") as opened:
         if not opened.open:
             return
         others = [view.figures for key, view in drawn.items() if key not in mine]

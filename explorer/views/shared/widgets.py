@@ -13,6 +13,7 @@ from torch import Tensor
 from explorer.analysis.map_summary import summary_of
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
+from explorer.app.panels import expander
 from explorer.app.session import session
 from explorer.catalog import attention_parts
 from explorer.charts.bars import probability_bars
@@ -199,7 +200,7 @@ def code_panel(
 
     Closed, and not even sent, until somebody opens it.
     """
-    with st.expander(label, key="code", on_change="rerun") as panel:
+    with expander(label, "code") as panel:
         if not panel.open:
             return
         if script is not None:
