@@ -110,9 +110,10 @@ def on_screen(at: AppTest) -> tuple[set[str], int]:
 
 def expanders() -> set[str]:
     """The keys of those that draw when they are opened; the code panel draws nothing."""
-    named = re.compile(r"st\.expander\([^)]*?\bkey=\"(\w+)\"")
+    named = re.compile(r"st\.expander\([^)]*?\bkey=\"(\w+)\"|\bexpander\(\"[^\"]*\", \"(\w+)\"\)")
     sources = (path.read_text(encoding="utf-8") for path in (ROOT / "explorer").rglob("*.py"))
-    return {key for source in sources for key in named.findall(source)} - {"code"}
+    found = (keys for source in sources for keys in named.findall(source))
+    return {key for keys in found for key in keys if key} - {"code"}
 
 
 def test_the_lines_export_every_head_of_the_layer() -> None:
