@@ -92,9 +92,11 @@ class Server:
         script: Path = ROOT / "app.py",
         env: Mapping[str, str] | None = None,
         command: Sequence[str] = (),
+        folder: Path = ROOT,
     ) -> None:
         self.runs = runs
         self.command = [*command] or [sys.executable, "-m", "streamlit", "run", str(script)]
+        self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.extra = dict(env or {})
@@ -118,7 +120,7 @@ class Server:
         }
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
-                command, stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=ROOT
+                command, stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=self.folder
             )
         return self
 
