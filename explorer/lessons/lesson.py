@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -48,16 +48,27 @@ class Step:
         return urlsplit(self.open).path.strip("/") or FIRST_PAGE
 
     @property
-    def choices(self) -> dict[str, str]:
-        """The parameters of the address that the step opens."""
-        return dict(parse_qsl(urlsplit(self.open).query, keep_blank_values=True))
+    def pairs(self) -> list[tuple[str, str]]:
+        """The parameters of the address that the step opens; a list repeats its name."""
+        return parse_qsl(urlsplit(self.open).query, keep_blank_values=True)
 
     @property
-    def after(self) -> dict[str, str]:
+    def choices(self) -> dict[str, str]:
+        """The same by their names."""
+        return dict(self.pairs)
+
+    @property
+    def after(self) -> list[tuple[str, str]]:
         """The parameters after the app has done it for the reader."""
         wanted = {**self.done, **self.show}
         wanted.pop(PAGE, None)
-        return {name: value for name, value in {**self.choices, **wanted}.items() if value}
+        kept = [(name, value) for name, value in self.pairs if name not in wanted]
+        return [*kept, *((name, value) for name, value in wanted.items() if value)]
+
+    @property
+    def begins(self) -> str:
+        """The address that the step opens, as all addresses are written."""
+        return address_of(self.page, self.pairs)
 
     @property
     def shown(self) -> str:
@@ -76,9 +87,9 @@ class Lesson:
     steps: tuple[Step, ...]
 
 
-def address_of(page: str, choices: Mapping[str, str]) -> str:
+def address_of(page: str, pairs: Sequence[tuple[str, str]]) -> str:
     """The address of a page with these parameters, from the app's own root."""
-    query = urlencode(choices)
+    query = urlencode(pairs)
     return f"/{'' if page == FIRST_PAGE else page}{'?' if query else ''}{query}"
 
 

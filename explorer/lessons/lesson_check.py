@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from explorer.lessons.lesson import ANY, PAGE, Lesson, Step, is_done
 from explorer.lessons.lesson_file import LessonError
@@ -48,9 +48,7 @@ def _of_address(step: Step, pages: Pages) -> Iterator[str]:
     if step.page not in pages:
         yield f"`open` names no page “{step.page[:40]}”: use one of {', '.join(sorted(pages))}."
         return
-    pairs = parse_qsl(parts.query, keep_blank_values=True)
-    names = [name for name, _ in pairs]
-    for name in dict.fromkeys(names):
+    for name in step.choices:
         if name in OF_LESSON:
             yield f"`open` has {name}, which the panel writes: leave it out."
         elif name not in pages[step.page]:
@@ -79,7 +77,7 @@ def _of_task(step: Step, pages: Pages) -> Iterator[str]:
             yield f"`done` takes any {name}: give the one that “Show me” takes, in `show`."
     if is_done(step, step.page, step.choices):
         yield "it is done before the reader does anything: let `done` differ from `open`."
-    if step.done and not is_done(step, page, step.after):
+    if step.done and not is_done(step, page, dict(step.after)):
         yield "`show` does not do what `done` asks for: make them agree."
 
 

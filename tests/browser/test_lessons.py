@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -167,3 +168,78 @@ def test_a_lesson_is_walked_to_its_end(visitor: Visitor, path: Path) -> None:
         visitor.until_run(move(visitor, 1).click)
     row = visitor.page.locator(".lesson-list li").filter(has_text=lesson.title)
     expect(row).to_contain_text("✓ done")
+
+
+FIRST = next(path for path in FILES if path.stem == "attention_by_hand")
+DONE = "history.replaceState(null, '', document.location.href.replace('1+%C2%B7+the', ADDRESS))"
+
+
+def opened(visitor: Visitor, at: int, **others: str) -> Lesson:
+    """A step of a lesson by its link, by somebody who has done nothing yet."""
+    lesson = read_file(FIRST)
+    more = urlencode({"lesson": lesson.name, "lesson_step": at, **others})
+    visitor.open(f"{lesson.steps[at - 1].begins}&{more}")
+    stands_at(visitor, lesson, at)
+    return lesson
+
+
+def test_who_wanders_off_finds_back_and_is_shown_how(visitor: Visitor) -> None:
+    lesson = opened(visitor, 1)
+    back = visitor.page.get_by_role("button", name="Back to the step")
+    expect(back).to_be_hidden()
+    visitor.follow("Masks")
+    expect(visitor.page.locator(".lesson-strip .step")).to_have_text(lesson.steps[0].title)
+    visitor.until_run(back.click)
+    stands_at(visitor, lesson, 1)
+    visitor.asks(query=lesson.steps[0].choices["query"])
+    expect(visitor.widget("query")).to_have_css("outline-style", "solid")
+    visitor.until_run(visitor.page.get_by_role("button", name="Show me").click)
+    done(visitor, lesson.steps[0])
+    expect(visitor.widget("query").locator("input")).to_have_value("0 · <cls>")
+    expect(visitor.widget("query")).to_have_css("outline-style", "none")
+    visitor.page.go_back()
+    stands_at(visitor, lesson, 1)
+    visitor.until_run(visitor.page.get_by_role("button", name="Leave the lesson").click)
+    expect(visitor.page.locator(".lesson-strip")).to_have_count(0)
+    assert "lesson" not in visitor.query()
+    assert urlsplit(visitor.page.url).path == "/query_key"
+
+
+def test_progress_is_kept_in_the_browser_until_it_is_forgotten(visitor: Visitor) -> None:
+    lesson = opened(visitor, 1)
+    visitor.until_run(visitor.page.get_by_role("button", name="Show me").click)
+    done(visitor, lesson.steps[0])
+    visitor.until_run(move(visitor, 1).click)
+    stands_at(visitor, lesson, 2)
+    page = visitor.open("/lessons")
+    row = page.locator(".lesson-list li").filter(has_text=lesson.title)
+    expect(row).to_contain_text(f"1 of {len(lesson.steps)} done")
+    visitor.until_run(row.get_by_role("link", name="Continue at step 2").click)
+    stands_at(visitor, lesson, 2)
+    visitor.open("/lessons")
+    page.get_by_role("button", name="Forget my progress").click()
+    expect(row.get_by_role("link", name=f"Start: {lesson.title}")).to_be_visible()
+    visitor.open("/lessons")
+    expect(row).not_to_contain_text("done")
+
+
+def test_keys_alone_go_through_it_and_what_a_script_writes_is_seen(visitor: Visitor) -> None:
+    lesson = opened(visitor, 1)
+    visitor.page.evaluate(DONE.replace("ADDRESS", "'0+%C2%B7+%3Ccls%3E'"))
+    done(visitor, lesson.steps[0])
+    forward = move(visitor, 1)
+    forward.focus()
+    for at in (2, 3):
+        visitor.until_run(lambda: visitor.page.keyboard.press("Enter"))
+        stands_at(visitor, lesson, at)
+        expect(forward).to_be_focused()
+    visitor.until_run(lambda: move(visitor, -1).press("Enter"))
+    stands_at(visitor, lesson, 2)
+    expect(move(visitor, -1)).to_be_focused()
+
+
+def test_what_a_class_does_not_see_stays_hidden_in_the_next_step(visitor: Visitor) -> None:
+    lesson = opened(visitor, 1, sidebar="folded")
+    visitor.until_run(move(visitor, 1).click)
+    stands_at(visitor, lesson, 2)
+    visitor.asks(sidebar="folded")

@@ -28,9 +28,17 @@ function keep(name, change) {
   }
 }
 
+// What an address says of the app around the page goes on; with or without a lesson.
+const STAYS = ["present", "hidden", "sidebar"];
+
 // As the browser's Back does it: every control then follows the address.
 function go(address) {
-  history.pushState(null, "", address);
+  const now = new URL(document.location.href), next = new URL(address, now);
+  for (const name of STAYS) {
+    if (next.searchParams.has(name)) continue;
+    for (const value of now.searchParams.getAll(name)) next.searchParams.append(name, value);
+  }
+  history.pushState(null, "", next);
   dispatchEvent(new PopStateEvent("popstate", {state: null}));
 }
 

@@ -15,7 +15,7 @@ from explorer.app.context import first_head, parts_of
 from explorer.app.session import session
 from explorer.components.lesson import lesson_strip
 from explorer.components.presenter import mount_presenter
-from explorer.lessons.lesson import FIRST_PAGE, Lesson, Predict, Step, address_of
+from explorer.lessons.lesson import FIRST_PAGE, Lesson, Predict, Step
 from explorer.lessons.shelf import LessonShelf, lesson_shelf
 from explorer.text.literal import literal
 
@@ -30,8 +30,7 @@ def shelf_of_reader() -> LessonShelf:
 
 def address_at(lesson: Lesson, at: int, address: str = "") -> str:
     """Where a step begins, from 1, or another address with that step in the panel."""
-    step = lesson.steps[at - 1]
-    opened = address or address_of(step.page, step.choices)
+    opened = address or lesson.steps[at - 1].begins
     mark = "&" if "?" in opened else "?"
     return f"{base()}{opened}{mark}lesson={lesson.name}&lesson_step={at}"
 
