@@ -145,6 +145,18 @@ def as_npz(figure: Figure) -> bytes:
     return file.getvalue()
 
 
+def short_titles(titles: Sequence[str]) -> list[str]:
+    """Without what all that name a model begin with, since the list cuts what is long."""
+    parts = [title.split(" · ") for title in titles]
+    beginnings = (each[:-1] for each in parts if len(each) > 1)
+    places = [set(names) for names in zip(*beginnings, strict=False)]
+    shared = {place for place, names in enumerate(places) if len(names) == 1}
+    return [
+        " · ".join([*(name for at, name in enumerate(begins) if at not in shared), last])
+        for *begins, last in parts
+    ]
+
+
 def file_name(title: str) -> str:
     """Letters, digits and dashes: a name that every system takes."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:80] or "figure"

@@ -1,4 +1,4 @@
-"""Any figure as PNG or SVG: a chart as Vega-Lite draws it, a matrix or a table for print."""
+"""Any figure as PNG, SVG or PDF: a chart as Vega-Lite draws it, a matrix or a table for print."""
 
 from __future__ import annotations
 
@@ -17,30 +17,39 @@ SCALE = 3
 
 
 def as_picture(figure: Figure, kind: str) -> bytes:
-    """A file of this kind, "png" or "svg"."""
+    """A file of this kind: "png", "svg" or "pdf"."""
     if isinstance(figure, TableData) and figure.spec is not None:
-        return _chart_as_picture(figure.title, figure.spec, kind)
+        return chart_as_picture(figure.title, figure.spec, kind)
     return print_figure.as_picture(figure, kind)
 
 
-def _chart_as_picture(title: str, chart: Mapping[str, Any], kind: str) -> bytes:
+def chart_as_picture(
+    title: str, chart: Mapping[str, Any], kind: str, size: tuple[int, int] = (WIDTH, HEIGHT)
+) -> bytes:
+    """The chart; its plot has this `size` in pixels where it leaves its own to the page."""
     import vl_convert  # 40 MB and 0.4 s for its first chart, only when somebody exports one
 
     for folder in font_folders():
         vl_convert.register_font_directory(str(folder))
-    spec = _printed(title, chart)
+    spec = _printed(title, chart, size)
+    if kind == "pdf":
+        spec["background"] = "transparent"
     if kind == "svg":
         return vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).encode()
+    if kind == "pdf":
+        return bytes(vl_convert.vegalite_to_pdf(spec, allowed_base_urls=[]))
     made: bytes = vl_convert.vegalite_to_png(spec, scale=SCALE, allowed_base_urls=[])
     return made
 
 
-def _printed(title: str, chart: Mapping[str, Any]) -> dict[str, Any]:
+def _printed(title: str, chart: Mapping[str, Any], size: tuple[int, int]) -> dict[str, Any]:
     """The chart with the size, title and colours that the page gives it on screen."""
-    spec = {"width": WIDTH, "height": HEIGHT, **chart, "background": LIGHT.background}
+    width, height = size
+    spec = {"width": width, "height": height, **chart, "background": LIGHT.background}
     config = {
         "font": "sans-serif",
         "title": {"anchor": "start", "fontSize": 13, "fontWeight": "normal"},
+        "axisBand": {"labelOverlap": True},
         "range": {"category": list(LIGHT.series)},
         "mark": {"color": LIGHT.series[0]},
     }

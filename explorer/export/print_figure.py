@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -23,10 +25,12 @@ WIDTH = 6.3
 """Inches: the text of an A4 page with usual margins."""
 DOTS_PER_INCH = 300
 MOST_LABELS = 48
-"""Of more rows than this, every so many is labelled."""
+"""Of more rows than this, every so many is labelled; in a narrower picture of fewer."""
 LONGEST_LABEL = 25
-LINE = 110
-"""Characters of the note in one line."""
+LINE, TITLE = 110, 84
+"""Characters of the note and of the title in one line."""
+EMBEDDED = 42
+"""Matplotlib's number of the way in which a PDF holds the letters of its fonts, as letters."""
 MOST_ROWS = 40
 """Of a table of texts."""
 DECADES = 3
@@ -37,42 +41,58 @@ FAINTEST = 3 / 255
 _one_at_a_time = Lock()  # matplotlib's settings belong to the whole process
 
 
-def as_picture(taken: FigureData | TableData, kind: str) -> bytes:
-    """The matrix, or a table of texts, as a file of this kind, "png" or "svg".
+def as_picture(taken: FigureData | TableData, kind: str, width: float = WIDTH) -> bytes:
+    """The matrix, or a table of texts, as a file of this kind: "png", "svg" or "pdf".
 
     Queries down, keys across; masked cells are hatched, and what is not a number is grey.
     In an SVG the cells are one picture with a pixel each, and texts stay texts where most systems
-    have their letters; else they are outlines, which need no font.
+    have their letters; else they are outlines, which need no font. A PDF has the letters that
+    it uses with it. `width` is that of the picture in inches: type keeps its size.
     """
-    import matplotlib as mpl  # 1 s and 40 MB, only when somebody exports a picture
-
     file = io.BytesIO()
-    with _one_at_a_time, mpl.rc_context({"svg.hashsalt": "explorer", "hatch.linewidth": 0.5}):
-        more = _more_families(taken)
-        mpl.rcParams["font.family"] = ["sans-serif", *more]
-        mpl.rcParams["svg.fonttype"] = "path" if more else "none"
-        figure = _figure(taken) if isinstance(taken, FigureData) else _table(taken, more)
+    with printing(texts_of(taken)) as more:
+        figure = drawn(taken, more, width)
         figure.savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=_metadata(kind))
     return file.getvalue()
 
 
-def _metadata(kind: str) -> dict[str, str | None]:
+def drawn(taken: FigureData | TableData, more: tuple[str, ...], width: float) -> Figure:
+    """The same, not yet written; `more` families are given by `printing`, within which it is."""
+    if isinstance(taken, FigureData):
+        return _figure(taken, more, width)
+    return _table(taken, more, width)
+
+
+@contextmanager
+def printing(texts: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """In here matplotlib has the letters of these texts, from the families that are given besides
+    its own; one caller at a time.
+    """
+    import matplotlib as mpl  # 1 s and 40 MB, only when somebody exports a picture
+
+    with _one_at_a_time, mpl.rc_context({"svg.hashsalt": "explorer", "hatch.linewidth": 0.5}):
+        more = () if are_common(texts) else fallback_families()
+        mpl.rcParams["font.family"] = ["sans-serif", *more]
+        mpl.rcParams["svg.fonttype"] = "path" if more else "none"
+        mpl.rcParams["pdf.fonttype"] = EMBEDDED
+        yield more
+
+
+def _metadata(kind: str) -> Mapping[str, str | None]:
     """Without a date, so that the same picture gives the same file."""
-    return {"Date": None} if kind == "svg" else {}
+    return {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
 
 
-def _more_families(taken: FigureData | TableData) -> tuple[str, ...]:
-    """The families with the letters that the common fonts lack; none where they lack none."""
+def texts_of(taken: FigureData | TableData) -> list[str]:
+    """Every text that is drawn."""
     if isinstance(taken, FigureData):
         names = taken.unit, taken.note, taken.row_name, taken.column_name
-        texts = [taken.title, *names, *taken.rows, *taken.columns]
-    else:
-        cells = [str(cell) for column in taken.columns.values() for cell in column[:MOST_ROWS]]
-        texts = [taken.title, *taken.columns, *cells]
-    return () if are_common(texts) else fallback_families()
+        return [taken.title, *names, *taken.rows, *taken.columns]
+    cells = [str(cell) for column in taken.columns.values() for cell in column[:MOST_ROWS]]
+    return [taken.title, *taken.columns, *cells]
 
 
-def _figure(taken: FigureData) -> Figure:
+def _figure(taken: FigureData, more: tuple[str, ...], width: float) -> Figure:
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
@@ -87,7 +107,7 @@ def _figure(taken: FigureData) -> Figure:
     colours = LinearSegmentedColormap.from_list("explorer", list(stops))
 
     rows, columns = values.shape
-    size = WIDTH, _height(rows, columns)
+    size = width, _height(rows, columns, width)
     figure = Figure(figsize=size, dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
     image = axes.imshow(
@@ -105,43 +125,46 @@ def _figure(taken: FigureData) -> Figure:
     unknown = visible & np.isnan(values)
     for row, is_nan in enumerate(unknown):
         axes.broken_barh(_runs(is_nan), (row - 0.5, 1), facecolor=LIGHT.muted)
-    family = ["monospace", *_more_families(taken)]
-    axes.set_yticks(*_labels(taken.rows), fontfamily=family, fontsize=7)
-    axes.set_xticks(*_labels(taken.columns), fontfamily=family, fontsize=7, rotation=90)
+    family = ["monospace", *more]
+    most = round(MOST_LABELS * (width - _around(width)) / (WIDTH - _around(WIDTH)))
+    axes.set_yticks(*_labels(taken.rows, most), fontfamily=family, fontsize=7)
+    axes.set_xticks(*_labels(taken.columns, most), fontfamily=family, fontsize=7, rotation=90)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     axes.tick_params(length=0)
-    axes.set_ylabel(f"{_plain(taken.row_name)} ↓", fontsize=8)
-    axes.set_xlabel(f"{_plain(taken.column_name)} →", fontsize=8)
+    axes.set_ylabel(f"{plain(taken.row_name)} ↓", fontsize=8)
+    axes.set_xlabel(f"{plain(taken.column_name)} →", fontsize=8)
     axes.spines[:].set_color(LIGHT.border)
     bar = figure.colorbar(image, ax=axes, shrink=0.6, pad=0.02)
-    bar.set_label(_plain(taken.unit + (", log" if taken.log else "")), fontsize=8)
+    bar.set_label(plain(taken.unit + (", log" if taken.log else "")), fontsize=8)
     places, ends = _ticks(taken, float(top.max()))
     bar.set_ticks(places, labels=ends, fontsize=7)
     bar.outline.set_edgecolor(LIGHT.border)
-    note = "\n".join(textwrap.wrap(taken.note + " Grey: not a number." * bool(unknown.any()), LINE))
-    figure.supxlabel(_plain(note), fontsize=6, color=LIGHT.muted)
-    figure.suptitle(_plain(taken.title), fontsize=9)
+    note = "\n".join(
+        textwrap.wrap(taken.note + " Grey: not a number." * bool(unknown.any()), _line(width))
+    )
+    figure.supxlabel(plain(note), fontsize=6, color=LIGHT.muted)
+    figure.suptitle(_title(taken.title, width), fontsize=9)
     _strike(figure, axes, set(taken.hidden))
     return figure
 
 
-def _table(taken: TableData, more: tuple[str, ...]) -> Figure:
+def _table(taken: TableData, more: tuple[str, ...], width: float) -> Figure:
     """The first rows as lines of text, and how many there are."""
     from matplotlib.figure import Figure
 
     rows = [*taken.rows]
-    shown = [[_plain(_written(cell), LONGEST_LABEL) for cell in row] for row in rows[:MOST_ROWS]]
-    figure = Figure(figsize=(WIDTH, 0.6 + 0.165 * (len(shown) + 1)), layout="constrained")
+    shown = [[plain(_written(cell), LONGEST_LABEL) for cell in row] for row in rows[:MOST_ROWS]]
+    figure = Figure(figsize=(width, 0.6 + 0.165 * (len(shown) + 1)), layout="constrained")
     axes = figure.add_subplot()
     axes.axis("off")
-    names = [_plain(name, LONGEST_LABEL) for name in taken.columns]
+    names = [plain(name, LONGEST_LABEL) for name in taken.columns]
     if names:
         _draw_cells(axes, names, shown, more)
     if len(rows) > MOST_ROWS or not rows:
         note = f"The first {MOST_ROWS} of {len(rows):,} rows." if rows else "There are no rows."
         figure.supxlabel(note, fontsize=6, color=LIGHT.muted)
-    figure.suptitle(_plain(taken.title), fontsize=9)
+    figure.suptitle(_title(taken.title, width), fontsize=9)
     return figure
 
 
@@ -228,18 +251,33 @@ def _runs(cells: np.ndarray) -> list[tuple[float, int]]:
     return [(start - 0.5, int(end - start)) for start, end in edges.reshape(-1, 2)]
 
 
-def _height(rows: int, columns: int) -> float:
+def _height(rows: int, columns: int, width: float) -> float:
     """Inches for square cells, within a page."""
-    return min(9.0, max(2.2, (WIDTH - 2.2) * rows / max(1, columns) + 1.4))
+    return min(9.0, max(2.2, (width - _around(width)) * rows / max(1, columns) + 1.4))
 
 
-def _labels(labels: tuple[str, ...]) -> tuple[range, list[str]]:
-    every = -(-len(labels) // MOST_LABELS)
+def _around(width: float) -> float:
+    """Inches beside the cells, for labels and the colour bar."""
+    return min(2.2, width / 2)
+
+
+def _line(width: float) -> int:
+    """Characters of the note in one line."""
+    return round(LINE * width / WIDTH)
+
+
+def _title(title: str, width: float) -> str:
+    """The title, in as many lines as it needs."""
+    return plain("\n".join(textwrap.wrap(title, round(TITLE * width / WIDTH)) or [""]))
+
+
+def _labels(labels: tuple[str, ...], most: int) -> tuple[range, list[str]]:
+    every = -(-len(labels) // most)
     places = range(0, len(labels), every)
-    return places, [_plain(labels[place], LONGEST_LABEL) for place in places]
+    return places, [plain(labels[place], LONGEST_LABEL) for place in places]
 
 
-def _plain(text: str, longest: int | None = None) -> str:
+def plain(text: str, longest: int | None = None) -> str:
     """The text as it is: matplotlib would set what is between two dollar signs as a formula."""
     shown = printable(text)
     return cut(shown, longest or len(shown)).replace("$", r"\$")

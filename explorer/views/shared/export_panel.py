@@ -14,7 +14,7 @@ from explorer.app.training_steps import TRAINED
 from explorer.catalog.folders import own_name
 from explorer.components import mounting
 from explorer.components.mounting import Drawn
-from explorer.export.figure_data import Figure, as_csv, as_json, as_npz, file_name
+from explorer.export.figure_data import Figure, as_csv, as_json, as_npz, file_name, short_titles
 from explorer.export.offline_page import OfflinePicture, OfflineView, offline_html
 from explorer.export.pictures import as_picture
 from explorer.text.literal import literal
@@ -77,18 +77,6 @@ def _choose_figure(figures: Sequence[Figure]) -> Figure:
         key="export_figure",
     )
     return figures[place]
-
-
-def short_titles(titles: Sequence[str]) -> list[str]:
-    """Without what all that name a model begin with, since the list cuts what is long."""
-    parts = [title.split(" · ") for title in titles]
-    beginnings = (each[:-1] for each in parts if len(each) > 1)
-    places = [set(names) for names in zip(*beginnings, strict=False)]
-    shared = {place for place, names in enumerate(places) if len(names) == 1}
-    return [
-        " · ".join([*(name for at, name in enumerate(begins) if at not in shared), last])
-        for *begins, last in parts
-    ]
 
 
 def file_formats(

@@ -1,0 +1,225 @@
+"""A kept session as slides: a PDF of 16:9, one page a view, its figures as vectors.
+
+Matplotlib writes the words of a page and its matrices, Vega the charts; pypdf puts them on the
+page, since neither can read what the other has drawn. Every font is in the file.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from math import ceil
+from typing import TYPE_CHECKING
+from unicodedata import east_asian_width
+
+from explorer.charts.theme import LIGHT
+from explorer.export import print_figure
+from explorer.export.figure_data import Figure, FigureData, TableData, short_titles
+from explorer.export.kept_view import KeptView
+from explorer.export.pictures import chart_as_picture
+from explorer.export.print_figure import plain
+from explorer.export.session_page import GONE
+from explorer.text.labels import cut
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+    from pypdf import PageObject
+
+WIDE, HIGH, MARGIN = 960, 540, 40
+"""Points, of 72 an inch: a slide of 13.3 by 7.5 inches."""
+MOST_FIGURES = 3
+"""Of one slide: of more, nothing could be read from the last row."""
+TITLE, WORDS, SMALL = 28, 14, 11
+"""Points of type."""
+LEADING, LETTER = 1.3, 0.58
+"""Of the size of type: from line to line, and the width of a letter."""
+GAP = 16
+FOOT = MARGIN / 2
+LARGEST, CHART, MATRIX = 2.2, 1.4, (1.7, 1.7, 1.35)
+"""How far a figure is enlarged at most, and, where its height allows it, a chart and a matrix: one
+alone, of two, of three."""
+WIDEST, AXES = 3.4, 60
+"""Inches of a matrix before that; pixels beside the plot of a chart."""
+
+
+Box = tuple[float, float, float, float]
+"""Left, bottom, width and height in points, from the lower left corner of the slide."""
+
+
+def session_pdf(title: str, views: Sequence[KeptView], base: str = "") -> bytes:
+    """The slides; a link on them begins with `base`, the address of the app that drew them.
+
+    All that matplotlib draws is one file at first, since each takes the fonts in anew: 0.2 s a
+    font.
+    """
+    from pypdf import PdfReader, PdfWriter  # only when somebody exports slides
+
+    slides = [_Slide(title, view, f"{at} / {len(views)}", base) for at, view in enumerate(views, 1)]
+    drawn = PdfReader(io.BytesIO(_drawn(slides))).pages
+    writer, at = PdfWriter(), 0
+    for slide in slides:
+        page, at = writer.add_page(drawn[at]), at + 1
+        for figure, box in zip(slide.figures, slide.boxes, strict=True):
+            if isinstance(figure, TableData) and figure.spec is not None:
+                wide, high = (round(each / CHART) - AXES for each in box[2:])
+                size = wide, min(high, wide)
+                chart = chart_as_picture(figure.title, figure.spec, "pdf", size)
+                _put(PdfReader(io.BytesIO(chart)).pages[0], page, box)
+            else:
+                _put(drawn[at], page, box)
+                at += 1
+    writer.add_metadata({"/Title": title})
+    writer.compress_identical_objects()
+    file = io.BytesIO()
+    writer.write(file)
+    return file.getvalue()
+
+
+def _drawn(slides: Sequence[_Slide]) -> bytes:
+    """Of each slide a page with its words, and one for each figure that is no chart."""
+    file = io.BytesIO()
+    figures = [figure for slide in slides for figure in slide.figures]
+    texts = [text for slide in slides for text in slide.texts]
+    with print_figure.printing([*texts, *chain(*map(print_figure.texts_of, figures))]) as more:
+        from matplotlib.backends.backend_pdf import PdfPages
+
+        with PdfPages(file, metadata={"CreationDate": None}) as pages:
+            for slide in slides:
+                pages.savefig(slide.words())
+                for figure, box in zip(slide.figures, slide.boxes, strict=True):
+                    if isinstance(figure, FigureData) or figure.spec is None:
+                        wide = min(box[2] / 72 / MATRIX[len(slide.figures) - 1], WIDEST)
+                        made = print_figure.drawn(figure, more, wide)
+                        pages.savefig(made, dpi=print_figure.DOTS_PER_INCH)
+    return file.getvalue()
+
+
+def main_figures(figures: Sequence[Figure]) -> Sequence[Figure]:
+    """What a slide shows: pictures, and tables only where there is nothing else."""
+    pictures = [each for each in figures if isinstance(each, FigureData) or each.spec is not None]
+    shown = (pictures or figures)[:MOST_FIGURES]
+    if len(shown) < 2:
+        return shown
+    names = short_titles([each.title for each in shown])
+    return [replace(each, title=name) for each, name in zip(shown, names, strict=True)]
+
+
+class _Slide:
+    """What stands on one page: lines of words, and boxes for its figures between them."""
+
+    def __init__(self, title: str, view: KeptView, place: str, base: str) -> None:
+        self.session, self.place = title, place
+        self.link = base + view.address if base else None
+        said = " · ".join(f"{name} {text}" for name, text in view.about.items())
+        self.figures = main_figures(view.figures)
+        left_out = len(view.figures) - len(self.figures)
+        more = f"{left_out} more in the app." if left_out > 0 else ""
+        caption = " ".join((view.note, more)) if view.is_drawn else GONE
+        self.head = [
+            (line, size, colour)
+            for text, size, colour in ((view.title, TITLE, LIGHT.text), (said, WORDS, LIGHT.muted))
+            for line in _lines(text, size, 2)
+        ]
+        self.caption = _lines(caption, WORDS, 3)
+        self.texts = title, view.title, said, caption
+        top = HIGH - MARGIN - sum(size * LEADING for _, size, _ in self.head) - GAP
+        bottom = FOOT + SMALL + GAP + len(self.caption) * WORDS * LEADING
+        self.boxes = _boxes(self.figures, (MARGIN, bottom, WIDE - 2 * MARGIN, top - bottom))
+
+    def words(self) -> Drawing:
+        from matplotlib.figure import Figure
+
+        slide = Figure(figsize=(WIDE / 72, HIGH / 72), facecolor="white")
+        y: float = HIGH - MARGIN
+        for line, size, colour in self.head:
+            y -= size * LEADING
+            _write(slide, line, MARGIN, y, size, colour)
+        y = FOOT + SMALL + GAP
+        for line in reversed(self.caption):
+            _write(slide, line, MARGIN, y, WORDS, LIGHT.text)
+            y += WORDS * LEADING
+        _write(slide, cut(self.session, 80), MARGIN, FOOT, SMALL, LIGHT.muted)
+        _write(slide, self.place, WIDE - MARGIN, FOOT, SMALL, LIGHT.muted, align="right")
+        if self.link:
+            where = WIDE / 2, FOOT, SMALL, LIGHT.series[0]
+            _write(slide, "Open in the app", *where, align="center", url=self.link)
+        return slide
+
+
+def _write(
+    slide: Drawing,
+    text: str,
+    x: float,
+    y: float,
+    size: float,
+    colour: str,
+    *,
+    align: str = "left",
+    url: str | None = None,
+) -> None:
+    """One line, whose letters stand on `y`."""
+    where = x / WIDE, y / HIGH
+    slide.text(*where, plain(text), fontsize=size, color=colour, ha=align, url=url)
+
+
+def _lines(text: str, size: float, most: int) -> list[str]:
+    """The text in lines that fit on a slide, the last one cut where there are more than `most`."""
+    room = (WIDE - 2 * MARGIN) / (size * LETTER)
+    lines: list[str] = []
+    for word in text.split():
+        joined = f"{lines[-1]} {word}" if lines else word
+        if lines and _wide(joined) <= room:
+            lines[-1] = joined
+        else:
+            while _wide(word) > room:  # of a script without spaces, or an address
+                head = _head(word, room)
+                lines.append(head)
+                word = word[len(head) :]
+            lines.append(word)
+    if len(lines) > most:
+        lines = [*lines[: most - 1], f"{_head(lines[most - 1], room - 1)}…"]
+    return lines
+
+
+def _wide(text: str) -> float:
+    """In letters of an alphabet; one of Chinese, Japanese or Korean takes as much as two."""
+    return sum(2 if east_asian_width(each) in "WF" else 1 for each in text)
+
+
+def _head(text: str, room: float) -> str:
+    """As much of the beginning as there is room for, a letter at least."""
+    end = 1
+    while end < len(text) and _wide(text[: end + 1]) <= room:
+        end += 1
+    return text[:end]
+
+
+def _boxes(figures: Sequence[Figure], room: Box) -> list[Box]:
+    """A box for each figure: side by side; three charts in two rows."""
+    left, bottom, width, height = room
+    are_charts = all(isinstance(each, TableData) for each in figures)
+    rows = 2 if are_charts and len(figures) > 2 else 1
+    columns = max(1, ceil(len(figures) / rows))
+    wide, high = (width - GAP * (columns - 1)) / columns, (height - GAP * (rows - 1)) / rows
+    return [
+        (
+            left + at % columns * (wide + GAP),
+            bottom + (rows - 1 - at // columns) * (high + GAP),
+            wide,
+            high,
+        )
+        for at in range(len(figures))
+    ]
+
+
+def _put(figure: PageObject, page: PageObject, box: Box) -> None:
+    """Draw it in the middle of its box, as large as it may be."""
+    from pypdf import Transformation
+
+    left, bottom, width, height = box
+    wide, high = float(figure.mediabox.width), float(figure.mediabox.height)
+    by = min(width / wide, height / high, LARGEST)
+    to = left + (width - wide * by) / 2, bottom + (height - high * by) / 2
+    page.merge_transformed_page(figure, Transformation().scale(by).translate(*to))
