@@ -35,7 +35,7 @@ class KeptView:
 
     @property
     def is_drawn(self) -> bool:
-        return bool(self.drawn)
+        return bool(self.drawn or self.figures)
 
     @property
     def size(self) -> int:

@@ -27,7 +27,7 @@ DOTS_PER_INCH = 300
 MOST_LABELS = 48
 """Of more rows than this, every so many is labelled; in a narrower picture of fewer."""
 LONGEST_LABEL = 25
-LINE, TITLE = 110, 84
+LINE, TITLE = 110, 90
 """Characters of the note and of the title in one line."""
 EMBEDDED = 42
 """Matplotlib's number of the way in which a PDF holds the letters of its fonts, as letters."""
@@ -92,7 +92,7 @@ def texts_of(taken: FigureData | TableData) -> list[str]:
     return [taken.title, *taken.columns, *cells]
 
 
-def _figure(taken: FigureData, more: tuple[str, ...], width: float) -> Figure:
+def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = WIDTH) -> Figure:
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 

@@ -3,49 +3,59 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from explorer.export.figure_data import file_name
 from explorer.export.kept_view import KeptView
+from explorer.lessons.lesson_check import DECIMAL, PICTURE
 
-MINUTES = 2
-"""Of a view, as a guess of how long it is spoken about."""
-MOST_MINUTES = 240
+MINUTES, MOST_MINUTES = 2, 240
+"""Of a view, as a guess of how long it is spoken about, and of a lesson."""
+MOST_TEXT = 2_000
 
 
 def session_toml(title: str, views: Sequence[KeptView]) -> bytes:
     """The file; each step opens the address of a view, and its note is for the presenter."""
-    minutes = min(MOST_MINUTES, MINUTES * len(views))
     many = f"{len(views)} views" if len(views) > 1 else "One view"
-    head = _table(title=title, about=f"{many} that were kept in a session.", minutes=minutes)
-    steps = (
-        "[[steps]]\n"
-        + _table(title=view.title, open=view.address, text=_text(view), notes=view.note)
-        for view in views
-    )
-    return "\n".join([head, *steps]).encode("utf-8", "replace")
+    head: dict[str, object] = {
+        "title": title,
+        "about": f"{many} that were kept in a session.",
+        "minutes": min(MOST_MINUTES, MINUTES * len(views)),
+    }
+    steps = ("[[steps]]\n" + _table(_step(view)) for view in views)
+    return "\n".join([_table(head), *steps]).encode("utf-8", "replace")
 
 
-def lesson_file_name(title: str) -> str:
-    """A name that a lesson may have in an address."""
-    return f"{file_name(title)[:60].strip('-')}.toml"
+def lesson_name(title: str) -> str:
+    """A name that a lesson may have in an address, and a file anywhere."""
+    return file_name(title)[:60].strip("-")
 
 
-def _text(view: KeptView) -> str:
-    """Where the view comes from, as Markdown that means nothing but itself."""
-    said = [f"{name}: `{_code(text)}`" for name, text in view.about.items()]
-    return "  \n".join(said)[:MOST_TEXT] or "As it was kept."
-
-
-MOST_TEXT = 2_000
+def _step(view: KeptView) -> dict[str, object]:
+    """Where the view comes from as its text; a number in it is one of its sentence or its model."""
+    text = "  \n".join(f"{name}: `{_code(said)}`" for name, said in view.about.items())
+    text = text[:MOST_TEXT] or "As it was kept."
+    step: dict[str, object] = {
+        "title": view.title,
+        "open": view.address,
+        "text": text,
+        "see": DECIMAL.findall(text),
+    }
+    return step | {"notes": PICTURE.sub(_named, view.note)} if view.note else step
 
 
 def _code(text: str) -> str:
-    """On one line and without what would end it."""
-    return " ".join(text.replace("`", "'").split()) or " "
+    """On one line and without what would end it, or would be taken for a picture."""
+    return PICTURE.sub(_named, " ".join(text.replace("`", "'").split())) or " "
 
 
-def _table(**fields: str | int) -> str:
+def _named(picture: re.Match[str]) -> str:
+    """What begins a picture or an element, so that it begins none."""
+    return picture[0].replace("<", "‹").replace("![", "! [")
+
+
+def _table(fields: Mapping[str, object]) -> str:
     """A JSON string is a TOML string, but for the one letter that JSON leaves as it is."""
     lines = (
         f"{name} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007F")

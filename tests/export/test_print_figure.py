@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from explorer.export import print_figure
 from explorer.export.figure_data import FigureData
-from explorer.export.fonts import printable
+from explorer.export.fonts import fallback_families, printable
 from explorer.export.print_figure import as_picture
 
 VALUES = torch.tensor([[0.9, 0.09, 0.0], [0.2, 0.1, 0.0002], [0.0, 0.0, 0.0]])
@@ -98,7 +98,7 @@ def test_a_letter_that_no_font_has_is_its_code_point() -> None:
 def test_letters_that_join_are_joined() -> None:
     wide = {}
     for label in ("क", "ष", "क्ष"):
-        figure = print_figure._figure(named(label))
+        figure = print_figure._figure(named(label), fallback_families())
         figure.draw_without_rendering()
         wide[label] = figure.axes[0].get_yticklabels()[0].get_window_extent().width
     assert wide["क्ष"] < wide["क"] + wide["ष"]

@@ -53,6 +53,12 @@ def _take() -> None:
         reader.lesson_note = str(error)
         return
     reader.lesson_note = f"“{lesson.title}” is in the list."
+    add_own(lesson)
+
+
+def add_own(lesson: Lesson) -> None:
+    """Put it into the list of this reader."""
+    reader = session()
     kept = [each for each in reader.own_lessons.values() if each.name != lesson.name]
     reader.own_lessons = {each.name: each for each in (*kept, lesson)[-MOST_OWN:]}
 

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from urllib.parse import urlencode, urlsplit
+from functools import partial
+from itertools import chain
+from urllib.parse import quote, urlencode, urlsplit
 
 import streamlit as st
 import torch
 
-from explorer.app import url
+from explorer.app import address_table, url
 from explorer.app.kept_session import KEPT, KeptSession
+from explorer.app.limits import MB
 from explorer.app.reader import owner
 from explorer.app.session import session
 from explorer.components.mounting import Drawn, drawn
 from explorer.components.remembering import remembered
 from explorer.export import session_page
-from explorer.export.figure_data import Figure, FigureData, file_name
+from explorer.export.figure_data import Figure, FigureData
 from explorer.export.kept_view import MOST_FIGURES, KeptView, one_line
 from explorer.export.offline_page import OfflinePicture, OfflineView
 from explorer.export.pictures import as_picture
+from explorer.export.session_lesson import lesson_name, session_toml
+from explorer.export.session_slides import session_pdf
+from explorer.lessons.lesson_check import checked
+from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.text.literal import literal
+from explorer.views.lessons.lesson_list import add_own
 
 FIRST_PAGE = "overview"
+OF_LINK = {"hidden", "lesson", "lesson_step", "sidebar", "version"}
+"""What an address says of the app around a view."""
 SAID = ("model", "training step", "sentence", "second sentence", "run")
 """Of where a view comes from, what tells two of a page apart."""
 Make = Callable[[], Sequence[Figure]]
@@ -47,7 +57,7 @@ def draw_keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
         on_click=_keep,
         args=(about, own),
     )
-    count = len(_kept().views)
+    count = len(kept_now().views)
     if st.button(
         f"Session · {count}" if count else "Session",
         icon=":material/slideshow:",
@@ -64,18 +74,21 @@ def kept_view(
     shown: Mapping[str, Drawn],
     own: Mapping[str, Make],
 ) -> KeptView:
-    """What the page has drawn, as it is now: nothing in it is computed again."""
+    """What the page has drawn, as it is now: nothing in it is computed again.
+
+    The page's own figures are the first on a slide.
+    """
     pictures: list[OfflineView | OfflinePicture] = []
-    figures: list[Figure] = []
+    figures: dict[str, list[Figure]] = {key: [] for key in own}
     for key, each in shown.items():
-        made = [_held(figure) for figure in own.get(key, each.figures)()]
+        figures[key] = [_held(figure) for figure in own.get(key, each.figures)()]
         if each.offline is not None:
             pictures.append(each.offline)
         else:
-            pictures += [OfflinePicture(one.title, as_picture(one, "svg")) for one in made]
-        figures += made[:1] if key not in own else made
+            pictures += [OfflinePicture(one.title, as_picture(one, "svg")) for one in figures[key]]
     said = {name: text for name, text in about.items() if text}
-    return KeptView(one_line(title), address, "", said, pictures, figures[:MOST_FIGURES])
+    first = [*chain.from_iterable(figures.values())][:MOST_FIGURES]
+    return KeptView(one_line(title), address, "", said, pictures, first)
 
 
 def _held(figure: Figure) -> Figure:
@@ -87,13 +100,14 @@ def _held(figure: Figure) -> Figure:
     return replace(figure, values=values, allowed=allowed)
 
 
-def _kept() -> KeptSession:
+def kept_now() -> KeptSession:
+    """This reader's."""
     return KEPT.of(owner()) or KeptSession()
 
 
 def _keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
     view = kept_view(_title(about), _address(), about, drawn(), own)
-    last = _kept().views[-1:]
+    last = kept_now().views[-1:]
     if last and (last[0].address, last[0].drawn) == (view.address, view.drawn):
         st.toast("This view is kept already.")
     elif why := KEPT.add(owner(), view):
@@ -110,7 +124,8 @@ def _title(about: Mapping[str, str]) -> str:
 
 def _address() -> str:
     """That of the page that is drawn, with its model."""
-    reader, asked = session(), url.everything()
+    reader = session()
+    asked = [(name, value) for name, value in url.everything() if name not in OF_LINK]
     if reader.shown_model and "model" in reader.bar and "model" not in dict(asked):
         asked = [("model", reader.shown_model), *asked]
     page = "" if reader.page == FIRST_PAGE else reader.page
@@ -126,7 +141,7 @@ def _base() -> str:
 
 @st.dialog("Session", width="large", icon=":material/slideshow:", on_dismiss="rerun")
 def _draw_session() -> None:
-    kept = _kept()
+    kept = kept_now()
     if not kept.views:
         st.markdown(
             "Nothing is kept yet: “Add to session” under a figure keeps the view on screen."
@@ -174,31 +189,69 @@ def _draw_view(at: int, view: KeptView, kept: KeptSession) -> None:
             view.note,
             key=f"kept_note_{view.id}",
             height=68,
-            placeholder="Notes for the one who presents it",
+            placeholder="What is said of it: the notes of a talk, the caption of a slide",
             label_visibility="collapsed",
             on_change=_name,
             args=(view,),
         )
         if not view.is_drawn:
-            st.caption("The picture is not here any more: open it again to draw it, and add it.")
+            st.markdown(
+                "Its picture is not here any more: "
+                f"[open it again]({_markdown_link(view.address)}) to draw it, and add it again."
+            )
         elif said := [view.about[name] for name in SAID if name in view.about]:
             st.caption(" · ".join(map(literal, said)))
 
 
 def _draw_files(kept: KeptSession) -> None:
-    page = session_page.session_html(kept.title, kept.views, _base())
-    if why := session_page.refusal(len(page), kept.views):
-        st.text(why)
-        return
+    """The session as an offline page, as slides and as a lesson."""
+    base = _base()
+    page = session_page.session_html(kept.title, kept.views, base)
+    with st.container(horizontal=True, gap="small"):
+        if why := session_page.refusal(len(page), kept.views):
+            st.text(why)
+        else:
+            _draw_file("Offline HTML", page, "html", f"{len(page) / MB:.1f} MB, no server needed")
+        slides = partial(session_pdf, kept.title, kept.views, base)
+        _draw_file("Slides, PDF", slides, "pdf", "A page for each view; drawn in some seconds")
+        talk = session_toml(kept.title, kept.views)
+        about = "A lesson without tasks, to be opened again on the page Lessons"
+        _draw_file("Talk, TOML", talk, "toml", about)
+        if st.button(
+            "Open as a talk",
+            icon=":material/slideshow:",
+            key="kept_talk",
+            help="Put it among the lessons of this tab: a step for each view",
+        ):
+            _open_as_talk(kept)
+
+
+def _draw_file(label: str, file: bytes | Callable[[], bytes], ending: str, about: str) -> None:
     st.download_button(
-        f"Offline HTML, {len(page) / 1e6:.1f} MB",
-        page,
-        file_name=f"{file_name(kept.title)}.html",
-        mime="text/html",
+        label,
+        file,
+        file_name=f"{lesson_name(kept_now().title)}.{ending}",
         icon=":material/download:",
-        key="kept_html",
+        key=f"kept_{ending}",
         on_click="ignore",
+        help=about,
     )
+
+
+def _open_as_talk(kept: KeptSession) -> None:
+    file = session_toml(kept.title, kept.views)
+    try:
+        lesson = lesson_from(file, f"{lesson_name(kept.title)}.toml")
+        add_own(checked(lesson, address_table.of_pages()))
+    except LessonError as error:
+        st.text(str(error))
+        return
+    st.switch_page(session().pages["lessons"])
+
+
+def _markdown_link(address: str) -> str:
+    """As a link that ends where the address ends, whatever is in it."""
+    return _base() + quote(address, safe="/?=&%+")
 
 
 def _call() -> None:
@@ -208,15 +261,15 @@ def _call() -> None:
 def _name(view: KeptView) -> None:
     state = st.session_state
     words = state[f"kept_title_{view.id}"], state[f"kept_note_{view.id}"]
-    named = [each.called(*words) if each.id == view.id else each for each in _kept().views]
+    named = [each.called(*words) if each.id == view.id else each for each in kept_now().views]
     KEPT.change(owner(), named)
 
 
 def _move(view: KeptView, to: int) -> None:
-    views = [each for each in _kept().views if each.id != view.id]
+    views = [each for each in kept_now().views if each.id != view.id]
     views.insert(to, view)
     KEPT.change(owner(), views)
 
 
 def _remove(view: KeptView) -> None:
-    KEPT.change(owner(), [each for each in _kept().views if each.id != view.id])
+    KEPT.change(owner(), [each for each in kept_now().views if each.id != view.id])

@@ -1,0 +1,46 @@
+"""A kept session as a lesson: whatever was typed, the reader of lessons takes it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explorer.app import address_table
+from explorer.export.kept_view import KeptView
+from explorer.export.session_lesson import lesson_name, session_toml
+from explorer.lessons.lesson import Lesson
+from explorer.lessons.lesson_check import checked
+from explorer.lessons.lesson_file import lesson_from
+
+ANYTHING = st.text(max_size=60)
+HARMFUL = '![x](https://elsewhere.example/x.png) <img src=x> `"""\\\x7f 0.5 $x$\n[[steps]]'
+
+
+def read(title: str, views: list[KeptView]) -> Lesson:
+    named = KeptView(title, "/").called(title, "").title
+    file = session_toml(named, views)
+    return checked(lesson_from(file, f"{lesson_name(named)}.toml"), address_table.of_pages())
+
+
+def test_a_session_is_a_lesson_without_tasks() -> None:
+    views = [
+        KeptView("First", "/attention?layer=1", "Say this.", {"model": "m", "sentence": "p 0.5"}),
+        KeptView("Second", "/"),
+    ]
+    lesson = read("My talk", views)
+    assert (lesson.name, lesson.title, len(lesson.steps)) == ("my-talk", "My talk", 2)
+    first, second = lesson.steps
+    assert (first.open, first.notes, first.done) == ("/attention?layer=1", "Say this.", {})
+    assert first.text == "model: `m`  \nsentence: `p 0.5`"
+    assert (second.open, second.text) == ("/", "As it was kept.")
+
+
+@given(ANYTHING, ANYTHING, ANYTHING)
+def test_whatever_was_typed(title: str, note: str, sentence: str) -> None:
+    view = KeptView("", "/attention", "", {"sentence": sentence}).called(title, note)
+    assert read(title, [view]).steps[0].title == view.title
+
+
+def test_nothing_becomes_a_picture_or_a_step() -> None:
+    view = KeptView("", "/attention", "", {"sentence": HARMFUL}).called(HARMFUL, HARMFUL)
+    assert len(read(HARMFUL, [view]).steps) == 1
