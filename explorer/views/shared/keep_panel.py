@@ -49,6 +49,8 @@ def draw_keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
 
     `own` makes the main figures of the page, by the keys of their views.
     """
+    if "export" in session().hidden:
+        return
     st.button(
         "Add to session",
         icon=":material/add:",
@@ -163,27 +165,11 @@ def _draw_view(at: int, view: KeptView, kept: KeptSession) -> None:
                 on_change=_name,
                 args=(view,),
             )
-            for icon, says, to, is_end in (
-                ("arrow_upward", "Earlier", at - 1, at == 0),
-                ("arrow_downward", "Later", at + 1, at == len(kept.views) - 1),
-            ):
-                st.button(
-                    "",
-                    icon=f":material/{icon}:",
-                    help=says,
-                    key=f"kept_{says.lower()}_{view.id}",
-                    disabled=is_end,
-                    on_click=_move,
-                    args=(view, to),
-                )
-            st.button(
-                "",
-                icon=":material/delete:",
-                help="Remove",
-                key=f"kept_remove_{view.id}",
-                on_click=_remove,
-                args=(view,),
-            )
+            last = len(kept.views) - 1
+            moves = ("Up", "arrow_upward", at - 1, 0), ("Down", "arrow_downward", at + 1, last)
+            for says, icon, to, end in moves:
+                _draw_button(says, icon, view, _move, to, disabled=at == end)
+            _draw_button("Remove", "delete", view, _remove)
         st.text_area(
             "Notes",
             view.note,
@@ -201,6 +187,24 @@ def _draw_view(at: int, view: KeptView, kept: KeptSession) -> None:
             )
         elif said := [view.about[name] for name in SAID if name in view.about]:
             st.caption(" · ".join(map(literal, said)))
+
+
+def _draw_button(
+    says: str,
+    icon: str,
+    view: KeptView,
+    act: Callable[..., None],
+    *args: int,
+    disabled: bool = False,
+) -> None:
+    st.button(
+        says,
+        icon=f":material/{icon}:",
+        key=f"kept_{says.lower()}_{view.id}",
+        disabled=disabled,
+        on_click=act,
+        args=(view, *args),
+    )
 
 
 def _draw_files(kept: KeptSession) -> None:
