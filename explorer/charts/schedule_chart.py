@@ -53,8 +53,8 @@ def _schedule() -> Spec:
         axis=alt.Axis(tickCount=2, format=".2~g"),
     )
     line = alt.Chart(PLANNED).mark_line(strokeWidth=1.75).encode(x=x, y=y)
-    been = alt.Chart().mark_area(opacity=0.25).encode(x=x, y=y)
-    now = alt.Chart().transform_aggregate(step="max(step)").mark_rule(strokeWidth=1.5).encode(x=x)
+    been = alt.Chart().mark_area(opacity=0.25, aria=False).encode(x=x, y=y)
+    now = alt.Chart().transform_aggregate(step="max(step)").mark_rule(strokeWidth=1.5, aria=False).encode(x=x)
     pointed = ruler(
         x,
         "step",

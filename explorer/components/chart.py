@@ -13,6 +13,7 @@ from explorer.charts.fill import Rows, Spec
 from explorer.charts.plotly_frame import CONFIG
 from explorer.components.mounting import Drawn
 from explorer.export.figure_data import TableData, Value
+from explorer.export.figure_text import figure_text
 
 Table = Mapping[str, Sequence[Value]]
 
@@ -36,7 +37,10 @@ def chart(
         return [TableData(table, title, spec={**spec, **size, "data": {"values": rows}})]
 
     session().drawn[key] = Drawn(figures)
-    how: dict[str, Any] = {"height": height} if height is not None else {}
+    shown = table if table is not None and any(map(len, table.values())) else _columns(_rows(spec))
+    how: dict[str, Any] = {"alt": figure_text(title, shown, spec)}
+    if height is not None:
+        how["height"] = height
     if table is None:
         st.vega_lite_chart(spec, width=width, key=key, **how)
     else:
@@ -46,7 +50,7 @@ def chart(
 def plotly_chart(figure: go.Figure, *, key: str, title: str, table: Table) -> None:
     """Draw a plotly chart. Its `table` is exported; a picture would lose the page's theme."""
     session().drawn[key] = Drawn(lambda: [TableData(table, title)])
-    st.plotly_chart(figure, key=key, config=CONFIG)
+    st.plotly_chart(figure, key=key, config=CONFIG, alt=figure_text(title, table))
 
 
 def _rows(spec: Spec) -> list[Mapping[str, Any]]:

@@ -21,7 +21,6 @@ from typing import Any, Final
 
 import streamlit as st
 
-from explorer.app import links
 from explorer.app.session import session
 from explorer.app.streamlit_patches import install_plain_states
 from explorer.charts import theme
@@ -89,9 +88,8 @@ def _own(name: str) -> str:
 
 
 def begin() -> None:
-    """A page begins, at its top: nothing is drawn yet."""
+    """A page begins: nothing is drawn yet."""
     reader = session()
-    _PAGE_TOP(key="page_top", data=[reader.page, links.of_the_page(reader.hidden)])
     reader.drawn = {}
     reader.has_code = False
 
@@ -198,8 +196,12 @@ class View:
         return OfflineView(self._kind, key, data, height, choice, *code, title)
 
 
-def component(name: str, *, html: str, js: str, css: str | None = None) -> Callable[..., Any]:
-    mount: Callable[..., Any] = st.components.v2.component(name, html=html, css=css, js=js)
+def component(
+    name: str, *, html: str, js: str, css: str | None = None, isolate_styles: bool = True
+) -> Callable[..., Any]:
+    mount: Callable[..., Any] = st.components.v2.component(
+        name, html=html, css=css, js=js, isolate_styles=isolate_styles
+    )
     return mount
 
 
@@ -237,5 +239,4 @@ NOTHING = '<span style="display:none"></span>'
 _CHOICE = component("explorer_choice", html=NOTHING, js=slim_js(read(HERE / "choice.js")))
 _BYTES = component("explorer_bytes", html=NOTHING, js=slim_js(read(HERE / "bytes.js")))
 _ASK = component("explorer_ask", html=NOTHING, js=slim_js(read(HERE / "ask.js")))
-_PAGE_TOP = component("explorer_page_top", html=NOTHING, js=slim_js(read(HERE / "page_top.js")))
 _CODE = component("explorer_code", html=NOTHING, js=code_of_all())

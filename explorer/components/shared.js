@@ -220,6 +220,39 @@ function news(state) {
   return choice;
 }
 
+// ---- what a picture says to who does not see it --------------------------------------
+
+const MOST = 3;
+
+// The places of the largest of so many sizes, the largest first; what is no positive number is none.
+function largestOf(count, size) {
+  const found = [];
+  for (let at = 0; at < count; at++) {
+    const value = size(at);
+    if (!(value > 0) || (found.length === MOST && value <= found.at(-1)[0])) continue;
+    found.push([value, at]);
+    found.sort((a, b) => b[0] - a[0]);
+    found.length = Math.min(MOST, found.length);
+  }
+  return found.map(([, at]) => at);
+}
+
+// A text beside a canvas that a screen reader reads after its name: what it shows, and its largest
+// values in words. Python says the same of a chart: see export/figure_text.py.
+function describe(root, canvas, title, largest) {
+  const place = [...root.querySelectorAll("canvas")].indexOf(canvas);
+  let text = root.querySelector(`#described-${place}`);
+  if (!text) {
+    text = element("span", "described");
+    Object.assign(text, {id: `described-${place}`, hidden: true});
+    root.append(text);
+    canvas.setAttribute("aria-describedby", text.id);
+    if (!canvas.hasAttribute("role")) canvas.setAttribute("role", "img");
+  }
+  const most = largest.length ? `. The largest: ${largest.join("; ")}` : "";
+  text.textContent = `${title}${most}.`;
+}
+
 // ---- a canvas ---------------------------------------------------------------------
 
 // The tokens of one character: a bracket `length` long on one side of their labels.

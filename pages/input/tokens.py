@@ -36,7 +36,7 @@ st.caption(f"{KINDS[tokenizer.kind]} The vocabulary has {tokenizer.vocab_size:,}
 chips(forward.placed, key="tokens_read", text=forward.typed)
 widgets.notes(forward.notes)
 
-st.subheader("Step by step", anchor=False)
+st.header("Step by step", anchor=False)
 
 
 @alone()

@@ -23,7 +23,7 @@ HTML = f"""
     <input type="range" class="place" min="0" step="1">
     <span class="where"></span>
   </div>
-  <div class="stage"><canvas role="img"></canvas></div>
+  <div class="stage"><canvas></canvas></div>
   <div class="under">
     <dl class="said"></dl>
     <button type="button" class="compare">Compare with the last step</button>

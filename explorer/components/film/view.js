@@ -76,7 +76,19 @@ function frame(state) {
     return pair;
   }));
   paintCurves(state);
+  describeCurves(state);
   showMoves(state);
+}
+
+// Of each curve the value at the step that is shown, and at the last.
+function describeCurves({root, canvas, data, at}) {
+  const worth = ([step, value]) => `${Number.isFinite(value) ? three(value) : "no value"} at step ${whole(step)}`;
+  const curves = data.curves.filter(({points}) => points.length).map(({name, points}) => {
+    const here = points.findLast(([step]) => step <= data.steps[at]) ?? points[0], last = points.at(-1);
+    return `${name} ${[...new Set([worth(here), worth(last)])].join(", ")}`;
+  });
+  canvas.setAttribute("aria-label", "Curves over the steps");
+  describe(root, canvas, ["Curves over the steps of the training", ...curves].join(". "), []);
 }
 
 // What is drawn anew stays at its step, and so does a run that has gone on meanwhile, unless its

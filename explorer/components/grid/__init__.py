@@ -96,7 +96,7 @@ def grid(
         figures=figures,
         title=title,
         key=key,
-        data=encode(small, row_name, column_name, name=key, every=every),
+        data=encode(small, row_name, column_name, name=key, title=title, every=every),
         height=height or fitting_height(layers, queries, keys, heads),
         choice=None if selected is None else [*selected, *events.answered(key)],
         on_picked_change=hand_over,
@@ -132,6 +132,7 @@ def encode(
     column_name: str,
     *,
     name: str,
+    title: str = "",
     every: EveryHead | None = None,
 ) -> bytes:
     """All pictures as one message: a byte a cell, each picture scaled to its own largest."""
@@ -140,6 +141,7 @@ def encode(
     tops, planes = wire.shades(small.reshape(-1, queries, keys))
     header = {
         "name": name,
+        "title": title,
         "shape": [layers, heads, queries, keys],
         "pooled": thumbnails.pooled,
         "tops": [tops[layer * heads : (layer + 1) * heads] for layer in range(layers)],

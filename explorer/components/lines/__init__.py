@@ -30,7 +30,7 @@ HTML = """
   <div class="heads" role="group" aria-label="Heads drawn"></div>
   <div class="stage" tabindex="0" role="group" aria-label="Tokens, arrow keys move">
     <div class="length"></div>
-    <canvas role="img"></canvas>
+    <canvas></canvas>
   </div>
   <div class="foot"><span class="notes"></span></div>
 </div>

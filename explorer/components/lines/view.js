@@ -127,6 +127,7 @@ function toggle(state, head, twice) {
   }
   const buttons = state.root.querySelectorAll(".heads button");
   state.active.forEach((on, i) => buttons[i].setAttribute("aria-pressed", String(on)));
+  describeLines(state);
   told(state, TWICE);
   later(state);
 }
@@ -256,6 +257,17 @@ function tell(state, pointed) {
     `: {value}, ${data.names[best[2]]}`, {...parts, value: sent(state, best[0])});
 }
 
+// The largest weights of the heads that are drawn.
+function describeLines(state) {
+  const {data} = state, rows = data.rows.length, columns = data.columns.length, cells = rows * columns;
+  const at = i => [Math.floor(i / cells), Math.floor(i / columns) % rows, i % columns];
+  const largest = largestOf(state.active.length * cells, i => state.active[at(i)[0]] ? weight(state, ...at(i)) : 0);
+  describe(state.root, state.canvas, data.words.title, largest.map(i => {
+    const [head, row, column] = at(i);
+    return `${data.rows[row]} attends to ${data.columns[column]}: ${sent(state, weight(state, head, row, column))}, ${data.names[head]}`;
+  }));
+}
+
 // ---- running --------------------------------------------------------------------------
 
 function show(state) {
@@ -288,6 +300,7 @@ function show(state) {
   const full = `weight${end === "1.00" ? "" : ` ÷ ${end}`}${data.log ? " on a log scale," : ""}`;
   root.querySelector(".notes").textContent = `opacity: ${full} ÷ √(heads drawn)` +
     (data.faint ? ` · weights under ${data.faint} not drawn` : "");
+  describeLines(state);
   paint(state);
 }
 

@@ -222,6 +222,18 @@ function written({data, codes, singles}, i) {
 
 const words = (state, cell) => plain(...spoken(state, cell));
 
+function describeMatrix(state) {
+  const {data, codes} = state, columns = data.columns.length;
+  const counts = i => isVisible(state, i) && !leftOut(state, i) && !data.hidden.includes(i % columns);
+  if (data.scale === "mask") {
+    const seen = codes.reduce((sum, _, i) => sum + Number(counts(i)), 0);
+    return describe(state.root, state.canvas, `${data.words.title}. ${seen} of ${codes.length} are not ${data.words.absent}`, []);
+  }
+  const size = i => counts(i) && codes[i] < INFINITE ? Math.abs(state.singles ? state.singles[i] : valueOf(codes[i], data)) : 0;
+  const largest = largestOf(codes.length, size).map(i => words(state, {row: Math.floor(i / columns), column: i % columns}));
+  describe(state.root, state.canvas, data.words.title, largest);
+}
+
 function tell(state) {
   const line = state.root.querySelector(".sentence"), cell = state.shown();
   line.classList.toggle("idle", !cell);
@@ -246,6 +258,7 @@ function show(state) {
     state.masked = maskedCells(state);
     state.tops = topsOf(state);
     state.levels = noLevels();
+    describeMatrix(state);
     state.fresh = false;
     if (inside(state, state.awaited)) [state.locked, state.awaited] = [state.awaited, null];
     if (!inside(state, state.locked)) state.locked = null;

@@ -18,7 +18,7 @@ from explorer.components.mounting import View, neighbour
 
 HTML = """
 <div class="view miniature">
-  <div class="stage"><canvas role="img"></canvas></div>
+  <div class="stage"><canvas></canvas></div>
   <div class="parts"></div>
 </div>
 """

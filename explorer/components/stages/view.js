@@ -78,6 +78,19 @@ function written(node) {
   return span;
 }
 
+// What a panel shows of these tokens; a later step shows nothing yet.
+function describePanels({root, data, panels}) {
+  for (const {kind, size: [, columns], values, canvas, said, hidden} of panels) {
+    const tokens = kind === "key" ? data.columns : data.rows;
+    const largest = hidden ? [] : largestOf(values.length, i => Number.isFinite(values[i]) ? Math.abs(values[i]) : 0);
+    describe(root, canvas, said.replace(/\.$/, ""), largest.map(i => {
+      const row = tokens[Math.floor(i / columns)], at = i % columns;
+      return kind === "pair" ? `${row} → ${data.columns[at]}: ${three(values[i])}`
+        : `${row}, dimension ${at}: ${three(values[i])}`;
+    }));
+  }
+}
+
 function build(state) {
   const {root, data, stage} = state;
   const equation = root.querySelector(".equation");
@@ -90,6 +103,7 @@ function build(state) {
     return row;
   });
   stage.replaceChildren(...rows);
+  describePanels(state);
 }
 
 function panelOf(state, panel, place) {

@@ -38,7 +38,7 @@ def open_or_examine(context: PageContext, entries: Sequence[ModelEntry]) -> Open
 
 def draw_description(model: Opened) -> None:
     """The config as sentences, the held-out metric, the data, and what there is to see."""
-    st.subheader(literal(model.title), anchor=False)
+    st.header(literal(model.title), anchor=False)
     st.markdown(descriptions.config_sentences(model.config))
     score = descriptions.held_out_score(model.run) if model.run.get("metrics") else ""
     more = [

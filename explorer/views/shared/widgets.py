@@ -20,6 +20,7 @@ from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix, mounting
 from explorer.components.chart import chart
 from explorer.components.matrix import window_room
+from explorer.components.page_top import page_top
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import source
 from explorer.text.literal import literal
@@ -66,6 +67,7 @@ ENDS_IN_VECTORS = "This model has no head: its output is one vector for each tok
 def opening(title: str, sentence: str) -> None:
     """A page opens with its name and one sentence that says what one sees."""
     with st.container(gap=None):  # what begins the page takes no room
+        page_top()
         mounting.begin()
         st.title(title, anchor=False)
         draw_miniature()

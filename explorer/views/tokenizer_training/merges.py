@@ -143,7 +143,7 @@ def _draw_vocabulary(found: MergeTraining, step: int) -> None:
 
 
 def _draw_excerpt(found: MergeTraining, text: str, step: int) -> None:
-    st.subheader("The text so far", anchor=False)
+    st.header("The text so far", anchor=False)
     excerpt = beginning(text, EXCERPT)
     ids = found.ids_of(excerpt, step)
     newest = found.merges[step - 1][2] if step else None
@@ -161,7 +161,7 @@ def _draw_excerpt(found: MergeTraining, text: str, step: int) -> None:
 
 def _draw_encoding(found: MergeTraining, step: int, sentence: str) -> None:
     """The merges so far, lowest first, on the reader's own sentence."""
-    st.subheader("Your sentence with these merges", anchor=False)
+    st.header("Your sentence with these merges", anchor=False)
     if not sentence.strip():
         say("There is nothing to read yet: type a sentence.")
         return

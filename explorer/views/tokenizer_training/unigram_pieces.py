@@ -72,7 +72,7 @@ def _draw_pieces(pieces: Sequence[tuple[str, float]], key: str) -> None:
 
 
 def _draw_segmentations(found: UnigramPieces, sentence: str) -> None:
-    st.subheader("Your sentence in these pieces", anchor=False)
+    st.header("Your sentence in these pieces", anchor=False)
     if not sentence.strip():
         say("There is nothing to read yet: type a sentence.")
         return

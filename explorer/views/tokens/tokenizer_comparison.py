@@ -31,7 +31,7 @@ LONGEST_NAME = 30
 
 def draw_token_table(context: PageContext) -> None:
     """Every token with its ID, its characters and their bytes; then the decoded text."""
-    st.subheader("Token by token", anchor=False)
+    st.header("Token by token", anchor=False)
     forward = context.forward
     tokens, text = forward.placed, forward.typed
     st.dataframe(

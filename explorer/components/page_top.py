@@ -1,0 +1,37 @@
+"""What begins every page: it opens at its top, and what everybody needs of Streamlit's own parts.
+
+The rules of `page_top.css` reach the whole page: words that Streamlit writes too faintly, a focus
+that it draws too weakly, what does not fit into a narrow window. `docs/accessibility.md` lists
+them.
+"""
+
+from __future__ import annotations
+
+from explorer.app import links
+from explorer.app.session import session
+from explorer.charts import theme
+from explorer.components.mounting import HERE, NOTHING, component, read, slim_css, slim_js
+
+
+def page_rules() -> str:
+    """The rules with the colours of the theme in them, each a light and a dark one."""
+    rules = slim_css(read(HERE / "page_top.css"))
+    for name in ("muted", "text", "background"):
+        pair = (getattr(one, name) for one in (theme.LIGHT, theme.DARK))
+        rules = rules.replace(f"var(--{name})", f"light-dark({', '.join(pair)})")
+    return rules
+
+
+_PAGE_TOP = component(
+    "explorer_page_top",
+    html=NOTHING,
+    css=page_rules(),
+    js=slim_js(read(HERE / "page_top.js")),
+    isolate_styles=False,
+)
+
+
+def page_top() -> None:
+    """A page begins, at its top."""
+    reader = session()
+    _PAGE_TOP(key="page_top", data=[reader.page, links.of_the_page(reader.hidden)])
