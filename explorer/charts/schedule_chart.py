@@ -54,7 +54,12 @@ def _schedule() -> Spec:
     )
     line = alt.Chart(PLANNED).mark_line(strokeWidth=1.75).encode(x=x, y=y)
     been = alt.Chart().mark_area(opacity=0.25, aria=False).encode(x=x, y=y)
-    now = alt.Chart().transform_aggregate(step="max(step)").mark_rule(strokeWidth=1.5, aria=False).encode(x=x)
+    now = (
+        alt.Chart()
+        .transform_aggregate(step="max(step)")
+        .mark_rule(strokeWidth=1.5, aria=False)
+        .encode(x=x)
+    )
     pointed = ruler(
         x,
         "step",

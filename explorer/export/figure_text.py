@@ -1,6 +1,6 @@
 """A figure in words, for who does not see it: its title, and the three numbers that stand out.
 
-What a canvas view shows is said by `describe` in `components/shared.js`, since it changes there
+What a canvas view shows is said by `putInWords` in `components/shared.js`, since it changes there
 without the server; this is the text of a chart, from the table that is exported with it.
 """
 
@@ -93,7 +93,8 @@ def _line(name: str, x: str, y: str, points: list[tuple[float, float]]) -> str:
 
 
 def _named(table: Table, names: Sequence[str], at: int) -> str:
-    return ", ".join(cut(str(table[name][at]), LABEL) for name in names) or f"row {at + 1}"
+    words = (cut(str(table[name][at]), LABEL) for name in names)
+    return ", ".join(filter(None, words)) or f"row {at + 1}"
 
 
 def _is_number(table: Table, name: str) -> bool:

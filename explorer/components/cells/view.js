@@ -174,7 +174,7 @@ function show(state) {
     state.hovered = state.walked = null;
     state.picture ??= document.createElement("canvas");
     const {columns} = data, size = i => state.codes[i] < INFINITE ? Math.abs(valueOf(state.codes[i], data)) : 0;
-    describe(state.root, canvas, data.words.title, largestOf(state.codes.length, size)
+    putInWords(state.root, canvas, data.words.title, largestOf(state.codes.length, size)
       .map(i => spoken(state, [Math.floor(i / columns.length), i % columns.length])));
   }
   if (!stage.clientWidth) return;

@@ -88,7 +88,7 @@ function describeCurves({root, canvas, data, at}) {
     return `${name} ${[...new Set([worth(here), worth(last)])].join(", ")}`;
   });
   canvas.setAttribute("aria-label", "Curves over the steps");
-  describe(root, canvas, ["Curves over the steps of the training", ...curves].join(". "), []);
+  putInWords(root, canvas, ["Curves over the steps of the training", ...curves].join(". "), []);
 }
 
 // What is drawn anew stays at its step, and so does a run that has gone on meanwhile, unless its

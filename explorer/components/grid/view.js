@@ -208,7 +208,7 @@ function show(state) {
   canvas.setAttribute("aria-label", `${data.shape[0]} ${data.words.row}s by ${data.shape[1]} ` +
     `${data.words.column}s. Arrow keys move, Enter opens.`);
   const [layers, heads] = data.shape, at = i => [Math.floor(i / heads), i % heads];
-  describe(state.root, canvas, data.title || `${layers} ${data.words.row}s by ${heads} ${data.words.column}s`,
+  putInWords(state.root, canvas, data.title || `${layers} ${data.words.row}s by ${heads} ${data.words.column}s`,
     largestOf(layers * heads, i => data.tops[at(i)[0]][at(i)[1]]).map(i => spoken(state, at(i))));
   choose(state);
 }

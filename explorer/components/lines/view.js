@@ -262,7 +262,7 @@ function describeLines(state) {
   const {data} = state, rows = data.rows.length, columns = data.columns.length, cells = rows * columns;
   const at = i => [Math.floor(i / cells), Math.floor(i / columns) % rows, i % columns];
   const largest = largestOf(state.active.length * cells, i => state.active[at(i)[0]] ? weight(state, ...at(i)) : 0);
-  describe(state.root, state.canvas, data.words.title, largest.map(i => {
+  putInWords(state.root, state.canvas, data.words.title, largest.map(i => {
     const [head, row, column] = at(i);
     return `${data.rows[row]} attends to ${data.columns[column]}: ${sent(state, weight(state, head, row, column))}, ${data.names[head]}`;
   }));

@@ -227,11 +227,11 @@ function describeMatrix(state) {
   const counts = i => isVisible(state, i) && !leftOut(state, i) && !data.hidden.includes(i % columns);
   if (data.scale === "mask") {
     const seen = codes.reduce((sum, _, i) => sum + Number(counts(i)), 0);
-    return describe(state.root, state.canvas, `${data.words.title}. ${seen} of ${codes.length} are not ${data.words.absent}`, []);
+    return putInWords(state.root, state.canvas, `${data.words.title}. ${seen} of ${codes.length} are not ${data.words.absent}`, []);
   }
   const size = i => counts(i) && codes[i] < INFINITE ? Math.abs(state.singles ? state.singles[i] : valueOf(codes[i], data)) : 0;
   const largest = largestOf(codes.length, size).map(i => words(state, {row: Math.floor(i / columns), column: i % columns}));
-  describe(state.root, state.canvas, data.words.title, largest);
+  putInWords(state.root, state.canvas, data.words.title, largest);
 }
 
 function tell(state) {

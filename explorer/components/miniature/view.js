@@ -109,7 +109,7 @@ function show(state) {
   }
   listen(state);
   state.canvas.setAttribute("aria-label", state.data.title);
-  describe(state.root, state.canvas, state.data.title, state.data.edges.slice(-MOST).reverse().map(
+  putInWords(state.root, state.canvas, state.data.title, state.data.edges.slice(-MOST).reverse().map(
     ([, , layer, query, key, value]) => `token ${key} → token ${query} in layer ${layer}: ${three(100 * value)} %`));
   if (state.stage.clientWidth) paint(state);
 }

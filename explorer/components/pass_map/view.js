@@ -84,7 +84,7 @@ function follow(state) {
   if (state.from) forwards(flow, state.from.stack, state.from.token);
   else backwards(flow, state.asked);
   state.carried = carrying(flow, state.least);
-  describe(state.root, state.canvas, state.data.title, state.carried.edges.slice(-MOST).reverse().map(edge =>
+  putInWords(state.root, state.canvas, state.data.title, state.carried.edges.slice(-MOST).reverse().map(edge =>
     `${labelOf(state, edge.part.keys, edge.key)} → ${labelOf(state, edge.stack.at, edge.query)} in layer ` +
       `${edge.layer}, head ${edge.part.head[edge.e]}: ${percent(edge.value)}`));
   const output = state.root.querySelector(".least output"), input = state.root.querySelector(".least input");

@@ -83,7 +83,7 @@ function describePanels({root, data, panels}) {
   for (const {kind, size: [, columns], values, canvas, said, hidden} of panels) {
     const tokens = kind === "key" ? data.columns : data.rows;
     const largest = hidden ? [] : largestOf(values.length, i => Number.isFinite(values[i]) ? Math.abs(values[i]) : 0);
-    describe(root, canvas, said.replace(/\.$/, ""), largest.map(i => {
+    putInWords(root, canvas, said.replace(/\.$/, ""), largest.map(i => {
       const row = tokens[Math.floor(i / columns)], at = i % columns;
       return kind === "pair" ? `${row} → ${data.columns[at]}: ${three(values[i])}`
         : `${row}, dimension ${at}: ${three(values[i])}`;
