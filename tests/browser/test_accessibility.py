@@ -15,9 +15,9 @@ THEME = "getComputedStyle(document.querySelector('[data-testid=stApp]')).colorSc
 SAID = """() => {
   const every = root => [...root.querySelectorAll("*")].flatMap(each =>
     [each, ...(each.shadowRoot ? every(each.shadowRoot) : [])]);
-  const isFigure = each => each.matches(".view canvas, [data-testid=stVegaLiteChart], .stPlotlyChart") &&
-    !each.closest("[data-testid=stDataFrame]") && each.parentElement?.closest(".stPlotlyChart, " +
-    "[data-testid=stVegaLiteChart]") == null;
+  const charts = "[data-testid=stVegaLiteChart], .stPlotlyChart";
+  const isFigure = each => each.matches(`.view canvas, ${charts}`) &&
+    !each.parentElement.closest(`${charts}, [data-testid=stDataFrame]`);
   return every(document).filter(isFigure).map(each => {
     const by = each.getAttribute("aria-describedby");
     const alone = each.closest("[aria-label]") ?? each.querySelector("[role=img][aria-label]");
