@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import psutil
 
@@ -103,7 +104,7 @@ class Server:
         self.log_path = runs.with_name(f"{runs.name}-server-{self.port}.log")
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> Server:
+    def start(self) -> Self:
         command = [*self.command]
         options = {
             "server.port": str(self.port),
@@ -124,7 +125,7 @@ class Server:
             )
         return self
 
-    def wait(self, seconds: float = 90) -> Server:
+    def wait(self, seconds: float = 90) -> Self:
         """Come back when the server answers that it is well."""
         wait_until(self._answers, f"the server at {self.url}", seconds)
         return self
@@ -189,7 +190,7 @@ class Server:
             process.kill()
         psutil.wait_procs(left, 20)
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> Self:
         return self.start().wait()
 
     def __exit__(

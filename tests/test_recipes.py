@@ -6,7 +6,7 @@ import re
 import tomllib
 from typing import Any
 
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from tests.source import ROOT, files
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Self
 
 from tests.package import COMMAND, installed
 from tests.served import Server, wait_until
@@ -70,7 +71,7 @@ class Laptop(Server):
             folder=folder,
         )
 
-    def wait(self, seconds: float = 90) -> Laptop:
+    def wait(self, seconds: float = 90) -> Self:
         """Come back when the program says where it is: from outside nobody can ask it."""
         wait_until(lambda: "The app is at" in self.log, "the program", seconds)
         return self
