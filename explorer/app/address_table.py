@@ -38,6 +38,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     *_on(
         "",
         ("text", "text", f"up to {TEXT_LIMIT:,} characters", "the model's example"),
+        ("text_file", "state", "the hash of a longer text, which this server has", "none"),
         ("special", "state", "true where the text is a prompt with special tokens", "false"),
         ("pair", "text", f"the second sentence, up to {TEXT_LIMIT:,} characters", "none"),
         (

@@ -210,7 +210,7 @@ class _Picker:
 def _write_text(name: str, usual: str) -> None:
     """A hidden text in the address: a button of a page may have changed it."""
     text = st.session_state.get(name, usual)
-    if text and text != usual:
+    if text and text != usual and len(text) <= TEXT_LIMIT:
         url.write(name, text)
     elif text == usual:
         url.remove(name)
@@ -227,9 +227,8 @@ def _draw_text(entry: ModelEntry) -> None:
     st.text_input(
         "Your sentence",
         value=entry.example,
-        on_change=_bound_text,
         placeholder="Type a sentence and press Enter",
-        **url.bound("text"),
+        **({"key": "text"} if session().has_long_text else url.bound("text")),
     )
     if reads_pairs(entry) and "pair" in session().bar:
         st.text_input(
@@ -250,14 +249,6 @@ def _draw_text(entry: ModelEntry) -> None:
 
 def _take_example() -> None:
     st.session_state["text"] = st.session_state["example_text"]
-
-
-def _bound_text() -> None:
-    """Cut a text that is too long for the address; the browser alone would ignore it silently."""
-    length = len(st.session_state["text"] or "")
-    if length > TEXT_LIMIT:
-        st.session_state["text"] = st.session_state["text"][:TEXT_LIMIT]
-        session().shortened = url.shortened(length, TEXT_LIMIT)
 
 
 def _draw_notes(notes: list[str]) -> None:
@@ -282,9 +273,8 @@ def _notes_on_address(
     """A message for each value of the address that does not exist; none where nothing is asked."""
     notes = []
     name = asked.get("model")
-    for whose, key in (("The text", "text"), ("The second sentence", "pair")):
-        if key in asked and (length := url.length_asked(key)) > TEXT_LIMIT:
-            notes.append(url.shortened(length, TEXT_LIMIT, f"{whose} in the address"))
+    if "pair" in asked and (length := url.length_asked("pair")) > TEXT_LIMIT:
+        notes.append(url.shortened(length, TEXT_LIMIT, "The second sentence in the address"))
     if name is not None and name not in shelf:
         faults = {each.name: each.fault for each in shelves.entries()}
         notes.append(url.invalid_model(name, shelves.default(shelf).name, faults.get(name)))

@@ -16,7 +16,7 @@ HEAD_ALONE = "head_alone"
 """The name of what is drawn again when another head is chosen."""
 UNBOUND = ("model", "special")
 """What of it no widget writes into the address by itself."""
-STAYS = ("lesson", "lesson_step", "present", "hidden", "sidebar")
+STAYS = ("text_file", "lesson", "lesson_step", "present", "hidden", "sidebar")
 """What an address says of the app around the page: every link repeats it."""
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from explorer.app import shelves, url
 from explorer.app.address_table import TEXT_LIMIT
+from explorer.app.limits import TEXT_CHARACTERS
 from explorer.app.messages import end_page, or_stop, say
 from explorer.app.session import session
 from explorer.app.training_steps import TRAINED, entry_at, snapshots_of
@@ -128,7 +129,8 @@ def make_context(
     layer = state["layer"] if state.get("layer") in range(kinds[part].layers) else layer
     head = state["head"] if state.get("head") in range(kinds[part].heads) else head
     typed = state.get("text", entry.example), state.get("pair") if reads_pairs(entry) else ""
-    text, pair = (str(each or "")[:TEXT_LIMIT] for each in typed)
+    bounds = TEXT_CHARACTERS.most, TEXT_LIMIT
+    text, pair = (str(each or "")[:most] for each, most in zip(typed, bounds, strict=True))
     special, step = _reads_special(text), state.get("training_step", TRAINED)
     folder = snapshots_of(entry).get(step) if step != TRAINED else None
     if folder is None:

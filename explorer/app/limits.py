@@ -82,6 +82,28 @@ PASS_BYTES = Limit(
     "This forward pass would need {found} of memory and at most {most} are given to one: "
     "shorten the text or choose a smaller model.",
 )
+TEXT_CHARACTERS = Limit(
+    "text_characters",
+    20_000,
+    8_000,
+    "characters",
+    "A sentence that is typed; over 2,000 characters it is kept in a file, and links name the file",
+    "Your text has {found} and at most {most} are read: the rest was cut off.",
+)
+TEXTS_BYTES = Limit(
+    "texts_bytes",
+    50 * MB,
+    20 * MB,
+    "bytes",
+    "Such texts, of all readers; those opened longest ago leave first",
+)
+TEXTS_DAYS = Limit(
+    "texts_days",
+    365,
+    30,
+    "days",
+    "The time that such a text is kept after it was opened last",
+)
 INSIDE_BYTES = Limit(
     "inside_bytes",
     4 * GB,

@@ -87,7 +87,9 @@ class Session:
     brought: list[Path] = field(default_factory=list)
     """Folders that only this reader knows."""
     shortened: str = ""
-    """That the typed text was too long; said once."""
+    """That the typed text was too long, or that of a link is not here; said once."""
+    has_long_text: bool = False
+    """The sentence is too long for the address: see `explorer.app.typed_text`."""
     frame_notes: Note | None = None
     said: tuple[str, ...] = ()
     """What is said under the bar of this run: the page does not say it again."""

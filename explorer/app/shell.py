@@ -26,6 +26,7 @@ from explorer.app.received_uploads import RECEIVED  # noqa: E402
 from explorer.app.session import Session, session  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
+from explorer.app.typed_text import settle_text  # noqa: E402
 from explorer.catalog.uploads import largest_upload  # noqa: E402
 
 SENTENCE, MODEL, HEAD = ("text", "pair"), ("model", "training_step"), ("part", "layer", "head")
@@ -137,6 +138,8 @@ def draw_frame(reader: Session) -> None:
     take_what_was_chosen()
     shelf, asked = shelves.openable(), asked_at_first()
     entry = settle_model(shelf) if shelf else None
+    if entry is not None:
+        settle_text(entry.example)
     reader.sidebar_head, reader.sidebar_foot = draw_sidebar(PAGES)
     reader.head_alone = None
     if entry is None:

@@ -85,6 +85,11 @@ def activations_root() -> Path:
     return runs_root() / ".activations"
 
 
+def texts_root() -> Path:
+    """Where texts are kept that are too long for an address."""
+    return runs_root() / ".texts"
+
+
 def named_folders() -> list[Path]:
     """The checkpoint folders in the places that EXPLORER_MODELS names, sorted by name."""
     found = [folder for place in _named_places() for folder in checkpoints_in(place)]

@@ -28,7 +28,7 @@ async def sweep_again_and_again() -> None:
 def sweep() -> None:
     """Also where nobody comes who makes another."""
     # They load torch, which the server does not wait for when it starts.
-    from explorer.catalog import uploads
+    from explorer.catalog import long_texts, uploads
     from explorer.inference import results_cache
     from explorer.runs import deleting
 
@@ -38,6 +38,8 @@ def sweep() -> None:
         uploads.sweep(uploads_root())
     with _going_on():
         deleting.sweep(runs_root())
+    with _going_on():
+        long_texts.sweep()
 
 
 @contextmanager

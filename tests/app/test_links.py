@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app import address_table, former_addresses
+from explorer.catalog import long_texts
 from tests.apps import SHELL, at_address, run, said
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -124,3 +125,37 @@ def test_the_version_of_this_app_leaves_the_address() -> None:
     at = a_page("attention/attention", version="1")
     assert "version" not in at.query_params
     assert "version" not in said(at)
+
+
+LONG = "the hat " * 400
+
+
+def test_a_text_too_long_for_an_address_is_kept_and_its_link_opens_it() -> None:
+    at = a_page("input/tokens")
+    at.text_input(key="text").set_value(LONG)
+    run(at)
+    name = at.query_params["text_file"]
+    assert "text" not in at.query_params
+    assert name == [long_texts.name_of(LONG)] or name == long_texts.name_of(LONG)
+    links = [parse_qs(link.proto.query_string) for link in at.get("page_link")]
+    assert all(link["text_file"] == [long_texts.name_of(LONG)] for link in links)
+    at.session_state["share"] = True
+    assert "the link works only here" in said(run(at))
+    again = a_page("input/tokens", text_file=long_texts.name_of(LONG))
+    assert again.text_input(key="text").value == LONG
+    again.text_input(key="text").set_value("the hat")
+    assert "text_file" not in run(again).query_params
+
+
+def test_a_link_whose_text_is_not_here_says_so() -> None:
+    for name in ("0" * 32, "../../secret", "x"):
+        at = a_page("attention/attention", text_file=name)
+        assert "The text of this link is not on this server" in said(at)
+        assert "text_file" not in at.query_params
+
+
+def test_a_long_text_in_an_address_is_kept_too() -> None:
+    at = a_page("input/tokens", text=LONG)
+    assert at.text_input(key="text").value == LONG
+    assert "text" not in at.query_params
+    assert "text_file" in at.query_params

@@ -87,15 +87,14 @@ def test_another_model_brings_its_example_unless_something_was_typed() -> None:
 def test_what_is_too_long_is_cut_and_said() -> None:
     at = app(text="cat " * 30_000)
     said = [text.value for text in at.text]
-    cut = "The text in the address had 120,000 characters; the first 2,000 are kept."
-    assert cut in said
+    cut = "Your text has 120,000 characters and at most 20,000 characters are read: the rest"
+    assert any(each.startswith(cut) for each in said)
     assert any("this model reads at most" in sentence for sentence in said)
     at = app()
     at.text_input(key="text").set_value("cat " * 30_000).run()
     assert not at.exception
-    assert len(chosen(at)["text"]) == 2_000
-    said = [text.value for text in at.text]
-    assert "Your text had 120,000 characters; the first 2,000 are kept." in said
+    assert len(chosen(at)["text"]) == 20_000
+    assert any(text.value.startswith(cut) for text in at.text)
 
 
 def test_a_text_with_more_tokens_than_fit_is_cut_only_when_told_to() -> None:

@@ -8,10 +8,12 @@ from urllib.parse import urlsplit
 from playwright.sync_api import expect
 
 from explorer.app.address_table import VERSION
+from explorer.catalog.long_texts import name_of
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
 
+LONG = "to be or not to be, " * 150
 REACHED = """() => [...document.querySelectorAll(".st-key-view input, .st-key-view button")]
   .filter(control => { control.focus(); return document.activeElement === control; })
   .map(control => control.outerHTML)"""
@@ -86,3 +88,24 @@ def test_a_panel_that_is_open_is_in_the_address_and_a_link_opens_it(visitor: Vis
     visitor.says("Run this in the folder of the README:")
     visitor.widget("code").locator("summary").click()
     wait_until(lambda: "code" not in page.url, "an address without the panel")
+
+
+def test_a_text_too_long_for_a_link_is_there_after_a_reload_and_on_the_way_back(
+    visitor: Visitor,
+) -> None:
+    page = visitor.open("/tokens?model=long-gpt2&text=to+be")
+    field = page.get_by_label("Your sentence", exact=True)
+    visitor.fill("Your sentence", LONG)
+    visitor.asks(text_file=name_of(LONG))
+    assert "text=" not in page.url
+    page.reload()
+    visitor.rest()
+    expect(field).to_have_value(LONG)
+    visitor.follow("Attention maps")
+    visitor.asks(text_file=name_of(LONG))
+    visitor.fill("Your sentence", "to be or")
+    visitor.asks(text="to be or")
+    assert "text_file" not in page.url
+    page.reload()
+    visitor.rest()
+    expect(field).to_have_value("to be or")

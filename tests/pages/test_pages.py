@@ -98,7 +98,7 @@ UNKNOWN = "Not in this model's vocabulary, so read as <unk>: "
 STRANGE = {  # and what every page says of it
     "": NOTHING,
     "   ": NOTHING,
-    "a" * 100_000: "Your text had 100,000 characters; the first 2,000 are kept.",
+    "a" * 100_000: "Your text has 100,000 characters and at most 20,000 characters are read",
     "word " * 300: "This text is 301 tokens long and this model reads at most 24",
     "😀🏳️‍🌈 cat": f"{UNKNOWN}“😀",
     "שלום עולם": f"{UNKNOWN}“שלום”",

@@ -14,6 +14,9 @@ from explorer.components.tools import copy_link, theme_switch
 HIDE, FOLD, LOCK = "hide_in_link", "fold_in_link", "lock_in_link"
 """The keys of what a class builder chooses; no address holds it, the copied link does."""
 
+OPENS = "It opens what is on screen: every choice that differs from the default."
+ONLY_HERE = "Your text is too long for a link: this server keeps it, and the link works only here."
+
 
 def draw_tools() -> None:
     """Draw them in their place; they are the same on every page. A page run alone has none."""
@@ -70,7 +73,7 @@ def draw_link() -> None:
         st.markdown("**This page as a link**")
         added = {"hidden": hidden, "sidebar": ["folded"] if folded else []}
         copy_link({**added, "version": [str(VERSION)]}, key="copy_link")
-        st.caption("It opens what is on screen: every choice that differs from the default.")
+        st.caption(ONLY_HERE if reader.has_long_text else OPENS)
     if reader.hidden and links.SHOW_ALL not in reader.hidden:
         st.button(
             "Show all controls",

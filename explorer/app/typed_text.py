@@ -1,0 +1,66 @@
+"""The sentence of the bar where it is too long for an address, which then has a file's hash."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.app import streamlit_patches, url
+from explorer.app.address_table import TEXT_LIMIT
+from explorer.app.limits import TEXT_CHARACTERS
+from explorer.app.session import session
+from explorer.catalog import long_texts
+
+FILE = "text_file"
+NOT_HERE = (
+    "The text of this link is not on this server: it was kept on another one, or is kept no longer."
+)
+NO_ROOM = "There is no room on this server to keep a text this long: no link repeats it."
+
+
+def settle_text(usual: str) -> bool:
+    """Whether the sentence is too long for an address; `usual` is shown where none is chosen.
+
+    The address is asked where nobody has typed, and after the browser's Back.
+    """
+    state, reader = st.session_state, session()
+    came_back = streamlit_patches.came_back()
+    if came_back or "text" not in state:
+        _take_from_address(usual, came_back)
+    typed, most = str(state.get("text") or ""), TEXT_CHARACTERS.most
+    if len(typed) > most:
+        reader.shortened = TEXT_CHARACTERS.refusal(len(typed))
+        typed = state["text"] = typed[:most]
+    was_long, reader.has_long_text = reader.has_long_text, len(typed) > TEXT_LIMIT
+    if reader.has_long_text:
+        _keep_in_file(typed)
+    elif url.is_asked(FILE):
+        url.remove(FILE)
+    if was_long and not reader.has_long_text:
+        state["text"] = typed  # what is bound anew tells the address only what a script has chosen
+    return reader.has_long_text
+
+
+def _take_from_address(usual: str, came_back: bool) -> None:
+    state, reader = st.session_state, session()
+    asked = url.asked("text")
+    if url.is_asked(FILE) and not asked:
+        found = long_texts.read(url.asked(FILE))
+        if found is None:
+            reader.shortened = NOT_HERE
+        else:
+            state["text"] = found
+    elif len(asked) > TEXT_LIMIT:
+        state["text"] = asked
+    elif came_back and reader.has_long_text:
+        state["text"] = asked or usual
+
+
+def _keep_in_file(text: str) -> None:
+    name = long_texts.keep(text)
+    streamlit_patches.keep_in_address("text")
+    url.remove("text")
+    if name:
+        url.write(FILE, name)
+    else:
+        url.remove(FILE)
+        session().shortened = NO_ROOM
