@@ -284,7 +284,7 @@ const lift = (state, used) => state.root.style.setProperty(
 // data or of the theme: `make` runs once, `show` with every change and every resize.
 const mounted = new WeakMap();
 const sizeOf = ({stage, root}) => [
-  (stage ?? root).clientWidth, (stage ?? root).clientHeight, window.devicePixelRatio].join(" × ");
+  (stage ?? root).clientWidth, (stage ?? root).clientHeight, devicePixelRatio].join();
 
 function redraw(state, show) {
   state.size = sizeOf(state);
@@ -321,7 +321,8 @@ async function mount(component, selector, make, show) {
     state.fit = () => state.data && sizeOf(state) !== state.size && redraw(state, show);
     state.observer = new ResizeObserver(state.fit);
   }
-  window.addEventListener("resize", state.fit);  // enlarged, a view may have as many pixels as before
+  // When the page is enlarged, a view may have as many pixels of the page as before.
+  addEventListener("resize", state.fit);
   state.observer.observe(state.stage || root);
   const framed = async () => {
     if (!globalThis.explorerFrames?.has(nameOf(component)) && !state.filmed) return;
@@ -334,7 +335,7 @@ async function mount(component, selector, make, show) {
   for (const [event, ear] of ears) document.addEventListener(event, ear);
   const away = () => {
     state.observer.disconnect();
-    window.removeEventListener("resize", state.fit);
+    removeEventListener("resize", state.fit);
     for (const [event, ear] of ears) document.removeEventListener(event, ear);
   };
   const turn = ++state.turn, start = performance.now();

@@ -42,6 +42,7 @@ from tests.benchmarks import (
     small_tasks,
     start_and_stop,
     training,
+    type_on_screen,
     whole_pass,
 )
 from tests.benchmarks.measuring import Benchmark, measure
@@ -84,6 +85,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "one-head": pictures.one_head,
     "all-heads": pictures.all_heads,
     "hover": pictures.hovering,
+    "type-presenting": type_on_screen.smallest,
     "map-first-paint": whole_pass.first_paint,
     "map-message": whole_pass.message,
     "map-shares": whole_pass.shares,

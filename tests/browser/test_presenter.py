@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Visit
-from tests.browser.visiting import DRAWN_ANEW, Visitor
+from tests.browser.type_sizes import PAGES, go_presenting, note_canvas_type, written_on
+from tests.browser.visiting import Visitor
 from tests.served import wait_until
 
+LARGE = 18.1 / 12
+READY = "() => Boolean(globalThis.explorerPresenter)"
 ENLARGED = "Number(document.documentElement.style.zoom || 1)"
 
 
@@ -18,8 +22,7 @@ def is_presenting(visitor: Visitor) -> bool:
 def begin(visitor: Visitor, address: str) -> None:
     """Open it, and present."""
     visitor.open(address)
-    ready = "() => Boolean(globalThis.explorerPresenter)"
-    wait_until(lambda: visitor.page.evaluate(ready), "the code of the presenter")
+    wait_until(lambda: visitor.page.evaluate(READY), "the code of the presenter")
     visitor.page.keyboard.press("f")
     wait_until(lambda: is_presenting(visitor), "presenter mode")
 
@@ -30,7 +33,7 @@ def test_a_key_presents_and_leaves_and_the_address_says_so(visitor: Visitor) -> 
     expect(sidebar).to_be_hidden()
     expect(visitor.widget("export")).to_be_hidden()
     expect(visitor.widget("code")).to_be_hidden()
-    assert visitor.page.evaluate(ENLARGED) == 1.5
+    assert visitor.page.evaluate(ENLARGED) == pytest.approx(LARGE, rel=1e-4)
     assert visitor.query() == {"present": "true"}
     visitor.page.reload()
     visitor.rest()
@@ -57,7 +60,7 @@ def test_it_stays_from_page_to_page_and_in_a_field_the_key_is_a_letter(visitor: 
 def test_it_is_as_large_on_a_larger_screen(visit: Visit) -> None:
     wide = visit(width=1920, height=1080)
     begin(wide, "/attention")
-    assert wide.page.evaluate(ENLARGED) == 2.25
+    assert wide.page.evaluate(ENLARGED) == pytest.approx(1.5 * LARGE, rel=1e-4)
 
 
 def test_pictures_stay_sharp_and_the_pointer_meets_its_cell(visitor: Visitor) -> None:
@@ -67,8 +70,86 @@ def test_pictures_stay_sharp_and_the_pointer_meets_its_cell(visitor: Visitor) ->
     assert box
     sizes: list[float] = canvas.evaluate("canvas => [canvas.width, canvas.height]")
     assert [round(size) for size in sizes] == [round(box["width"]), round(box["height"])]
-    visitor.page.mouse.move(box["x"] + 1.5 * at["x"], box["y"] + 1.5 * at["y"])
+    visitor.page.mouse.move(box["x"] + LARGE * at["x"], box["y"] + LARGE * at["y"])
     sentence = visitor.widget("attention_head").locator(".sentence").first
     expect(sentence).to_contain_text("noir")
     expect(sentence).to_contain_text("black")
-    visitor.page.evaluate(DRAWN_ANEW)
+
+
+def test_everything_on_every_page_is_readable_from_the_last_row(
+    visit: Visit, subtests: pytest.Subtests
+) -> None:
+    hall = visit(width=1280, height=720)
+    note_canvas_type(hall.context)
+    hall.open("/lessons?present=true")
+    for page in PAGES:
+        with subtests.test(page=page):
+            go_presenting(hall, page)
+            written = written_on(hall.page)
+            assert written
+            assert [each for each in written if each.pixels < 18] == []
+
+
+def test_a_second_window_has_the_notes_and_steps_the_lesson(visitor: Visitor) -> None:
+    begin(visitor, "/head_steps?lesson=why_sqrt_d")
+    with visitor.context.expect_page() as opened:
+        visitor.page.keyboard.press("s")
+    notes = opened.value
+    expect(notes.locator("h1")).to_have_text("Products are large")
+    expect(notes.locator(".where")).to_have_text("Why the scores are divided by √d · 1 of 6")
+    expect(notes.locator(".words")).to_contain_text("The pinned cell is")
+    expect(notes.locator(".next")).to_have_text("Next: What the softmax makes of a difference")
+    expect(notes.locator("dl")).to_contain_text("Head, step by step")
+    notes.keyboard.press("Space")
+    expect(notes.locator("h1")).to_have_text("What the softmax makes of a difference")
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("Query and key")
+    assert visitor.query()["present"] == "true"
+    visitor.page.keyboard.press("PageUp")
+    expect(notes.locator(".where")).to_contain_text("1 of 6")
+    visitor.page.reload()
+    wait_until(lambda: visitor.page.evaluate(READY), "the code of the presenter")
+    notes.keyboard.press("PageDown")
+    visitor.asks(lesson_step="2")
+    notes.close()
+
+
+def test_arrows_step_through_the_page_and_the_space_bar_too_without_a_lesson(
+    visitor: Visitor,
+) -> None:
+    begin(visitor, "/head_steps?model=translation&up_to=scores")
+    visitor.page.keyboard.press("ArrowRight")
+    visitor.asks(up_to="scaled")
+    visitor.page.keyboard.press("Space")
+    visitor.asks(up_to="masked")
+    visitor.page.keyboard.press("Shift+Space")
+    visitor.asks(up_to="scaled")
+    visitor.open("/forward_pass?model=translation&present=true")
+    visitor.drawn("stage_list")
+    visitor.page.keyboard.press("PageDown")
+    wait_until(lambda: "stage" in visitor.query(), "a stage in the address")
+
+
+def test_the_pointer_is_seen_and_hides_no_cell(visitor: Visitor) -> None:
+    begin(visitor, "/attention")
+    spot = visitor.page.locator(".presenter-spot")
+    expect(spot).to_be_hidden()
+    visitor.page.keyboard.press("l")
+    visitor.page.mouse.move(400, 300)
+    box = spot.bounding_box()
+    assert box
+    assert (round(box["x"] + box["width"] / 2), round(box["y"] + box["height"] / 2)) == (400, 300)
+    assert spot.evaluate("spot => getComputedStyle(spot).pointerEvents") == "none"
+    visitor.page.keyboard.press("l")
+    expect(spot).to_be_hidden()
+
+
+def test_the_keys_are_listed(visitor: Visitor) -> None:
+    visitor.open("/attention")
+    wait_until(lambda: visitor.page.evaluate(READY), "the code of the presenter")
+    visitor.page.keyboard.press("?")
+    keys = visitor.page.get_by_role("dialog", name="Keys")
+    expect(keys).to_contain_text("A pointer that everybody sees")
+    visitor.page.keyboard.press("Escape")
+    expect(keys).to_have_count(0)
+    visitor.page.get_by_role("button", name="Present", exact=True).click()
+    wait_until(lambda: is_presenting(visitor), "presenter mode")

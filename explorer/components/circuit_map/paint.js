@@ -62,7 +62,7 @@ function ground(state, pen) {
     const y = place.floor - (row.low + row.high) / 2, top = place.floor - row.high;
     pen.fillStyle = css(ink.border, 0.75);
     pen.fillRect(GUTTER - 4, Math.round(top), right - GUTTER + 4, 1);
-    pen.font = `${row.lines.length ? 11 : 10}px ${ink.sans}`;
+    pen.font = `12px ${ink.sans}`;
     pen.fillStyle = css(ink.muted, row.lines.length ? 1 : 0.8);
     pen.fillText(row.first === row.last ? String(row.first) : `${row.first}–${row.last}`, GUTTER - 9, y);
   }
@@ -201,7 +201,7 @@ function block(state, pen, item, high, dim) {
   pen.fillRect(left + q + 1, item.y - high / 2 + 3, 1, high - 6);
 }
 
-const letterFont = (ink, high) => `italic ${Math.min(11, high - 1)}px ${ink.sans}`;
+const letterFont = (ink, high) => `italic ${Math.min(12, high - 1)}px ${ink.sans}`;
 
 // What is read at a key: k, v or both.
 function port(state, pen, item) {

@@ -88,7 +88,7 @@ function widthOf(pen, item, ink, high) {
   return Math.ceil(pen.measureText(item.title).width) + 12 + (item.reads.has("q") ? LETTER : 0);
 }
 
-const fontOf = (ink, high) => `${Math.min(11, high - 3)}px ${ink.mono}`;
+const fontOf = (ink, high) => `${Math.min(12, high - 3)}px ${ink.mono}`;
 
 // Items that stand side by side: by row line and position.
 function cellsOf(items) {

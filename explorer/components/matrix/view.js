@@ -1,6 +1,6 @@
 // The matrix view: a picture of the cells, drawn once, and over it what is pointed at.
 
-const LABEL = 13, SMALL = 11, LARGEST_CELL = 56;
+const LABEL = 13, SMALL = 12, LARGEST_CELL = 56;
 
 function make(state) {
   const {root} = state;

@@ -1,6 +1,6 @@
 // Where everything stands, and how it is drawn.
 
-const GUTTER = 30, NARROWEST = 17, APART = 40, WORD = 11, INSIDE = 296, LEFT = 90, CLASSES = 56;
+const GUTTER = 30, NARROWEST = 17, APART = 40, WORD = 12, INSIDE = 296, LEFT = 90, CLASSES = 56;
 const BEFORE_MLP = {self_attn: 0.26, cross_attn: 0.5}, MLP_AT = 0.74;
 
 const rowsAt = part => BEFORE_MLP[part.name.split(".")[1]];

@@ -1,0 +1,51 @@
+"""How large the type of a page is on the screen: its texts, its charts, and what canvases write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext, Page
+
+from tests.browser.visiting import Visitor
+from tests.served import ROOT, wait_until
+
+HERE = Path(__file__).parent
+_FILES = (ROOT / "pages").glob("*/[a-z]*.py")
+PAGES = sorted({path.stem for path in _FILES} - {"administration"})
+
+
+@dataclass(frozen=True)
+class Written:
+    """A text with its size on the screen in CSS pixels, and the key of what it is part of."""
+
+    pixels: float
+    text: str
+    key: str
+
+
+def note_canvas_type(context: BrowserContext) -> None:
+    """Before any page of it is opened."""
+    context.add_init_script(path=HERE / "canvas_type.js")
+
+
+def written_on(page: Page) -> list[Written]:
+    """All that is written on the page, the smallest first."""
+    script = (HERE / "type_sizes.js").read_text("utf-8")
+    return [Written(float(size), text, key) for size, text, key in page.evaluate(script)]
+
+
+GOES = """address => {
+  history.pushState({}, "", address);
+  dispatchEvent(new PopStateEvent("popstate", {state: {}}));
+}"""
+"""As the browser's own Back goes: the app stays loaded."""
+NAME = "() => [globalThis.explorerPage, document.documentElement.className]"
+
+
+def go_presenting(visitor: Visitor, page: str) -> None:
+    """To a page of an app that is open, and present it."""
+    visitor.page.evaluate(GOES, f"/{page}?present=true")
+    wait_until(lambda: visitor.page.evaluate(NAME) == [page, "presenting"], f"{page}, presenting")
+    visitor.rest()
+    visitor.has_everything()
