@@ -103,7 +103,7 @@ def test_a_second_window_has_the_notes_and_steps_the_lesson(visitor: Visitor) ->
     notes.keyboard.press("Space")
     expect(notes.locator("h1")).to_have_text("What the softmax makes of a difference")
     expect(visitor.page.get_by_role("heading", level=1)).to_have_text("Query and key")
-    assert visitor.query()["present"] == "true"
+    visitor.asks(present="true")
     visitor.page.keyboard.press("PageUp")
     expect(notes.locator(".where")).to_contain_text("1 of 6")
     visitor.page.reload()
