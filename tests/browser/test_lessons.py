@@ -1,7 +1,11 @@
-"""Every lesson is walked to its end in a real browser, as its reader would walk it."""
+"""Every lesson is walked to its end in a real browser, as its reader would walk it.
+
+`PICTURES=folder` keeps a picture of each step.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -11,6 +15,7 @@ from playwright.sync_api import Locator, expect
 from explorer.lessons import shelf
 from explorer.lessons.lesson import Lesson, Predict, Step
 from explorer.lessons.lesson_file import read_file
+from tests.browser.conftest import Visit
 from tests.browser.truth.screen import UNSEEN
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
@@ -165,6 +170,9 @@ def test_a_lesson_is_walked_to_its_end(visitor: Visitor, path: Path) -> None:
             done(visitor, step)
             visitor.rest()
         sees(visitor, step.see, where)
+        if folder := os.environ.get("PICTURES"):
+            visitor.has_everything()
+            visitor.page.screenshot(path=Path(folder) / f"{lesson.name}-{at:02}.png")
         visitor.until_run(move(visitor, 1).click)
     row = visitor.page.locator(".lesson-list li").filter(has_text=lesson.title)
     expect(row).to_contain_text("✓ done")
@@ -243,3 +251,16 @@ def test_what_a_class_does_not_see_stays_hidden_in_the_next_step(visitor: Visito
     visitor.until_run(move(visitor, 1).click)
     stands_at(visitor, lesson, 2)
     visitor.asks(sidebar="folded")
+
+
+def test_the_panel_never_covers_what_it_speaks_of(visit: Visit) -> None:
+    """Also in a low and narrow window, where the control has to be scrolled to."""
+    visitor = visit(width=390, height=720)
+    lesson = opened(visitor, 1)
+    control = visitor.widget(str(lesson.steps[0].control))
+
+    def is_above() -> bool:
+        panel, box = visitor.widget("lesson_panel").bounding_box(), control.bounding_box()
+        return bool(panel and box and box["y"] + box["height"] <= panel["y"])
+
+    wait_until(is_above, "the control above the panel", 30)

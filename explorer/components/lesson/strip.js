@@ -24,7 +24,10 @@ function ring(state) {
   const control = `.st-key-${CSS.escape(data.control)}`;
   const outline = `${control} { outline: 2px solid ${colour}; outline-offset: 4px; border-radius: 6px; }`;
   const unclipped = `[data-testid="stHorizontalBlock"]:has(${control}) { overflow: visible; }`;
-  const rule = isHere ? `${outline} @media (min-width: 641px) { ${unclipped} }` : "";
+  // What is scrolled to, or has the focus, is not under the panel.
+  const height = root.closest(".st-key-lesson_panel")?.offsetHeight ?? 0;
+  const above = `[data-testid="stMain"] { scroll-padding-bottom: ${height + 16}px; }`;
+  const rule = above + (isHere ? `${outline} @media (min-width: 641px) { ${unclipped} }` : "");
   if (state.rule !== rule) RING.replaceSync(state.rule = rule);
   if (!document.adoptedStyleSheets.includes(RING)) document.adoptedStyleSheets.push(RING);
   const drawn = isHere && document.querySelector(control);
