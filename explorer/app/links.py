@@ -57,7 +57,7 @@ def of_the_page(names: frozenset[str]) -> list[str]:
 
 
 def show_all() -> None:
-    """For a callback: nothing is hidden any more."""
+    """From the next run on nothing is hidden."""
     url.remove(HIDDEN)
 
 

@@ -69,6 +69,17 @@ def test_a_link_for_a_class_hides_controls_from_eye_and_key(visit: Visit) -> Non
     assert page.evaluate(REACHED) == []
 
 
+def test_hidden_controls_are_back_at_a_click(visitor: Visitor) -> None:
+    page = visitor.open("/attention?model=long-gpt2&hidden=head&hidden=view&hidden=layer")
+    visitor.until_run(lambda: visitor.pick("overview", layer=2, head=5))
+    visitor.asks(layer="2", head="5")
+    page.get_by_role("button", name="Share").click()
+    visitor.widget("show_all").get_by_role("button").click()
+    expect(visitor.widget("head").locator("input")).to_have_value("5")
+    expect(visitor.widget("view")).to_be_visible()
+    assert "hidden" not in page.url
+
+
 def test_no_page_writes_what_is_chosen_by_default_into_the_address(visitor: Visitor) -> None:
     for address in ("/", "/attention", "/generation", "/museum", "/checkpoints"):
         page = visitor.open(address)

@@ -27,7 +27,8 @@ _THEME = component(
 _LINK = component(
     "explorer_copy_link",
     html='<div class="link"><input readonly aria-label="Link to this page">'
-    '<button type="button" aria-live="polite">Copy link</button></div>',
+    '<button type="button" aria-live="polite">Copy link</button></div>'
+    '<a class="opens" target="_blank" rel="noopener">Open it in a new tab</a>',
     css=slim_css(read(FOLDER / "copy_link.css")),
     js=slim_js(read(FOLDER / "copy_link.js")),
 )

@@ -23,9 +23,11 @@ async function copy(field) {
 export default function ({data: added, parentElement}) {
   const field = parentElement.querySelector("input");
   const button = parentElement.querySelector("button");
-  const write = () => { field.value = linkWith(added); };
+  const opens = parentElement.querySelector("a");
+  const write = () => { field.value = opens.href = linkWith(added); };
   write();
   field.onfocus = () => { write(); field.select(); };
+  opens.onpointerdown = opens.onfocus = write;
   button.onclick = async () => {
     write();
     await copy(field);

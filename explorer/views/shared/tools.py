@@ -75,12 +75,9 @@ def draw_link() -> None:
         copy_link({**added, "version": [str(VERSION)]}, key="copy_link")
         st.caption(ONLY_HERE if reader.has_long_text else OPENS)
     if reader.hidden and links.SHOW_ALL not in reader.hidden:
-        st.button(
-            "Show all controls",
-            icon=":material/visibility:",
-            key="show_all",
-            on_click=links.show_all,
-        )
+        if st.button("Show all controls", icon=":material/visibility:", key="show_all"):
+            links.show_all()
+            st.rerun()  # the whole page, of which this is drawn alone
 
 
 def draw_present() -> None:
