@@ -57,7 +57,7 @@ def of_the_page(names: frozenset[str]) -> list[str]:
 
 
 def show_all() -> None:
-    """From the next run on nothing is hidden."""
+    """For a callback: nothing is hidden any more."""
     url.remove(HIDDEN)
 
 

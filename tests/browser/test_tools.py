@@ -71,8 +71,8 @@ def test_a_link_for_a_class_hides_controls_from_eye_and_key(visit: Visit) -> Non
 
 def test_hidden_controls_are_back_at_a_click(visitor: Visitor) -> None:
     page = visitor.open("/attention?model=long-gpt2&hidden=head&hidden=view&hidden=layer")
-    visitor.until_run(lambda: visitor.pick("overview", layer=2, head=5))
-    visitor.asks(layer="2", head="5")
+    visitor.until_run(lambda: visitor.pick("overview", layer=4, head=5))
+    visitor.asks(layer="4", head="5")
     page.get_by_role("button", name="Share").click()
     visitor.widget("show_all").get_by_role("button").click()
     expect(visitor.widget("head").locator("input")).to_have_value("5")

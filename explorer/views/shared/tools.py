@@ -74,10 +74,11 @@ def draw_link() -> None:
         added = {"hidden": hidden, "sidebar": ["folded"] if folded else []}
         copy_link({**added, "version": [str(VERSION)]}, key="copy_link")
         st.caption(ONLY_HERE if reader.has_long_text else OPENS)
-    if reader.hidden and links.SHOW_ALL not in reader.hidden:
-        if st.button("Show all controls", icon=":material/visibility:", key="show_all"):
-            links.show_all()
-            st.rerun()  # the whole page, of which this is drawn alone
+    if not reader.hidden or links.SHOW_ALL in reader.hidden:
+        return
+    icon = ":material/visibility:"
+    if st.button("Show all controls", icon=icon, key="show_all", on_click=links.show_all):
+        st.rerun()  # the whole page, of which this is drawn alone
 
 
 def draw_present() -> None:
