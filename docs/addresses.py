@@ -18,6 +18,8 @@ TOP = """# Addresses
 Every choice is in the address, so a link or a bookmark opens what it was made of:
 `/attention?model=translation&text=the+cat&layer=1&head=3`. A parameter that is left out has its
 default. A value that does not exist is replaced by the default, with a message that says so.
+**Share**, at the foot of the sidebar, makes a link of it, which says the version of this language,
+and hides controls [for a class](how_to/share_with_a_class.md).
 
 This page is made from the table in `explorer/app/address_table.py` by `python -m docs.addresses`.
 """
