@@ -18,12 +18,28 @@ Text = str | list[str]
 """How a choice is written in the address; several values of one name are a list."""
 
 
+_EVERY: list[PersistentChoices] = []
+
+
+def follow_address() -> None:
+    """After the browser's Back: what the page declares is read from the address again.
+
+    So is what the bar and the text were when a stage or a branch was chosen last.
+    """
+    reader = session()
+    for each in _EVERY:
+        if any(map(url.is_declared, each.defaults)):
+            reader.persistent.pop(each.name, None)
+    reader.stage_bar = reader.branches_of = reader.lines_beside = None
+
+
 class PersistentChoices:
     """Some choices of one page, with their defaults; the address holds what differs from them."""
 
     def __init__(self, name: str, defaults: Mapping[str, Any]) -> None:
         self.name = name
         self.defaults = defaults
+        _EVERY.append(self)
 
     def texts(self) -> dict[str, Text]:
         """What is chosen, or asked for by the address, where it differs from the default."""

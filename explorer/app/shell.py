@@ -22,6 +22,7 @@ from explorer.app.limits import MB  # noqa: E402
 from explorer.app.local_reader import is_local  # noqa: E402
 from explorer.app.messages import say  # noqa: E402
 from explorer.app.page_seconds import measured  # noqa: E402
+from explorer.app.persistent_choices import follow_address  # noqa: E402
 from explorer.app.received_uploads import RECEIVED  # noqa: E402
 from explorer.app.session import Session, session  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
@@ -110,6 +111,8 @@ def main() -> None:
     reader.hidden = links.hidden()
     reader.bar = tuple(name for name in row.bar if name not in reader.hidden)
     settle_uploads(reader)
+    if streamlit_patches.came_back():
+        follow_address()
     with ExitStack() as history:
         history.enter_context(streamlit_patches.one_entry_in_history())
         draw_frame(reader)

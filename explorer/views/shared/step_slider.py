@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from explorer.app import url
+from explorer.app import streamlit_patches, url
 from explorer.app.controls import asked_within, follow, say_invalid
 from explorer.components.player import player
 
@@ -34,7 +34,7 @@ def chosen_step(label: str, key: str, count: int, usual: int) -> int:
     """Which of so many steps the reader or the address chose, before it is drawn."""
     state = st.session_state
     follow(key, usual)
-    if key not in state:
+    if key not in state or streamlit_patches.came_back():
         state[key] = asked_within(label, key, 0, count - 1, usual)
     elif not 0 <= state[key] < count:
         state[key] = usual
