@@ -7,6 +7,7 @@ import email
 import os
 import re
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -65,7 +66,8 @@ def test_a_checkout_keeps_what_it_makes_in_its_own_folder(monkeypatch: pytest.Mo
 
 def test_its_options_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
-    monkeypatch.setattr("streamlit.web.cli.main", lambda words, **_: started.append(words))
+    monkeypatch.setattr("streamlit.web.cli.main", lambda **_: started.append(sys.argv[1:]))
+    monkeypatch.setattr(sys, "argv", ["attention-explorer"])
     monkeypatch.setenv("EXPLORER_MODELS", "before")
     asked = "--port 8600 --address 0.0.0.0 --models a --models b --no-browser --theme.base dark"
     assert open_app.main(asked.split()) == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,9 +34,8 @@ def open_app(given: Sequence[str]) -> int:
     if asked.models:
         before = filter(None, [os.environ.get("EXPLORER_MODELS")])
         os.environ["EXPLORER_MODELS"] = os.pathsep.join([*before, *asked.models])
-    from streamlit.web import cli
-
-    cli.main(["run", str(ROOT / "app.py"), *options(asked), *others], prog_name="streamlit")
+    sys.argv[1:] = ["run", str(ROOT / "app.py"), *options(asked), *others]
+    runpy.run_module("streamlit", run_name="__main__")  # as `python -m streamlit` does
     return 0
 
 

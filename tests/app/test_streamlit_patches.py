@@ -28,6 +28,8 @@ from explorer.components import matrix  # noqa: F401  (a view installs what it n
 from tests.apps import page
 from tests.source import ROOT, imports, python_files
 
+streamlit_patches.read_theme_once()  # as app.py does, which no test here starts
+streamlit_patches.take_hashes_back()
 OURS = streamlit_patches.plain_state("events", "view")
 STREAMLITS = streamlit_presentation.make_bidi_component_presenter("events", "view")
 FIRED: list[Any] = [
