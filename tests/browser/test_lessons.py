@@ -6,19 +6,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Locator, expect
 
+from explorer.catalog import real_models
 from explorer.lessons import shelf
 from explorer.lessons.lesson import Lesson, Predict, Step
 from explorer.lessons.lesson_file import read_file
 from tests.browser.conftest import Visit
 from tests.browser.truth.screen import UNSEEN
 from tests.browser.visiting import Visitor
-from tests.served import wait_until
+from tests.served import Server, wait_until
+from tests.smollm2 import folder_with_smollm2
 
 FILES = sorted(shelf.FILES.glob("*.toml"))
 PAINTED = """() => {
@@ -155,9 +158,7 @@ def done(visitor: Visitor, step: Step) -> None:
     expect(mark, f"{step.title}: {step.done}, and not {visitor.query()}").to_be_visible()
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_lesson_is_walked_to_its_end(visitor: Visitor, path: Path) -> None:
-    lesson = read_file(path)
+def walk(visitor: Visitor, lesson: Lesson) -> None:
     begin(visitor, lesson)
     for at, step in enumerate(lesson.steps, 1):
         where = f"step {at} of {lesson.name}"
@@ -176,6 +177,36 @@ def test_a_lesson_is_walked_to_its_end(visitor: Visitor, path: Path) -> None:
         visitor.until_run(move(visitor, 1).click)
     row = visitor.page.locator(".lesson-list li").filter(has_text=lesson.title)
     expect(row).to_contain_text("✓ done")
+
+
+def opens_smollm2(lesson: Lesson) -> bool:
+    return any(step.choices.get("model") == real_models.FIRST for step in lesson.steps)
+
+
+LESSONS = {path.stem: read_file(path) for path in FILES}
+OF_SMOLLM2 = [name for name, lesson in LESSONS.items() if opens_smollm2(lesson)]
+
+
+@pytest.mark.parametrize("name", [name for name in LESSONS if name not in OF_SMOLLM2])
+def test_a_lesson_is_walked_to_its_end(visitor: Visitor, name: str) -> None:
+    walk(visitor, LESSONS[name])
+
+
+@pytest.fixture(scope="module")
+def beside_smollm2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """An app whose folder of downloaded models holds SmolLM2."""
+    env = {"EXPLORER_EXAMPLES": str(folder_with_smollm2())}
+    with Server(tmp_path_factory.mktemp("real") / "runs", env=env) as server:
+        yield server
+        assert not server.tracebacks, server.tracebacks[0]
+
+
+@pytest.mark.parametrize("name", OF_SMOLLM2)
+def test_a_lesson_with_a_real_model_is_walked(
+    beside_smollm2: Server, visit: Visit, name: str
+) -> None:
+    reader = visit(beside_smollm2.url)
+    walk(reader, LESSONS[name])
 
 
 FIRST = next(path for path in FILES if path.stem == "attention_by_hand")
