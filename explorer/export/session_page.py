@@ -19,6 +19,11 @@ from explorer.export.offline_page import DRAW, POLICY, OfflineView
 HERE = Path(__file__).parent
 HALF = frozenset({"matrix", "ranked", "tree"})
 """Kinds of views of which two stand side by side in a wide window."""
+PICTURES = {
+    "light": "--session-picture: none; --session-blend: multiply;",
+    "dark": "--session-picture: invert(1) hue-rotate(180deg); --session-blend: screen;",
+}
+"""Charts are drawn on white: its light turns round in the dark, its hues stay."""
 GONE = "The picture of this view is not kept any more: open it in the app to draw it."
 KEYS = (
     "<kbd>Space</kbd> and <kbd>→</kbd> go on, <kbd>←</kbd> goes back, <kbd>Home</kbd> and "
@@ -99,7 +104,8 @@ def _figure(drawn: object) -> str:
 def _colours() -> str:
     """Those of the app, as the system asks or as was chosen with D."""
     light, dark = (
-        f"color-scheme: {mode}; --session-muted: {one.muted}; {offline_page.colours_of(one)}"
+        f"color-scheme: {mode}; --session-muted: {one.muted}; {PICTURES[mode]} "
+        f"{offline_page.colours_of(one)}"
         for mode, one in theme.PALETTES.items()
     )
     return (

@@ -31,9 +31,11 @@ WIDE, HIGH, MARGIN = 960, 540, 40
 """Points, of 72 an inch: a slide of 13.3 by 7.5 inches."""
 MOST_FIGURES = 3
 """Of one slide: of more, nothing could be read from the last row."""
+MOST_LABELS = 26
+"""Along a side of a matrix that is one of several."""
 TITLE, WORDS, SMALL = 28, 14, 11
 """Points of type."""
-LEADING, LETTER = 1.3, 0.58
+LEADING, LETTER = 1.4, 0.58
 """Of the size of type: from line to line, and the width of a letter."""
 GAP = 16
 FOOT = MARGIN / 2
@@ -99,11 +101,19 @@ def _drawn(slides: Sequence[_Slide]) -> bytes:
 def main_figures(figures: Sequence[Figure]) -> Sequence[Figure]:
     """What a slide shows: pictures, and tables only where there is nothing else."""
     pictures = [each for each in figures if isinstance(each, FigureData) or each.spec is not None]
-    shown = (pictures or figures)[:MOST_FIGURES]
+    legible = [each for each in pictures if _is_legible(each)]
+    shown = (legible or pictures or figures)[:MOST_FIGURES]
     if len(shown) < 2:
         return shown
     names = short_titles([each.title for each in shown])
     return [replace(each, title=name) for each, name in zip(shown, names, strict=True)]
+
+
+def _is_legible(figure: Figure) -> bool:
+    """Whether its labels can be read beside another; a chart leaves out labels by itself."""
+    if not isinstance(figure, FigureData):
+        return True
+    return max(len(figure.rows), len(figure.columns)) <= MOST_LABELS
 
 
 class _Slide:

@@ -111,3 +111,9 @@ def test_a_table_is_shown_where_there_is_nothing_else() -> None:
         "Probabilities",
     ]
     assert main_figures([TABLE]) == [TABLE]
+
+
+def test_what_has_too_many_labels_stands_only_alone() -> None:
+    many = FigureData(torch.eye(40), ("a",) * 40, ("b",) * 40, "All heads")
+    assert main_figures([many, HEAD]) == [HEAD]
+    assert main_figures([many]) == [many]

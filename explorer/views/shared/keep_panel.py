@@ -12,6 +12,7 @@ import streamlit as st
 import torch
 
 from explorer.app import address_table, url
+from explorer.app.choosing import switch_page
 from explorer.app.kept_session import KEPT, KeptSession
 from explorer.app.limits import MB
 from explorer.app.reader import owner
@@ -250,7 +251,7 @@ def _open_as_talk(kept: KeptSession) -> None:
     except LessonError as error:
         st.text(str(error))
         return
-    st.switch_page(session().pages["lessons"])
+    switch_page("lessons")
 
 
 def _markdown_link(address: str) -> str:

@@ -15,6 +15,7 @@ HIDE, FOLD, LOCK = "hide_in_link", "fold_in_link", "lock_in_link"
 """The keys of what a class builder chooses; no address holds it, the copied link does."""
 
 OPENS = "It opens what is on screen: every choice that differs from the default."
+SESSION = "Several views as one file: “Add to session” under a figure keeps each."
 ONLY_HERE = "Your text is too long for a link: this server keeps it, and the link works only here."
 
 
@@ -74,6 +75,8 @@ def draw_link() -> None:
         added = {"hidden": hidden, "sidebar": ["folded"] if folded else []}
         copy_link({**added, "version": [str(VERSION)]}, key="copy_link")
         st.caption(ONLY_HERE if reader.has_long_text else OPENS)
+        if "export" not in reader.hidden:
+            st.caption(SESSION)
     if not reader.hidden or links.SHOW_ALL in reader.hidden:
         return
     icon = ":material/visibility:"

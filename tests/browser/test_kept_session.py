@@ -1,0 +1,82 @@
+"""A session kept: views are named and ordered; the page, the slides and the talk they become."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+from pypdf import PdfReader
+
+from tests.browser.conftest import Visit
+from tests.browser.visiting import Notes, Visitor
+
+TEXT = "the black cat"
+MATRIX = f"/attention?model=translation&part=Cross&text={TEXT}&layer=0&head=1"
+CHARTS = f"/query_key?model=translation&text={TEXT}"
+HARMFUL = "<img src=x onerror=alert(1)> **bold**"
+
+
+def keep(visitor: Visitor, address: str, count: int) -> None:
+    """Add the view at this address; the button beside says how many there are then."""
+    visitor.open(address)
+    visitor.until_run(visitor.widget("keep").get_by_role("button").click)
+    expect(visitor.widget("kept_session")).to_contain_text(f"Session · {count}")
+
+
+def saved(visitor: Visitor, ending: str, folder: Path) -> Path:
+    with visitor.page.expect_download() as download:
+        visitor.widget(f"kept_{ending}").get_by_role("button").click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+@pytest.fixture
+def kept(visit: Visit) -> Visitor:
+    """Somebody who has kept two views, the charts first, and has the window open."""
+    visitor = visit()  # who has kept nothing before
+    keep(visitor, MATRIX, 1)
+    keep(visitor, CHARTS, 2)
+    visitor.until_run(visitor.widget("kept_session").get_by_role("button").click)
+    window = visitor.page.get_by_role("dialog")
+    title = window.get_by_role("textbox", name="View 2")
+    title.fill(HARMFUL)
+    visitor.until_run(lambda: title.press("Enter"))
+    visitor.until_run(window.get_by_role("button", name="Up").last.click)
+    expect(window.get_by_role("textbox", name="View 1")).to_have_value(HARMFUL)
+    return visitor
+
+
+def test_a_session_leaves_as_a_page_as_slides_and_as_a_talk(
+    kept: Visitor, browser: Browser, tmp_path: Path
+) -> None:
+    path = saved(kept, "html", tmp_path)
+    slides = PdfReader(io.BytesIO(saved(kept, "pdf", tmp_path).read_bytes()))
+    assert len(slides.pages) == 2
+    assert HARMFUL in slides.pages[0].extract_text()
+
+    kept.page.get_by_role("dialog").get_by_role("button", name="Open as a talk").click()
+    kept.titled("Lessons")
+    kept.rest()
+    kept.page.get_by_role("link", name="Kept session").click()
+    kept.asks(lesson="kept-session", lesson_step="1")
+    expect(kept.widget("lesson_panel")).to_contain_text(HARMFUL)
+
+    kept.open(MATRIX)
+    said = kept.point("attention_head", 2, 1).inner_text()
+    reader = Visitor(browser, "file://", height=720)
+    reader.context.set_offline(True)
+    reader.page.goto(path.as_uri())
+    shown = reader.page.locator(".step:not([hidden]):not(.drawing)")
+    expect(shown.get_by_role("heading")).to_have_text(HARMFUL)
+    expect(shown.locator("img").first).to_be_visible()
+    reader.page.keyboard.press("Space")
+    expect(reader.page.locator("#counter")).to_have_text("2 / 2")
+    shown.locator(".matrix canvas").first.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight"):  # the first goes in
+        reader.page.keyboard.press(key)
+    expect(shown.locator(".matrix .sentence")).to_contain_text(said)
+    assert reader.notes == Notes()
+    reader.close()
