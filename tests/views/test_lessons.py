@@ -52,6 +52,16 @@ def test_what_is_predicted_is_answered() -> None:
     assert "It is “Others”.** Every head has weights of its own" in said(at)
 
 
+def test_a_prediction_of_a_lesson_that_has_changed_since_is_asked_anew(own: Path) -> None:
+    at = apps.page("attention/attention", model="translation", lesson="own", lesson_step="2")
+    (guess,) = (each for each in at.button_group if each.key == "lesson_guess_own_2")
+    guess.set_value("The same").run()
+    (own / "own.toml").write_bytes(LESSON.replace(b'"The same"', b'"Equal ones"'))
+    at.run()
+    assert not at.exception
+    assert "weights of its own" not in said(at)
+
+
 @pytest.mark.parametrize("step", ["0", "99", "-1", "x", "1" * 5_000])
 def test_a_step_that_does_not_exist_is_one_that_does(step: str) -> None:
     at = apps.page("attention/masks", lesson="own", lesson_step=step)

@@ -6,6 +6,7 @@ import streamlit as st
 
 from explorer.app import address_table
 from explorer.app.session import session
+from explorer.app.streamlit_patches import Upload
 from explorer.components.lesson import lesson_list
 from explorer.lessons.lesson import Lesson
 from explorer.lessons.lesson_check import checked
@@ -45,7 +46,7 @@ def draw_own_lesson() -> None:
 def _take() -> None:
     """Read the file that was uploaded."""
     reader, file = session(), st.session_state["lesson_file"]
-    if file is None:
+    if not isinstance(file, Upload):  # it was taken away, or a message names one that is not there
         return
     try:
         lesson = checked(lesson_from(file.getvalue(), file.name), address_table.of_pages())

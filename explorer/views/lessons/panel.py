@@ -115,9 +115,9 @@ def _usual() -> dict[str, str]:
 def _draw_predict(name: str, at: int, asked: Predict) -> None:
     """The question; with its answer once something was predicted."""
     guesses, key = session().lesson_guesses, f"lesson_guess_{name}_{at}"
-    guess = st.pills(
-        asked.question, asked.options, default=guesses.get((name, at)), key=key, required=True
-    )
+    before = guesses.get((name, at))
+    default = before if before in asked.options else None  # a file may have changed since
+    guess = st.pills(asked.question, asked.options, default=default, key=key, required=True)
     if guess is None:
         return
     guesses[name, at] = guess
