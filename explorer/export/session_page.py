@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 HALF = frozenset({"matrix", "ranked", "tree"})
 """Kinds of views of which two stand side by side in a wide window."""
 PICTURES = {
-    "light": "--session-picture: none; --session-blend: multiply;",
+    "light": "--session-picture: none; --session-blend: normal;",
     "dark": "--session-picture: invert(1) hue-rotate(180deg); --session-blend: screen;",
 }
 """Charts are drawn on white: its light turns round in the dark, its hues stay."""
