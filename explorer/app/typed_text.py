@@ -7,6 +7,7 @@ import streamlit as st
 from explorer.app import streamlit_patches, url
 from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.limits import TEXT_CHARACTERS
+from explorer.app.reader import network_digest
 from explorer.app.session import session
 from explorer.catalog import long_texts
 
@@ -56,7 +57,7 @@ def _take_from_address(usual: str, came_back: bool) -> None:
 
 
 def _keep_in_file(text: str) -> None:
-    name = long_texts.keep(text)
+    name = long_texts.keep(text, network_digest())
     streamlit_patches.keep_in_address("text")
     url.remove("text")
     if name:

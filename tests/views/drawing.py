@@ -98,7 +98,7 @@ def put_state(at: AppTest, **state: object) -> AppTest:
 
 def run_part(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     """Draw only the part of the page that is drawn alone, as a click in it does."""
-    (part,) = at._fragment_storage._fragments
+    *_frame, part = at._fragment_storage._fragments
     ask = LocalScriptRunner.request_rerun
 
     def of_the_part(runner: LocalScriptRunner, asked: Any) -> bool:
