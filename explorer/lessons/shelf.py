@@ -13,6 +13,21 @@ from explorer.lessons.lesson_file import SUFFIX, LessonError, read_file
 
 FILES = Path(__file__).with_name("files")
 FOLDER = "EXPLORER_LESSONS"
+TAUGHT = (
+    "attention_by_hand",
+    "why_sqrt_d",
+    "masks",
+    "positions",
+    "tokens_of_other_languages",
+    "follow_one_number",
+    "sampling_and_temperature",
+    "two_layers_make_induction",
+    "how_translation_aligns",
+    "reading_a_classifier",
+    "an_indirect_object",
+    "a_mistake_of_the_museum",
+)
+"""The shipped lessons in the order in which one would teach them."""
 MOST_FILES = 200
 """Of one folder; those behind them, by name, are not read."""
 
@@ -32,14 +47,16 @@ def own_folder() -> Path | None:
 
 
 def lesson_shelf(pages: Pages) -> LessonShelf:
-    """All lessons; one of the folder takes the place of a shipped one of its name.
+    """All lessons, as they are taught; those of the folder follow, by name.
 
-    A file is read again when it has changed.
+    One of the folder takes the place of a shipped one of its name. A file is read again when
+    it has changed.
     """
     shipped, own = _read_folder(FILES, pages), LessonShelf({})
     if (folder := own_folder()) is not None:
         own = _read_folder(folder, pages)
-    return LessonShelf({**shipped.lessons, **own.lessons}, (*shipped.faults, *own.faults))
+    taught = {name: shipped.lessons[name] for name in TAUGHT if name in shipped.lessons}
+    return LessonShelf({**taught, **own.lessons}, (*shipped.faults, *own.faults))
 
 
 def _read_folder(folder: Path, pages: Pages) -> LessonShelf:

@@ -71,7 +71,7 @@ def words(visitor: Visitor) -> str:
 def sees(visitor: Visitor, texts: tuple[str, ...], where: str) -> None:
     """Wait until all of these stand on the page."""
     for text in texts:
-        wait_until(lambda text=text: text in words(visitor), f"“{text}” on {where}", 30)  # type: ignore[misc]
+        wait_until(lambda text=text: text in words(visitor), f"“{text}” on {where}", 60)  # type: ignore[misc]
 
 
 def begin(visitor: Visitor, lesson: Lesson) -> None:

@@ -17,6 +17,7 @@ def test_the_lessons_that_ship_have_no_fault(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv(shelf.FOLDER, raising=False)
     found = shelf.lesson_shelf(PAGES)
     assert found.faults == ()
+    assert (*found.lessons,) == shelf.TAUGHT
     assert {*found.lessons} == {path.stem for path in shelf.FILES.glob("*.toml")}
 
 
@@ -29,7 +30,7 @@ def test_a_folder_of_ones_own_is_read_as_it_is_now(
     assert main(["lesson", "new", "My own", "--to", str(tmp_path)]) == 2
     path = tmp_path / "mine.toml"
     assert main(["lesson", "check", str(path)]) == 0
-    assert "mine" in shelf.lesson_shelf(PAGES).lessons
+    assert [*shelf.lesson_shelf(PAGES).lessons] == [*shelf.TAUGHT, "mine"]
     path.write_text(path.read_text("utf-8").replace("/attention?", "/nowhere?"), "utf-8")
     capsys.readouterr()
     assert main(["lesson", "check", str(path)]) == 2
