@@ -12,14 +12,18 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Visit
+from tests.browser.test_lessons import LESSONS
 from tests.browser.test_presenter import READY, is_presenting
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
 
+LESSON = LESSONS["why_sqrt_d"]
+
 
 def link_for_a_class(lecturer: Visitor) -> str:
     """Made by Share: another head cannot be chosen in the bar, and the model is fixed."""
-    page = lecturer.open("/head_steps?lesson=why_sqrt_d")
+    first = LESSON.steps[0]
+    page = lecturer.open(f"{first.begins}&lesson={LESSON.name}")
     lecturer.rest()
     page.get_by_role("button", name="Share").click()
     page.get_by_role("combobox", name="Hide controls").fill("Head")

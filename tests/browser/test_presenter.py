@@ -97,7 +97,9 @@ def test_a_second_window_has_the_notes_and_steps_the_lesson(visitor: Visitor) ->
     notes = opened.value
     expect(notes.locator("h1")).to_have_text("Products are large")
     expect(notes.locator(".where")).to_have_text("Why the scores are divided by √d · 1 of 6")
-    expect(notes.locator(".words")).to_contain_text("The pinned cell is")
+    expect(notes.locator(".words")).to_contain_text(
+        "The pinned cell is <cls> as query and “was” as key", use_inner_text=True
+    )
     expect(notes.locator(".next")).to_have_text("Next: What the softmax makes of a difference")
     expect(notes.locator("dl")).to_contain_text("Head, step by step")
     notes.keyboard.press("Space")

@@ -1,6 +1,7 @@
 // The head of the lesson's panel: where one is, Back and Next, and what the address says is done.
 
 const LOOK = 200;  // ms between two looks: an address that a script writes is told to nobody
+const AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]';
 const RING = globalThis.explorerLessonRing ??= new CSSStyleSheet();
 const hasTask = data => Object.keys(data.done).length > 0;
 
@@ -26,15 +27,18 @@ function ring(state) {
   const unclipped = `[data-testid="stHorizontalBlock"]:has(${control}) { overflow: visible; }`;
   // What is scrolled to, or has the focus, is not under the panel.
   const height = root.closest(".st-key-lesson_panel")?.offsetHeight ?? 0;
-  const above = `[data-testid="stMain"] { scroll-padding-bottom: ${height + 16}px; }`;
+  const above = `[data-testid="stMain"] { scroll-padding: 12px 0 ${height + 16}px; }`;
   const rule = above + (isHere ? `${outline} @media (min-width: 641px) { ${unclipped} }` : "");
   if (state.rule !== rule) RING.replaceSync(state.rule = rule);
   if (!document.adoptedStyleSheets.includes(RING)) document.adoptedStyleSheets.push(RING);
   const drawn = isHere && document.querySelector(control);
-  if (!drawn || state.shown === data.at) return;
-  state.shown = data.at;
+  const presents = document.documentElement.matches(".presenting"), shown = `${data.at} ${presents}`;
+  // A page that is still being drawn may be too short to scroll as far.
+  if (!drawn || state.shown === shown || !document.querySelector(AT_REST)) return;
+  state.shown = shown;
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  drawn.scrollIntoView({block: "nearest", behavior: calm ? "instant" : "smooth"});
+  // In a hall the window is small for its type: the figure below the control has all of it.
+  drawn.scrollIntoView({block: presents ? "start" : "nearest", behavior: calm ? "instant" : "smooth"});
 }
 
 function look(state) {

@@ -15,6 +15,9 @@ again.textContent = "Start the clock again";
 again.addEventListener("click", () => { again.blur(); channel.postMessage({again: true}); });
 let since = null;
 
+// The lines of a paragraph, as Markdown reads them: an empty line or the mark of a list begins another.
+const unwrapped = text => text?.trim().replace(/(?<!\n)\n(?!\n|[-*] |\d+\. )/g, " ");
+
 function tick() {
   const seconds = since === null ? 0 : Math.max(0, Math.floor((Date.now() - since) / 1000));
   clock.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
@@ -26,7 +29,7 @@ channel.addEventListener("message", ({data}) => {
   since = data.since;
   where.textContent = data.lesson ? `${data.lesson} · ${data.place}` : "";
   title.textContent = data.step || data.on[0][1];
-  words.textContent = data.words || (data.lesson ? "This step has no notes." : "No lesson is open: the notes of its steps stand here.");
+  words.textContent = unwrapped(data.words) || (data.lesson ? "This step has no notes." : "No lesson is open: the notes of its steps stand here.");
   next.textContent = data.next ? `Next: ${data.next}` : "";
   on.replaceChildren(...data.on.flatMap(pair => pair.map((text, i) => {
     const made = document.createElement(i ? "dd" : "dt");
