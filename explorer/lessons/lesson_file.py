@@ -24,6 +24,15 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 CONTROL = re.compile(r"[A-Za-z0-9_-]{1,80}")
 PARAMETER = re.compile(r"[a-z_]{1,40}")
 SUFFIX = ".toml"
+QUOTED = re.compile(
+    r'''"""(?:\\.|[^\\])*?(?:"{3,5}|\\?\Z)|"(?:\\.|[^"\\\n])*"?'''
+    r"""|'{3}.*?(?:'{3,5}|\Z)|'[^'\n]*'?|\#[^\n]*""",
+    re.DOTALL,
+)
+"""A text of TOML or a comment, or what begins as one; read in linear time."""
+BETWEEN = re.compile(r"[=,{}\[\]\n]")
+MOST_DOTS = 3
+"""In one key: tomllib takes memory with their square, 258 MB for a key of 16,000 bytes."""
 
 
 class LessonError(ValueError):
@@ -60,7 +69,9 @@ def lesson_from(data: bytes, file: str) -> Lesson:
     if not LESSON_BYTES.allows(len(data)):
         raise LessonError(f"{file}: {LESSON_BYTES.refusal(len(data))}")
     try:
-        table = tomllib.loads(data.decode("utf-8"))
+        text = data.decode("utf-8")
+        _no_long_keys(text, file)
+        table = tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise LessonError(f"{file}: save it as UTF-8, which it is not.") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -73,6 +84,16 @@ def lesson_from(data: bytes, file: str) -> Lesson:
     about.no_others()
     read = (_step(_Fields(each, f"{file}, step {at}")) for at, each in enumerate(steps, 1))
     return Lesson(name, title, sentence, minutes, tuple(read))
+
+
+def _no_long_keys(text: str, file: str) -> None:
+    """LessonError where one stands outside of quotes, before anything is parsed."""
+    for each in BETWEEN.split(QUOTED.sub("_", text)):
+        if each.count(".") > MOST_DOTS:
+            raise LessonError(
+                f"{file}: {each.strip()[:40]!r} has more than {MOST_DOTS} dots: put a text between "
+                "quotes, and shorten a key."
+            )
 
 
 def _step(of: _Fields) -> Step:

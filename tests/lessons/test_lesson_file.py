@@ -125,6 +125,50 @@ def test_what_is_no_file_of_a_lesson_is_refused(data: bytes, said: str) -> None:
     assert "\n" not in str(refused.value)
 
 
+LONG_KEY = "a." * 8_000 + "a"
+QUOTED_KEY = r'"\\"".' * 4_000 + "a"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{LONG_KEY} = 1",
+        f"[{LONG_KEY}]",
+        f"[[{LONG_KEY}]]",
+        f"a = {{b = 1, {LONG_KEY} = 1}}",
+        LONG_KEY.replace(".", "\t. "),
+        f"{QUOTED_KEY} = 1",
+        "''." * 5_000 + "a = 1",
+        f'a = ["""b"""", {{{LONG_KEY} = 1}}]',
+        f'a = """b"""""\n{LONG_KEY} = 1',
+        f"a = '''b'''''\n{LONG_KEY} = 1",
+        f"# it's\n{LONG_KEY} = 1",
+        f'a = "\n{LONG_KEY} = 1',
+    ],
+)
+def test_a_key_of_very_many_parts_is_refused_before_it_is_parsed(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tomllib.loads", None)
+    with pytest.raises(LessonError, match=r"^own\.toml: .* has more than 3 dots: put a text"):
+        lesson_from(text.encode(), "own.toml")
+
+
+def test_dots_in_texts_and_comments_are_no_key() -> None:
+    dots = "a.b.c.d.e.f ....... "
+    step = {"text": f"'''{dots}\n{dots}'''", "notes": f'"""{dots}\\" {dots}\n{dots}""""'}
+    assert made(step | {"see": f"['{dots}', \"{dots}\"]  # {dots}"}).steps
+
+
+ENDLESS = (*(each * 45_000 for each in ('"\\', '"', "'", "a")), '"""' + '\\"""\n' * 18_000 + "\\")
+
+
+@pytest.mark.parametrize("text", ENDLESS)
+def test_texts_that_never_end_are_found_in_linear_time(text: str) -> None:
+    with pytest.raises(LessonError, match="this is no TOML"):
+        lesson_from(text.encode(), "own.toml")
+
+
 @pytest.mark.parametrize("file", ["Own.toml", "own.txt", "a b.toml", ".toml", "../own.toml"])
 def test_a_name_that_no_address_can_have_is_refused(file: str) -> None:
     with pytest.raises(LessonError, match="name the file in small letters"):
