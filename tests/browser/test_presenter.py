@@ -12,6 +12,11 @@ from tests.served import wait_until
 
 LARGE = 18.1 / 12
 READY = "() => Boolean(globalThis.explorerPresenter)"
+PLAIN_HTTP = """delete Crypto.prototype.randomUUID;
+Object.defineProperty(window, "sessionStorage", {
+  get() { throw new DOMException("forbidden", "SecurityError"); },
+});"""
+"""As from another machine, in a browser that keeps nothing."""
 ENLARGED = "Number(document.documentElement.style.zoom || 1)"
 
 
@@ -155,3 +160,17 @@ def test_the_keys_are_listed(visitor: Visitor) -> None:
     expect(keys).to_have_count(0)
     visitor.page.get_by_role("button", name="Present", exact=True).click()
     wait_until(lambda: is_presenting(visitor), "presenter mode")
+
+
+def test_it_works_over_plain_http_and_where_nothing_is_kept(visit: Visit) -> None:
+    visitor = visit()
+    visitor.context.add_init_script(PLAIN_HTTP)
+    begin(visitor, "/head_steps?lesson=why_sqrt_d")
+    assert visitor.page.evaluate("typeof crypto.randomUUID") == "undefined"
+    with visitor.context.expect_page() as opened:
+        visitor.page.keyboard.press("s")
+    notes = opened.value
+    expect(notes.locator("h1")).to_have_text("Products are large")
+    notes.keyboard.press("Space")
+    visitor.asks(lesson_step="2")
+    notes.close()

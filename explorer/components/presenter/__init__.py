@@ -11,7 +11,7 @@ from explorer.app.presenter import PRESENT
 from explorer.components.mounting import HERE, NOTHING, component, read, slim_css, slim_js
 
 _FOLDER = HERE / "presenter"
-_PARTS = ("enlarge", "steps", "spot", "keys", "notes", "presenter")
+_PARTS = ("kept", "enlarge", "steps", "spot", "keys", "notes", "presenter")
 
 
 def _code() -> str:

@@ -2,13 +2,16 @@
 
 const NAME = "explorer-notes-", TALK = "explorer-talk";
 
+// Over plain HTTP from another machine a browser has no crypto.randomUUID.
+const newId = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
+
 // One talk for each tab, also when it is loaded anew.
 function thisTalk() {
-  const kept = sessionStorage.getItem(TALK);
-  const talk = kept ? JSON.parse(kept) : {name: NAME + crypto.randomUUID(), since: null};
-  const keep = () => sessionStorage.setItem(TALK, JSON.stringify(talk));
-  keep();
-  return {talk, keep};
+  const before = kept("sessionStorage", TALK);
+  const talk = before ? JSON.parse(before) : {name: NAME + newId(), since: null};
+  const keepTalk = () => keep("sessionStorage", TALK, JSON.stringify(talk));
+  keepTalk();
+  return {talk, keepTalk};
 }
 
 // The title of the page and what its bar has chosen, as they are shown.
@@ -23,19 +26,19 @@ function onScreen() {
 }
 
 function makeNotes(presenter) {
-  const {talk, keep} = thisTalk(), channel = new BroadcastChannel(talk.name);
+  const {talk, keepTalk} = thisTalk(), channel = new BroadcastChannel(talk.name);
   let opened = null, isOpening = false;
   const tell = () => {
     if (presenter.on && talk.since === null) {
       talk.since = Date.now();
-      keep();
+      keepTalk();
     }
-    const [lesson, place, step, words, next] = presenter.told;
+    const [lesson, place, step, words, next] = globalThis.explorerTold ?? [];
     channel.postMessage({lesson, place, step, words, next, since: talk.since, on: onScreen(), presents: presenter.on});
   };
   channel.addEventListener("message", ({data}) => {
     if (data.step) stepOn(data.step, data.pageFirst);
-    else if (data.again) { talk.since = Date.now(); keep(); }
+    else if (data.again) { talk.since = Date.now(); keepTalk(); }
     if (data.ask || data.step || data.again) tell();
   });
   const open = () => {

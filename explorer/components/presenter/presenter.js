@@ -23,7 +23,7 @@ function marked(address, on) {
 }
 
 function makePresenter() {
-  const it = {on: false, told: []}, spot = makeSpot(), notes = makeNotes(it);
+  const it = {on: false}, spot = makeSpot(), notes = makeNotes(it);
   const root = document.documentElement;
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(PAGE_CSS);
@@ -50,10 +50,7 @@ function makePresenter() {
     else if (document.fullscreenElement) document.exitFullscreen();
   };
 
-  it.hear = told => {
-    it.told = told;
-    notes.tell();
-  };
+  it.tell = notes.tell;
 
   it.key = (key, event) => {
     if (key === "f") it.toggle();

@@ -1,6 +1,7 @@
-// What the second window says of this moment, beside what it can see on the page.
+// What the second window says of this moment, beside what it can see on the page. The code of the
+// presenter may come later, and looks for it here.
 
-export default async function ({data}) {
-  while (!globalThis.explorerPresenter) await new Promise(requestAnimationFrame);
-  globalThis.explorerPresenter.hear(data);
+export default function ({data}) {
+  globalThis.explorerTold = data;
+  globalThis.explorerPresenter?.tell();
 }
