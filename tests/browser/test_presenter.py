@@ -17,6 +17,15 @@ Object.defineProperty(window, "sessionStorage", {
   get() { throw new DOMException("forbidden", "SecurityError"); },
 });"""
 """As from another machine, in a browser that keeps nothing."""
+ANSWERS = """() => new Promise(come => {
+  const {name} = JSON.parse(sessionStorage.getItem("explorer-talk")), heard = [];
+  const channel = new BroadcastChannel(name);
+  channel.onmessage = ({data}) => { if (heard.push(data) && data.told?.since) come(heard.length); };
+  channel.postMessage({told: {step: "A title", on: []}});
+  channel.postMessage({again: true});
+})"""
+"""To what a tab tells, and to a question behind it, which alone is answered."""
+TALK = "JSON.parse(sessionStorage.getItem('explorer-talk')).name"
 ENLARGED = "Number(document.documentElement.style.zoom || 1)"
 
 
@@ -174,3 +183,20 @@ def test_it_works_over_plain_http_and_where_nothing_is_kept(visit: Visit) -> Non
     notes.keyboard.press("Space")
     visitor.asks(lesson_step="2")
     notes.close()
+
+
+def test_a_tab_made_from_another_is_a_talk_of_its_own(visit: Visit) -> None:
+    visitor = visit()
+    page = visitor.open("/attention")
+    wait_until(lambda: page.evaluate(READY), "the code of the presenter")
+    assert page.evaluate(ANSWERS) == 1
+    with visitor.context.expect_page() as opened:
+        page.evaluate("() => { window.open(location.href); }")
+    double = opened.value
+    wait_until(lambda: double.evaluate(READY), "the code of the presenter")
+    talk, its_talk = page.evaluate(TALK), double.evaluate(TALK)
+    assert talk != its_talk
+    page.reload()
+    wait_until(lambda: page.evaluate(READY), "the code of the presenter")
+    assert page.evaluate(TALK) == talk
+    double.close()

@@ -5,9 +5,11 @@ const NAME = "explorer-notes-", TALK = "explorer-talk";
 // Over plain HTTP from another machine a browser has no crypto.randomUUID.
 const newId = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
 
-// One talk for each tab, also when it is loaded anew.
+// One talk for each tab, also when it is loaded anew. What another tab was made from it begins with
+// the same storage, and is a talk of its own.
 function thisTalk() {
-  const before = kept("sessionStorage", TALK);
+  const [{type}] = performance.getEntriesByType("navigation");
+  const before = type === "reload" && kept("sessionStorage", TALK);
   const talk = before ? JSON.parse(before) : {name: NAME + newId(), since: null};
   const keepTalk = () => keep("sessionStorage", TALK, JSON.stringify(talk));
   keepTalk();
@@ -34,12 +36,13 @@ function makeNotes(presenter) {
       keepTalk();
     }
     const [lesson, place, step, words, next] = globalThis.explorerTold ?? [];
-    channel.postMessage({lesson, place, step, words, next, since: talk.since, on: onScreen(), presents: presenter.on});
+    const told = {lesson, place, step, words, next, since: talk.since, on: onScreen()};
+    channel.postMessage({told});
   };
   channel.addEventListener("message", ({data}) => {
-    if (data.step) stepOn(data.step, data.pageFirst);
+    if (data.move) stepOn(data.move, data.pageFirst);
     else if (data.again) { talk.since = Date.now(); keepTalk(); }
-    if (data.ask || data.step || data.again) tell();
+    if (data.ask || data.move || data.again) tell();
   });
   const open = () => {
     if (opened && !opened.closed) return opened.focus();

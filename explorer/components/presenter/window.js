@@ -24,14 +24,14 @@ function tick() {
   channel.postMessage({ask: true});
 }
 
-channel.addEventListener("message", ({data}) => {
-  if (!data.on) return;
-  since = data.since;
-  where.textContent = data.lesson ? `${data.lesson} · ${data.place}` : "";
-  title.textContent = data.step || data.on[0][1];
-  words.textContent = unwrapped(data.words) || (data.lesson ? "This step has no notes." : "No lesson is open: the notes of its steps stand here.");
-  next.textContent = data.next ? `Next: ${data.next}` : "";
-  on.replaceChildren(...data.on.flatMap(pair => pair.map((text, i) => {
+channel.addEventListener("message", ({data: {told}}) => {
+  if (!told) return;
+  since = told.since;
+  where.textContent = told.lesson ? `${told.lesson} · ${told.place}` : "";
+  title.textContent = told.step || told.on[0][1];
+  words.textContent = unwrapped(told.words) || (told.lesson ? "This step has no notes." : "No lesson is open: the notes of its steps stand here.");
+  next.textContent = told.next ? `Next: ${told.next}` : "";
+  on.replaceChildren(...told.on.flatMap(pair => pair.map((text, i) => {
     const made = document.createElement(i ? "dd" : "dt");
     made.textContent = text;
     return made;
@@ -42,7 +42,7 @@ addEventListener("keydown", event => {
   const by = KEYS[event.key];
   if (!by || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("button")) return;
   event.preventDefault();
-  channel.postMessage({step: event.shiftKey ? -by : by, pageFirst: event.key.startsWith("Arrow")});
+  channel.postMessage({move: event.shiftKey ? -by : by, pageFirst: event.key.startsWith("Arrow")});
 });
 
 setInterval(tick, 1000);
