@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from explorer.catalog.folders import runs_root
+from explorer.text.this_system import is_mine_alone
 
 NAME = ".secret"
 BYTES = 32
@@ -41,7 +42,7 @@ def _make(file: Path) -> None:
         file.unlink()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = file.with_name(f"{NAME}.{secrets.token_hex(8)}")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as made:
         made.write(secrets.token_bytes(BYTES))
     with suppress(FileExistsError):
@@ -51,5 +52,4 @@ def _make(file: Path) -> None:
 
 def _is_private(file: Path) -> bool:
     found = file.stat()
-    whole = found.st_size == BYTES
-    return whole and found.st_uid == os.getuid() and found.st_mode & 0o177 == 0
+    return found.st_size == BYTES and is_mine_alone(found)

@@ -10,7 +10,6 @@ folder is gone where that is asked for next.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -34,6 +33,7 @@ from explorer.catalog.folders import (
     uploads_root,
 )
 from explorer.catalog.model_files import files_that_open, shards_in
+from explorer.text import this_system
 from models.loading.gguf_header import GGUF
 from models.loading.memory import available_memory
 from models.loading.safe_files import CONFIG, INDEX, LARGEST, shown
@@ -230,7 +230,7 @@ def _copied(source: BinaryIO, path: Path) -> bytes:
         raise ModelError(
             f"This upload holds {path.name[:60]} twice: choose the folder of one model."
         )
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as target:
         while block := source.read(1 << 20):
             digest.update(block)
@@ -261,16 +261,16 @@ def _outdated(root: Path) -> Iterator[Path]:
 @contextmanager
 def _one_at_a_time(root: Path) -> Iterator[None]:
     """No other process keeps or removes an upload meanwhile."""
-    lock = os.open(root / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(root / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        this_system.lock(handle, waits=True)
         yield
     finally:
-        os.close(lock)
+        os.close(handle)
 
 
 def _write_owner(folder: Path, whose: Uploader) -> None:
-    handle = os.open(folder / OWNER, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(folder / OWNER, os.O_WRONLY | os.O_CREAT, 0o600)
     with os.fdopen(handle, "w") as file:
         file.write(" ".join(whose))
 

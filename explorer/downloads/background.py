@@ -6,8 +6,6 @@ folder, so that any page, after a reload too, and any other server can tell.
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -20,6 +18,7 @@ from explorer.catalog.folders import ROOT
 from explorer.catalog.real_models import RealModel
 from explorer.downloads.model_download import LOCK, Progress, fetched_bytes, part_folder
 from explorer.runs.run_files import is_held, read_json_object, write_json
+from explorer.text import this_system
 
 STATE = "progress.json"
 ENDS_WITHIN = 10.0
@@ -73,6 +72,7 @@ def start(model: RealModel) -> None:
             stdout=subprocess.PIPE,  # its last words
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            creationflags=this_system.OWN_GROUP,
         )
 
 
@@ -96,19 +96,19 @@ def end_all() -> None:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """With all that it has started. Without the lock: others ask meanwhile how far it is."""
-    _send(process, signal.SIGTERM)
+    _send(process)
     try:
         process.wait(ENDS_WITHIN)
     except subprocess.TimeoutExpired:
-        _send(process, signal.SIGKILL)
+        _send(process, at_once=True)
         process.wait()
 
 
-def _send(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """A signal to all of its group, unless it has ended."""
+def _send(process: subprocess.Popen[bytes], *, at_once: bool = False) -> None:
+    """Tell all of its group to end, unless it has ended."""
     with suppress(ProcessLookupError):
         if process.poll() is None:
-            os.killpg(process.pid, number)
+            this_system.end_group(process, at_once=at_once)
 
 
 def state_of(model: RealModel) -> DownloadState:

@@ -5,8 +5,6 @@ It ends when the server that started it does, whose end of its standard input cl
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 import threading
 from contextlib import suppress
@@ -16,6 +14,7 @@ from explorer.catalog.real_models import REAL_MODELS
 from explorer.downloads.background import write_fault, write_progress
 from explorer.downloads.model_download import Progress, download
 from explorer.runs.pace import Pace, Speed
+from explorer.text import this_system
 
 SAID_EVERY = 0.25
 """Seconds between two reports."""
@@ -50,9 +49,9 @@ def main(name: str) -> int:
 
 def _end_with_server() -> None:
     sys.stdin.buffer.read()
-    os.killpg(os.getpgid(0), signal.SIGTERM)
+    this_system.end_own_group()
 
 
 if __name__ == "__main__":
-    os.nice(5)
+    this_system.be_nice(5)
     sys.exit(main(sys.argv[1]))

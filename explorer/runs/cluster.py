@@ -16,7 +16,6 @@ import contextlib
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from distributed import Client, Future, fire_and_forget
+from distributed.system import MEMORY_LIMIT
 
 from explorer.app import limits
 from explorer.catalog.folders import CLUSTER, runs_root
@@ -43,6 +43,7 @@ from explorer.runs.run_files import Lock, is_held, read_json_object, write_json
 from explorer.runs.run_notes import Notes
 from explorer.runs.spec import STOPPED, RunSpec
 from explorer.runs.watchdog import settings
+from explorer.text import this_system
 from explorer.text.child_environment import child_environment
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -378,6 +379,7 @@ class Cluster:
             [sys.executable, "-m", "dask", "spec", "--spec", spec],
             stdin=subprocess.DEVNULL,
             umask=0o077,  # what Dask notes of its work is this user's alone
+            creationflags=this_system.OWN_GROUP,
             start_new_session=True,  # Ctrl-C is the server's, which has the runs saved first
             env=child_environment(*PASSED_ON, *limits_set)
             | {
@@ -404,7 +406,7 @@ class Cluster:
         while self._started:
             process = self._started.pop()
             if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+                this_system.end_group(process, at_once=True)
                 process.wait()
 
     def _client_of(self, address: str, timeout: float) -> Client:
@@ -440,9 +442,8 @@ class Cluster:
 
 def workers_here() -> int:
     """One for each core but the server's, as far as the memory of the machine goes round."""
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min((cores or 1) - 1, memory // MEMORY_OF_WORKER))
+    return max(1, min((cores or 1) - 1, MEMORY_LIMIT // MEMORY_OF_WORKER))
 
 
 def cluster() -> Cluster:

@@ -9,7 +9,6 @@ cluster, and only its path is ever handed to a process.
 from __future__ import annotations
 
 import datetime
-import os
 import stat
 import sys
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 from distributed import Security
 
 from explorer.runs.run_files import write_text
+from explorer.text.this_system import is_mine, is_mine_alone
 
 NAME = "explorer-training"
 NEVER = datetime.datetime(9999, 12, 31, 23, 59, 59)
@@ -43,7 +43,7 @@ def private_folder(path: Path) -> Path:
     """Make it for this user alone. PermissionError where somebody else has made it."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+    if not stat.S_ISDIR(found.st_mode) or not is_mine(found):
         raise PermissionError("The work folder of the training cluster is not this user's.")
     path.chmod(0o700)
     return path
@@ -66,7 +66,7 @@ def _is_private(file: Path) -> bool:
         found = file.lstat()
     except OSError:
         return False
-    return found.st_uid == os.getuid() and found.st_mode & 0o177 == 0
+    return is_mine_alone(found)
 
 
 def _can_be_read(settings: dict[str, Any]) -> bool:

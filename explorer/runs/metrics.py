@@ -32,7 +32,7 @@ class MetricsWriter:
     """Appends rows; they are on disk after `flush`."""
 
     def __init__(self, path: Path) -> None:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, OWNER_ONLY)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, OWNER_ONLY)
         self._file: TextIO = os.fdopen(handle, "a", encoding="utf-8")
 
     def add(self, row: MetricsRow) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
@@ -10,6 +9,8 @@ import uuid
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from explorer.text import this_system
 
 OWNER_ONLY = 0o600
 """What a run holds, others with an account on this machine do not read."""
@@ -20,11 +21,11 @@ LARGEST_JSON = 8_000_000
 def write_text(path: Path, text: str, mode: int = OWNER_ONLY) -> None:
     """Replace the file: a reader gets the old text or the new one."""
     beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        beside.replace(path)
+        this_system.replace(beside, path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
@@ -69,14 +70,12 @@ class Lock:
             self._file = None
 
     def _take(self) -> bool:
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(file)
-            return False
-        self._file = file
-        return True
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        if this_system.lock(file):
+            self._file = file
+            return True
+        os.close(file)
+        return False
 
     def __enter__(self) -> Lock:
         return self
@@ -93,13 +92,10 @@ class Lock:
 def is_held(path: Path) -> bool:
     """Whether a living process holds the lock, which is not taken."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(path, os.O_RDONLY)
     except OSError:
         return False
     try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
+        return not this_system.lock(file, shared=True)
     finally:
         os.close(file)
-    return False

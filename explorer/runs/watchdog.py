@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import resource
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from explorer.app import limits
 from explorer.runs.pace import Pace
 from explorer.runs.quotas import bytes_of, disk_fault
 from explorer.runs.run import Run
+from explorer.text import this_system
 
 NO_MEMORY = re.compile(r"(can't allocate|cannot allocate|not enough) memory|bad_alloc", re.I)
 """How torch says that it was given none."""
@@ -99,15 +99,15 @@ def bounded_memory() -> Iterator[None]:
 
     A MemoryError, or an error of torch, says where that is not enough: `is_of_memory`.
     """
-    had = resource.getrlimit(resource.RLIMIT_DATA)
+    had, _ = this_system.limits("DATA")
     with contextlib.suppress(OSError, ValueError, IndexError):
         has = 1024 * int(Path("/proc/self/status").read_text().split("VmData:")[1].split()[0])
-        resource.setrlimit(resource.RLIMIT_DATA, (has + limits.RUN_MEMORY.most, had[1]))
+        this_system.limit(DATA=has + limits.RUN_MEMORY.most)
     try:
         yield
     finally:
         with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_DATA, had)
+            this_system.limit(DATA=had)
 
 
 def is_of_memory(error: BaseException) -> bool:

@@ -8,7 +8,6 @@ before it loads the app. So the bounds are set where a connection begins.
 from __future__ import annotations
 
 import logging
-import resource
 from asyncio import Transport
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +18,7 @@ from uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol
 
 from explorer.app.limits import MESSAGE_BYTES, SESSIONS, SESSIONS_OF_ADDRESS, Limit
 from explorer.server.small_pieces import bound_frames, bound_requests
+from explorer.text.this_system import limits
 
 SILENT_SECONDS = 30
 """A connection on which nothing happened from one look to the next is closed."""
@@ -81,7 +81,7 @@ def too_many(connection: Any) -> Limit | None:
 
     Half of the files are for connections, since each reader's session has others open.
     """
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, _ = limits("NOFILE")
     if len(connection.connections) > soft // 2:
         return SESSIONS
     peer = _peer(connection)

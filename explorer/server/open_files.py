@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import resource
+
+from explorer.text.this_system import INFINITY, limit, limits
 
 MOST = 65_536
 """A system without a bound gives a billion, and whatever closes all of a child's counts to it."""
@@ -14,19 +15,19 @@ KEPT = 256
 
 def raise_soft_limit() -> int:
     """The soft limit (1,024 as a rule, so 160 readers) becomes the hard one; what it is now."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = MOST if hard == resource.RLIM_INFINITY else min(hard, MOST)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    soft, hard = limits("NOFILE")
+    most = MOST if hard == INFINITY else min(hard, MOST)
+    if soft != INFINITY and soft < most:
+        limit(NOFILE=most)
         return most
     return soft
 
 
 def are_scarce() -> bool:
     """Whether nearly all that may be open are; where the system does not say, nothing is scarce."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, _ = limits("NOFILE")
     try:
         used = len(os.listdir("/proc/self/fd"))
     except OSError:
         return False
-    return soft != resource.RLIM_INFINITY and used > soft - min(KEPT, soft // 4)
+    return soft != INFINITY and used > soft - min(KEPT, soft // 4)

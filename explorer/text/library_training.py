@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import selectors
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +24,7 @@ from tokenizers import Tokenizer as Library
 from tokenizers.trainers import BpeTrainer, UnigramTrainer
 
 from explorer.app import limits
+from explorer.text import this_system
 from explorer.text.checked_text import TextError
 from explorer.text.child_environment import child_environment
 
@@ -130,7 +129,8 @@ TRAININGS: dict[str, Callable[..., Any]] = {"merges": _merges, "pieces": _pieces
 
 
 def _done(name: str, parts: Sequence[str], given: list[Any]) -> Any:
-    return _in_a_child(name, given) if _takes_long(parts) else TRAININGS[name](*given)
+    is_apart = this_system.IS_POSIX and _takes_long(parts)  # pipes of Windows are not waited for
+    return _in_a_child(name, given) if is_apart else TRAININGS[name](*given)
 
 
 def _takes_long(parts: Sequence[str]) -> bool:
@@ -175,7 +175,7 @@ def _answer(request: bytes, look_up: LookUp) -> Any:
         code = child.wait()
     if code == 0:
         return json.loads(answer)
-    if -code in (signal.SIGXCPU, signal.SIGKILL):
+    if -code in this_system.KILLED:
         raise TextError(limits.WORK_SECONDS.refusal())
     raise TextError("The training needs more memory than it is given: shorten the text.")
 
@@ -218,16 +218,8 @@ def _written(child: subprocess.Popen[bytes], left: memoryview) -> int:
 
 def _limit(seconds: int, room: int) -> None:
     """What this process may take: time, memory, no file, and less than the server at once."""
-    os.nice(5)
-    for what, most in (
-        (resource.RLIMIT_CPU, max(1, seconds)),
-        (resource.RLIMIT_AS, room),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-    ):
-        hard = resource.getrlimit(what)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (most, hard))
+    this_system.be_nice(5)
+    this_system.limit(CPU=max(1, seconds), AS=room, CORE=0, FSIZE=0)
 
 
 def main() -> None:

@@ -26,9 +26,11 @@ from typing import Any
 from explorer.text.checked_text import TextError
 from explorer.text.child_environment import child_environment
 from explorer.text.published.tokenizer_files import TokenizerFiles, open_files
+from explorer.text.this_system import IS_POSIX
 
 ROOT = Path(__file__).resolve().parents[3]
 LONGEST_ANSWER = 32_000_000
+NO_BOUNDS = "this system cannot bound what reads it; the app opens it in WSL, on Linux and on macOS"
 PATIENCE, GRACE = 4.0, 6.0
 """Seconds on the clock for each second of computing, and on top: the machine may be busy."""
 
@@ -250,6 +252,8 @@ def opening_seconds(source: TokenizerFiles) -> float:
 
 
 def _start_child(source: TokenizerFiles) -> Child:
+    if not IS_POSIX:
+        raise ChildError(NO_BOUNDS)
     with open_files(source) as files:
         return Child(files, source.family, opening_seconds(source))
 

@@ -1,0 +1,100 @@
+"""The app without what only POSIX has: played here, since the tests run where it is all there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from explorer.text import this_system
+from tests.source import ROOT, python_files
+
+AS_ON_WINDOWS = '''
+"""A Python that finds what Windows has, for the module that asks, and lacks what it has not."""
+import ctypes, fcntl, os, signal, subprocess, sys, types
+import distributed, multiprocessing, socket, torch, streamlit, tqdm, uvicorn
+
+held = set()
+def locking(handle, mode, count):
+    fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+sys.modules["msvcrt"] = types.SimpleNamespace(locking=locking, LK_NBLCK=2)
+subprocess.CREATE_NEW_PROCESS_GROUP = 0
+usual, sys.platform = sys.platform, "win32"
+import explorer.text.this_system
+sys.platform = usual
+for name in ("fcntl", "resource", "pwd", "grp"):
+    sys.modules[name] = None
+for name in ("getuid", "killpg", "getpgid", "nice", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
+    delattr(os, name)
+for name in ("sysconf", "sched_getaffinity"):
+    delattr(os, name)
+'''
+TRAINS = """
+import sys
+from explorer.__main__ import main
+wishes = "--layers 1 --heads 1 --d-model 8 --steps 1".split()
+sys.exit(main(["train", "reverse", *wishes]) or main(["runs"]))
+"""
+DRAWS = """
+from streamlit.testing.v1 import AppTest
+from explorer.app import own_secret
+from explorer.runs.cluster import workers_here
+from explorer.server import connections, open_files
+from explorer.text.published.process import CHILDREN, ChildError
+from explorer.text.published.tokenizer_files import TokenizerText
+page = AppTest.from_file("explorer/app/shell.py", default_timeout=60).run()
+assert not page.exception, page.exception
+assert workers_here() >= 1 and open_files.raise_soft_limit() and not open_files.are_scarce()
+assert len(own_secret.digest("a")) == 32
+try:
+    with CHILDREN.child(TokenizerText.of("{}", "{}")):
+        raise AssertionError
+except ChildError as error:
+    print(error)
+"""
+
+
+def ran(code: str, folder: Path) -> str:
+    made = subprocess.run(
+        [sys.executable, "-c", AS_ON_WINDOWS + code],
+        cwd=ROOT,
+        env=os.environ | {"EXPLORER_RUNS": str(folder)},
+        capture_output=True,
+        text=True,
+    )
+    assert made.returncode == 0, made.stderr[-2000:]
+    return made.stdout
+
+
+def test_a_model_is_trained_without_what_only_posix_has(tmp_path: Path) -> None:
+    assert "reverse-1" in ran(TRAINS, tmp_path)
+
+
+def test_the_first_page_is_drawn_without_what_only_posix_has(tmp_path: Path) -> None:
+    assert "WSL" in ran(DRAWS, tmp_path)
+
+
+def test_what_only_posix_has_is_asked_for_in_one_place() -> None:
+    """And in the child that reads strangers' tokenizers, which is started nowhere else."""
+    only = ("import fcntl", "import resource", "os.killpg", "os.getuid", "os.nice(", "SIGKILL")
+    own = {"explorer/text/this_system.py", "explorer/text/published/child.py"}
+    found = {
+        path.as_posix(): word
+        for path in python_files("app.py", "explorer", "models", "pages")
+        for word in only
+        if word in (ROOT / path).read_text("utf-8") and path.as_posix() not in own
+    }
+    assert found == {}
+
+
+def test_a_lock_is_one_processs(tmp_path: Path) -> None:
+    """flock is of the open file: a second one of the same process is another's."""
+    first, second = (os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT) for _ in range(2))
+    assert this_system.lock(first)
+    assert not this_system.lock(second)
+    assert not this_system.lock(second, shared=True)
+    os.close(first)
+    assert this_system.lock(second, waits=True)
+    os.close(second)
