@@ -200,3 +200,17 @@ def test_a_tab_made_from_another_is_a_talk_of_its_own(visit: Visit) -> None:
     wait_until(lambda: page.evaluate(READY), "the code of the presenter")
     assert page.evaluate(TALK) == talk
     double.close()
+
+
+def test_a_second_window_that_is_blocked_is_said_and_full_screen_still_ends_it(
+    visitor: Visitor,
+) -> None:
+    begin(visitor, "/attention")
+    wait_until(lambda: visitor.page.evaluate("Boolean(document.fullscreenElement)"), "full screen")
+    visitor.page.evaluate("() => { window.open = () => null; }")
+    visitor.page.keyboard.press("s")
+    said = visitor.page.get_by_role("dialog", name="Notes")
+    expect(said).to_contain_text("allow pop-ups for this page")
+    said.get_by_role("button", name="Close").click()
+    visitor.page.evaluate("() => document.exitFullscreen()")
+    wait_until(lambda: not is_presenting(visitor), "the end of presenter mode")

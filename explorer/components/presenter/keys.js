@@ -10,12 +10,28 @@ const KEYS = [
   [["?"], "These keys"],
 ];
 
+function showDialog(name, ...shown) {
+  const dialog = document.createElement("dialog"), close = document.createElement("button");
+  dialog.className = "presenter-keys";
+  dialog.setAttribute("aria-label", name);
+  close.textContent = "Close";
+  close.addEventListener("click", () => dialog.close());
+  dialog.append(...shown, close);
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+function showSentence(name, sentence) {
+  const words = document.createElement("p");
+  words.textContent = sentence;
+  showDialog(name, words);
+}
+
 function showKeys() {
   const open = document.querySelector(".presenter-keys");
   if (open) return open.close();
-  const dialog = document.createElement("dialog"), list = document.createElement("dl");
-  dialog.className = "presenter-keys";
-  dialog.setAttribute("aria-label", "Keys");
+  const list = document.createElement("dl");
   for (const [keys, does] of KEYS) {
     const term = document.createElement("dt"), words = document.createElement("dd");
     term.append(...keys.map(key => {
@@ -26,11 +42,5 @@ function showKeys() {
     words.textContent = does;
     list.append(term, words);
   }
-  const close = document.createElement("button");
-  close.textContent = "Close";
-  close.addEventListener("click", () => dialog.close());
-  dialog.append(list, close);
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
+  showDialog("Keys", list);
 }

@@ -1,6 +1,7 @@
 // The second window: this side of it tells what is on screen, and does what its keys ask for.
 
 const NAME = "explorer-notes-", TALK = "explorer-talk";
+const BLOCKED = "The browser lets no second window open: allow pop-ups for this page, then press S again.";
 
 // Over plain HTTP from another machine a browser has no crypto.randomUUID.
 const newId = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
@@ -48,7 +49,11 @@ function makeNotes(presenter) {
     if (opened && !opened.closed) return opened.focus();
     isOpening = Boolean(document.fullscreenElement);
     opened = window.open("", talk.name, "popup,width=820,height=600");
-    if (!opened || opened.document.querySelector("script")) return;
+    if (!opened) {
+      isOpening = false;
+      return showSentence("Notes", BLOCKED);
+    }
+    if (opened.document.querySelector("script")) return;
     const {document: there} = opened, script = there.createElement("script"), style = there.createElement("style");
     script.type = "module";
     script.src = URL.createObjectURL(new Blob([WINDOW_JS], {type: "text/javascript"}));
@@ -57,7 +62,9 @@ function makeNotes(presenter) {
     there.documentElement.lang = "en";
     there.head.append(style, script);
   };
-  // A window that opens may end the full screen, which then is not left by the reader.
+  // A window that opens may end the full screen, which then is not left by the reader; who is back
+  // in this window leaves it themselves.
+  addEventListener("focus", () => { isOpening = false; });
   const opens = () => {
     const was = isOpening;
     isOpening = false;
