@@ -45,8 +45,9 @@ def test_a_key_presents_and_leaves_and_the_address_says_so(visitor: Visitor) -> 
     begin(visitor, "/attention")
     sidebar = visitor.page.get_by_test_id("stSidebar")
     expect(sidebar).to_be_hidden()
-    expect(visitor.widget("export")).to_be_hidden()
-    expect(visitor.widget("code")).to_be_hidden()
+    for key in ("export", "keep", "kept_session", "code"):
+        expect(visitor.widget(key)).to_have_count(1)
+        expect(visitor.widget(key)).to_be_hidden()
     assert visitor.page.evaluate(ENLARGED) == pytest.approx(LARGE, rel=1e-4)
     assert visitor.query() == {"present": "true"}
     visitor.page.reload()
