@@ -81,9 +81,9 @@ PAGES = {
     "Models": {"checkpoints": PageRow("Checkpoints")},
 }
 """By section: the name of each page's file, which is its address, and what it is."""
-HIDDEN = {"Server": {"administration": PageRow("Administration", ())}}
+UNLISTED = {"Server": {"administration": PageRow("Administration", ())}}
 """Those that are in no navigation: one has to know their address."""
-ROWS = {name: row for section in (PAGES | HIDDEN).values() for name, row in section.items()}
+ROWS = {name: row for section in (PAGES | UNLISTED).values() for name, row in section.items()}
 FIRST_PAGE = "overview"
 SIDEBAR_WIDTH = 256
 
@@ -158,7 +158,7 @@ def make_pages(reader: Session) -> None:
 
     They are one reader's: Streamlit notes on a page that it may be run.
     """
-    sections, reader.sections = PAGES | HIDDEN, tuple(PAGES)
+    sections, reader.sections = PAGES | UNLISTED, tuple(PAGES)
     reader.pages = {
         name: make_page(section, name) for section in sections for name in sections[section]
     }
