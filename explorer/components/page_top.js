@@ -8,8 +8,31 @@ function hide(names) {
   if (!document.adoptedStyleSheets.includes(sheet)) document.adoptedStyleSheets.push(sheet);
 }
 
+// On the way to another page Streamlit takes what only this one reads out of the address, as an entry
+// of its own in the browser's history: Back led there, and the choices were lost. It gets them back.
+function keepBehind() {
+  if (globalThis.explorerKeepsBehind) return;
+  globalThis.explorerKeepsBehind = true;
+  const push = history.pushState.bind(history);
+  let before = null;
+  for (const event of ["pointerdown", "keydown", "popstate"]) {
+    addEventListener(event, () => { before = null; }, true);
+  }
+  history.pushState = (state, unused, url) => {
+    const here = location.href;
+    if (new URL(url, here).pathname === location.pathname) {
+      before ??= here;
+    } else if (before) {
+      history.replaceState(history.state, "", before);
+      before = null;
+    }
+    push(state, unused, url);
+  };
+}
+
 export default function ({data: [page, hidden]}) {
   hide(hidden);
+  keepBehind();
   const before = globalThis.explorerPage;
   globalThis.explorerPage = page;
   if (before !== undefined && before !== page) {

@@ -84,6 +84,18 @@ def test_what_is_chosen_is_kept_through_pages_that_do_not_show_it(visitor: Visit
     is_shown(visitor, CHOSEN)
 
 
+def test_the_way_back_leads_to_what_was_chosen_on_the_page(visitor: Visitor) -> None:
+    page = visitor.open("/query_key?model=shakespeare&text=To+be")
+    visitor.choose("Query", "1 · To")
+    visitor.asks(query="1 · To")
+    visitor.follow("Masks")
+    page.go_back()
+    visitor.titled("Query and key")
+    visitor.rest()
+    visitor.asks(query="1 · To")
+    expect(visitor.widget("query").get_by_role("combobox")).to_have_value("1 · To")
+
+
 def test_the_way_back_leads_to_the_model_before(visitor: Visitor) -> None:
     page = visitor.open("/attention?model=translation&head=0&text=the+cat")
     visitor.choose("Model", "shakespeare")
