@@ -18,6 +18,8 @@ Pages = Mapping[str, Collection[str]]
 OF_LESSON = {"lesson", "lesson_step"}
 """The panel writes them."""
 DECIMAL = re.compile(r"(?<![\d.])\d[\d,]*\.\d+")
+PROVEN = ("text", "predict, question", "predict, why")
+"""What the panel says itself: an option may be wrong, and notes are the presenter's own."""
 PICTURE = re.compile(r"!\[|<\s*(img|iframe|script|style|link|svg|video|audio|object)\b", re.I)
 
 
@@ -94,7 +96,7 @@ def _of_words(step: Step) -> Iterator[str]:
                 "out and open the page that shows it."
             )
     seen = " ".join((*step.see, *step.see_first))
-    for where in ("text", "predict, why"):
+    for where in PROVEN:
         for number in dict.fromkeys(DECIMAL.findall(words.get(where, ""))):
             if number not in DECIMAL.findall(seen):
                 yield (

@@ -109,12 +109,20 @@ def _step(of: _Fields) -> Step:
         do=_do(of),
         done=of.parameters("done"),
         show=of.parameters("show"),
-        see=of.texts("see", 0, MOST_TEXTS),
-        see_first=of.texts("see_first", 0, MOST_TEXTS),
+        see=_seen(of, "see"),
+        see_first=_seen(of, "see_first"),
         predict=_predict(of),
     )
     of.no_others()
     return step
+
+
+def _seen(of: _Fields, name: str) -> tuple[str, ...]:
+    texts = of.texts(name, 0, MOST_TEXTS)
+    for each in texts:
+        if len(each.strip()) < 2:
+            raise of.wrong(name, f"has “{each}” alone, which stands on any page; give more of it")
+    return texts
 
 
 def _predict(of: _Fields) -> Predict | None:
@@ -126,6 +134,8 @@ def _predict(of: _Fields) -> Predict | None:
     inside = _Fields(table, f"{of.where}, predict")
     options = inside.texts("options", 2, 6)
     right = inside.number("right", 1, len(options))
+    if len({*options}) < len(options):
+        raise inside.wrong("options", "has one twice; let each be another")
     made = Predict(inside.text("question", LINE), options, right, inside.text("why", LONG))
     inside.no_others()
     return made

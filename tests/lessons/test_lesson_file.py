@@ -89,6 +89,9 @@ def test_a_step_is_done_when_the_address_says_so() -> None:
         ({}, {"see": '"0.5"'}, None, "step 1: `see` must be a list of at most 20 texts"),
         ({}, {}, {"right": "3"}, "step 1, predict: `right` must be a whole number from 1 to 2"),
         ({}, {}, {"options": '["a"]'}, "step 1, predict: `options` must be a list of 2 to 6"),
+        ({}, {}, {"options": '["a", "b", "a"]'}, "step 1, predict: `options` has one twice"),
+        ({}, {"see": '["t"]'}, None, "step 1: `see` has “t” alone"),
+        ({}, {"see_first": '[" "]'}, None, "step 1: `see_first` has “ ” alone"),
         ({}, {}, {"hint": '"a"'}, "step 1, predict: nothing is called `hint`"),
     ],
 )
@@ -201,6 +204,7 @@ def test_a_file_that_is_not_there_is_said_without_where_it_would_be(tmp_path: Pa
         ({"text": '"It is 0.25."'}, None, "`text` says 0.25, which nothing proves"),
         ({"text": '"It is 0.25."', "see": '["10.25"]'}, None, "`text` says 0.25"),
         ({}, {"why": '"It is 0.25."'}, "`predict, why` says 0.25"),
+        ({}, {"question": '"Is it 0.25?"'}, "`predict, question` says 0.25"),
         ({"text": '"![a](https://example.org/a.png)"'}, None, "a lesson loads nothing"),
         ({"text": "'<img src=\"a\">'"}, None, "a lesson loads nothing"),
     ],
@@ -216,6 +220,11 @@ def test_what_a_lesson_may_not_say_is_a_fault(
 def test_a_number_that_stands_on_the_page_is_proven() -> None:
     step = {"text": '"It was 0.25 and is 1,024.5."', "see": '["is 1,024.5"]'}
     assert [*faults(made(step | {"see_first": '["0.25"]'}), PAGES)] == []
+
+
+def test_a_wrong_option_and_the_notes_are_not_proven() -> None:
+    options = {"options": '["0.25", "0.75"]'}
+    assert [*faults(made({"notes": '"Section 3.2."'}, options), PAGES)] == []
 
 
 def test_the_example_in_the_documentation_has_no_fault() -> None:
