@@ -25,6 +25,7 @@ TAUGHT = (
     "how_translation_aligns",
     "reading_a_classifier",
     "an_indirect_object",
+    "what_training_does",
     "a_mistake_of_the_museum",
 )
 """The shipped lessons in the order in which one would teach them."""
