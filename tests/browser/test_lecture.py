@@ -43,11 +43,11 @@ def test_a_lecture(visit: Visit, tmp_path: Path) -> None:
     page.goto("about:blank")
     hall.open(link)
     wait_until(lambda: hall.page.evaluate(READY), "the code of the presenter")
+    page.keyboard.press("f")
+    wait_until(lambda: is_presenting(hall), "presenter mode")
     with hall.context.expect_page() as opened:
         page.keyboard.press("s")
     notes = opened.value
-    page.keyboard.press("f")
-    wait_until(lambda: is_presenting(hall), "presenter mode")
     page.keyboard.press("l")
     page.mouse.move(600, 300)
     expect(page.locator(".presenter-spot")).to_be_visible()

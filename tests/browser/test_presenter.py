@@ -215,3 +215,30 @@ def test_a_second_window_that_is_blocked_is_said_and_full_screen_still_ends_it(
     said.get_by_role("button", name="Close").click()
     visitor.page.evaluate("() => document.exitFullscreen()")
     wait_until(lambda: not is_presenting(visitor), "the end of presenter mode")
+
+
+def test_letters_are_keys_only_where_they_are_needed_and_can_be_turned_off(visit: Visit) -> None:
+    visitor = visit()
+    page = visitor.open("/attention")
+    wait_until(lambda: page.evaluate(READY), "the code of the presenter")
+    page.keyboard.press("s")
+    page.keyboard.press("l")
+    expect(page.locator(".presenter-spot")).to_be_hidden()
+    assert len(visitor.context.pages) == 1
+    keys = page.get_by_role("dialog", name="Keys")
+    page.keyboard.press("?")
+    keys.get_by_label("Letters and ? are keys").uncheck()
+    keys.get_by_role("button", name="Close").click()
+    for loaded_anew in (False, True):
+        if loaded_anew:
+            page.reload()
+            wait_until(lambda: page.evaluate(READY), "the code of the presenter")
+        page.keyboard.press("f")
+        page.keyboard.press("?")
+        expect(keys).to_have_count(0)
+        assert not is_presenting(visitor)
+    page.keyboard.press("Control+/")
+    keys.get_by_label("Letters and ? are keys").check()
+    keys.get_by_role("button", name="Close").click()
+    page.keyboard.press("f")
+    wait_until(lambda: is_presenting(visitor), "presenter mode")

@@ -29,7 +29,7 @@ def _code() -> str:
 _BUTTON = component(
     "explorer_present_button",
     html='<button type="button" class="present" aria-label="Present" aria-keyshortcuts="F" '
-    'title="Present: large type and only the figures (F; ? lists the keys)">'
+    'title="Present: large type and only the figures (F; ? or Ctrl / lists the keys)">'
     '<span aria-hidden="true">present_to_all</span></button>',
     css=slim_css(read(_FOLDER / "button.css")),
     js=slim_js(read(_FOLDER / "button.js")),

@@ -1,4 +1,5 @@
-// The keys, as a list that the reader can open.
+// The keys, as a list that the reader can open, and whether those of one character are keys at all:
+// who speaks to a browser, or hits keys by accident, turns them off (WCAG 2.1.4).
 
 const KEYS = [
   [["F"], "Present, and leave it; so does Esc"],
@@ -7,8 +8,22 @@ const KEYS = [
   [["Shift Space", "Page Up", "←"], "The step before"],
   [["L"], "A pointer that everybody sees: tap for on and off, or hold"],
   [["S"], "Notes, the next step and a clock in a second window"],
-  [["?"], "These keys"],
+  [["?", "Ctrl /"], "These keys"],
 ];
+const LETTERS = "explorer-letter-keys";
+let lettersAct = kept("localStorage", LETTERS) !== "off";
+
+function lettersSwitch() {
+  const label = document.createElement("label"), box = document.createElement("input");
+  box.type = "checkbox";
+  box.checked = lettersAct;
+  box.addEventListener("change", () => {
+    lettersAct = box.checked;
+    keep("localStorage", LETTERS, lettersAct ? "on" : "off");
+  });
+  label.append(box, "Letters and ? are keys; without, Ctrl / opens this list");
+  return label;
+}
 
 function showDialog(name, ...shown) {
   const dialog = document.createElement("dialog"), close = document.createElement("button");
@@ -42,5 +57,5 @@ function showKeys() {
     words.textContent = does;
     list.append(term, words);
   }
-  showDialog("Keys", list);
+  showDialog("Keys", list, lettersSwitch());
 }

@@ -53,9 +53,10 @@ function makePresenter() {
   it.tell = notes.tell;
 
   it.key = (key, event) => {
+    if (!lettersAct) return false;
     if (key === "f") it.toggle();
-    else if (key === "s") notes.open();
     else if (key === "?") showKeys();
+    else if (key === "s" && it.on) notes.open();
     else if (key === "l" && it.on) spot.down(event);
     else return false;
     return true;
@@ -69,11 +70,16 @@ function makePresenter() {
     return key === " " && from.closest?.(TAKES_SPACE)?.matches(":focus-visible");
   };
 
-  addEventListener("keydown", event => {
-    if (isLeft(event)) return;
+  // Whether it was one of our keys; then it is done.
+  const acts = event => {
+    if (event.key === "/" && (event.ctrlKey || event.metaKey)) return showKeys() ?? true;
+    if (isLeft(event)) return false;
     const by = it.on && STEPS[event.key] * (event.shiftKey ? -1 : 1);
-    const done = by ? stepOn(by, event.key.startsWith("Arrow")) : it.key(event.key.toLowerCase(), event);
-    if (!done) return;
+    return by ? stepOn(by, event.key.startsWith("Arrow")) : it.key(event.key.toLowerCase(), event);
+  };
+
+  addEventListener("keydown", event => {
+    if (!acts(event)) return;
     event.preventDefault();
     event.stopImmediatePropagation();
   }, true);
