@@ -94,6 +94,15 @@ def test_private_parts_are_touched_in_one_file_and_its_tests() -> None:
     attributes = re.compile(r"_new_widget_state|cached_message_hashes|_script_run|\bst\._[a-z]")
     named = {path.as_posix() for path in app if attributes.search((ROOT / path).read_text("utf-8"))}
     assert named == {"explorer/app/streamlit_patches.py"}
+    # No message of a script reaches the theme of Streamlit's page; that the switch changes it
+    # without loading the page anew is seen in tests/browser/test_tools.py.
+    browser = re.compile(r"__react|memoizedProps|stActiveTheme")
+    scripts = {
+        path
+        for path in (ROOT / "explorer").rglob("*.js")
+        if browser.search(path.read_text("utf-8"))
+    }
+    assert {path.name for path in scripts} == {"theme.js"}
 
 
 def waiting_after_a_click() -> list[ForwardMsg]:

@@ -1,3 +1,5 @@
+// Private parts of Streamlit, and the only ones that a script of ours touches.
+//
 // The theme of Streamlit's page: its own menu sets it by a function that React hands down, and it
 // is kept under the address that the page was opened at. Where the function is not found, the
 // page is loaded anew and takes what is kept.
@@ -17,13 +19,19 @@ function fromStreamlit() {
 }
 
 function chosen() {
-  const kept = localStorage.getItem(keptAt("")) ?? "";
-  return Object.keys(CALLED).find(theme => kept === JSON.stringify(theme)) ?? "System";
+  try {
+    const kept = localStorage.getItem(keptAt("")) ?? "";
+    return Object.keys(CALLED).find(theme => kept === JSON.stringify(theme)) ?? "System";
+  } catch {
+    return "System";  // this browser keeps nothing
+  }
 }
 
 function choose(theme, addresses) {
-  for (const address of addresses) {
-    localStorage.setItem(keptAt(address), JSON.stringify(theme));
+  try {
+    for (const address of addresses) localStorage.setItem(keptAt(address), JSON.stringify(theme));
+  } catch {
+    // it is full, or forbidden: the theme holds until the page is loaded anew
   }
   const {availableThemes, setTheme} = fromStreamlit();
   const found = availableThemes.find(({name}) => CALLED[theme].includes(name));
