@@ -14,6 +14,10 @@ TEXT_LIMIT = 2_000
 VERSION = 2
 """Of the language of addresses: raised with each entry that `former_addresses.py` gets."""
 
+OF_LESSON = ("lesson", "lesson_step")
+AROUND = ("present", "hidden", "sidebar")
+"""What an address says of the app around the page: it goes on with every link."""
+
 Kind = Literal["text", "option", "switch", "token", "whole number", "number", "list", "state"]
 """A token is its place and its label, "2 · cat". A state is what a view writes for itself."""
 

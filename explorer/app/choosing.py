@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from explorer.app import shelves, streamlit_patches, url
+from explorer.app.address_table import AROUND, OF_LESSON
 from explorer.app.context import FRAME, first_head
 from explorer.app.session import session
 from explorer.app.training_steps import TRAINED
@@ -16,8 +17,8 @@ HEAD_ALONE = "head_alone"
 """The name of what is drawn again when another head is chosen."""
 UNBOUND = ("model", "special")
 """What of it no widget writes into the address by itself."""
-STAYS = ("text_file", "lesson", "lesson_step", "present", "hidden", "sidebar")
-"""What an address says of the app around the page: every link repeats it."""
+STAYS = ("text_file", *OF_LESSON, *AROUND)
+"""What every link repeats besides."""
 
 
 def choose_head(layer: int, head: int) -> None:

@@ -29,6 +29,7 @@ from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
 from explorer.app.typed_text import settle_text  # noqa: E402
 from explorer.catalog.uploads import largest_upload  # noqa: E402
+from explorer.lessons.lesson import FIRST_PAGE  # noqa: E402
 
 SENTENCE, MODEL, HEAD = ("text", "pair"), ("model", "training_step"), ("part", "layer", "head")
 
@@ -84,7 +85,6 @@ PAGES = {
 UNLISTED = {"Server": {"administration": PageRow("Administration", ())}}
 """Those that are in no navigation: one has to know their address."""
 ROWS = {name: row for section in (PAGES | UNLISTED).values() for name, row in section.items()}
-FIRST_PAGE = "overview"
 SIDEBAR_WIDTH = 256
 
 

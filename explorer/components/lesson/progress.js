@@ -28,13 +28,11 @@ function keep(name, change) {
   }
 }
 
-// What an address says of the app around the page goes on; with or without a lesson.
-const STAYS = ["present", "hidden", "sidebar"];
-
-// As the browser's Back does it: every control then follows the address.
+// As the browser's Back does it: every control then follows the address. What is AROUND the page
+// goes on, with or without a lesson.
 function go(address) {
   const now = new URL(document.location.href), next = new URL(address, now);
-  for (const name of STAYS) {
+  for (const name of AROUND) {
     if (next.searchParams.has(name)) continue;
     for (const value of now.searchParams.getAll(name)) next.searchParams.append(name, value);
   }

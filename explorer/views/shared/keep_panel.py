@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlsplit
 
 import streamlit as st
 import torch
@@ -26,13 +26,13 @@ from explorer.export.offline_page import OfflinePicture, OfflineView
 from explorer.export.pictures import as_picture
 from explorer.export.session_lesson import lesson_name, session_toml
 from explorer.export.session_slides import session_pdf
+from explorer.lessons.lesson import address_of
 from explorer.lessons.lesson_check import checked
 from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.text.literal import literal
 from explorer.views.lessons.lesson_list import add_own
 
-FIRST_PAGE = "overview"
-OF_LINK = {"hidden", "lesson", "lesson_step", "sidebar", "version"}
+OF_LINK = {*address_table.OF_LESSON, *address_table.AROUND, "version"}
 """What an address says of the app around a view."""
 SAID = ("model", "training step", "sentence", "second sentence", "run")
 """Of where a view comes from, what tells two of a page apart."""
@@ -131,8 +131,7 @@ def _address() -> str:
     asked = [(name, value) for name, value in url.everything() if name not in OF_LINK]
     if reader.shown_model and "model" in reader.bar and "model" not in dict(asked):
         asked = [("model", reader.shown_model), *asked]
-    page = "" if reader.page == FIRST_PAGE else reader.page
-    return f"/{page}{'?' if asked else ''}{urlencode(asked)}"
+    return address_of(reader.page, asked)
 
 
 def _base() -> str:
