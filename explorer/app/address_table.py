@@ -69,7 +69,13 @@ PARAMETERS: tuple[Parameter, ...] = (
     *_on("positions", ("position_surface", "switch", "whether the panel is open", "false")),
     *_on("circuits", ("finding", "switch", "whether the panel is open", "false")),
     *_on("checkpoints", ("parameter_icicle", "switch", "whether the panel is open", "false")),
-    *_on("runs", ("run_comparison", "switch", "whether the panel is open", "false")),
+    *_on(
+        "runs",
+        ("run_comparison", "switch", "whether the panel is open", "false"),
+        ("own_sweep", "switch", "whether the panel is open", "false"),
+        ("where_runs_train", "switch", "whether the panel is open", "false"),
+    ),
+    *_on("training", ("live_forcing", "switch", "whether the panel is open", "false")),
     *_on(
         "overview",
         ("answer", "whole number", "the place of an answer", "the last, the mask or the first"),

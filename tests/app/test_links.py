@@ -10,6 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app import address_table, former_addresses
+from explorer.app.kept_session import KEPT, KeptSession
+from explorer.app.session import KEY
 from explorer.catalog import long_texts
 from tests.apps import SHELL, at_address, run, said
 
@@ -83,6 +85,14 @@ def test_every_link_repeats_what_is_hidden_the_lesson_and_the_folded_sidebar() -
     found = [parse_qs(link.proto.query_string) for link in at.get("page_link")]
     assert len(found) > 15
     assert [link for link in found if link | asked != link] == []
+
+
+def test_a_kept_view_leaves_out_what_is_around_it() -> None:
+    at = a_page("attention/attention", **STAYS, sidebar=["folded"], layer="1")
+    at.button(key="keep").click()
+    run(at)
+    (view,) = (KEPT.of(at.session_state[KEY].owner) or KeptSession()).views
+    assert view.address == "/attention?model=letters&layer=1"
 
 
 def test_the_class_builder_writes_what_is_hidden_into_the_link() -> None:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from explorer.app import url
 from explorer.app.messages import say
+from explorer.app.panels import expander
 from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
 from explorer.app.session import session
 from explorer.catalog import in_a_sentence
@@ -39,7 +40,7 @@ def draw_races() -> list[Run]:
     for place, race in zip(st.columns(len(RACES), gap="medium"), RACES, strict=True):
         with place.container(border=True, height="stretch"):
             _draw_race(race)
-    with st.expander("A sweep of your own settings", key="own_sweep"):
+    with expander("A sweep of your own settings", "own_sweep"):
         draw_sweep_form(_start)
     return runs
 

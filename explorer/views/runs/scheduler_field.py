@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.app.messages import say
+from explorer.app.panels import expander
 from explorer.app.reader import sees_everything
 from explorer.app.session import session
 from explorer.components.alone import alone
@@ -18,7 +19,7 @@ def draw_scheduler_field() -> None:
     """A field for the address of a scheduler; nothing for anybody who does not run the server."""
     if not sees_everything():
         return
-    with st.expander("Where runs train", key="where_runs_train"):
+    with expander("Where runs train", "where_runs_train"):
         st.caption(
             "Usually in processes of this machine. To train on another Dask cluster, give the "
             "address of its scheduler; its workers must see the folder of runs under the same "

@@ -9,6 +9,7 @@ import torch
 
 from explorer.analysis.generalisation import MOST_EXAMPLES, Generalisation, generalisation
 from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
+from explorer.app.panels import expander
 from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
@@ -53,10 +54,8 @@ def draw_both_ways(task: Task, found: TeacherForcing | None) -> None:
     """Teacher forcing beside free running, in a panel that opens."""
     if found is None:
         return
-    with st.expander(
-        "Teacher forcing and free running", key="live_forcing", on_change="rerun"
-    ) as p:
-        if p.open:
+    with expander("Teacher forcing and free running", "live_forcing") as panel:
+        if panel.open:
             label = task.tokenizer.label
             draw_board(found, label, key="live_forcing_board")
             st.caption(LEGEND)
