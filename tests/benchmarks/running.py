@@ -35,7 +35,7 @@ def start() -> Iterator[Row]:
     (found,) = by_turns(seconds_of_start, seconds_of_imports, rounds=3)
     what, ours = "server start to the first picture", f"{found.ours:.2f} s"
     beside = f"{found.reference:.2f} s for importing torch and Streamlit"
-    yield at_most(what, ours, beside, found.times, 2.0)
+    yield at_most(what, ours, beside, found.times, 1.3)
 
 
 def seconds_of_imports() -> list[float]:
