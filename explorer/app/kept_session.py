@@ -8,8 +8,9 @@ addresses, titles and notes, without the pictures.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -17,6 +18,8 @@ from explorer.app.limits import KEPT_BYTES, KEPT_BYTES_OF_READER, KEPT_VIEWS
 from explorer.export.kept_view import LONGEST_ADDRESS, KeptView, one_line
 
 NEW = "Kept session"
+LEAST_BYTES = 10_000
+"""That a session counts, so that there are not too many of those that hold nothing."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +29,9 @@ class KeptSession:
     title: str = NEW
     views: tuple[KeptView, ...] = ()
 
-    @property
+    @cached_property
     def size(self) -> int:
-        """Bytes that it holds here."""
+        """Bytes that its views hold here."""
         return sum(view.size for view in self.views)
 
     def listed(self) -> dict[str, Any]:
@@ -50,12 +53,18 @@ class KeptSessions:
             return self._by_owner.get(owner)
 
     def add(self, owner: str, view: KeptView) -> str:
-        """Keep it as the last; why not, in a sentence, or nothing."""
+        """Keep it as the last, or as the picture of a view that has none any more.
+
+        Why not, in a sentence, or nothing.
+        """
         with self._lock:
             kept = self._by_owner.get(owner, KeptSession())
-            again = [old for old in kept.views if old.address == view.address and not old.is_drawn]
-            views = [view if old in again else old for old in kept.views]
-            if not again:
+            views = [*kept.views]
+            for at, old in enumerate(views):
+                if old.address == view.address and not old.is_drawn:
+                    views[at] = replace(view, title=old.title, note=old.note, id=old.id)
+                    break
+            else:
                 views.append(view)
             if not KEPT_VIEWS.allows(len(views)):
                 return KEPT_VIEWS.refusal(len(views))
@@ -71,13 +80,34 @@ class KeptSessions:
             kept = self._by_owner.get(owner, KeptSession())
             self._put(owner, KeptSession(one_line(title), kept.views))
 
-    def change(self, owner: str, views: Iterable[KeptView]) -> None:
-        """Keep these instead: fewer, in another order, or with other words."""
+    def rename(
+        self, owner: str, view_id: str, *, title: str | None = None, note: str | None = None
+    ) -> None:
+        """Give the view of this id these words; the other stays what it has become meanwhile."""
         with self._lock:
-            kept = self._by_owner.get(owner, KeptSession())
-            known = {view.id for view in kept.views}
-            left = tuple(view for view in views if view.id in known)
-            self._put(owner, KeptSession(kept.title, left))
+            if (at := self._place(owner, view_id)) is not None:
+                views = [*self._by_owner[owner].views]
+                old = views[at]
+                views[at] = old.called(
+                    old.title if title is None else title, old.note if note is None else note
+                )
+                self._put_views(owner, views)
+
+    def move(self, owner: str, view_id: str, by: int) -> None:
+        """Put the view of this id so many places on, or to the end where there are fewer."""
+        with self._lock:
+            if (at := self._place(owner, view_id)) is not None:
+                views = [*self._by_owner[owner].views]
+                views.insert(max(0, at + by), views.pop(at))
+                self._put_views(owner, views)
+
+    def remove(self, owner: str, view_id: str) -> None:
+        """Keep the view of this id no longer."""
+        with self._lock:
+            if (at := self._place(owner, view_id)) is not None:
+                views = [*self._by_owner[owner].views]
+                del views[at]
+                self._put_views(owner, views)
 
     def take_back(self, owner: str, remembered: object) -> None:
         """The list that the browser remembers, where this process knows nothing of its reader."""
@@ -86,11 +116,19 @@ class KeptSessions:
             if owner not in self._by_owner and found is not None:
                 self._put(owner, found)
 
+    def _place(self, owner: str, view_id: str) -> int | None:
+        """Where the view stands now; None where another tab has removed it."""
+        views = self._by_owner.get(owner, KeptSession()).views
+        return next((at for at, view in enumerate(views) if view.id == view_id), None)
+
+    def _put_views(self, owner: str, views: Sequence[KeptView]) -> None:
+        self._put(owner, KeptSession(self._by_owner[owner].title, tuple(views)))
+
     def _put(self, owner: str, kept: KeptSession) -> None:
         self._by_owner[owner] = kept
         self._by_owner.move_to_end(owner)
         while len(self._by_owner) > 1 and not KEPT_BYTES.allows(
-            sum(each.size for each in self._by_owner.values())
+            sum(max(LEAST_BYTES, each.size) for each in self._by_owner.values())
         ):
             self._by_owner.popitem(last=False)
 

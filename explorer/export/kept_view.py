@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from secrets import token_hex
+from sys import getsizeof
 
 from explorer.export.figure_data import Figure, FigureData
 from explorer.export.offline_page import OfflinePicture, OfflineView, markup
@@ -37,14 +39,14 @@ class KeptView:
     def is_drawn(self) -> bool:
         return bool(self.drawn or self.figures)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Bytes that it holds here, the code of its views apart, which all share."""
         pictures = sum(
             len(each.data) if isinstance(each, OfflineView) else len(each.svg)
             for each in self.drawn
         )
-        words = sum(map(len, (self.title, self.address, self.note, *self.about.values())))
+        words = sum(map(getsizeof, (self.title, self.address, self.note, *self.about.values())))
         return pictures + words + sum(map(_bytes_of, self.figures))
 
     @property

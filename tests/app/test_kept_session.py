@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from explorer.app.kept_session import NEW, KeptSession, KeptSessions, read_list
+from explorer.app.kept_session import LEAST_BYTES, NEW, KeptSession, KeptSessions, read_list
 from explorer.app.limits import KEPT_VIEWS
 from explorer.export.kept_view import LONGEST_NOTE, LONGEST_TITLE, KeptView
 from explorer.export.offline_page import OfflinePicture
@@ -28,9 +28,15 @@ def test_views_are_kept_in_the_order_that_the_reader_wants() -> None:
     for title in ("a", "b", "c"):
         assert kept.add(MINE, view(title)) == ""
     first, second, third = (kept.of(MINE) or KeptSession()).views
-    kept.change(MINE, [third, first.called("First", "Say this."), view("a stranger's")])
+    kept.move(MINE, third.id, -5)
+    kept.rename(MINE, first.id, title="First")
+    kept.rename(MINE, first.id, note="Say this.")
+    kept.remove(MINE, second.id)
+    kept.remove(MINE, view("a stranger's").id)
+    kept.move(MINE, second.id, 1)
+    kept.rename("another reader", first.id, title="Mine")
     assert titles(kept.of(MINE)) == ["c", "First"]
-    assert second not in (kept.of(MINE) or KeptSession()).views
+    assert [each.note for each in (kept.of(MINE) or KeptSession()).views] == ["", "Say this."]
     assert kept.of("another reader") is None
 
 
@@ -47,6 +53,19 @@ def test_a_list_that_the_browser_remembers_comes_back_without_its_pictures() -> 
     assert (found.title, found.views[0].is_drawn) == ("My talk", False)
     again.add(MINE, view("a"))
     assert [each.is_drawn for each in (again.of(MINE) or KeptSession()).views] == [True]
+
+
+def test_a_view_that_is_drawn_again_keeps_its_words_and_its_id() -> None:
+    """Of two views of one address, the first without a picture is drawn."""
+    kept, address = KeptSessions(), view("a").address
+    kept.take_back(MINE, {"views": [[address, "Mine", "Say this."], [address, "Second", ""]]})
+    before = (kept.of(MINE) or KeptSession()).views
+    assert kept.add(MINE, view("a")) == ""
+    after = (kept.of(MINE) or KeptSession()).views
+    assert [each.is_drawn for each in after] == [True, False]
+    assert [(each.id, each.title, each.note) for each in after] == [
+        (each.id, each.title, each.note) for each in before
+    ]
 
 
 STRANGE: list[object] = [
@@ -77,10 +96,20 @@ def test_what_a_browser_sends_is_bounded() -> None:
 def test_the_session_that_was_used_longest_ago_leaves_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("EXPLORER_LIMIT_KEPT_BYTES", "2500")
+    monkeypatch.setenv("EXPLORER_LIMIT_KEPT_BYTES", "25000")
     kept = KeptSessions()
     for owner in ("a", "b"):
-        kept.add(owner, view(owner, 1_000))
+        kept.add(owner, view(owner, 9_000))
     kept.call("a", "Used again")
-    kept.add("c", view("c", 1_000))
+    kept.add("c", view("c", 9_000))
     assert (kept.of("b"), titles(kept.of("a")), titles(kept.of("c"))) == (None, ["a"], ["c"])
+
+
+def test_sessions_that_hold_nothing_are_not_without_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_KEPT_BYTES", "50000")
+    kept, most = KeptSessions(), 50_000 // LEAST_BYTES
+    for at in range(most + 2):
+        kept.call(str(at), "Empty")
+    assert [kept.of(str(at)) is None for at in (0, 1, 2)] == [True, True, False]

@@ -163,22 +163,22 @@ def _draw_view(at: int, view: KeptView, kept: KeptSession) -> None:
                 view.title,
                 key=f"kept_title_{view.id}",
                 on_change=_name,
-                args=(view,),
+                args=(view.id,),
             )
             last = len(kept.views) - 1
-            moves = ("Up", "arrow_upward", at - 1, 0), ("Down", "arrow_downward", at + 1, last)
-            for says, icon, to, end in moves:
-                _draw_button(says, icon, view, _move, to, disabled=at == end)
+            moves = ("Up", "arrow_upward", -1, 0), ("Down", "arrow_downward", 1, last)
+            for says, icon, by, end in moves:
+                _draw_button(says, icon, view, _move, by, disabled=at == end)
             _draw_button("Remove", "delete", view, _remove)
         st.text_area(
             "Notes",
             view.note,
             key=f"kept_note_{view.id}",
             height=68,
-            placeholder="What is said of it: the notes of a talk, the caption of a slide",
+            placeholder="Plain text: the notes of a talk, the caption of a slide",
             label_visibility="collapsed",
-            on_change=_name,
-            args=(view,),
+            on_change=_note,
+            args=(view.id,),
         )
         if not view.is_drawn:
             st.markdown(
@@ -203,7 +203,7 @@ def _draw_button(
         key=f"kept_{says.lower()}_{view.id}",
         disabled=disabled,
         on_click=act,
-        args=(view, *args),
+        args=(view.id, *args),
     )
 
 
@@ -262,18 +262,17 @@ def _call() -> None:
     KEPT.call(owner(), st.session_state["kept_name"])
 
 
-def _name(view: KeptView) -> None:
-    state = st.session_state
-    words = state[f"kept_title_{view.id}"], state[f"kept_note_{view.id}"]
-    named = [each.called(*words) if each.id == view.id else each for each in kept_now().views]
-    KEPT.change(owner(), named)
+def _name(view_id: str) -> None:
+    KEPT.rename(owner(), view_id, title=st.session_state[f"kept_title_{view_id}"])
 
 
-def _move(view: KeptView, to: int) -> None:
-    views = [each for each in kept_now().views if each.id != view.id]
-    views.insert(to, view)
-    KEPT.change(owner(), views)
+def _note(view_id: str) -> None:
+    KEPT.rename(owner(), view_id, note=st.session_state[f"kept_note_{view_id}"])
 
 
-def _remove(view: KeptView) -> None:
-    KEPT.change(owner(), [each for each in kept_now().views if each.id != view.id])
+def _move(view_id: str, by: int) -> None:
+    KEPT.move(owner(), view_id, by)
+
+
+def _remove(view_id: str) -> None:
+    KEPT.remove(owner(), view_id)
