@@ -121,7 +121,12 @@ def test_what_a_replica_may_hold_fits_into_its_container() -> None:
 
     A model that is being loaded is compared with what is free, and so is a pass.
     """
-    kept = (limits.WEIGHTS_BYTES, limits.RESULTS_BYTES, limits.UPLOADS_RECEIVING)
+    kept = (
+        limits.WEIGHTS_BYTES,
+        limits.RESULTS_BYTES,
+        limits.UPLOADS_RECEIVING,
+        limits.KEPT_BYTES,
+    )
     passes = limits.PAGES_AT_ONCE.public * limits.PASS_BYTES.public
     said = FORMS_OF_A_MESSAGE * limits.MESSAGES_BYTES.public
     held = SERVER_BYTES + said + sum(each.public for each in kept) + passes + MAX_CHILDREN * ROOM

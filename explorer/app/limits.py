@@ -125,7 +125,7 @@ PASS_SHARE = Limit(
 RESULTS_BYTES = Limit(
     "results_bytes",
     600 * MB,
-    300 * MB,
+    260 * MB,
     "bytes",
     "Forward passes that are kept, of all readers",
 )
@@ -485,10 +485,10 @@ KEPT_BYTES_OF_READER = Limit(
 KEPT_BYTES = Limit(
     "kept_bytes",
     400 * MB,
-    200 * MB,
+    50 * MB,
     "bytes",
-    "The views that all readers keep; the session that was used longest ago leaves first, and its "
-    "list of addresses stays in its reader's browser",
+    "The views that all readers keep; a session counts 10 kB at least. That which was used longest "
+    "ago leaves first, and its list of addresses stays in its reader's browser",
 )
 SESSION_FILE_BYTES = Limit(
     "session_file_bytes",
