@@ -196,7 +196,7 @@ class _Picker:
                 index=self.options.index(self.default),
                 format_func=self.name,
                 width=self.width,
-                **url.bound(self.key),
+                **url.bound(self.key, self.label),
             )
         elif self.key in session().hidden:  # a click may choose another, which no widget writes
             chosen = st.session_state.get(self.key, self.default)
@@ -224,18 +224,19 @@ def _keep(name: str) -> None:
 
 
 def _draw_text(entry: ModelEntry) -> None:
+    bound = url.bound("text", "Your sentence")
     st.text_input(
         "Your sentence",
         value=entry.example,
         placeholder="Type a sentence and press Enter",
-        **({"key": "text"} if session().has_long_text else url.bound("text")),
+        **({"key": "text"} if session().has_long_text else bound),
     )
     if reads_pairs(entry) and "pair" in session().bar:
         st.text_input(
             "Second sentence",
             max_chars=TEXT_LIMIT,
             placeholder="None",
-            **url.bound("pair"),
+            **url.bound("pair", "Second sentence"),
         )
     if entry.examples:  # a folder of somebody else may bring none
         st.menu_button(

@@ -41,7 +41,7 @@ def one_of(label: str, key: str, options: Sequence[str], default: str = "", **ho
             state[key] = meant
     if state.get(key, default) not in options:
         state[key] = default
-    how |= url.bound(key)
+    how |= url.bound(key, label)
     place_of_message = how.pop("said_in", nullcontext())
     if how.pop("as_list", False):
         picked = st.selectbox(label, options, index=options.index(default), **how)
@@ -73,7 +73,7 @@ def token(label: str, key: str, tokens: Sequence[Label], default: int, **how: An
         range(len(names)),
         index=default,
         format_func=names.__getitem__,
-        **url.bound(key),
+        **url.bound(key, label),
         **how,
     )
     place = default if picked is None else int(picked)
@@ -116,7 +116,7 @@ def text_field(label: str, key: str, most: int, usual: str = "", **how: Any) -> 
         kept = url.asked(key)[:most]
         note_invalid(key, kept, url.shortened(length, most, f"“{label}” in the address"))
     draw = st.text_area if how.pop("has_lines", False) else st.text_input
-    typed = str(draw(label, usual, max_chars=most, **url.bound(key), **how) or "")
+    typed = str(draw(label, usual, max_chars=most, **url.bound(key, label), **how) or "")
     say_invalid(key, typed)
     return typed
 
@@ -126,7 +126,7 @@ def switch(label: str, key: str, usual: bool, **how: Any) -> bool:
     asked = url.asked(key)
     if key not in st.session_state and asked.lower() not in ("", "true", "false"):
         note_invalid(key, usual, url.invalid_option(label, asked, "on" if usual else "off"))
-    picked = st.toggle(label, usual, **url.bound(key), **how)
+    picked = st.toggle(label, usual, **url.bound(key, label), **how)
     say_invalid(key, picked)
     return picked
 
@@ -136,7 +136,7 @@ def _number(
 ) -> float:
     if key not in st.session_state:  # the widget takes a valid number from the address itself
         asked_within(label, key, low, high, usual)
-    picked: float = draw(label, low, high, usual, **url.bound(key), **how)
+    picked: float = draw(label, low, high, usual, **url.bound(key, label), **how)
     say_invalid(key, picked)
     return picked
 

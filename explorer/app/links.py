@@ -32,16 +32,37 @@ NAMED = 3
 
 
 def can_be_hidden(page: str) -> dict[str, str]:
-    """What a link to this page can hide but the model, and what it is called."""
+    """What a link to this page can hide but the model: where it stands, and what is read there.
+
+    Only what was drawn on the page, or is hidden already.
+    """
+    reader = session()
+    labels = {name: name.replace("_", " ").capitalize() for name in reader.hidden} | BAR | PANELS
+    drawn = reader.labels.get(page, {})
+    labels |= drawn
     rows = [row for row in PARAMETERS if page in row.pages and row.kind != "state"]
-    own = [row.name for row in rows if row.name not in UNDO]
-    of_bar = {name: BAR[name] for name in session().uses if name in BAR and name != "model"}
-    sections = {name: f"Pages: {name}" for name in session().sections}
-    return of_bar | {name: _in_words(name) for name in own} | PANELS | sections
+    places = {
+        "Bar": [name for name in reader.uses if name in BAR and name != "model"],
+        "Page": [row.name for row in rows if row.name not in UNDO],
+        "Under the page": [*PANELS],
+    }
+    found = {
+        name: f"{place}: {labels[name]}"
+        for place, names in places.items()
+        for name in names
+        if name in drawn or name in reader.hidden
+    }
+    sections = {
+        name: f"Navigation: {title}"
+        for name, title in reader.sections.items()
+        if name not in reader.hidden or name in chosen()
+    }
+    return found | sections
 
 
-def _in_words(name: str) -> str:
-    return name.replace("_", " ").capitalize()
+def chosen() -> frozenset[str]:
+    """What the link itself hides, without what follows from it."""
+    return frozenset(url.asked_all(HIDDEN))
 
 
 def hidden() -> frozenset[str]:

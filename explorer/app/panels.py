@@ -18,7 +18,7 @@ OPEN = "true"
 def expander(label: str, key: str) -> Any:
     """Closed at first; `.open` says whether it is open."""
     _check(label, key)
-    panel = st.expander(label, **url.bound(key))
+    panel = st.expander(label, **url.bound(key, label))
     say_invalid(key, panel.open)
     return panel
 
@@ -28,6 +28,7 @@ def popover(label: str, key: str, icon: str, **how: Any) -> Any:
     _check(label, key)
     if key not in st.session_state or streamlit_patches.came_back():
         st.session_state[key] = url.asked(key).lower() == OPEN
+    url.call(key, label)
     panel = st.popover(label, icon=icon, key=key, on_change="rerun", **how)
     if panel.open:
         url.write(key, OPEN)

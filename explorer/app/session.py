@@ -62,8 +62,10 @@ class Session:
     """The same pages, and those that lead there from the addresses of earlier versions."""
     page: str = ""
     """The name of the page that is drawn; empty where it is run alone."""
-    sections: tuple[str, ...] = ()
-    """Those of the navigation, by their names."""
+    sections: dict[str, str] = field(default_factory=dict)
+    """Those of the navigation, by their names, and what is read there."""
+    labels: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By page, what stands at each of its controls that was drawn."""
     uses: tuple[str, ...] = ()
     """What the page uses of that which is chosen once for all pages."""
     bar: tuple[str, ...] = ()

@@ -158,7 +158,11 @@ def make_pages(reader: Session) -> None:
 
     They are one reader's: Streamlit notes on a page that it may be run.
     """
-    sections, reader.sections = PAGES | UNLISTED, tuple(PAGES)
+    sections = PAGES | UNLISTED
+    reader.sections = {
+        name: name if len(rows) > 1 else next(iter(rows.values())).title
+        for name, rows in PAGES.items()
+    }
     reader.pages = {
         name: make_page(section, name) for section in sections for name in sections[section]
     }

@@ -44,10 +44,17 @@ def _check(name: str) -> None:
 # Reading and writing
 
 
-def bound(name: str) -> dict[str, Any]:
+def bound(name: str, label: str) -> dict[str, Any]:
     """Arguments of a widget that shows this parameter, which Streamlit then reads and writes."""
     _check(name)
+    call(name, label)
     return {"key": name, "bind": "query-params"}
+
+
+def call(name: str, label: str) -> None:
+    """Note what stands at the control of this parameter, and on which page."""
+    reader = session()
+    reader.labels.setdefault(reader.page, {})[name] = label.partition(":")[0].rstrip()
 
 
 def asked(name: str) -> str:

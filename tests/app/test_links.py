@@ -26,6 +26,16 @@ STAYS = {
 }
 
 
+OPTIONS = [
+    *("Bar: Your sentence", "Bar: Attention", "Bar: Layer", "Bar: Head"),
+    *("Page: Display options", "Page: View"),
+    *("Under the page: Code", "Under the page: Export"),
+    *("Navigation: Overview", "Navigation: Lessons", "Navigation: Input", "Navigation: Attention"),
+    *("Navigation: Forward pass", "Navigation: Generation", "Navigation: Experiments"),
+    *("Navigation: Training", "Navigation: Checkpoints"),
+]
+
+
 def a_page(path: str, **address: Any) -> AppTest:
     """A page of the app; a list is a parameter of several values."""
     at = at_address(SHELL, model="letters", **address)
@@ -99,7 +109,7 @@ def test_the_class_builder_writes_what_is_hidden_into_the_link() -> None:
     at = a_page("attention/attention", hidden=["view"])
     at.session_state["share"] = True
     run(at)
-    assert "Head" in at.multiselect(key="hide_in_link").options
+    assert at.multiselect(key="hide_in_link").options == OPTIONS
     assert sent(at, "copy_link")[:2] == [["hidden", ["view"]], ["sidebar", []]]
     at.multiselect(key="hide_in_link").set_value(["view", "layer", "Training"])
     at.toggle(key="fix_model").set_value(True)
@@ -111,6 +121,15 @@ def test_the_class_builder_writes_what_is_hidden_into_the_link() -> None:
         ["sidebar", ["folded"]],
         ["version", [str(address_table.VERSION)]],
     ]
+
+
+def test_what_follows_from_a_fixed_model_is_not_said_to_be_chosen() -> None:
+    at = a_page("attention/attention", hidden=["model"])
+    at.session_state["share"] = True
+    listed = run(at).multiselect(key="hide_in_link")
+    assert listed.value == []
+    assert "Navigation: Checkpoints" not in listed.options
+    assert sent(at, "copy_link")[0] == ["hidden", ["model"]]
 
 
 def test_hidden_controls_come_back_at_a_click_unless_the_link_says_otherwise() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
+import pytest
 from playwright.sync_api import expect
 
 from explorer.app.address_table import VERSION
@@ -17,6 +18,13 @@ LONG = "to be or not to be, " * 150
 REACHED = """() => [...document.querySelectorAll(".st-key-view input, .st-key-view button")]
   .filter(control => { control.focus(); return document.activeElement === control; })
   .map(control => control.outerHTML)"""
+REACHED_OF = """keys => keys.filter(key => {
+  const place = `.st-key-${CSS.escape(key)}`, can = "input, button, summary, a, [tabindex]";
+  return [...document.querySelectorAll(`${place} :is(${can})`)].some(control => {
+    control.focus();
+    return document.activeElement === control;
+  });
+})"""
 PAPER, NIGHT = "rgb(253, 253, 252)", "rgb(17, 19, 23)"
 
 
@@ -45,7 +53,7 @@ def test_a_link_for_a_class_hides_controls_from_eye_and_key(visit: Visit) -> Non
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = visitor.open("/attention?model=long-gpt2&layer=3")
     page.get_by_role("button", name="Share").click()
-    for name in ("Head", "View", "Pages: Training"):
+    for name in ("Bar: Head", "Page: View", "Navigation: Training"):
         page.get_by_role("combobox", name="Hide controls").fill(name)
         page.get_by_role("option", name=name, exact=True).click()
     page.get_by_text("Fold the sidebar").click()
@@ -67,6 +75,25 @@ def test_a_link_for_a_class_hides_controls_from_eye_and_key(visit: Visit) -> Non
     expect(visitor.links().first).not_to_be_in_viewport()
     assert page.get_by_role("radio", name="Lines", exact=True).count() == 0
     assert page.evaluate(REACHED) == []
+
+
+@pytest.mark.parametrize("name", ["attention", "query_key"])
+def test_every_option_of_the_class_builder_hides_what_it_names(visitor: Visitor, name: str) -> None:
+    page = visitor.open(f"/{name}?model=long-gpt2&adjust=true")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Share").click()
+    listed = page.get_by_role("combobox", name="Hide controls")
+    listed.click()
+    page.get_by_text("Select all").click()
+    field = page.get_by_label("Link to this page")
+    expect(field).to_have_value(re.compile("hidden=Models"))
+    visitor.open(field.input_value().removeprefix(visitor.url))
+    hidden = [value for key, value in parse_qsl(urlsplit(page.url).query) if key == "hidden"]
+    assert {"text", "head", "code", "export", "Training"} < set(hidden)
+    for key in hidden:
+        expect(visitor.widget(key).filter(visible=True)).to_have_count(0)
+    expect(visitor.links()).to_have_count(0)
+    assert page.evaluate(REACHED_OF, hidden) == []
 
 
 def test_hidden_controls_are_back_at_a_click(visitor: Visitor) -> None:

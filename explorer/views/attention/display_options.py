@@ -10,6 +10,7 @@ import streamlit as st
 
 from explorer.analysis.adjusted_weights import ALL, SENTENCES, DisplayOptions, keys_in_words
 from explorer.analysis.word_groups import group_words
+from explorer.app import url
 from explorer.app.choosing import choose_head, draw_head_alone
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
@@ -211,6 +212,7 @@ def _draw_controls(context: PageContext, chosen: dict[str, Any], names: list[str
         on_change=KEPT.take,
         args=("hide",),
     )
+    url.call("mass", "Display options, cumulative attention mass")
     st.slider(
         "Cumulative attention mass, %",
         LEAST_MASS,
@@ -236,6 +238,7 @@ def _draw_controls(context: PageContext, chosen: dict[str, Any], names: list[str
 
 
 def _choice(label: str, key: str, chosen: dict[str, Any], **how: Any) -> None:
+    url.call(key, f"Display options, {label}")
     st.segmented_control(
         label,
         CHOICES[key],
@@ -249,6 +252,7 @@ def _choice(label: str, key: str, chosen: dict[str, Any], **how: Any) -> None:
 
 
 def _switch(label: str, key: str, chosen: dict[str, Any], **how: Any) -> None:
+    url.call(key, f"Display options, {label}")
     st.toggle(label, value=chosen[key], key=key, on_change=KEPT.take, args=(key,), **how)
 
 

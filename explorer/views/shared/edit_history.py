@@ -43,7 +43,7 @@ def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
             "Interventions",
             label_visibility="collapsed",
             help="The text in the address: a link with it has the same interventions.",
-            **url.bound("edits"),
+            **url.bound("edits", "Interventions"),
         )
     history, notes = from_address(state.get("edits") or "")
     if notes:

@@ -97,7 +97,7 @@ def _choose_own() -> str:
         "Your text",
         persist_state="session",
         placeholder="Type or paste a text; upload a longer one as a file",
-        **url.bound("learn_own"),
+        **url.bound("learn_own", "Your text"),
     )
     return _checked_own(str(typed or ""))
 

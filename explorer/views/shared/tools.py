@@ -54,7 +54,7 @@ def draw_link() -> None:
     chosen = st.multiselect(
         "Hide controls",
         list(names),
-        sorted(reader.hidden & names.keys(), key=list(names).index),
+        [name for name in names if name in links.chosen()],
         format_func=names.__getitem__,
         key=HIDE,
         placeholder="Nothing is hidden",

@@ -101,7 +101,7 @@ def _choose(names: Sequence[str], mine: str) -> list[str]:
         default=usual,
         max_selections=MOST,
         persist_state="session",
-        **url.bound("beside"),
+        **url.bound("beside", "Compare with"),
     )
     if notes := invalid_names(asked, names, mine):
         session().invalid["beside"] = (mine, picked), " ".join(notes)
