@@ -54,8 +54,8 @@ class Step:
 
     @property
     def choices(self) -> dict[str, str]:
-        """The same by their names."""
-        return dict(self.pairs)
+        """The same by their names; of a list the first, as a browser has it."""
+        return dict(reversed(self.pairs))
 
     @property
     def after(self) -> list[tuple[str, str]]:
@@ -93,12 +93,20 @@ def address_of(page: str, pairs: Sequence[tuple[str, str]]) -> str:
     return f"/{'' if page == FIRST_PAGE else page}{'?' if query else ''}{query}"
 
 
-def is_done(step: Step, page: str, choices: Mapping[str, str]) -> bool:
-    """Whether an address is that of the step when it is done; never for one that is only read."""
+def is_done(
+    step: Step, page: str, choices: Mapping[str, str], usual: Mapping[str, str] | None = None
+) -> bool:
+    """Whether an address is that of the step when it is done; never for one that is only read.
+
+    `usual` is what the bar has where the address does not say it. The panel knows it, in the
+    browser, where `isDone` of strip.js says the same; who checks a file opens no model.
+    """
     if not step.done or page != step.done.get(PAGE, step.page):
         return False
     return all(
-        bool(choices.get(name)) if value == ANY else choices.get(name, ABSENT) == value
+        bool(choices.get(name))
+        if value == ANY
+        else choices.get(name, ABSENT) == value or {**(usual or {}), **choices}.get(name) == value
         for name, value in step.done.items()
         if name != PAGE
     )

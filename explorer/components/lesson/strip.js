@@ -5,14 +5,14 @@ const AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]';
 const RING = globalThis.explorerLessonRing ??= new CSSStyleSheet();
 const hasTask = data => Object.keys(data.done).length > 0;
 
-function pageOf({base, first}) {
-  return document.location.pathname.slice(base.length).replace(/^\/|\/$/g, "") || first;
+function pageOf({base, first}, where = document.location) {
+  return where.pathname.slice(base.length).replace(/^\/|\/$/g, "") || first;
 }
 
-// As is_done in lesson.py.
-function isDone(data) {
-  const {page = data.page, ...values} = data.done, now = new URLSearchParams(document.location.search);
-  return hasTask(data) && pageOf(data) === page && Object.entries(values).every(([name, value]) => {
+// As is_done in lesson.py; one test asks both.
+function isDone(data, where = document.location) {
+  const {page = data.page, ...values} = data.done, now = new URLSearchParams(where.search);
+  return hasTask(data) && pageOf(data, where) === page && Object.entries(values).every(([name, value]) => {
     if (value === "*") return Boolean(now.get(name));
     return (now.get(name) ?? "") === value || !now.has(name) && data.usual[name] === value;
   });
