@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 
-from explorer.app.presenter import PRESENT
 from explorer.components.mounting import HERE, NOTHING, component, read, slim_css, slim_js
 
+PRESENT = "present"
+"""In the address, which the browser writes."""
 _FOLDER = HERE / "presenter"
 _PARTS = ("kept", "enlarge", "steps", "spot", "keys", "notes", "presenter")
 

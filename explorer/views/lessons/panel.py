@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from explorer.app import address_table, presenter, url
+from explorer.app import address_table, url
 from explorer.app.context import first_head, parts_of
 from explorer.app.session import session
 from explorer.components.lesson import lesson_strip
@@ -51,7 +51,7 @@ def open_step() -> tuple[Lesson | None, int]:
 def draw_lesson() -> None:
     """Draw the step that the address names, if it names a lesson; the presenter's notes on it."""
     name, (lesson, at) = url.asked("lesson"), open_step()
-    mount_presenter(presenter.notes_of(lesson, at))
+    mount_presenter(_notes(lesson, at))
     if not name:
         return
     with st.bottom, st.container(key="lesson_panel"):
@@ -65,6 +65,18 @@ def draw_lesson() -> None:
             st.markdown(step.text)
             if step.predict is not None:
                 _draw_predict(lesson.name, at, step.predict)
+
+
+def _notes(lesson: Lesson | None, at: int) -> list[str]:
+    """Of a step, from 1: its lesson, its place in it, title and notes, and the title of the next.
+
+    The presenter's second window shows them; they are empty where no lesson is open.
+    """
+    if lesson is None:
+        return [""] * 5
+    step = lesson.steps[at - 1]
+    following = lesson.steps[at].title if at < len(lesson.steps) else "the end of the lesson"
+    return [lesson.title, f"{at} of {len(lesson.steps)}", step.title, step.notes, following]
 
 
 def _leave() -> None:
