@@ -22,6 +22,7 @@ from tests.browser.truth.screen import UNSEEN
 from tests.browser.visiting import Visitor
 from tests.served import Server, wait_until
 from tests.smollm2 import folder_with_smollm2
+from tests.whole_numbers import stands_in
 
 FILES = sorted(shelf.FILES.glob("*.toml"))
 PAINTED = """() => {
@@ -71,7 +72,7 @@ def words(visitor: Visitor) -> str:
 def sees(visitor: Visitor, texts: tuple[str, ...], where: str) -> None:
     """Wait until all of these stand on the page."""
     for text in texts:
-        wait_until(lambda text=text: text in words(visitor), f"“{text}” on {where}", 60)  # type: ignore[misc]
+        wait_until(lambda text=text: stands_in(text, words(visitor)), f"“{text}” on {where}", 60)  # type: ignore[misc]
 
 
 def begin(visitor: Visitor, lesson: Lesson) -> None:

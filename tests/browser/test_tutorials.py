@@ -13,6 +13,7 @@ import pytest
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
 from tests.source import ROOT
+from tests.whole_numbers import stands_in
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 LINK = re.compile(r"\]\(http://localhost:8501(/[^)]*)\)")
@@ -48,7 +49,7 @@ def test_a_tutorials_numbers_are_on_its_pages(visitor: Visitor, page: Path) -> N
 
         def all_there(missing: list[str] = missing) -> bool:
             said = said_on(visitor)
-            missing[:] = [each for each in missing if each not in said]
+            missing[:] = [each for each in missing if not stands_in(each, said)]
             return not missing
 
         wait_until(all_there, f"{page.stem}: {missing} at {address}", 20)
