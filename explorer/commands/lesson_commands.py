@@ -64,4 +64,4 @@ def check_lessons(asked: argparse.Namespace, pages: Pages) -> None:
             steps = f"{len(lesson.steps)} steps" if len(lesson.steps) > 1 else "1 step"
             print(f"{path.name}: {steps}, nothing wrong that can be seen without a browser.")
     if found:
-        raise LessonError(f"{found} to mend." if found > 1 else "One to mend.")
+        raise LessonError(f"{found} faults" if found > 1 else "1 fault")

@@ -296,3 +296,12 @@ def test_the_panel_never_covers_what_it_speaks_of(visit: Visit) -> None:
         return bool(panel and box and box["y"] + box["height"] <= panel["y"])
 
     wait_until(is_above, "the control above the panel", 30)
+
+
+def test_a_link_that_names_only_the_lesson_opens_its_first_step_as_start_does(
+    visit: Visit,
+) -> None:
+    visitor = visit()
+    visitor.open("/attention?lesson=why_sqrt_d&sidebar=folded")
+    visitor.asks(lesson="why_sqrt_d", lesson_step="1", held="q0k3", sidebar="folded")
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("Head, step by step")

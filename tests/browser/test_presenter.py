@@ -146,6 +146,21 @@ def test_arrows_step_through_the_page_and_the_space_bar_too_without_a_lesson(
     wait_until(lambda: "stage" in visitor.query(), "a stage in the address")
 
 
+def test_arrows_step_the_picture_of_the_overview(visitor: Visitor) -> None:
+    begin(visitor, "/overview?model=translation")
+    visitor.drawn("pass_map")
+    said = visitor.widget("pass_map").locator(".sentence").first
+    expect(said).to_contain_text("What led to")
+    for key, text in (
+        ("ArrowRight", "Layer 0"),
+        ("Space", "The answer."),
+        ("ArrowLeft", "Layer 0"),
+        ("ArrowLeft", "What led to"),
+    ):
+        visitor.page.keyboard.press(key)
+        expect(said).to_contain_text(text)
+
+
 def test_the_pointer_is_seen_and_hides_no_cell(visitor: Visitor) -> None:
     begin(visitor, "/attention")
     spot = visitor.page.locator(".presenter-spot")

@@ -36,7 +36,7 @@ def test_a_folder_of_ones_own_is_read_as_it_is_now(
     assert main(["lesson", "check", str(path)]) == 2
     said = capsys.readouterr()
     assert said.out.count("names no page “nowhere”") == 2
-    assert said.err == "2 to mend.\n"
+    assert said.err == "2 faults\n"
     found = shelf.lesson_shelf(PAGES)
     assert "mine" not in found.lessons
     assert any("names no page “nowhere”" in fault for fault in found.faults)

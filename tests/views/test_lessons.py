@@ -59,7 +59,7 @@ def test_what_is_predicted_is_answered() -> None:
     (guess,) = (each for each in at.button_group if each.key == "lesson_guess_own_2")
     guess.set_value("The same").run()
     assert not at.exception
-    assert "It is “Others”.** Every head has weights of its own" in said(at)
+    assert "Not quite: it is “Others”.** Every head has weights of its own" in said(at)
 
 
 def test_a_prediction_of_a_lesson_that_has_changed_since_is_asked_anew(own: Path) -> None:

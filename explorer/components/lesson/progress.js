@@ -30,13 +30,13 @@ function keep(name, change) {
 
 // As the browser's Back does it: every control then follows the address. What is AROUND the page
 // goes on, with or without a lesson.
-function go(address) {
+function go(address, enter = "pushState") {
   const now = new URL(document.location.href), next = new URL(address, now);
   for (const name of AROUND) {
     if (next.searchParams.has(name)) continue;
     for (const value of now.searchParams.getAll(name)) next.searchParams.append(name, value);
   }
-  history.pushState(null, "", next);
+  history[enter](null, "", next);
   dispatchEvent(new PopStateEvent("popstate", {state: null}));
 }
 

@@ -106,7 +106,14 @@ function make(root) {
 
 const states = new WeakMap();
 
+// A link that names only the lesson opens its first step as Start does.
+function begin({steps}) {
+  const now = new URLSearchParams(document.location.search);
+  if (now.has("lesson") && !now.has("lesson_step")) go(steps[0].open, "replaceState");
+}
+
 export default function ({data: [data], parentElement}) {
+  begin(data);
   const root = parentElement.querySelector(".lesson-strip");
   if (!states.has(root)) states.set(root, make(root));
   const state = states.get(root), isNew = state.at !== data.at || state.name !== data.name;

@@ -142,11 +142,22 @@ function layers(state, pen, stack, left, right) {
       pen.fillText(String(layer), left - 8, y);
     }
   }
-  if (state.flow.stacks.length > 1) {
+}
+
+// Above what flows, with a halo of the page's ground: edges pass between two stacks.
+function titles({flow, place, ink}, pen) {
+  if (flow.stacks.length < 2) return;
+  pen.font = `12px ${ink.sans}`;
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  pen.lineJoin = "round";
+  pen.lineWidth = 8;
+  for (const stack of flow.stacks) {
     pen.save();
-    pen.translate(left - 22, (place.floor + place.ceiling) / 2);
+    pen.translate(place.stacks[stack.at].left - 22, (place.floor + place.ceiling) / 2);
     pen.rotate(-Math.PI / 2);
-    pen.textAlign = "center";
+    pen.strokeStyle = css(ink.background);
+    pen.strokeText(stack.title, 0, 0);
     pen.fillStyle = css(ink.muted);
     pen.fillText(stack.title, 0, 0);
     pen.restore();
@@ -205,6 +216,7 @@ function paint(state) {
   streams(state, pen);
   if (data.count === 1 && state.answers[0] && reached(state, deepest(state))) classes(state, pen);
   edges(state, pen);
+  titles(state, pen);
   marks(state, pen);
   heldMarks(state, pen);
 }

@@ -29,6 +29,12 @@ function make(state) {
   get(".play").addEventListener("click", () => state.playing && !state.writing ? pause(state) : play(state));
   get(".back").addEventListener("click", () => step(state, -1));
   get(".on").addEventListener("click", () => step(state, 1));
+  const steppers = globalThis.explorerSteppers ??= new Set();
+  for (const other of steppers) if (!other.root.isConnected) steppers.delete(other);
+  // The whole pass is shown before its first layer and, where nothing else follows, after its last.
+  const can = (by, grows) => state.place &&
+    (by < 0 ? state.front !== null : grows || state.front === null || state.front < deepest(state));
+  steppers.add({root, can, step: by => step(state, by)});
   get(".write").addEventListener("click", () => {
     state.writing = !state.writing;
     state.left = MOST_WRITTEN;

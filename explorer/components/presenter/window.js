@@ -29,7 +29,7 @@ channel.addEventListener("message", ({data: {told}}) => {
   since = told.since;
   where.textContent = told.lesson ? `${told.lesson} · ${told.place}` : "";
   title.textContent = told.step || told.on[0][1];
-  words.textContent = unwrapped(told.words) || (told.lesson ? "This step has no notes." : "No lesson is open: the notes of its steps stand here.");
+  words.textContent = unwrapped(told.words) || (told.lesson ? "This step has no notes." : "Open a lesson to see its notes here.");
   next.textContent = told.next ? `Next: ${told.next}` : "";
   on.replaceChildren(...told.on.flatMap(pair => pair.map((text, i) => {
     const made = document.createElement(i ? "dd" : "dt");

@@ -129,10 +129,18 @@ def _draw_predict(name: str, at: int, asked: Predict) -> None:
     guesses, key = session().lesson_guesses, f"lesson_guess_{name}_{at}"
     before = guesses.get((name, at))
     default = before if before in asked.options else None  # a file may have changed since
-    guess = st.pills(asked.question, asked.options, default=default, key=key, required=True)
+    right = asked.options[asked.right - 1]
+    is_known = st.session_state.get(key, default) is not None
+
+    def marked(option: str) -> str:
+        return f"✓ {option}" if is_known and option == right else option
+
+    guess = st.pills(
+        asked.question, asked.options, default=default, key=key, required=True, format_func=marked
+    )
     if guess is None:
         return
     guesses[name, at] = guess
-    right = asked.options[asked.right - 1]
-    begin = "**Right.**" if guess == right else f"**It is “{literal(right)}”.**"
+    named = literal(right if "“" in right else f"“{right}”")
+    begin = "**Right.**" if guess == right else f"**Not quite: it is {named}.**"
     st.markdown(f"{begin} {asked.why}")

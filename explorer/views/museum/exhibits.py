@@ -103,7 +103,7 @@ EXHIBITS = (
         7,
         "no-padding-mask",
         "No padding mask",
-        f"{NOTEBOOK} and {WEB}",
+        "notebook and the web tutorial",
         "Padding tokens are attended to like any other: in the source, the target and the memory.",
         "A padding mask, wherever keys come from.",
         "Padding",
@@ -125,7 +125,7 @@ EXHIBITS = (
         9,
         "filled-row",
         "A number in place of a mask",
-        f"{HANDOUT}, {NOTEBOOK} and {WEB}",
+        "lecture handout, the notebook and the web tutorial",
         "Masked scores become −1e9 or −1e20. A fully masked row then attends to every key "
         "equally; with −∞ it is NaN; in float16 −1e9 is out of range.",
         "The lowest finite number of the dtype, then zeros for the row.",
