@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any
 
 from explorer.app.limits import KEPT_BYTES, KEPT_BYTES_OF_READER, KEPT_VIEWS
-from explorer.export.kept_view import LONGEST_ADDRESS, KeptView, one_line
+from explorer.export.kept_view import LONGEST_ADDRESS, TOO_LONG, KeptView, one_line
 
 NEW = "Kept session"
 LEAST_BYTES = 10_000
@@ -57,6 +57,8 @@ class KeptSessions:
 
         Why not, in a sentence, or nothing.
         """
+        if len(view.address) > LONGEST_ADDRESS:
+            return TOO_LONG
         with self._lock:
             kept = self._by_owner.get(owner, KeptSession())
             views = [*kept.views]

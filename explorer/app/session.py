@@ -111,6 +111,8 @@ class Session:
     """What this reader has uploaded, by name."""
     lesson_note: str = ""
     """Why the file that was uploaded last is no lesson, or which one it is."""
+    begin_lesson: str = ""
+    """Which one begins as soon as the page Lessons is there."""
     lesson_guesses: dict[tuple[str, int], str] = field(default_factory=dict)
     """What was predicted, by lesson and step."""
 

@@ -10,9 +10,14 @@ from sys import getsizeof
 
 from explorer.export.figure_data import Figure, FigureData
 from explorer.export.offline_page import OfflinePicture, OfflineView, markup
+from explorer.lessons.lesson_file import ADDRESS, LONG, SHORT
 
-LONGEST_TITLE, LONGEST_NOTE, LONGEST_ADDRESS = 80, 2_000, 6_000
+LONGEST_TITLE, LONGEST_NOTE, LONGEST_ADDRESS = SHORT, LONG, ADDRESS
 """Characters, as a lesson's step may have."""
+TOO_LONG = (
+    f"The address of this view has more than {LONGEST_ADDRESS:,} characters, the most that are "
+    "kept: shorten its text."
+)
 MOST_FIGURES = 6
 """Of a view, on one slide."""
 OF_A_CELL = 60
@@ -49,9 +54,9 @@ class KeptView:
         words = sum(map(getsizeof, (self.title, self.address, self.note, *self.about.values())))
         return pictures + words + sum(map(_bytes_of, self.figures))
 
-    @property
+    @cached_property
     def file_size(self) -> int:
-        """Bytes that it takes in a file of HTML, the code of its views apart."""
+        """Bytes that it takes in a file of HTML, the code of its views and its words apart."""
         return sum(len(markup(each).encode()) for each in self.drawn)
 
     def called(self, title: str, note: str) -> KeptView:

@@ -18,8 +18,8 @@ MOST_STEPS, MOST_MINUTES = 40, 240
 MOST_TEXTS, MOST_KEYS = 20, 50
 """Of `see`, and of `press`."""
 MOST_CELL = 4_096
-SHORT, LINE, LONG, ADDRESS = 80, 300, 2_000, 6_000
-"""Characters of a title, a sentence, a text, an address."""
+SHORT, LINE, LONG, ADDRESS = 80, 300, 2_000, 20_000
+"""Characters of a title, a sentence, a text, an address: in it a letter may take nine."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 CONTROL = re.compile(r"[A-Za-z0-9_-]{1,80}")
 PARAMETER = re.compile(r"[a-z_]{1,40}")

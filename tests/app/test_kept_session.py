@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.kept_session import LEAST_BYTES, NEW, KeptSession, KeptSessions, read_list
 from explorer.app.limits import KEPT_VIEWS
 from explorer.export.kept_view import LONGEST_NOTE, LONGEST_TITLE, KeptView
@@ -68,12 +69,22 @@ def test_a_view_that_is_drawn_again_keeps_its_words_and_its_id() -> None:
     ]
 
 
+def test_the_longest_text_fits_into_an_address_that_is_kept() -> None:
+    """Letters that take nine characters of it each; what does not fit is refused at once."""
+    kept, longest = KeptSessions(), "/attention?text=" + "%E7%8C%AB" * TEXT_LIMIT
+    assert kept.add(MINE, KeptView("a", longest)) == ""
+    listed = (kept.of(MINE) or KeptSession()).listed()
+    found = read_list(listed)
+    assert titles(found) == ["a"]
+    assert "shorten its text" in kept.add(MINE, KeptView("b", longest * 2))
+
+
 STRANGE: list[object] = [
     *(None, 7, "text", [], {}, {"views": "text"}, {"views": 3}),
     {"views": [None, 1, "/", [], ["/", "a"], ["/", "a", 3], ["/", "a", "b", "c"]]},
     {"views": [["https://elsewhere.example/", "a", ""], ["//elsewhere.example", "a", ""]]},
     {"views": [["javascript:alert(1)", "a", ""], ["/\\elsewhere", "a", ""], ["/\n", "a", ""]]},
-    {"views": [["/" + "a" * 10_000, "a", ""]]},
+    {"views": [["/" + "a" * 30_000, "a", ""]]},
 ]
 
 

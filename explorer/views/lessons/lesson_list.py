@@ -21,7 +21,10 @@ MOST_OWN = 10
 def draw_lessons() -> None:
     """The list, and why a file of the folder is none."""
     shelf = shelf_of_reader()
-    lesson_list([_row(lesson) for lesson in shelf.lessons.values()])
+    reader = session()
+    begins, reader.begin_lesson = reader.begin_lesson, ""
+    rows = [_row(lesson) | {"begins": lesson.name == begins} for lesson in shelf.lessons.values()]
+    lesson_list(rows)
     widgets.notes(shelf.faults)
 
 
