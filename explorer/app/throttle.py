@@ -251,6 +251,21 @@ def turn() -> Iterator[None]:
         run.rest()
 
 
+@contextmanager
+def turn_elsewhere(network: str, owner: str) -> Iterator[None]:
+    """A turn for what is made for this reader in no run of theirs: a file that is downloaded.
+
+    Between its pieces a new turn is taken.
+    """
+    place = TURNS.ask(begins=True, network=network, owner=owner)
+    try:
+        while not place.wait(waiting.LOOKS_UP):
+            TURNS.look()
+        yield
+    finally:
+        TURNS.give_back(place)
+
+
 def at_work() -> list[PageRun]:
     """The runs that compute or wait now, the oldest first, without the one that asks."""
     return [each for each in list(_running.values()) if each is not waiting.run_here()]

@@ -69,8 +69,15 @@ def session_html(title: str, views: Sequence[KeptView], base: str = "") -> bytes
 """.encode()
 
 
-def refusal(size: int, views: Sequence[KeptView]) -> str:
-    """Why a file of this size is not written, and what to remove; empty where it is."""
+def size_of(views: Sequence[KeptView]) -> int:
+    """Bytes of the file, its words apart; nothing of it is written."""
+    code = offline_page.code_of(each for view in views for each in view.drawn)
+    return sum(map(len, code)) + sum(view.file_size for view in views)
+
+
+def refusal(views: Sequence[KeptView]) -> str:
+    """Why the file of these views is not written, and what to remove; empty where it is."""
+    size = size_of(views)
     if SESSION_FILE_BYTES.allows(size):
         return ""
     largest = max(views, key=lambda view: view.file_size)

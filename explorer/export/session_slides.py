@@ -7,7 +7,8 @@ page, since neither can read what the other has drawn. Every font is in the file
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import chain
 from math import ceil
@@ -50,7 +51,13 @@ Box = tuple[float, float, float, float]
 """Left, bottom, width and height in points, from the lower left corner of the slide."""
 
 
-def session_pdf(title: str, views: Sequence[KeptView], base: str = "") -> bytes:
+Turn = Callable[[], AbstractContextManager[object]]
+"""What is waited for before each piece of the work."""
+
+
+def session_pdf(
+    title: str, views: Sequence[KeptView], base: str = "", turn: Turn = nullcontext
+) -> bytes:
     """The slides; a link on them begins with `base`, the address of the app that drew them.
 
     All that matplotlib draws is one file at first, since each takes the fonts in anew: 0.2 s a
@@ -59,19 +66,20 @@ def session_pdf(title: str, views: Sequence[KeptView], base: str = "") -> bytes:
     from pypdf import PdfReader, PdfWriter  # only when somebody exports slides
 
     slides = [_Slide(title, view, f"{at} / {len(views)}", base) for at, view in enumerate(views, 1)]
-    drawn = PdfReader(io.BytesIO(_drawn(slides))).pages
+    drawn = PdfReader(io.BytesIO(_drawn(slides, turn))).pages
     writer, at = PdfWriter(), 0
     for slide in slides:
-        page, at = writer.add_page(drawn[at]), at + 1
-        for figure, box in zip(slide.figures, slide.boxes, strict=True):
-            if isinstance(figure, TableData) and figure.spec is not None:
-                wide, high = (round(each / CHART) - AXES for each in box[2:])
-                size = wide, min(high, wide)
-                chart = chart_as_picture(figure.title, figure.spec, "pdf", size)
-                _put(PdfReader(io.BytesIO(chart)).pages[0], page, box)
-            else:
-                _put(drawn[at], page, box)
-                at += 1
+        with turn():
+            page, at = writer.add_page(drawn[at]), at + 1
+            for figure, box in zip(slide.figures, slide.boxes, strict=True):
+                if isinstance(figure, TableData) and figure.spec is not None:
+                    wide, high = (round(each / CHART) - AXES for each in box[2:])
+                    size = wide, min(high, wide)
+                    chart = chart_as_picture(figure.title, figure.spec, "pdf", size)
+                    _put(PdfReader(io.BytesIO(chart)).pages[0], page, box)
+                else:
+                    _put(drawn[at], page, box)
+                    at += 1
     writer.add_metadata({"/Title": title})
     writer.compress_identical_objects()
     file = io.BytesIO()
@@ -79,22 +87,28 @@ def session_pdf(title: str, views: Sequence[KeptView], base: str = "") -> bytes:
     return file.getvalue()
 
 
-def _drawn(slides: Sequence[_Slide]) -> bytes:
-    """Of each slide a page with its words, and one for each figure that is no chart."""
+def _drawn(slides: Sequence[_Slide], turn: Turn) -> bytes:
+    """Of each slide a page with its words, and one for each figure that is no chart.
+
+    Whoever else prints comes in between two slides.
+    """
+    from matplotlib.backends.backend_pdf import PdfPages
+
     file = io.BytesIO()
     figures = [figure for slide in slides for figure in slide.figures]
     texts = [text for slide in slides for text in slide.texts]
-    with print_figure.printing([*texts, *chain(*map(print_figure.texts_of, figures))]) as more:
-        from matplotlib.backends.backend_pdf import PdfPages
-
-        with PdfPages(file, metadata={"CreationDate": None}) as pages:
-            for slide in slides:
-                pages.savefig(slide.words())
-                for figure, box in zip(slide.figures, slide.boxes, strict=True):
-                    if isinstance(figure, FigureData) or figure.spec is None:
-                        wide = min(box[2] / 72 / MATRIX[len(slide.figures) - 1], WIDEST)
-                        made = print_figure.drawn(figure, more, wide)
-                        pages.savefig(made, dpi=print_figure.DOTS_PER_INCH)
+    texts += chain(*map(print_figure.texts_of, figures))
+    pages = PdfPages(file, metadata={"CreationDate": None})
+    for slide in slides:
+        with turn(), print_figure.printing(texts) as more:
+            pages.savefig(slide.words())
+            for figure, box in zip(slide.figures, slide.boxes, strict=True):
+                if isinstance(figure, FigureData) or figure.spec is None:
+                    wide = min(box[2] / 72 / MATRIX[len(slide.figures) - 1], WIDEST)
+                    made = print_figure.drawn(figure, more, wide)
+                    pages.savefig(made, dpi=print_figure.DOTS_PER_INCH)
+    with turn(), print_figure.printing(texts):  # the fonts are written
+        pages.close()
     return file.getvalue()
 
 

@@ -58,9 +58,6 @@ def test_a_session_leaves_as_a_page_as_slides_and_as_a_talk(
     assert HARMFUL in slides.pages[0].extract_text()
 
     kept.page.get_by_role("dialog").get_by_role("button", name="Open as a talk").click()
-    kept.titled("Lessons")
-    kept.rest()
-    kept.page.get_by_role("link", name="Kept session").click()
     kept.asks(lesson="kept-session", lesson_step="1")
     expect(kept.widget("lesson_panel")).to_contain_text(HARMFUL)
 

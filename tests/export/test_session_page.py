@@ -16,7 +16,7 @@ from explorer.components.matrix import _VIEW as MATRIX
 from explorer.components.matrix import encode as encode_matrix
 from explorer.export.kept_view import KeptView
 from explorer.export.offline_page import OfflinePicture, OfflineView
-from explorer.export.session_page import session_html
+from explorer.export.session_page import session_html, size_of
 from explorer.text.number_format import three
 from tests.browser.visiting import Notes, Visitor
 from tests.components.samples import heads
@@ -170,3 +170,9 @@ def test_light_and_dark(opened: Visitor) -> None:
 def test_what_is_not_kept_says_so(opened: Visitor) -> None:
     opened.page.keyboard.press("End")
     expect(step(opened, 4)).to_contain_text("open it in the app to draw it")
+
+
+def test_its_size_is_known_before_it_is_written() -> None:
+    views = session()
+    written = len(session_html("My talk", views)) - len(session_html("My talk", []))
+    assert size_of(views) == pytest.approx(written, rel=0.1)

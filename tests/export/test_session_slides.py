@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import torch
 from pypdf import PageObject, PdfReader
 
+from explorer.export import print_figure
 from explorer.export.figure_data import Figure, FigureData, TableData
 from explorer.export.kept_view import LONGEST_NOTE, KeptView
 from explorer.export.session_slides import HIGH, MARGIN, WIDE, main_figures, session_pdf
@@ -117,3 +119,17 @@ def test_what_has_too_many_labels_stands_only_alone() -> None:
     many = FigureData(torch.eye(40), ("a",) * 40, ("b",) * 40, "All heads")
     assert main_figures([many, HEAD]) == [HEAD]
     assert main_figures([many]) == [many]
+
+
+def test_others_print_between_two_slides() -> None:
+    """And whoever waits for a turn has it there."""
+    taken: list[bool] = []
+
+    @contextmanager
+    def turn() -> Iterator[None]:
+        with print_figure.printing([]):
+            taken.append(True)
+        yield
+
+    session_pdf("Kept", VIEWS[:2], turn=turn)
+    assert len(taken) > 2

@@ -8,10 +8,12 @@ import torch
 from explorer.app.kept_session import KeptSessions
 from explorer.export.figure_data import FigureData
 from explorer.export.kept_view import KeptView
-from explorer.export.session_page import refusal, session_html
+from explorer.export.offline_page import OfflinePicture
+from explorer.export.session_page import refusal
 
 FIGURE = FigureData(torch.eye(40), ("a",) * 40, ("b",) * 40, "Identity")
 VIEW = KeptView("Identity", "/attention", figures=[FIGURE])
+DRAWN = KeptView("Identity", "/attention", drawn=[OfflinePicture("", bytes(2_000))])
 
 
 def added(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -34,7 +36,7 @@ def meet_bytes(monkeypatch: pytest.MonkeyPatch) -> str:
 def meet_file(monkeypatch: pytest.MonkeyPatch) -> str:
     """The sentence names the largest view, and how large it is."""
     monkeypatch.setenv("EXPLORER_LIMIT_SESSION_FILE_BYTES", "1000")
-    said = refusal(len(session_html("Kept", [VIEW])), [VIEW])
+    said = refusal([DRAWN])
     assert "“Identity”" in said
     return said
 

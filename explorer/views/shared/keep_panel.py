@@ -15,8 +15,9 @@ from explorer.app import address_table, url
 from explorer.app.choosing import switch_page
 from explorer.app.kept_session import KEPT, KeptSession
 from explorer.app.limits import MB
-from explorer.app.reader import owner
+from explorer.app.reader import network, owner
 from explorer.app.session import session
+from explorer.app.throttle import turn, turn_elsewhere
 from explorer.components.mounting import Drawn, drawn
 from explorer.components.remembering import remembered
 from explorer.export import session_page
@@ -109,12 +110,13 @@ def kept_now() -> KeptSession:
 
 
 def _keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
-    view = kept_view(_title(about), _address(), about, drawn(), own)
-    last = kept_now().views[-1:]
-    if last and (last[0].address, last[0].drawn) == (view.address, view.drawn):
-        st.toast("This view is kept already.")
-    elif why := KEPT.add(owner(), view):
-        st.toast(why, duration="infinite")
+    with turn():  # a chart becomes a picture
+        view = kept_view(_title(about), _address(), about, drawn(), own)
+        last = kept_now().views[-1:]
+        if last and (last[0].address, last[0].drawn) == (view.address, view.drawn):
+            st.toast("This view is kept already.")
+        elif why := KEPT.add(owner(), view):
+            st.toast(why, duration="infinite")
 
 
 def _title(about: Mapping[str, str]) -> str:
@@ -210,13 +212,15 @@ def _draw_button(
 def _draw_files(kept: KeptSession) -> None:
     """The session as an offline page, as slides and as a lesson."""
     base = _base()
-    page = session_page.session_html(kept.title, kept.views, base)
+    size = session_page.size_of(kept.views)
     with st.container(horizontal=True, gap="small"):
-        if why := session_page.refusal(len(page), kept.views):
+        if why := session_page.refusal(kept.views):
             st.text(why)
         else:
-            _draw_file("Offline HTML", page, "html", f"{len(page) / MB:.1f} MB, no server needed")
-        slides = partial(session_pdf, kept.title, kept.views, base)
+            page = partial(session_page.session_html, kept.title, kept.views, base)
+            _draw_file("Offline HTML", page, "html", f"{size / MB:.1f} MB, no server needed")
+        turns = partial(turn_elsewhere, network(), owner())
+        slides = partial(session_pdf, kept.title, kept.views, base, turns)
         _draw_file("Slides, PDF", slides, "pdf", "A page for each view; drawn in some seconds")
         talk = session_toml(kept.title, kept.views)
         about = "A lesson without tasks, to be opened again on the page Lessons"
@@ -225,7 +229,7 @@ def _draw_files(kept: KeptSession) -> None:
             "Open as a talk",
             icon=":material/slideshow:",
             key="kept_talk",
-            help="Put it among the lessons of this tab: a step for each view",
+            help="Begin it: a step for each view. It is among the lessons of this tab then",
         ):
             _open_as_talk(kept)
 
@@ -250,6 +254,7 @@ def _open_as_talk(kept: KeptSession) -> None:
     except LessonError as error:
         st.text(str(error))
         return
+    session().begin_lesson = lesson.name
     switch_page("lessons")
 
 
