@@ -33,12 +33,18 @@ def is_presenting(visitor: Visitor) -> bool:
     return "presenting" in (visitor.page.locator("html").get_attribute("class") or "")
 
 
+def is_placed(visitor: Visitor) -> bool:
+    """Whether the main figure was scrolled to, or need not be."""
+    return bool(visitor.page.locator("html").get_attribute("data-placed"))
+
+
 def begin(visitor: Visitor, address: str) -> None:
     """Open it, and present."""
     visitor.open(address)
     wait_until(lambda: visitor.page.evaluate(READY), "the code of the presenter")
     visitor.page.keyboard.press("f")
     wait_until(lambda: is_presenting(visitor), "presenter mode")
+    wait_until(lambda: is_placed(visitor), "the main figure on screen")
 
 
 def test_a_key_presents_and_leaves_and_the_address_says_so(visitor: Visitor) -> None:
@@ -159,6 +165,18 @@ def test_arrows_step_the_picture_of_the_overview(visitor: Visitor) -> None:
     ):
         visitor.page.keyboard.press(key)
         expect(said).to_contain_text(text)
+
+
+def test_the_main_figure_is_on_screen_in_a_hall(visit: Visit) -> None:
+    hall = visit(width=1280, height=720)
+    begin(hall, "/attention?model=translation")
+    last = hall.cell("attention_head", 9, 9)
+    top = last[0].bounding_box()
+    assert top
+    assert top["y"] + LARGE * last[1]["y"] < 720
+    heading = hall.widget("head_title").bounding_box()
+    assert heading
+    assert 0 <= heading["y"] < 40
 
 
 def test_the_pointer_is_seen_and_hides_no_cell(visitor: Visitor) -> None:

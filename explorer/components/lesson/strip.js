@@ -57,6 +57,7 @@ function look(state) {
 function draw(state) {
   const {data, root, done} = state, find = name => root.querySelector(name);
   const kept = progress()[data.name]?.done ?? [], last = data.at === data.steps.length;
+  root.dataset.control = data.control;
   find(".where").textContent = data.title;
   find(".count").textContent = `${data.at} of ${data.steps.length}`;
   find(".step").textContent = data.steps[data.at - 1].title;

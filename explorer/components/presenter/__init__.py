@@ -12,7 +12,7 @@ from explorer.components.mounting import HERE, NOTHING, component, read, slim_cs
 PRESENT = "present"
 """In the address, which the browser writes."""
 _FOLDER = HERE / "presenter"
-_PARTS = ("kept", "enlarge", "steps", "spot", "keys", "notes", "presenter")
+_PARTS = ("kept", "enlarge", "steps", "spot", "place", "keys", "notes", "presenter")
 
 
 def _code() -> str:

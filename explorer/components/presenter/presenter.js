@@ -23,7 +23,7 @@ function marked(address, on) {
 }
 
 function makePresenter() {
-  const it = {on: false}, spot = makeSpot(), notes = makeNotes(it);
+  const it = {on: false}, spot = makeSpot(), notes = makeNotes(it), place = makePlace(it);
   const root = document.documentElement;
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(PAGE_CSS);
@@ -38,6 +38,7 @@ function makePresenter() {
     it.on = on;
     root.classList.toggle("presenting", on);
     enlarge(on ? size() : 1);
+    place.forget();
     history.replaceState(history.state, "");
     if (!on) spot.turn(false);
     notes.tell();
