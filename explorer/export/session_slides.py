@@ -10,6 +10,7 @@ import io
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING
@@ -36,8 +37,10 @@ MOST_LABELS = 26
 """Along a side of a matrix that is one of several."""
 TITLE, WORDS, SMALL = 28, 14, 11
 """Points of type."""
-LEADING, LETTER = 1.4, 0.58
-"""Of the size of type: from line to line, and the width of a letter."""
+LEADING, LETTER = 1.4, 0.65
+"""Of the size of type: from line to line, and the width of a letter that the usual font lacks."""
+EM, FIXED = 100, 1 << 16
+"""Points in which a letter is measured; FreeType counts in these parts of one."""
 GAP = 16
 FOOT = MARGIN / 2
 LARGEST, CHART, MATRIX = 2.2, 1.4, (1.7, 1.7, 1.35)
@@ -140,15 +143,19 @@ class _Slide:
         self.figures = main_figures(view.figures)
         left_out = len(view.figures) - len(self.figures)
         more = f"{left_out} more in the app." if left_out > 0 else ""
-        caption = " ".join((view.note, more)) if view.is_drawn else GONE
+        caption = view.note if view.is_drawn else GONE
         self.head = [
-            (line, size, colour)
-            for text, size, colour in ((view.title, TITLE, LIGHT.text), (said, WORDS, LIGHT.muted))
-            for line in _lines(text, size, 2)
+            (line, size, colour, above if at == 0 else 0)
+            for text, size, colour, above in (
+                (view.title, TITLE, LIGHT.text, 0),
+                (said, WORDS, LIGHT.muted, GAP / 2),
+            )
+            for at, line in enumerate(_lines(text, size, 2))
         ]
-        self.caption = _lines(caption, WORDS, 3)
+        self.caption = _lines(caption, WORDS, 2 if more else 3) + [more] * bool(more)
         self.texts = title, view.title, said, caption
-        top = HIGH - MARGIN - sum(size * LEADING for _, size, _ in self.head) - GAP
+        taken = sum(size * LEADING + above for _, size, _, above in self.head)
+        top = HIGH - MARGIN - taken - GAP
         bottom = FOOT + SMALL + GAP + len(self.caption) * WORDS * LEADING
         self.boxes = _boxes(self.figures, (MARGIN, bottom, WIDE - 2 * MARGIN, top - bottom))
 
@@ -157,8 +164,8 @@ class _Slide:
 
         slide = Figure(figsize=(WIDE / 72, HIGH / 72), facecolor="white")
         y: float = HIGH - MARGIN
-        for line, size, colour in self.head:
-            y -= size * LEADING
+        for line, size, colour, above in self.head:
+            y -= size * LEADING + above
             _write(slide, line, MARGIN, y, size, colour)
         y = FOOT + SMALL + GAP
         for line in reversed(self.caption):
@@ -190,7 +197,7 @@ def _write(
 
 def _lines(text: str, size: float, most: int) -> list[str]:
     """The text in lines that fit on a slide, the last one cut where there are more than `most`."""
-    room = (WIDE - 2 * MARGIN) / (size * LETTER)
+    room = (WIDE - 2 * MARGIN) / size
     lines: list[str] = []
     for word in text.split():
         joined = f"{lines[-1]} {word}" if lines else word
@@ -208,8 +215,24 @@ def _lines(text: str, size: float, most: int) -> list[str]:
 
 
 def _wide(text: str) -> float:
-    """In letters of an alphabet; one of Chinese, Japanese or Korean takes as much as two."""
-    return sum(2 if east_asian_width(each) in "WF" else 1 for each in text)
+    """In sizes of type."""
+    return sum(map(_letter, text))
+
+
+@lru_cache(4_096)
+def _letter(letter: str) -> float:
+    """The width of one in the font of the slides; one of Chinese, Japanese or Korean is square."""
+    from matplotlib.font_manager import findfont, get_font
+    from matplotlib.ft2font import LoadFlags
+
+    if east_asian_width(letter) in "WF":
+        return 1.0
+    font = get_font(findfont("DejaVu Sans"))
+    if not font.get_char_index(ord(letter)):
+        return LETTER
+    font.set_size(EM, 72)
+    wide = font.load_char(ord(letter), LoadFlags.NO_HINTING).linearHoriAdvance
+    return float(wide) / FIXED / EM
 
 
 def _head(text: str, room: float) -> str:

@@ -14,7 +14,15 @@ from pypdf import PageObject, PdfReader
 from explorer.export import print_figure
 from explorer.export.figure_data import Figure, FigureData, TableData
 from explorer.export.kept_view import LONGEST_NOTE, KeptView
-from explorer.export.session_slides import HIGH, MARGIN, WIDE, main_figures, session_pdf
+from explorer.export.session_slides import (
+    HIGH,
+    MARGIN,
+    TITLE,
+    WIDE,
+    _lines,
+    main_figures,
+    session_pdf,
+)
 
 LABELS = ("the", "猫", "एक", "$x$")
 SPEC: dict[str, Any] = {
@@ -133,3 +141,14 @@ def test_others_print_between_two_slides() -> None:
 
     session_pdf("Kept", VIEWS[:2], turn=turn)
     assert len(taken) > 2
+
+
+def test_what_is_left_out_stands_on_a_line_of_its_own(slides: PdfReader) -> None:
+    lines = [line.strip() for line in slides.pages[2].extract_text().splitlines()]
+    assert "1 more in the app." in lines
+
+
+def test_a_line_is_as_long_as_the_slide_is_wide() -> None:
+    """By the letters themselves: narrow ones are more."""
+    assert len(_lines("i" * 400, TITLE, 9)[0]) > 3 * len(_lines("W" * 400, TITLE, 9)[0])
+    assert len(_lines("Attention maps: how a decoder sees itself, layer 0", TITLE, 2)) == 1

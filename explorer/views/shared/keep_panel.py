@@ -13,6 +13,7 @@ import torch
 
 from explorer.app import address_table, url
 from explorer.app.choosing import switch_page
+from explorer.app.context import parts_of
 from explorer.app.kept_session import KEPT, KeptSession
 from explorer.app.limits import MB
 from explorer.app.reader import network, owner
@@ -59,7 +60,7 @@ def draw_keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
         key="keep",
         help="Keep this view as it is, for an offline page, slides or a talk",
         on_click=_keep,
-        args=(about, own),
+        args=(_in_words(about), own),
     )
     count = len(kept_now().views)
     if st.button(
@@ -125,6 +126,15 @@ def _title(about: Mapping[str, str]) -> str:
     page = reader.pages[reader.page].title if reader.page in reader.pages else "View"
     is_head = "head" in reader.bar and {"layer", "head"} <= about.keys()
     return f"{page}: layer {about['layer']}, head {about['head']}" if is_head else page
+
+
+def _in_words(about: Mapping[str, str]) -> Mapping[str, str]:
+    """The same, with the kind of attention called what the bar calls it."""
+    context = session().context
+    if context is None or "part" not in about:
+        return about
+    parts = {each.name: each.title for each in parts_of(context.shelf[context.choice.model])}
+    return {**about, "part": parts.get(about["part"], about["part"])}
 
 
 def _address() -> str:
