@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -215,6 +215,16 @@ def neighbour(name: str, value: object, by: str = "") -> None:
         _BYTES(key=f"{name}-bytes", data=b"\0".join((name.encode(), value)))
     else:
         _CHOICE(key=f"{by}{name}-choice", data=[name, value])
+        _take_along(name, value)
+
+
+def _take_along(name: str, value: object) -> None:
+    """What follows a view goes with it into an offline page."""
+    found = session().drawn
+    for key, one in found.items():
+        if one.offline is not None and name.startswith(f"{key}-late-"):
+            behind = {**one.offline.behind, name: value}
+            found[key] = replace(one, offline=replace(one.offline, behind=behind))
 
 
 def asks_for(name: str, what: str) -> bool:

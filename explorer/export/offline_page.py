@@ -10,7 +10,7 @@ import base64
 import html
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from explorer.charts import theme
@@ -37,6 +37,14 @@ class OfflineView:
     css: str
     js: str
     title: str = ""
+    behind: Mapping[str, object] = field(default_factory=dict)
+    """What came behind the picture, by its name: answers that took longer."""
+
+    @property
+    def told(self) -> str:
+        """What is said of it besides its data, as JSON."""
+        told = {"kind": self.kind, "key": self.key, "choice": self.choice, "behind": self.behind}
+        return json.dumps(told)
 
 
 @dataclass(frozen=True)
@@ -109,11 +117,10 @@ def _picture(picture: OfflinePicture) -> str:
 
 
 def _host(view: OfflineView) -> str:
-    told = {"kind": view.kind, "key": view.key, "choice": view.choice}
     height = f"{view.height}px" if isinstance(view.height, int) else "auto"
     data = base64.b64encode(view.data).decode()
     host = (
-        f'<div class="host" style="height:{height}" data-view="{html.escape(json.dumps(told))}" '
+        f'<div class="host" style="height:{height}" data-view="{html.escape(view.told)}" '
         f'data-bytes="{data}">{view.html}</div>'
     )
     if not view.title:

@@ -8,10 +8,11 @@ for (const style of document.querySelectorAll("style[data-kind]")) {
 }
 
 function draw(host) {
-  const {kind, key, choice} = JSON.parse(host.dataset.view);
+  const {kind, key, choice, behind} = JSON.parse(host.dataset.view);
   const letters = atob(host.dataset.bytes), bytes = new Uint8Array(letters.length);
   for (let at = 0; at < letters.length; at++) bytes[at] = letters.charCodeAt(at);
-  (globalThis.explorerChoices ??= new Map()).set(key, choice);
+  const choices = globalThis.explorerChoices ??= new Map();
+  for (const [name, value] of [[key, choice], ...Object.entries(behind)]) choices.set(name, value);
   const root = host.attachShadow({mode: "open"}), nothing = () => {}, name = `explorer_${kind}`;
   root.adoptedStyleSheets = [rules.get(kind)];
   root.append(...host.childNodes);

@@ -41,17 +41,28 @@ async function show(at) {
   enlarge(place, 1);
   leave = [...place.querySelectorAll(".host")].map(draw);
   await Promise.all(leave);
-  for (let large = LARGEST; mine === turn; large -= FINEST) {
-    enlarge(place, Math.max(large, least()));
-    await pause();
-    await pause();
-    if (large <= least() || fits(step, place)) break;
-  }
+  await enlargeToFit(step, place, () => mine === turn);
   if (mine === turn) step.classList.remove("drawing");
 }
 
-// Letters of 11 pixels become 18 where there is room as on a projector.
+// Letters of 11 pixels become 18 where there is room as on a projector; they are smaller where the
+// first figure would not be there whole.
 const least = () => innerWidth < 1000 ? 1 : 1.64;
+const SIZES = Array.from({length: 25}, (_, at) => LARGEST - at * FINEST);
+
+async function enlargeToFit(step, place, isMine) {
+  let first = 0, last = SIZES.length;  // by halves: each look takes a frame or two
+  while (first < last && isMine()) {
+    const middle = (first + last) >> 1, size = SIZES[middle];
+    enlarge(place, size);
+    await pause();
+    await pause();
+    const whole = size >= least() ? fits(step, place) : hasFirst(step, place);
+    if (whole) last = middle;
+    else first = middle + 1;
+  }
+  if (isMine()) enlarge(place, SIZES[first] ?? least());
+}
 
 function enlarge(place, by) {
   zoom = by;
@@ -60,6 +71,13 @@ function enlarge(place, by) {
 
 const fits = (step, place) =>
   step.scrollHeight <= step.clientHeight + 1 && place.scrollWidth <= place.clientWidth + 1;
+
+// To its foot, below which a canvas may be empty.
+function hasFirst(step, place) {
+  const figure = place.firstElementChild;
+  const end = figure?.querySelector(".host")?.shadowRoot.querySelector(".foot") ?? figure;
+  return !end || measure.call(end).bottom <= measure.call(step).bottom;
+}
 
 function go(to) {
   const at = Math.max(0, Math.min(steps.length - 1, to));

@@ -77,3 +77,14 @@ def test_a_session_leaves_as_a_page_as_slides_and_as_a_talk(
     expect(shown.locator(".matrix .sentence")).to_contain_text(said)
     assert reader.notes == Notes()
     reader.close()
+
+
+def test_answers_that_came_behind_a_picture_are_kept_with_it(visit: Visit, tmp_path: Path) -> None:
+    visitor = visit()
+    visitor.open(f"/?model=translation&text={TEXT}")
+    visitor.has_everything()
+    visitor.until_run(visitor.widget("keep").get_by_role("button").click)
+    visitor.until_run(visitor.widget("kept_session").get_by_role("button").click)
+    page = saved(visitor, "html", tmp_path).read_text("utf-8")
+    assert "-late-answers" in page
+    assert "<dt>part</dt><dd>Cross</dd>" in page

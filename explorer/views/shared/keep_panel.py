@@ -81,11 +81,12 @@ def kept_view(
 ) -> KeptView:
     """What the page has drawn, as it is now: nothing in it is computed again.
 
-    The page's own figures are the first on a slide.
+    The page's own figures are the first, on a slide and on a page.
     """
     pictures: list[OfflineView | OfflinePicture] = []
     figures: dict[str, list[Figure]] = {key: [] for key in own}
-    for key, each in shown.items():
+    own_first = sorted(shown, key=lambda key: key not in own)
+    for key, each in ((key, shown[key]) for key in own_first):
         figures[key] = [_held(figure) for figure in own.get(key, each.figures)()]
         if each.offline is not None:
             pictures.append(each.offline)
