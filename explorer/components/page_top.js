@@ -30,9 +30,40 @@ function keepBehind() {
   };
 }
 
+// The first figure of the page: what takes the keys in a view, else the picture itself.
+function figure() {
+  const drawn = "[data-testid=stBidiComponentIsolated], [data-testid=stVegaLiteChart], .stPlotlyChart";
+  for (const each of document.querySelectorAll(`#stMain :is(${drawn})`)) {
+    const holder = [each, ...each.querySelectorAll("*")].find(part => part.shadowRoot);
+    if (!holder && !each.matches("[data-testid=stBidiComponentIsolated]")) return each;
+    const view = holder?.shadowRoot.querySelector(".view canvas, .view .stage");
+    const takes = view?.closest(".view").querySelector("[tabindex='0']");
+    if (view?.checkVisibility()) return takes ?? view;
+  }
+  return document.querySelector("#stMain h1");
+}
+
+// The first stop of the Tab key, before Streamlit's own link to the page's words.
+function skip() {
+  if (document.querySelector(".explorer-skip")) return;
+  const link = Object.assign(document.createElement("a"), {
+    className: "explorer-skip", href: "#stMain", textContent: "Skip to the figure",
+  });
+  link.addEventListener("click", event => {
+    event.preventDefault();
+    const found = figure();
+    if (!found) return;
+    if (!found.hasAttribute("tabindex")) found.tabIndex = -1;
+    found.focus();
+    found.scrollIntoView({block: "nearest"});
+  });
+  document.body.prepend(link);
+}
+
 export default function ({data: [page, hidden]}) {
   hide(hidden);
   keepBehind();
+  skip();
   const before = globalThis.explorerPage;
   globalThis.explorerPage = page;
   if (before !== undefined && before !== page) {

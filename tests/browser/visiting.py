@@ -140,6 +140,7 @@ class Visitor:
         width: int = 1280,
         height: int = 900,
         dark: bool = False,
+        touch: bool = False,
     ) -> None:
         self.url = url
         self.notes = Notes()
@@ -149,6 +150,7 @@ class Visitor:
             viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
             reduced_motion="reduce",
+            has_touch=touch,
         )
         self.context.set_default_timeout(60_000)
         self.context.on("request", lambda request: self.notes.asked(request.url))
