@@ -12,7 +12,7 @@ from tests.browser.visiting import Visitor
 from tests.served import Server
 
 HERE = Path(__file__).resolve().parent
-SIZES = {"width": 1280, "height": 800}
+WIDTH, HEIGHT = 1280, 800
 PICTURES: dict[str, tuple[str, bool]] = {
     "attention-dark.png": ("/attention", True),
     "interventions.png": (
@@ -31,7 +31,7 @@ PICTURES: dict[str, tuple[str, bool]] = {
 def take(browser: Browser, server: Server, name: str, folder: Path) -> Path:
     """One picture of one address, taken when everything on it is drawn."""
     address, dark = PICTURES[name]
-    visitor = Visitor(browser, server.url, dark=dark, **SIZES)
+    visitor = Visitor(browser, server.url, width=WIDTH, height=HEIGHT, dark=dark)
     try:
         visitor.open(address)
         visitor.drawn()
