@@ -145,7 +145,7 @@ def test_the_tab_key_reaches_all_is_seen_and_goes_on(visitor: Visitor, page: str
 
 
 def test_the_first_stop_skips_to_the_figure(visitor: Visitor) -> None:
-    page = visitor.open("/attention")
+    page = visitor.open("/attention?model=translation")
     visitor.drawn("overview")
     page.keyboard.press("Tab")
     link = page.get_by_role("link", name="Skip to the figure")
@@ -198,7 +198,7 @@ def fits(visitor: Visitor, page: str) -> None:
 def test_a_phone_shows_start_attention_map_and_lessons(visit: Visit) -> None:
     """At 390 pixels, by touch: a tap pins a cell, and another picks a head."""
     visitor = visit(width=390, height=844, touch=True)
-    for address in ("", "lessons", "?lesson=attention_by_hand&lesson_step=1", "attention"):
+    for address in ("", "lessons", "?lesson=attention_by_hand&lesson_step=1", "attention?model=translation"):
         visitor.open(f"/{address}")
         visitor.has_everything()
         fits(visitor, address)
