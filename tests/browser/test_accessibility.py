@@ -198,7 +198,12 @@ def fits(visitor: Visitor, page: str) -> None:
 def test_a_phone_shows_start_attention_map_and_lessons(visit: Visit) -> None:
     """At 390 pixels, by touch: a tap pins a cell, and another picks a head."""
     visitor = visit(width=390, height=844, touch=True)
-    for address in ("", "lessons", "?lesson=attention_by_hand&lesson_step=1", "attention?model=translation"):
+    for address in (
+        "",
+        "lessons",
+        "?lesson=attention_by_hand&lesson_step=1",
+        "attention?model=translation",
+    ):
         visitor.open(f"/{address}")
         visitor.has_everything()
         fits(visitor, address)
