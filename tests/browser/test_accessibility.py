@@ -43,8 +43,9 @@ STOP = """async () => {
   const at = deepest();
   if (!at || at === document.body) return null;
   globalThis.stops ??= [];
-  if (at.matches("[data-testid=data-grid-canvas]")) {  // draws its focus itself, cell by cell
-    if (globalThis.stops.at(-1) !== at) globalThis.stops.push(at);
+  const table = at.closest("[data-testid=data-grid-canvas]");
+  if (table) {  // draws its focus itself, cell by cell; its cells within are for screen readers
+    if (globalThis.stops.at(-1) !== table) globalThis.stops.push(table);
     return ["a table", true, false];
   }
   const looks = () => {
