@@ -10,13 +10,15 @@ import altair as alt
 
 from explorer.charts.fill import Spec, filled_chart
 from explorer.charts.frame import framed_spec, number_line, ruler
-from explorer.charts.theme import Palette
+from explorer.charts.theme import TOLD_APART, Palette
 
 MOST_PLACES = 150
 """Places along the axis at which all runs have a point."""
 HEIGHT = 260
-DASHES = ([1, 0], [6, 3], [2, 3], [8, 3, 2, 3])
-"""One for each round through the colours, so that 32 runs can be told apart."""
+DASHES = tuple(
+    map(list, ((1, 0), (6, 3), (2, 3), (8, 3, 2, 3), (12, 4), (1, 5), (10, 2, 1, 2), (4, 8)))
+)
+"""One for every `TOLD_APART` curves, so that 32 runs can be told apart by every eye."""
 GIVEN = alt.NamedData("given")
 
 Curve = Sequence[tuple[float, float]]
@@ -77,7 +79,7 @@ def _overlaid(
     x = alt.X("x:Q", title=x_title, scale=alt.Scale(nice=False))
     count = len(series)
     colours = [series[at % count] for at in range(len(names))]
-    dashes = [DASHES[at // count % len(DASHES)] for at in range(len(names))]
+    dashes = [DASHES[at // TOLD_APART % len(DASHES)] for at in range(len(names))]
     legend = alt.Legend(columns=legend_columns(names), labelLimit=400)
     lines = (
         alt.Chart()

@@ -55,7 +55,7 @@ LIGHT = Palette(
     positive=_stops(
         "#fdfdfc #ddebf2 #b8d8e9 #96c7df #78b4d5 #59a1ca #3e8cbf #2c75b4 #1e61a5 #144e8a #0c3d73"
     ),
-    series=("#0072b2", "#d55e00", "#008a66", "#b8548a", "#b47700", "#2f93cf", "#8a7d00", "#5c6066"),
+    series=("#0072b2", "#d55e00", "#008a66", "#b8548a", "#b47700", "#2f93cf", "#4a4600", "#5c6066"),
 )
 
 DARK = Palette(
@@ -76,6 +76,8 @@ DARK = Palette(
     series=("#56b4e9", "#f0803c", "#2fc49a", "#df92bc", "#e69f00", "#4a8fd6", "#e0d54a", "#a5a9b0"),
 )
 
+TOLD_APART = 4
+"""Hues in a row that every eye tells apart; where more stand together, a dash or a label helps."""
 PALETTES = {"light": LIGHT, "dark": DARK}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 
 import matplotlib as mpl
 import numpy as np
@@ -30,13 +30,48 @@ def linear(channel: float) -> float:
     return channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
 
 
+TO_CONES = (
+    (0.4122214708, 0.5363325363, 0.0514459929),
+    (0.2119034982, 0.6806995451, 0.1073969566),
+    (0.0883024619, 0.2817188376, 0.6299787005),
+)
+TO_OKLAB = (
+    (0.2104542553, 0.7936177850, -0.0040720468),
+    (1.9779984951, -2.4285922050, 0.4505937099),
+    (0.0259040371, 0.7827717662, -0.8086757660),
+)
+EYES = {
+    "usual": np.eye(3),
+    "protanopia": (
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ),
+    "deuteranopia": (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    ),
+    "tritanopia": (
+        (1.255528, -0.076749, -0.178779),
+        (-0.078411, 0.930809, 0.147602),
+        (0.004733, 0.691367, 0.303900),
+    ),
+}
+"""What light becomes in them (Machado, Oliveira, Fernandes 2009, severity 1)."""
+JUST_NOTICED = 0.02
+"""A distance in OKLab."""
+
+
+def seen(colour: str, eye: str = "usual") -> np.ndarray:
+    """Where it is in OKLab (Ottosson, 2020) for this eye."""
+    light = np.array(EYES[eye]) @ np.array([*map(linear, channels(colour))])
+    return np.array(TO_OKLAB) @ np.cbrt(np.array(TO_CONES) @ light.clip(0, 1))
+
+
 def perceived_lightness(colour: str) -> float:
-    """From 0 to 1, in OKLab (Ottosson, 2020)."""
-    r, g, b = map(linear, channels(colour))
-    long = (0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b) ** (1 / 3)
-    middle = (0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b) ** (1 / 3)
-    short = (0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b) ** (1 / 3)
-    return 0.2104542553 * long + 0.7936177850 * middle - 0.0040720468 * short
+    """From 0 to 1."""
+    return float(seen(colour)[0])
 
 
 def contrast(one: str, other: str) -> float:
@@ -129,3 +164,25 @@ def test_nothing_leaves_the_machine_and_only_it_may_ask() -> None:
     assert CONFIG["server"]["address"] == "localhost"
     assert "fontFaces" not in CONFIG["theme"]
     assert "http" not in json.dumps(CONFIG)
+
+
+def test_neighbouring_hues_are_told_apart_by_every_eye() -> None:
+    """Where more stand beside one another, they differ by a dash or a label as well."""
+    for mode, eye in product(theme.MODES, EYES):
+        series = theme.palette(mode).series
+        for first in range(0, len(series), theme.TOLD_APART):
+            row = series[first : first + theme.TOLD_APART]
+            for one, other in combinations(row, 2):
+                distance = np.linalg.norm(seen(one, eye) - seen(other, eye))
+                assert distance > JUST_NOTICED, (mode, eye, one, other)
+
+
+def test_weights_and_differences_grow_for_every_eye() -> None:
+    """From the page's colour to the strongest, each step is noticed and none is repeated."""
+    for mode, eye in product(theme.MODES, EYES):
+        palette = theme.palette(mode)
+        ends = palette.diverging[0], palette.diverging[-1]
+        distance = np.linalg.norm(seen(ends[0], eye) - seen(ends[1], eye))
+        assert distance > JUST_NOTICED, (mode, eye)
+        for one, other in pairwise(palette.sequential):
+            assert np.linalg.norm(seen(one, eye) - seen(other, eye)) > JUST_NOTICED, (mode, eye)
