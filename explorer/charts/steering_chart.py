@@ -46,10 +46,10 @@ def steering_chart(points: Sequence[SteeredPoint], over: str, metric: str, chose
 
     `over` says what the points differ in: strength, layer or head.
     """
-    curves = [{"at": p.at, "which": p.which, "value": finite(p.mean)} for p in points]
+    curves = [{over: p.at, "which": p.which, "value": finite(p.mean)} for p in points]
     band = [
         {
-            "at": p.at,
+            over: p.at,
             "which": p.which,
             "least": finite(p.mean - p.spread),
             "most": finite(p.mean + p.spread),
@@ -59,14 +59,14 @@ def steering_chart(points: Sequence[SteeredPoint], over: str, metric: str, chose
     numbers: dict[float, dict[str, Any]] = {}
     for p in points:
         said = written(p.mean) + (f" ± {written(p.spread)}" if p.spread else "")
-        numbers.setdefault(p.at, {"at": p.at})[p.which] = said
+        numbers.setdefault(p.at, {over: p.at})[p.which] = said
     ends = (value for p in points for value in (p.mean - p.spread, p.mean + p.spread))
     places = [p.at for p in points] or [0.0]
     tables = {
         "curves": curves,
         "band": band,
         "numbers": [*numbers.values()],
-        "chosen": [{"at": chosen}],
+        "chosen": [{over: chosen}],
     }
     axes = scale_ends("x", min(places), max(*places, 1.0)) | scale_ends("y", *around_zero(ends))
     return filled_chart(_steering(over, metric), tables, **axes)
@@ -75,7 +75,7 @@ def steering_chart(points: Sequence[SteeredPoint], over: str, metric: str, chose
 @cache
 def _steering(over: str, metric: str) -> Spec:
     whole = alt.Undefined if over == "strength" else alt.Axis(tickMinStep=1)
-    x = alt.X("at:Q", title=over, scale=fixed("x"), axis=whole)
+    x = alt.X(f"{over}:Q", title=over, scale=fixed("x"), axis=whole)
     y: dict[str, Any] = {"title": metric, "scale": fixed("y")}
     band = (
         alt.Chart(alt.NamedData("band"))
@@ -100,6 +100,6 @@ def _steering(over: str, metric: str) -> Spec:
     chosen = (
         alt.Chart(alt.NamedData("chosen")).mark_rule(strokeDash=[4, 4], color=MIDDLE).encode(x=x)
     )
-    tooltip = [number_line("at", over), text_line(CLEAN), text_line(CORRUPTED)]
-    layers = alt.layer(band, curves, chosen, ruler(x, "at", tooltip, "numbers"))
+    tooltip = [number_line(over), text_line(CLEAN), text_line(CORRUPTED)]
+    layers = alt.layer(band, curves, chosen, ruler(x, over, tooltip, "numbers"))
     return framed_spec(layers)

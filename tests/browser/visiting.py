@@ -176,7 +176,7 @@ class Visitor:
     def begin(self) -> None:
         """As somebody who just came: with nothing noted, and the pointer out of the way."""
         self.notes = Notes()
-        self.page.emulate_media(reduced_motion="reduce")
+        self.page.emulate_media(reduced_motion="reduce", color_scheme="light")
         self.page.mouse.move(0, 0)
 
     def leave(self) -> None:

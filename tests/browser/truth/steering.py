@@ -80,7 +80,7 @@ def _written() -> str:
 
 def _told(visitor: Visitor, over: str) -> list[tuple[str, ...]]:
     """What a chart says at each of its points."""
-    marks = visitor.widget(f"steered_over_{over}").locator("[aria-label*='corrupted: ']")
+    marks = visitor.widget(f"steered_over_{over}").locator("svg [aria-label*='corrupted: ']")
     wait_until(lambda: marks.count() > 0, "the points of the chart", 60)
     told = rf"{over}: ({NUMBER}); clean: ({NUMBER}); corrupted: ({NUMBER})"
     found = []
