@@ -287,6 +287,7 @@ const sizeOf = ({stage, root}) => [
   (stage ?? root).clientWidth, (stage ?? root).clientHeight, devicePixelRatio].join();
 
 function redraw(state, show) {
+  state.root.inert = false;
   state.size = sizeOf(state);
   show(state);
 }
@@ -316,6 +317,7 @@ async function mount(component, selector, make, show) {
   let state = mounted.get(root);
   if (!state) {
     state = {root, turn: 0};
+    root.inert = true;  // or it is pointed at before it has its numbers
     mounted.set(root, state);
     make(state);
     state.fit = () => state.data && sizeOf(state) !== state.size && redraw(state, show);

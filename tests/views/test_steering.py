@@ -61,16 +61,16 @@ def test_the_charts_and_the_texts_are_those_of_the_direction(head: int | None) -
     config = opened.config
     places = over_places(opened, steer, config.n_layers, config.n_heads)
     at_place = [each.layer if head is None else each.head for each in places]
-    for chart, steers, where, chosen in (
-        (0, over_strengths(steer), list(STRENGTHS), 2.5),
-        (1, places, at_place, 1 if head is None else 2),
+    second = ("layer", places, at_place, 1) if head is None else ("head", places, at_place, 2)
+    for chart, (over, steers, where, chosen) in enumerate(
+        (("strength", over_strengths(steer), list(STRENGTHS), 2.5), second)
     ):
         found = steered_values(opened, question, steers)
         for which, values in (("clean", found.clean), ("corrupted", found.corrupted)):
             shown = [row for row in drawn(at, "curves", chart) if row["which"] == which]
-            assert [row["at"] for row in shown] == where
+            assert [row[over] for row in shown] == where
             assert [row["value"] for row in shown] == pytest.approx(values[0].tolist(), abs=1e-5)
-        assert drawn(at, "chosen", chart) == [{"at": chosen}]
+        assert drawn(at, "chosen", chart) == [{over: chosen}]
     words = said(at)
     norm = three(float(steering_direction(opened, steer).norm()))
     assert f"The direction has norm {norm} and the residual stream there" in words
