@@ -18,7 +18,7 @@ from explorer.export.figure_data import Figure, as_csv, as_json, as_npz, file_na
 from explorer.export.offline_page import OfflinePicture, OfflineView, offline_html
 from explorer.export.pictures import as_picture
 from explorer.text.literal import literal
-from explorer.views.shared.keep_panel import draw_keep, recall
+from explorer.views.shared.keep_button import draw_keep, recall
 
 Make = Callable[[], Sequence[Figure]]
 
