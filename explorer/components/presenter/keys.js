@@ -1,5 +1,6 @@
 // The keys, as a list that the reader can open, and whether those of one character are keys at all:
-// who speaks to a browser, or hits keys by accident, turns them off (WCAG 2.1.4).
+// who speaks to a browser, or hits keys by accident, turns them off (WCAG 2.1.4), and finds what the
+// letters do as buttons of the list.
 
 const KEYS = [
   [["F"], "Present, and leave it; so does Esc"],
@@ -21,7 +22,7 @@ function lettersSwitch() {
     lettersAct = box.checked;
     keep("localStorage", LETTERS, lettersAct ? "on" : "off");
   });
-  label.append(box, "Letters and ? are keys; without, Ctrl / opens this list");
+  label.append(box, "Letters and ? are keys; if not, Ctrl / opens this list, and you click what you want");
   return label;
 }
 
@@ -30,6 +31,7 @@ function showDialog(name, ...shown) {
   dialog.className = "presenter-keys";
   dialog.setAttribute("aria-label", name);
   close.textContent = "Close";
+  close.autofocus = true;
   close.addEventListener("click", () => dialog.close());
   dialog.append(...shown, close);
   dialog.addEventListener("close", () => dialog.remove());
@@ -43,10 +45,16 @@ function showSentence(name, sentence) {
   showDialog(name, words);
 }
 
-function showKeys() {
+// `letters` are those that do something now, and `acts` does it.
+function showKeys(letters, acts) {
   const open = document.querySelector(".presenter-keys");
   if (open) return open.close();
   const list = document.createElement("dl");
+  const button = letter => {
+    const made = document.createElement("button");
+    made.addEventListener("click", () => { list.closest("dialog").close(); acts(letter.toLowerCase()); });
+    return made;
+  };
   for (const [keys, does] of KEYS) {
     const term = document.createElement("dt"), words = document.createElement("dd");
     term.append(...keys.map(key => {
@@ -54,7 +62,8 @@ function showKeys() {
       cap.textContent = key;
       return cap;
     }));
-    words.textContent = does;
+    const said = letters.includes(keys[0]) ? words.appendChild(button(keys[0])) : words;
+    said.textContent = does;
     list.append(term, words);
   }
   showDialog("Keys", list, lettersSwitch());

@@ -53,12 +53,13 @@ function makePresenter() {
 
   it.tell = notes.tell;
 
-  it.key = (key, event) => {
-    if (!lettersAct) return false;
-    if (key === "f") it.toggle();
-    else if (key === "?") showKeys();
-    else if (key === "s" && it.on) notes.open();
-    else if (key === "l" && it.on) spot.down(event);
+  const keys = () => showKeys(it.on ? ["F", "L", "S"] : ["F"], actsOn);
+  // Whether a letter does something now.
+  const actsOn = (letter, event) => {
+    if (letter === "f") it.toggle();
+    else if (letter === "?") keys();
+    else if (letter === "s" && it.on) notes.open();
+    else if (letter === "l" && it.on) event ? spot.down(event) : spot.turn(!spot.isOn());
     else return false;
     return true;
   };
@@ -73,10 +74,10 @@ function makePresenter() {
 
   // Whether it was one of our keys; then it is done.
   const acts = event => {
-    if (event.key === "/" && (event.ctrlKey || event.metaKey)) return showKeys() ?? true;
+    if (event.key === "/" && (event.ctrlKey || event.metaKey)) return keys() ?? true;
     if (isLeft(event)) return false;
     const by = it.on && STEPS[event.key] * (event.shiftKey ? -1 : 1);
-    return by ? stepOn(by, event.key.startsWith("Arrow")) : it.key(event.key.toLowerCase(), event);
+    return by ? stepOn(by, event.key.startsWith("Arrow")) : lettersAct && actsOn(event.key.toLowerCase(), event);
   };
 
   addEventListener("keydown", event => {
