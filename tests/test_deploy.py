@@ -126,6 +126,7 @@ def test_what_a_replica_may_hold_fits_into_its_container() -> None:
         limits.RESULTS_BYTES,
         limits.UPLOADS_RECEIVING,
         limits.KEPT_BYTES,
+        limits.OWN_LESSONS_BYTES,
     )
     passes = limits.PAGES_AT_ONCE.public * limits.PASS_BYTES.public
     said = FORMS_OF_A_MESSAGE * limits.MESSAGES_BYTES.public

@@ -200,6 +200,14 @@ LESSON_BYTES = Limit(
     "The file of a lesson",
     "The file has {found} and a lesson at most {most} here: split it into several.",
 )
+OWN_LESSONS_BYTES = Limit(
+    "own_lessons_bytes",
+    40 * MB,
+    4 * MB,
+    "bytes",
+    "Lessons that all readers have uploaded; those of the reader who opened theirs longest ago "
+    "leave first",
+)
 
 UPLOAD_BYTES = Limit(
     "upload_bytes",

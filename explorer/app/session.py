@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from explorer.app.context import Choice, PageContext
     from explorer.app.streamlit_patches import Upload
     from explorer.catalog.available_models import ModelEntry
-    from explorer.lessons.lesson import Lesson
 
 KEY = "_session"
 Note = tuple[Any, tuple[str, ...]]
@@ -107,8 +106,6 @@ class Session:
     """Choices whose controls may not be drawn, by page, then by their name in the address."""
 
     # Lessons
-    own_lessons: dict[str, Lesson] = field(default_factory=dict)
-    """What this reader has uploaded, by name."""
     lesson_note: str = ""
     """Why the file that was uploaded last is no lesson, or which one it is."""
     begin_lesson: str = ""

@@ -305,3 +305,16 @@ def test_a_link_that_names_only_the_lesson_opens_its_first_step_as_start_does(
     visitor.open("/attention?lesson=why_sqrt_d&sidebar=folded")
     visitor.asks(lesson="why_sqrt_d", lesson_step="1", held="q0k3", sidebar="folded")
     expect(visitor.page.get_by_role("heading", level=1)).to_have_text("Head, step by step")
+
+
+def test_a_lesson_of_one_s_own_is_there_after_a_reload(visit: Visit) -> None:
+    visitor = visit()
+    page = visitor.open("/lessons")
+    mine = {"name": "mine.toml", "mimeType": "text/plain", "buffer": FIRST.read_bytes()}
+    file = visitor.widget("lesson_file").locator("input[type=file]")
+    visitor.until_run(lambda: file.set_input_files(mine))  # type: ignore[arg-type]
+    visitor.until_run(page.locator(".lesson-list a[href*='lesson=mine']").click)
+    visitor.until_run(move(visitor, 1).click)
+    page.reload()
+    visitor.rest()
+    expect(page.locator(".lesson-strip .step")).to_have_text(LESSONS[FIRST.stem].steps[1].title)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.app import address_table
+from explorer.app.own_lessons import OWN_LESSONS
+from explorer.app.reader import owner
 from explorer.app.session import session
 from explorer.app.streamlit_patches import Upload
 from explorer.components.lesson import lesson_list
@@ -13,9 +15,6 @@ from explorer.lessons.lesson_check import checked
 from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.views.lessons.panel import address_at, shelf_of_reader
 from explorer.views.shared import widgets
-
-MOST_OWN = 10
-"""Lessons that one reader uploads; another takes the place of the first."""
 
 
 def draw_lessons() -> None:
@@ -35,9 +34,8 @@ def draw_own_lesson() -> None:
         "A lesson is a text file (TOML): addresses of the app with words, and what to do there. "
         "`python -m explorer lesson new my-lesson` writes one to fill in and "
         "`python -m explorer lesson check my-lesson.toml` says what is wrong with it; "
-        "`docs/how_to/write_a_lesson.md` has an example. Here it is shown to you alone, until you "
-        "close or reload this tab; for a class, the server is started with "
-        "`EXPLORER_LESSONS=its/folder`."
+        "`docs/how_to/write_a_lesson.md` has an example. Here it is shown to you alone, as long "
+        "as this server runs; for a class, start it with `EXPLORER_LESSONS=its/folder`."
     )
     file = st.file_uploader(
         "Lesson", type="toml", key="lesson_file", on_change=_take, max_upload_size=1, width=520
@@ -57,14 +55,7 @@ def _take() -> None:
         reader.lesson_note = str(error)
         return
     reader.lesson_note = f"“{lesson.title}” is in the list."
-    add_own(lesson)
-
-
-def add_own(lesson: Lesson) -> None:
-    """Put it into the list of this reader."""
-    reader = session()
-    kept = [each for each in reader.own_lessons.values() if each.name != lesson.name]
-    reader.own_lessons = {each.name: each for each in (*kept, lesson)[-MOST_OWN:]}
+    OWN_LESSONS.add(owner(), lesson, file.size)
 
 
 def _row(lesson: Lesson) -> dict[str, object]:
@@ -73,6 +64,6 @@ def _row(lesson: Lesson) -> dict[str, object]:
         "title": lesson.title,
         "about": lesson.about,
         "minutes": lesson.minutes,
-        "own": lesson.name in session().own_lessons,
+        "own": lesson.name in OWN_LESSONS.of(owner()),
         "steps": [address_at(lesson, at) for at in range(1, len(lesson.steps) + 1)],
     }

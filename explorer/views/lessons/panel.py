@@ -12,6 +12,8 @@ import streamlit as st
 
 from explorer.app import address_table, url
 from explorer.app.context import first_head, parts_of
+from explorer.app.own_lessons import OWN_LESSONS
+from explorer.app.reader import owner
 from explorer.app.session import session
 from explorer.components.lesson import lesson_strip
 from explorer.components.presenter import mount_presenter
@@ -25,7 +27,7 @@ LIST = "lessons"
 def shelf_of_reader() -> LessonShelf:
     """All lessons that this reader can open."""
     shelf = lesson_shelf(address_table.of_pages())
-    return LessonShelf({**shelf.lessons, **session().own_lessons}, shelf.faults)
+    return LessonShelf({**shelf.lessons, **OWN_LESSONS.of(owner())}, shelf.faults)
 
 
 def address_at(lesson: Lesson, at: int, address: str = "") -> str:

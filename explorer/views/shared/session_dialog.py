@@ -12,6 +12,7 @@ from explorer.app import address_table
 from explorer.app.choosing import switch_page
 from explorer.app.kept_session import KEPT, KeptSession
 from explorer.app.limits import MB
+from explorer.app.own_lessons import OWN_LESSONS
 from explorer.app.reader import network, owner
 from explorer.app.session import session
 from explorer.app.throttle import turn_elsewhere
@@ -22,7 +23,6 @@ from explorer.export.session_slides import session_pdf
 from explorer.lessons.lesson_check import checked
 from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.text.literal import literal
-from explorer.views.lessons.lesson_list import add_own
 
 SAID = ("model", "training step", "sentence", "second sentence", "run")
 """Of where a view comes from, what tells two of a page apart."""
@@ -140,7 +140,7 @@ def _open_as_talk(kept: KeptSession) -> None:
     file = session_toml(kept.title, kept.views)
     try:
         lesson = lesson_from(file, f"{lesson_name(kept.title)}.toml")
-        add_own(checked(lesson, address_table.of_pages()))
+        OWN_LESSONS.add(owner(), checked(lesson, address_table.of_pages()), len(file))
     except LessonError as error:
         st.text(str(error))
         return
