@@ -179,6 +179,32 @@ def test_the_main_figure_is_on_screen_in_a_hall(visit: Visit) -> None:
     assert 0 <= heading["y"] < 40
 
 
+def test_what_the_keys_step_is_in_view_and_after_it_the_page_is_where_it_was(visit: Visit) -> None:
+    hall = visit(width=1920, height=1080)
+    begin(hall, "/?model=shakespeare")
+    picture, main = hall.widget("pass_map"), hall.page.get_by_test_id("stMain")
+    expect(picture).to_be_in_viewport(ratio=1)
+    main.evaluate("main => main.scrollTo({top: main.scrollHeight, behavior: 'instant'})")
+    expect(picture).not_to_be_in_viewport()
+    hall.page.keyboard.press("Space")
+    expect(picture).to_be_in_viewport(ratio=0.99)  # to the pixel
+    expect(picture.locator(".sentence").first).to_contain_text("Layer 0")
+    hall.page.keyboard.press("Escape")
+    assert main.evaluate("main => main.scrollTop") == 0
+    main.evaluate("main => main.scrollTo({top: 120, behavior: 'instant'})")
+    hall.page.keyboard.press("f")
+    wait_until(lambda: is_placed(hall), "the main figure on screen")
+    hall.page.keyboard.press("Escape")
+    assert main.evaluate("main => main.scrollTop") == 120
+
+
+def test_a_row_of_steps_is_not_scrolled_over(visit: Visit) -> None:
+    hall = visit(width=1280, height=720)
+    begin(hall, "/head_steps?model=translation")
+    expect(hall.widget("stages").locator("canvas").first).to_be_in_viewport()
+    expect(hall.widget("up_to")).to_be_in_viewport(ratio=1)
+
+
 def test_the_pointer_is_seen_and_hides_no_cell(visitor: Visitor) -> None:
     begin(visitor, "/attention")
     spot = visitor.page.locator(".presenter-spot")

@@ -1,10 +1,12 @@
 // In a hall the window is small for its type: the main figure is scrolled to, once for each page and
-// step of a lesson, where it would end below the window and no step shows a control of its own.
+// step of a lesson, where it would end below the window and no step shows a control of its own. What
+// the keys step stays in view, and who leaves finds the page where it was.
 
 const LOOK = 200;  // ms
 const PATIENCE = 15;  // looks, then the page has no figure
 const DRAWN = "[data-testid=stBidiComponentIsolated], [data-testid=stVegaLiteChart], .stPlotlyChart";
 const HEADING = "[data-testid=stMarkdownContainer] > :is(p, h2, h3, h4):has(> strong), :is(h2, h3, h4), .st-key-head_title";
+const ABOVE_HEADING = 8, ABOVE_STEPS = 2;  // px
 const NEAR = 32;  // px of a figure's foot that its heading is worth
 const RESTS = '[data-testid="stApp"][data-test-script-state="notRunning"]';
 
@@ -36,25 +38,33 @@ function headingTop(main, box) {
   return tops.length ? Math.max(...tops) : box.top;
 }
 
+const isDrawn = () => [...everywhere(".view")].every(view => view.dataset.painted || !isShown(view));
+
+const hasSteps = one => one.can(1, true) || one.can(-1, true);
+
 // All of the figure under its heading, or as much as the window holds.
 function scrollToFigure(main, figure) {
   const box = figure.getBoundingClientRect(), from = main.getBoundingClientRect().top;
   const panel = document.querySelector(".st-key-lesson_panel")?.getBoundingClientRect().height ?? 0;
   const over = box.bottom - from - (innerHeight - panel);
   if (over <= 0) return;
-  const heading = headingTop(main, box) - from - 8;
+  const heading = headingTop(main, box) - from - ABOVE_HEADING;
   const top = heading > over - NEAR ? heading : Math.min(box.top - from, over);
-  main.scrollBy({top, behavior: "instant"});
+  const steps = steppers().filter(hasSteps).map(one => one.root.getBoundingClientRect().top - from - ABOVE_STEPS);
+  main.scrollBy({top: Math.min(top, ...steps), behavior: "instant"});
 }
 
 function makePlace(presenter) {
-  let looks = 0, before = "";
+  const {dataset} = document.documentElement, here = () => location.pathname + step();
+  const page = () => document.querySelector("[data-testid=stMain]");
+  let looks = 0, before = "", found = {};
+  const find = () => { found = {place: here(), top: page()?.scrollTop ?? 0}; };
   const look = () => {
-    const {dataset} = document.documentElement, place = location.pathname + step();
-    const main = document.querySelector("[data-testid=stMain]");
+    const place = here(), main = page();
     if (!presenter.on || dataset.placed === place || !main || !document.querySelector(RESTS)) return;
+    if (found.place !== place) find();
     const figure = mainFigure(main), {top, bottom} = figure?.getBoundingClientRect() ?? {};
-    const now = JSON.stringify([place, top, bottom]), isStill = figure && now === before;
+    const now = JSON.stringify([place, top, bottom]), isStill = figure && now === before && isDrawn();
     before = now;
     if (!isStill && ++looks < PATIENCE) return;
     if (figure && !showsControl() && main.scrollTop === 0) scrollToFigure(main, figure);
@@ -62,5 +72,8 @@ function makePlace(presenter) {
     dataset.placed = place;
   };
   setInterval(look, LOOK);
-  return {forget() { delete document.documentElement.dataset.placed; before = ""; looks = 0; }};
+  return {
+    begin() { delete dataset.placed; before = ""; looks = 0; find(); },
+    end() { if (found.place === here()) page()?.scrollTo({top: found.top, behavior: "instant"}); },
+  };
 }

@@ -36,9 +36,10 @@ function makePresenter() {
   it.turn = on => {
     if (on === it.on) return;
     it.on = on;
+    if (on) place.begin();
     root.classList.toggle("presenting", on);
     enlarge(on ? size() : 1);
-    place.forget();
+    if (!on) place.end();
     history.replaceState(history.state, "");
     if (!on) spot.turn(false);
     notes.tell();

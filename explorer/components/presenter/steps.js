@@ -11,16 +11,27 @@ function* everywhere(selector, root = document) {
 
 const isShown = found => found.isConnected && found.checkVisibility();
 
+function stepsOfRow(row) {
+  const next = by => {
+    const choices = [...row.querySelectorAll("[role=radio]")];
+    return choices[choices.findIndex(one => one.getAttribute("aria-checked") === "true") + by];
+  };
+  return {root: row, can: by => Boolean(next(by)), step: by => next(by).click()};
+}
+
+// What is shown of the page that has steps, in the order in which the keys ask it.
+function steppers() {
+  const rows = Array.from(document.querySelectorAll(STEP_ROWS), stepsOfRow);
+  return [...globalThis.explorerSteppers ?? [], ...rows].filter(one => isShown(one.root));
+}
+
 // `grows`: also beyond the last step, where the page can make one more.
 function stepOnPage(by, grows) {
-  const found = [...globalThis.explorerSteppers ?? []].find(one => isShown(one.root) && one.can(by, grows));
-  if (found) return found.step(by) ?? true;
-  for (const row of document.querySelectorAll(STEP_ROWS)) {
-    const choices = [...row.querySelectorAll("[role=radio]")];
-    const next = choices[choices.findIndex(one => one.getAttribute("aria-checked") === "true") + by];
-    if (isShown(row) && next) return next.click() ?? true;
-  }
-  return false;
+  const found = steppers().find(one => one.can(by, grows));
+  if (!found) return false;
+  found.root.scrollIntoView({block: "nearest", behavior: "instant"});
+  found.step(by);
+  return true;
 }
 
 function stepInLesson(by) {
