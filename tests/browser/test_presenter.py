@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Visit
+from tests.browser.test_lessons import LESSONS
 from tests.browser.type_sizes import PAGES, go_presenting, note_canvas_type, written_on
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
@@ -133,6 +134,34 @@ def test_a_second_window_has_the_notes_and_steps_the_lesson(visitor: Visitor) ->
     wait_until(lambda: visitor.page.evaluate(READY), "the code of the presenter")
     notes.keyboard.press("PageDown")
     visitor.asks(lesson_step="2")
+    notes.close()
+
+
+@pytest.mark.parametrize("key", ["Space", "ArrowRight"])
+def test_no_key_goes_beyond_the_last_step_of_a_lesson(visitor: Visitor, key: str) -> None:
+    lesson = LESSONS["why_sqrt_d"]
+    last = lesson.steps[-1]
+    begin(visitor, f"{last.begins}&lesson={lesson.name}&lesson_step={len(lesson.steps)}")
+    title = visitor.page.locator(".lesson-strip .step")
+    expect(title).to_have_text(last.title)
+    visitor.page.keyboard.press(key)
+    visitor.page.keyboard.press("PageUp")
+    expect(title).to_have_text(lesson.steps[-2].title)
+    visitor.page.keyboard.press("PageDown")
+    expect(title).to_have_text(last.title)
+    visitor.page.get_by_role("button", name="Finish").click()
+    visitor.titled("Lessons")
+
+
+def test_without_a_lesson_the_second_window_has_no_empty_parts(visitor: Visitor) -> None:
+    begin(visitor, "/attention")
+    with visitor.context.expect_page() as opened:
+        visitor.page.keyboard.press("s")
+    notes = opened.value
+    expect(notes.locator("h1")).to_have_text("Attention maps")
+    expect(notes.locator(".words")).to_have_text("Open a lesson to see its notes here.")
+    for part in (".where", ".next"):
+        expect(notes.locator(part)).to_be_hidden()
     notes.close()
 
 

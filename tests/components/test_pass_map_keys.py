@@ -167,6 +167,9 @@ def test_one_token_one_layer_and_no_edges(open_demo: OpenDemo) -> None:
     assert drawn.notes() == "0 of 0 edges between two tokens have importance ≥ 0.500 %."
     assert drawn.point(drawn.token(0, 0)).startswith("Where <s> goes")
     assert drawn.point(drawn.answer(0)) == "What led to a0: p = 0.500"
+    drawn.visitor.away()
+    drawn.view.locator(".controls .on").click()
+    expect(drawn.sentence).to_have_text("Layer 0")
     drawn = opened(open_demo, "nothing")
     assert drawn.notes() == "0 of 0 edges between two tokens have importance ≥ 0.500 %."
     assert drawn.point(drawn.node(0, 0, 1)).startswith(

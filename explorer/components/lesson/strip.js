@@ -66,6 +66,7 @@ function draw(state) {
   find(".show-me").hidden = !data.shown || done;
   find(".back").disabled = data.at === 1;
   find(".next").textContent = last ? "Finish" : "Next";
+  find(".next").toggleAttribute("data-lesson-end", last);
   find(".next").classList.toggle("ready", done || !hasTask(data));
   find(".dots").replaceChildren(...data.steps.map((step, i) => {
     const dot = made("button", "dot"), at = i + 1;

@@ -326,8 +326,8 @@ function tell(state) {
   const {pointed, root, data, carried} = state, line = root.querySelector(".sentence");
   line.classList.toggle("idle", !pointed);
   if (state.front !== null && !pointed) {
-    const layer = Math.floor(state.front);
-    line.textContent = layer >= deepest(state) ? "The answer." : `Layer ${layer} (0–${deepest(state) - 1})`;
+    const layer = Math.floor(state.front), last = deepest(state) - 1;
+    line.textContent = layer > last ? "The answer." : last ? `Layer ${layer} (0–${last})` : `Layer ${layer}`;
   } else if (pointed?.edge) edgeSentence(state, line, pointed.edge);
   else if (pointed?.node) nodeSentence(state, line, pointed.node);
   else if (pointed?.layer) {

@@ -34,10 +34,12 @@ function stepOnPage(by, grows) {
   return true;
 }
 
+// Beyond the ends of a lesson no key goes: what comes there is for the button alone.
 function stepInLesson(by) {
-  const buttons = [...everywhere(`[data-lesson-step="${by}"]`)];
-  const button = buttons.find(one => !one.disabled && isShown(one));
-  return button ? button.click() ?? true : false;
+  const button = [...everywhere(`[data-lesson-step="${by}"]`)].find(isShown);
+  if (!button) return false;
+  if (!button.disabled && !("lessonEnd" in button.dataset)) button.click();
+  return true;
 }
 
 const stepOn = (by, pageFirst) => pageFirst
