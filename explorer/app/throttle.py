@@ -253,7 +253,7 @@ def turn() -> Iterator[None]:
 
 @contextmanager
 def turn_elsewhere(network: str, owner: str) -> Iterator[None]:
-    """A turn for what is made for this reader in no run of theirs: a file that is downloaded.
+    """A turn for what is made for this reader in no run of a page: a file of many pieces.
 
     Between its pieces a new turn is taken.
     """

@@ -79,6 +79,21 @@ def test_a_session_leaves_as_a_page_as_slides_and_as_a_talk(
     reader.close()
 
 
+def test_a_file_has_what_was_typed_when_it_was_asked_for(visit: Visit, tmp_path: Path) -> None:
+    """The click on the file ends the typing, and each click gives a file."""
+    visitor = visit()
+    keep(visitor, MATRIX, 1)
+    visitor.until_run(visitor.widget("kept_session").get_by_role("button").click)
+    area = visitor.page.get_by_role("dialog").get_by_role("textbox", name="Notes")
+    for note in ("Said at first.", "And said then."):
+        area.fill(note)
+        assert f">{note}</p>" in saved(visitor, "html", tmp_path).read_text("utf-8")
+        area.fill(f"{note} More.")
+        for _ in range(2):
+            talk = saved(visitor, "toml", tmp_path).read_text("utf-8")
+            assert f'notes = "{note} More."' in talk
+
+
 def test_answers_that_came_behind_a_picture_are_kept_with_it(visit: Visit, tmp_path: Path) -> None:
     visitor = visit()
     visitor.open(f"/?model=translation&text={TEXT}")

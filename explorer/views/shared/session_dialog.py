@@ -16,6 +16,7 @@ from explorer.app.own_lessons import OWN_LESSONS
 from explorer.app.reader import network, owner
 from explorer.app.session import session
 from explorer.app.throttle import turn_elsewhere
+from explorer.components.handing_over import hand_over
 from explorer.export import session_page
 from explorer.export.kept_view import KeptView
 from explorer.export.session_lesson import lesson_name, session_toml
@@ -100,21 +101,24 @@ def _draw_button(
 
 
 def _draw_files(kept: KeptSession) -> None:
-    """The session as an offline page, as slides and as a lesson."""
+    """The session as an offline page, as slides and as a lesson.
+
+    A file is made in the run that its button begins, which knows all that was typed before.
+    """
     base = _base()
     size = session_page.size_of(kept.views)
+    asked: tuple[str, Callable[[], bytes]] | None = None
     with st.container(horizontal=True, gap="small"):
         if why := session_page.refusal(kept.views):
             st.text(why)
-        else:
-            page = partial(session_page.session_html, kept.title, kept.views, base)
-            _draw_file("Offline HTML", page, "html", f"{size / MB:.1f} MB, no server needed")
-        turns = partial(turn_elsewhere, network(), owner())
-        slides = partial(session_pdf, kept.title, kept.views, base, turns)
-        _draw_file("Slides, PDF", slides, "pdf", "A page for each view; drawn in some seconds")
-        talk = session_toml(kept.title, kept.views)
+        elif _is_asked("Offline HTML", "html", f"{size / MB:.1f} MB, no server needed"):
+            asked = "html", partial(session_page.session_html, kept.title, kept.views, base)
+        if _is_asked("Slides, PDF", "pdf", "A page for each view; drawn in some seconds"):
+            turns = partial(turn_elsewhere, network(), owner())
+            asked = "pdf", partial(session_pdf, kept.title, kept.views, base, turns)
         about = "A lesson without tasks, to be opened again on the page Lessons"
-        _draw_file("Talk, TOML", talk, "toml", about)
+        if _is_asked("Talk, TOML", "toml", about):
+            asked = "toml", partial(session_toml, kept.title, kept.views)
         if st.button(
             "Open as a talk",
             icon=":material/slideshow:",
@@ -122,18 +126,14 @@ def _draw_files(kept: KeptSession) -> None:
             help="Begin it: a step for each view. It is among the lessons of this tab then",
         ):
             _open_as_talk(kept)
+    if asked is not None:
+        ending, make = asked
+        with st.spinner("The file is being made …"):
+            hand_over(f"{lesson_name(kept.title)}.{ending}", make())
 
 
-def _draw_file(label: str, file: bytes | Callable[[], bytes], ending: str, about: str) -> None:
-    st.download_button(
-        label,
-        file,
-        file_name=f"{lesson_name(kept_now().title)}.{ending}",
-        icon=":material/download:",
-        key=f"kept_{ending}",
-        on_click="ignore",
-        help=about,
-    )
+def _is_asked(label: str, ending: str, about: str) -> bool:
+    return st.button(label, icon=":material/download:", key=f"kept_{ending}", help=about)
 
 
 def _open_as_talk(kept: KeptSession) -> None:
