@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from explorer.export.figure_data import file_name
 from explorer.export.kept_view import KeptView
 from explorer.lessons.lesson_check import DECIMAL, PICTURE
+from explorer.text.labels import cut
 
 MINUTES, MOST_MINUTES = 2, 240
 """Of a view, as a guess of how long it is spoken about, and of a lesson."""
-MOST_TEXT = 2_000
+MOST_TEXT, MOST_OF_ONE = 2_000, 60
+"""Characters: one line of the panel has room for a sentence of so many, and what stands beside it."""
 
 
 def session_toml(title: str, views: Sequence[KeptView]) -> bytes:
@@ -34,7 +36,7 @@ def lesson_name(title: str) -> str:
 
 def _step(view: KeptView) -> dict[str, object]:
     """Where the view comes from as its text; a number in it is one of its sentence or its model."""
-    text = "  \n".join(f"{name}: `{_code(said)}`" for name, said in view.about.items())
+    text = " · ".join(f"{name} `{_code(said)}`" for name, said in view.about.items())
     text = text[:MOST_TEXT] or "As it was kept."
     step: dict[str, object] = {
         "title": view.title,
@@ -46,8 +48,9 @@ def _step(view: KeptView) -> dict[str, object]:
 
 
 def _code(text: str) -> str:
-    """On one line and without what would end it, or would be taken for a picture."""
-    return PICTURE.sub(_named, " ".join(text.replace("`", "'").split())) or " "
+    """Cut, on one line and without what would end it, or would be taken for a picture."""
+    line = cut(" ".join(text.replace("`", "'").split()), MOST_OF_ONE)
+    return PICTURE.sub(_named, line) or " "
 
 
 def _named(picture: re.Match[str]) -> str:

@@ -58,8 +58,12 @@ def test_a_session_leaves_as_a_page_as_slides_and_as_a_talk(
     assert HARMFUL in slides.pages[0].extract_text()
 
     kept.page.get_by_role("dialog").get_by_role("button", name="Open as a talk").click()
-    kept.asks(lesson="kept-session", lesson_step="1")
+    kept.asks(lesson="kept-session", lesson_step="1", present="true")
     expect(kept.widget("lesson_panel")).to_contain_text(HARMFUL)
+    said = "model translation · sentence the black cat · attention Cross · layer 0 · head 1"
+    kept.page.keyboard.press("Space")
+    expect(kept.widget("lesson_words")).to_have_text(said)
+    kept.page.keyboard.press("Escape")
 
     kept.open(MATRIX)
     said = kept.point("attention_head", 2, 1).inner_text()
@@ -102,4 +106,4 @@ def test_answers_that_came_behind_a_picture_are_kept_with_it(visit: Visit, tmp_p
     visitor.until_run(visitor.widget("kept_session").get_by_role("button").click)
     page = saved(visitor, "html", tmp_path).read_text("utf-8")
     assert "-late-answers" in page
-    assert "<dt>part</dt><dd>Cross</dd>" in page
+    assert "<dt>attention</dt><dd>Cross</dd>" in page

@@ -25,7 +25,10 @@ function row(lesson, kept) {
 
 export default function ({data, parentElement}) {
   const begun = data.find(lesson => lesson.begins);
-  if (begun) return go(begun.steps[0]);
+  if (begun) {
+    globalThis.explorerPresenter?.begin();
+    return go(begun.steps[0]);
+  }
   const all = progress(), list = parentElement.querySelector(".lesson-list");
   list.replaceChildren(...data.map(lesson => row(lesson, all[lesson.name])));
   const some = data.some(lesson => all[lesson.name]);

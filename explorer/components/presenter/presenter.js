@@ -52,6 +52,7 @@ function makePresenter() {
     else if (document.fullscreenElement) document.exitFullscreen();
   };
 
+  it.begin = () => { if (!it.on) it.toggle(); };
   it.tell = notes.tell;
 
   const keys = () => showKeys(it.on ? ["F", "L", "S"] : ["F"], actsOn);

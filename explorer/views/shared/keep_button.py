@@ -113,12 +113,13 @@ def _title(about: Mapping[str, str]) -> str:
 
 
 def _in_words(about: Mapping[str, str]) -> Mapping[str, str]:
-    """The same, with the kind of attention called what the bar calls it."""
+    """The same, with the kind of attention called what the bar calls it, under the bar's word."""
     context = session().context
     if context is None or "part" not in about:
         return about
     parts = {each.name: each.title for each in parts_of(context.shelf[context.choice.model])}
-    return {**about, "part": parts.get(about["part"], about["part"])}
+    said = {**about, "part": parts.get(about["part"], about["part"])}
+    return {"attention" if name == "part" else name: text for name, text in said.items()}
 
 
 def _address() -> str:

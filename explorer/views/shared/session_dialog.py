@@ -123,7 +123,7 @@ def _draw_files(kept: KeptSession) -> None:
             "Open as a talk",
             icon=":material/slideshow:",
             key="kept_talk",
-            help="Begin it: a step for each view. It is among the lessons of this tab then",
+            help="Present it: a step for each view. It is among your lessons then",
         ):
             _open_as_talk(kept)
     if asked is not None:
