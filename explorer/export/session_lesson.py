@@ -14,7 +14,7 @@ from explorer.text.labels import cut
 MINUTES, MOST_MINUTES = 2, 240
 """Of a view, as a guess of how long it is spoken about, and of a lesson."""
 MOST_TEXT, MOST_OF_ONE = 2_000, 60
-"""Characters: one line of the panel has room for a sentence of so many, and what stands beside it."""
+"""Characters: in one line of the panel there is room for a sentence of so many and the rest."""
 
 
 def session_toml(title: str, views: Sequence[KeptView]) -> bytes:
