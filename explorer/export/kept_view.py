@@ -29,7 +29,7 @@ class KeptView:
     """One step of a session; without `drawn` only its words and address are left of it.
 
     `about` says where the numbers come from: the model, the sentence. `figures` are what a slide
-    shows of it.
+    shows of it, of so many that it had.
     """
 
     title: str
@@ -38,11 +38,16 @@ class KeptView:
     about: Mapping[str, str] = field(default_factory=dict)
     drawn: Sequence[OfflineView | OfflinePicture] = ()
     figures: Sequence[Figure] = ()
+    had: int = 0
     id: str = field(default_factory=lambda: token_hex(8))
 
     @property
     def is_drawn(self) -> bool:
         return bool(self.drawn or self.figures)
+
+    @property
+    def all_figures(self) -> int:
+        return max(self.had, len(self.figures))
 
     @cached_property
     def size(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -26,7 +26,10 @@ WIDTH = 6.3
 DOTS_PER_INCH = 300
 MOST_LABELS = 48
 """Of more rows than this, every so many is labelled; in a narrower picture of fewer."""
-LONGEST_LABEL = 25
+LONGEST_LABEL, LABEL = 25, 8 / 72
+"""Characters of a label, and inches from one to the next."""
+BOTH = " and "
+"""In the name of a side: its labels name two things."""
 LINE, TITLE = 110, 90
 """Characters of the note and of the title in one line."""
 EMBEDDED = 42
@@ -116,7 +119,7 @@ def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = WIDTH)
         vmin=-1.0 if is_diverging else 0.0,
         vmax=1.0,
         interpolation="nearest",
-        aspect="equal" if max(rows, columns) <= 4 * min(rows, columns) else "auto",
+        aspect="equal" if _is_square(rows, columns, width) else "auto",
     )
     for row, seen in enumerate(visible):
         axes.broken_barh(
@@ -127,8 +130,9 @@ def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = WIDTH)
         axes.broken_barh(_runs(is_nan), (row - 0.5, 1), facecolor=LIGHT.muted)
     family = ["monospace", *more]
     most = round(MOST_LABELS * (width - _around(width)) / (WIDTH - _around(WIDTH)))
-    axes.set_yticks(*_labels(taken.rows, most), fontfamily=family, fontsize=7)
-    axes.set_xticks(*_labels(taken.columns, most), fontfamily=family, fontsize=7, rotation=90)
+    down, across = (_labels(side, most) for side in sides(taken))
+    axes.set_yticks(*down, fontfamily=family, fontsize=7)
+    axes.set_xticks(*across, fontfamily=family, fontsize=7, rotation=90)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     axes.tick_params(length=0)
@@ -256,6 +260,13 @@ def _height(rows: int, columns: int, width: float) -> float:
     return min(9.0, max(2.2, (width - _around(width)) * rows / max(1, columns) + 1.4))
 
 
+def _is_square(rows: int, columns: int, width: float) -> bool:
+    """Whether its cells are: a wide matrix may need more height for the labels of its rows."""
+    if columns > rows and (width - _around(width)) / columns < LABEL:
+        return False
+    return max(rows, columns) <= 4 * min(rows, columns)
+
+
 def _around(width: float) -> float:
     """Inches beside the cells, for labels and the colour bar."""
     return min(2.2, width / 2)
@@ -271,10 +282,27 @@ def _title(title: str, width: float) -> str:
     return plain("\n".join(textwrap.wrap(title, round(TITLE * width / WIDTH)) or [""]))
 
 
-def _labels(labels: tuple[str, ...], most: int) -> tuple[range, list[str]]:
-    every = -(-len(labels) // most)
-    places = range(0, len(labels), every)
-    return places, [plain(labels[place], LONGEST_LABEL) for place in places]
+def sides(taken: FigureData) -> list[Mapping[int, str]]:
+    """The labels of the rows and of the columns, by their places.
+
+    Where a label names two things, as "head 0, key 3", only the first is written, in the middle of
+    those that share it.
+    """
+    named = (taken.rows, taken.row_name), (taken.columns, taken.column_name)
+    return [_groups(labels) if BOTH in name else dict(enumerate(labels)) for labels, name in named]
+
+
+def _groups(labels: Sequence[str]) -> Mapping[int, str]:
+    places: dict[str, list[int]] = {}
+    for place, label in enumerate(labels):
+        places.setdefault(label.partition(", ")[0], []).append(place)
+    return {where[len(where) // 2]: group for group, where in places.items()}
+
+
+def _labels(side: Mapping[int, str], most: int) -> tuple[list[int], list[str]]:
+    every = max(1, -(-len(side) // most))
+    shown = [*side.items()][::every]
+    return [place for place, _ in shown], [plain(label, LONGEST_LABEL) for _, label in shown]
 
 
 def plain(text: str, longest: int | None = None) -> str:

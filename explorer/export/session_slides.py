@@ -20,6 +20,7 @@ from explorer.charts.theme import LIGHT
 from explorer.export import print_figure
 from explorer.export.figure_data import Figure, FigureData, TableData, short_titles
 from explorer.export.kept_view import KeptView
+from explorer.export.offline_page import OfflineView
 from explorer.export.pictures import chart_as_picture
 from explorer.export.print_figure import plain
 from explorer.export.session_page import GONE
@@ -41,6 +42,8 @@ LEADING, LETTER = 1.4, 0.65
 """Of the size of type: from line to line, and the width of a letter that the usual font lacks."""
 EM, FIXED = 100, 1 << 16
 """Points in which a letter is measured; FreeType counts in these parts of one."""
+MAPS = {"pass_map": "The map of the pass"}
+"""Views that only a browser draws."""
 GAP = 16
 FOOT = MARGIN / 2
 LARGEST, CHART, MATRIX = 2.2, 1.4, (1.7, 1.7, 1.35)
@@ -130,7 +133,21 @@ def _is_legible(figure: Figure) -> bool:
     """Whether its labels can be read beside another; a chart leaves out labels by itself."""
     if not isinstance(figure, FigureData):
         return True
-    return max(len(figure.rows), len(figure.columns)) <= MOST_LABELS
+    return all(
+        len(side) <= MOST_LABELS or [*side.values()] == [*map(str, range(len(side)))]
+        for side in print_figure.sides(figure)  # of numbers that only count, some say enough
+    )
+
+
+def _left_out(view: KeptView, shown: int) -> str:
+    """What the slide of a view lacks, and where that is."""
+    kinds = {each.kind for each in view.drawn if isinstance(each, OfflineView)}
+    maps = [name for kind, name in MAPS.items() if kind in kinds]
+    said = [f"{name} is in the offline page and in the app." for name in maps]
+    count = view.all_figures - shown - len(said)  # a map counts as the table of its numbers
+    if count > 0:
+        said.append(f"This view has {count} more figure{'s'[: count - 1]}: open it in the app.")
+    return " ".join(said)
 
 
 class _Slide:
@@ -141,8 +158,7 @@ class _Slide:
         self.link = base + view.address if base else None
         said = " · ".join(f"{name} {text}" for name, text in view.about.items())
         self.figures = main_figures(view.figures)
-        left_out = len(view.figures) - len(self.figures)
-        more = f"{left_out} more in the app." if left_out > 0 else ""
+        more = _left_out(view, len(self.figures))
         caption = view.note if view.is_drawn else GONE
         self.head = [
             (line, size, colour, above if at == 0 else 0)

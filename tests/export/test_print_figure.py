@@ -122,3 +122,19 @@ def test_hidden_keys_are_struck_through_and_no_others() -> None:
         assert (across <= box.x1).all()
         assert down.tolist() == pytest.approx([box.y0, box.y1])
     assert not print_figure._figure(FigureData(VALUES, NAMES, NAMES, "t")).artists
+
+
+def test_what_names_a_head_and_a_key_is_labelled_by_its_head() -> None:
+    """Each head once, in its middle; the label of each key would be too small to be read."""
+    columns = tuple(f"head {head}, key {key}" for head in range(3) for key in range(4))
+    taken = FigureData(torch.eye(2, 12), ("a, b", "c"), columns, "t", column_name="head and key")
+    axes = print_figure._figure(taken).axes[0]
+    assert [each.get_text() for each in axes.get_xticklabels()] == ["head 0", "head 1", "head 2"]
+    assert axes.get_xticks().tolist() == [2, 6, 10]
+    assert [each.get_text() for each in axes.get_yticklabels()] == ["a, b", "c"]
+
+
+def test_the_rows_of_a_wide_matrix_have_room_for_their_labels() -> None:
+    taken = FigureData(torch.eye(8, 32), ("a",) * 8, ("b",) * 32, "t")
+    assert print_figure._figure(taken).axes[0].get_aspect() == 1
+    assert print_figure._figure(taken, (), 2.2).axes[0].get_aspect() == "auto"

@@ -14,6 +14,7 @@ from pypdf import PageObject, PdfReader
 from explorer.export import print_figure
 from explorer.export.figure_data import Figure, FigureData, TableData
 from explorer.export.kept_view import LONGEST_NOTE, KeptView
+from explorer.export.offline_page import OfflineView
 from explorer.export.session_slides import (
     HIGH,
     MARGIN,
@@ -129,6 +130,13 @@ def test_what_has_too_many_labels_stands_only_alone() -> None:
     assert main_figures([many]) == [many]
 
 
+def test_labels_that_only_count_need_no_room_each() -> None:
+    counted = FigureData(torch.eye(4, 40), LABELS, tuple(map(str, range(40))), "Values")
+    heads = tuple(f"head {at // 10}, key {at % 10}" for at in range(40))
+    every = FigureData(torch.eye(4, 40), LABELS, heads, "All", column_name="head and key")
+    assert [each.title for each in main_figures([counted, every])] == ["Values", "All"]
+
+
 def test_others_print_between_two_slides() -> None:
     """And whoever waits for a turn has it there."""
     taken: list[bool] = []
@@ -145,7 +153,19 @@ def test_others_print_between_two_slides() -> None:
 
 def test_what_is_left_out_stands_on_a_line_of_its_own(slides: PdfReader) -> None:
     lines = [line.strip() for line in slides.pages[2].extract_text().splitlines()]
-    assert "1 more in the app." in lines
+    assert "This view has 1 more figure: open it in the app." in lines
+
+
+def test_what_no_slide_can_show_is_named() -> None:
+    map_of_pass = OfflineView("pass_map", "map", b"", 0, None, "", "", "")
+    views = [
+        KeptView("Overview", "/", drawn=[map_of_pass], figures=[HEAD, TABLE]),
+        KeptView("Overview", "/", drawn=[map_of_pass], figures=[HEAD, TABLE], had=8),
+    ]
+    said = [page.extract_text() for page in PdfReader(io.BytesIO(session_pdf("Kept", views))).pages]
+    assert all("The map of the pass is in the offline page and in the app." in e for e in said)
+    assert ["more figure" in each for each in said] == [False, True]
+    assert "This view has 6 more figures: open it in the app." in said[1]
 
 
 def test_a_line_is_as_long_as_the_slide_is_wide() -> None:

@@ -20,7 +20,7 @@ from explorer.views.head_steps.stage_matrices import (
     stage_panels,
 )
 from tests import apps
-from tests.apps import said
+from tests.apps import exported, said
 from tests.views.drawing import long_model, sent
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -53,6 +53,12 @@ def test_what_is_not_reached_is_not_sent() -> None:
         header, planes = wire.unpack(made)
         assert set(header["later"]) == hidden
         assert {name for name, plane in planes.items() if not plane} == hidden
+
+
+def test_what_is_around_the_softmax_is_exported_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it is this that a slide shows, and not the first steps."""
+    made = exported(page(model="letters", text="the cat"), monkeypatch)
+    assert made.title.endswith("Scores + M: the input of the softmax")
 
 
 def test_every_symbol_of_the_equation_has_a_tensor() -> None:

@@ -31,6 +31,8 @@ HTML = """
 WORDS, MATRIX, VECTORS = 290, 370, 228
 """Pixels of the equation and all that is written; of the matrices at most, and of what is below."""
 LABELS, CELL, LOW_CELL = 78, 56, 24
+MAIN = {"logits", "weights", "out"}
+"""Of its tensors those that are exported first, and stand on a slide: around the softmax."""
 
 Node = str | dict[str, Any]
 """A part of the equation: text, or the tensor it is `of`, its `parts` and its `kind`."""
@@ -88,10 +90,10 @@ def stages(
             on_pin(cell)
 
     def figures() -> list[Figure]:
+        shown = (panel for panel in panels if not panel.hidden)
         return [
             _figure(panel, title, texts(rows), texts(columns))
-            for panel in panels
-            if not panel.hidden
+            for panel in sorted(shown, key=lambda panel: panel.of not in MAIN)
         ]
 
     words = {"spoken": spoken, "about": about, "sentence": sentence, "masked": masked_sentence}

@@ -81,8 +81,10 @@ def kept_view(
         else:
             pictures += [OfflinePicture(one.title, as_picture(one, "svg")) for one in figures[key]]
     said = {name: text for name, text in about.items() if text}
-    first = [*chain.from_iterable(figures.values())][:MOST_FIGURES]
-    return KeptView(one_line(title), address, "", said, pictures, first)
+    made = [*chain.from_iterable(figures.values())]
+    return KeptView(
+        one_line(title), address, "", said, pictures, made[:MOST_FIGURES], had=len(made)
+    )
 
 
 def _held(figure: Figure) -> Figure:
