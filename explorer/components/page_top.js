@@ -60,7 +60,20 @@ function skip() {
   document.body.prepend(link);
 }
 
+// Menus and dialogs stand beside the part of the page that says whether it is light or dark.
+function sameTheme() {
+  const app = document.querySelector('[data-testid="stApp"]');
+  if (globalThis.explorerThemed === app) return;
+  globalThis.explorerThemed = app;
+  const tell = () => {
+    document.documentElement.style.colorScheme = getComputedStyle(app).colorScheme;
+  };
+  new MutationObserver(tell).observe(app, {attributeFilter: ["class"]});
+  tell();
+}
+
 export default function ({data: [page, hidden]}) {
+  sameTheme();
   hide(hidden);
   keepBehind();
   skip();

@@ -165,6 +165,7 @@ def walk(visitor: Visitor, lesson: Lesson) -> None:
         where = f"step {at} of {lesson.name}"
         stands_at(visitor, lesson, at)
         sees(visitor, step.see_first, where)
+        assert "; showing " not in words(visitor), f"{where} opens what there is not"
         if step.predict is not None:
             predict(visitor, step.predict)
         if step.do:

@@ -106,6 +106,7 @@ def test_a_model_that_writes_writes_its_answer_anew(monkeypatch: pytest.MonkeyPa
     at.text_input(key="edits").set_value("1.1~h.c.0.0.z").run()
     assert "Generated before: le chat noir ne voit pas la maison blanche" in said(at)
     assert "Generated after: le chat noir ne voit pas la maison grise" in said(at)
+    assert "Changed: “blanche” → “grise”" in said(at)
     assert "In the numbers and maps below, the decoder reads the answer generated before" in said(
         at
     )
