@@ -106,6 +106,8 @@ function say(element, template, parts) {
   }));
 }
 
+const counted = (many, word) => `${many} ${word}${many === 1 ? "" : "s"}`;
+
 const plain = (template, parts) =>
   template.replace(/\{(\w+)\}/g, (whole, name) => parts[name] ?? whole);
 

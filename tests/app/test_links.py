@@ -119,6 +119,7 @@ def test_the_class_builder_writes_what_is_hidden_into_the_link() -> None:
     assert sent(at, "copy_link") == [
         ["hidden", ["view", "layer", "Training", "model", "show_all"]],
         ["sidebar", ["folded"]],
+        ["model", [at.session_state[KEY].shown_model]],
         ["version", [str(address_table.VERSION)]],
     ]
 

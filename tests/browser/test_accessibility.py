@@ -116,6 +116,18 @@ def test_axe_finds_nothing_serious(visitor: Visitor, page: str) -> None:
     assert [html for html, said in figures if len(said) < LEAST_SAID] == []
 
 
+def test_axe_finds_nothing_serious_in_what_opens_over_the_page(visitor: Visitor) -> None:
+    """Menus and dialogs stand beside the part of the page that has the theme."""
+    visitor.open("/attention?model=translation")
+    opens = visitor.widget("share").get_by_role("button"), visitor.widget("kept_session")
+    for opened in (opens[0], opens[1].get_by_role("button")):
+        visitor.until_run(opened.click)
+        for theme in ("dark", "light"):
+            turn(visitor, theme)
+            assert [theme, *findings(visitor.page)] == [theme]
+        visitor.page.keyboard.press("Escape")
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("page", views.pages())
 def test_axe_finds_nothing_serious_in_any_view(visitor: Visitor, page: str) -> None:

@@ -182,8 +182,8 @@ function show(state) {
   const {left, top, cell} = state.place;
   lift(state, top + data.rows.length * cell + 8);
   state.root.dataset.cells = [left, top, cell, cell].join(" ");
-  canvas.setAttribute("aria-label", `${data.words.title}, ${data.rows.length} ${data.words.row}s by ` +
-    `${data.columns.length} ${data.words.column}s. Arrow keys move, Enter chooses.`);
+  canvas.setAttribute("aria-label", `${data.words.title}, ${counted(data.rows.length, data.words.row)} by ` +
+    `${counted(data.columns.length, data.words.column)}. Arrow keys move, Enter chooses.`);
   legend(state);
   fill(state);
   choose(state);

@@ -87,7 +87,7 @@ function spoken({data, points}, place) {
 }
 
 function idle({sentence, data}) {
-  sentence.textContent = `${data.total} ${data.word}${data.total === 1 ? "" : "s"}. ` +
+  sentence.textContent = `${counted(data.total, data.word)}. ` +
     `Point at a ${data.word} to see its details.`;
 }
 

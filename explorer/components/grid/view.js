@@ -205,10 +205,10 @@ function show(state) {
   const n = data.pooled;
   state.root.querySelector(".notes").textContent =
     (n > 1 ? `max over ${n}×${n} cells · ` : "") + "each head has its own colour scale" + greyed(data);
-  canvas.setAttribute("aria-label", `${data.shape[0]} ${data.words.row}s by ${data.shape[1]} ` +
-    `${data.words.column}s. Arrow keys move, Enter opens.`);
   const [layers, heads] = data.shape, at = i => [Math.floor(i / heads), i % heads];
-  putInWords(state.root, canvas, data.title || `${layers} ${data.words.row}s by ${heads} ${data.words.column}s`,
+  const size = `${counted(layers, data.words.row)} by ${counted(heads, data.words.column)}`;
+  canvas.setAttribute("aria-label", `${size}. Arrow keys move, Enter opens.`);
+  putInWords(state.root, canvas, data.title || size,
     largestOf(layers * heads, i => data.tops[at(i)[0]][at(i)[1]]).map(i => spoken(state, at(i))));
   choose(state);
 }

@@ -6,6 +6,7 @@ import streamlit as st
 
 from explorer.app import links, streamlit_patches
 from explorer.app.address_table import VERSION
+from explorer.app.local_reader import is_local
 from explorer.app.session import session
 from explorer.components.alone import alone
 from explorer.components.presenter import present_button
@@ -16,6 +17,7 @@ HIDE, FOLD, LOCK = "hide_in_link", "fold_in_link", "lock_in_link"
 
 OPENS = "It opens what is on screen: every choice that differs from the default."
 SESSION = "Several views as one file: “Add to session” under a figure keeps each."
+HERE_ALONE = "Only this machine opens it; for a class see `docs/public_server.md`."
 ONLY_HERE = "Your text is too long for a link: this server keeps it, and the link works only here."
 
 
@@ -73,8 +75,12 @@ def draw_link() -> None:
     with place:
         st.markdown("**This page as a link**")
         added = {"hidden": hidden, "sidebar": ["folded"] if folded else []}
+        if model and reader.shown_model:
+            added["model"] = [reader.shown_model]
         copy_link({**added, "version": [str(VERSION)]}, key="copy_link")
         st.caption(ONLY_HERE if reader.has_long_text else OPENS)
+        if is_local():
+            st.caption(HERE_ALONE)
         if "export" not in reader.hidden:
             st.caption(SESSION)
     if not reader.hidden or links.SHOW_ALL in reader.hidden:
