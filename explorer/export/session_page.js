@@ -42,7 +42,9 @@ async function show(at) {
   leave = [...place.querySelectorAll(".host")].map(draw);
   await Promise.all(leave);
   await enlargeToFit(step, place, () => mine === turn);
-  if (mine === turn) step.classList.remove("drawing");
+  if (mine !== turn) return;
+  step.classList.remove("drawing");
+  tellMore();
 }
 
 // Letters of 11 pixels become 18 where there is room as on a projector; they are smaller where the
@@ -79,6 +81,13 @@ function hasFirst(step, place) {
   return !end || measure.call(end).bottom <= measure.call(step).bottom;
 }
 
+// What is under the edge is nowhere else to be seen: a figure may end there as if it were whole.
+const LITTLE = 24, PAGE = 0.8;
+const hasMore = ({scrollHeight, clientHeight, scrollTop}) =>
+  scrollHeight - clientHeight - scrollTop > LITTLE;
+const tellMore = () => document.body.classList.toggle("has-more", hasMore(steps[now]));
+const roll = by => steps[now].scrollBy({top: by * PAGE * steps[now].clientHeight});
+
 function go(to) {
   const at = Math.max(0, Math.min(steps.length - 1, to));
   if (at === now) return;
@@ -96,7 +105,10 @@ function go(to) {
 }
 
 const asked = () => (Number.parseInt(location.hash.slice(1), 10) || 1) - 1;
-const toggle = mark => document.body.classList.toggle(mark);
+const toggle = mark => {
+  document.body.classList.toggle(mark);
+  tellMore();
+};
 const fill = () => document.fullscreenElement ? document.exitFullscreen()
   : document.documentElement.requestFullscreen?.();
 const other = () => {
@@ -108,7 +120,8 @@ const KEYS = {
   " ": () => go(now + 1), ArrowRight: () => go(now + 1), PageDown: () => go(now + 1),
   ArrowLeft: () => go(now - 1), PageUp: () => go(now - 1), Backspace: () => go(now - 1),
   Home: () => go(0), End: () => go(steps.length - 1),
-  f: fill, s: () => toggle("with-notes"), d: other, l: () => list.showModal(),
+  ArrowDown: () => roll(1), ArrowUp: () => roll(-1),
+  f: fill, s: () => toggle("with-notes"), d: other, o: () => list.showModal(),
 };
 
 // In a view the arrows and Space are the view's; Escape gives them back to the steps.
@@ -132,7 +145,8 @@ addEventListener("hashchange", () => { list.close(); go(asked()); });
 addEventListener("resize", () => show(now));
 back.addEventListener("click", () => go(now - 1));
 next.addEventListener("click", () => go(now + 1));
-const buttons = {"#list": KEYS.l, "#notes": KEYS.s, "#full": KEYS.f, "#theme": KEYS.d};
+addEventListener("scroll", tellMore, true);
+const buttons = {"#more": KEYS.ArrowDown, "#list": KEYS.o, "#notes": KEYS.s, "#full": KEYS.f, "#theme": KEYS.d};
 for (const [name, act] of Object.entries(buttons)) {
   document.querySelector(name).addEventListener("click", act);
 }

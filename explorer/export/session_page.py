@@ -27,9 +27,10 @@ PICTURES = {
 GONE = "The picture of this view is not kept any more: open it in the app to draw it."
 KEYS = (
     "<kbd>Space</kbd> and <kbd>→</kbd> go on, <kbd>←</kbd> goes back, <kbd>Home</kbd> and "
-    "<kbd>End</kbd> go to the ends; <kbd>F</kbd> fills the screen, <kbd>S</kbd> shows the notes, "
-    "<kbd>D</kbd> changes light and dark, <kbd>L</kbd> opens this list. In a figure the arrows "
-    "are the figure's until <kbd>Escape</kbd>."
+    "<kbd>End</kbd> go to the ends, <kbd>↓</kbd> and <kbd>↑</kbd> to what is below and above; "
+    "<kbd>F</kbd> fills the screen, <kbd>S</kbd> shows the notes, <kbd>D</kbd> changes light and "
+    "dark, <kbd>O</kbd> opens this list. In a figure the arrows are the figure's until "
+    "<kbd>Escape</kbd>."
 )
 
 
@@ -56,6 +57,7 @@ def session_html(title: str, views: Sequence[KeptView], base: str = "") -> bytes
 <aside id="note" aria-label="Notes" aria-live="polite"></aside>
 <nav aria-label="Steps">
 <h1>{name}</h1>
+<button id="more">More below ↓</button>
 <button id="back" aria-label="Back">←</button><span id="counter" aria-live="polite"></span>
 <button id="next" aria-label="Next">→</button>
 <button id="list">Steps</button><button id="notes">Notes</button>

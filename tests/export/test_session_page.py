@@ -23,7 +23,8 @@ from tests.components.samples import heads
 
 HARMFUL = "</script><img src=x onerror=alert(1)>"
 WORDS = dict.fromkeys(("row", "column", "masked", "absent", "unit", "title"), "words") | {
-    "sentence": "{row} attends to {column}: {value}"
+    "sentence": "{row} attends to {column}: {value}",
+    "click": "pin it",
 }
 WEIGHTS, ALLOWED = heads(2, 3, 4, 4), torch.ones(4, 4).tril().bool()
 SVG = (
@@ -95,6 +96,60 @@ def test_keys_step_through_it(opened: Visitor) -> None:
     step(opened, 1)
 
 
+def test_what_is_under_the_edge_is_told(opened: Visitor) -> None:
+    """With a key and with a button, until it has been seen."""
+    page, more = opened.page, opened.page.get_by_role("button", name="More below")
+    keys = page.keyboard
+    page.set_viewport_size({"width": 1280, "height": 400})
+    step(opened, 1)
+    expect(more).to_be_visible()
+    more.click()
+    page.wait_for_function("document.querySelector('.step:not([hidden])').scrollTop > 0")
+    step(opened, 1).evaluate("step => step.scrollTo(0, step.scrollHeight)")
+    expect(more).to_be_hidden()
+    keys.press("ArrowUp")
+    expect(more).to_be_visible()
+    keys.press("ArrowDown")
+    expect(more).to_be_hidden()
+    keys.press("End")
+    step(opened, 4)
+    expect(more).to_be_hidden()
+    keys.press("o")
+    expect(page.get_by_role("dialog")).to_contain_text("O opens this list")
+
+
+def test_the_cells_of_eight_tokens_have_their_numbers(browser: Browser, tmp_path: Path) -> None:
+    """As in the app, though the letters of another font are wider."""
+    words = ["the", "black", "dog", "sees", "the", "red", "house", "</s>"]
+    data = encode_matrix(torch.eye(8), words, words, scale="sequential", allowed=None, words=WORDS)
+    drawn = [MATRIX.offline("head", data, "content", None, "Head"), OfflinePicture("A", SVG)]
+    view = KeptView("Eight", "/", "", {"sentence": "the black dog"}, drawn)
+    path = tmp_path / "eight.html"
+    path.write_bytes(session_html("Eight", [view]))
+    visitor = Visitor(browser, "file://", height=720)
+    visitor.page.add_init_script(
+        "const pen = CanvasRenderingContext2D.prototype, {fillText, clearRect} = pen;"
+        "const drawn = new Map();"
+        "pen.clearRect = function(...box) {"
+        "  drawn.set(this.canvas, []); clearRect.apply(this, box); };"
+        "pen.fillText = function(...said) {"
+        "  drawn.get(this.canvas)?.push(said[0]); fillText.apply(this, said); };"
+        "globalThis.written = () => [...drawn.values()].flat();"
+    )
+    visitor.page.goto(path.as_uri())
+    expect(visitor.page.locator(".step:not(.drawing) .matrix[data-painted]")).to_be_visible()
+    assert visitor.page.evaluate("written()").count("1.00") == 8
+    visitor.close()
+
+
+def test_a_matrix_alone_has_the_whole_line(opened: Visitor) -> None:
+    """So that what is said over it is whole."""
+    opened.page.keyboard.press("Space")
+    line = step(opened, 2).locator(".matrix .sentence")
+    expect(line).to_contain_text("Point at a cell")
+    assert line.evaluate("line => line.scrollWidth <= line.clientWidth")
+
+
 def test_an_address_opens_its_step(opened: Visitor) -> None:
     page = opened.page
     page.goto(page.url.replace("#1", "#3"))
@@ -121,7 +176,7 @@ def test_an_enlarged_view_says_the_number_under_the_pointer(opened: Visitor) -> 
     opened.page.keyboard.press("Space")
     shown = step(opened, 2)
     zoom = float(shown.locator(".figures").evaluate("place => place.style.zoom"))
-    assert zoom > 1.5
+    assert zoom > 1.4
     canvas, root = shown.locator(".matrix canvas").first, shown.locator(".matrix")
     left, top, size, *_ = map(
         float, str(shown.locator("[data-cells]").get_attribute("data-cells")).split()

@@ -162,10 +162,10 @@ function numbers(state, pen) {
     if (value === 0) return "0";
     const plain = value.toFixed(places), nearly = data.top === 1 && value < 1 && plain === "1.00";
     const more = lost(value, places) ? firstDigit(value) : nearly ? value.toFixed(places + 1) : plain;
-    const fits = exact && pen.measureText(more).width <= cell - 5;
+    const fits = exact && pen.measureText(more).width <= cell - 4;
     return (fits ? more : plain).replaceAll("-", "−");
   });
-  const fit = () => shown.every(text => pen.measureText(text).width <= cell - 5);
+  const fit = () => shown.every(text => pen.measureText(text).width <= cell - 4);
   if (!fit()) shown = shown.map(text => text.replace(/^(−?)0\./, "$1."));
   if (!fit()) return;
   const colours = coloursOf(state);
