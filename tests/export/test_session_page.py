@@ -122,8 +122,9 @@ def test_the_cells_of_eight_tokens_have_their_numbers(browser: Browser, tmp_path
     """As in the app, though the letters of another font are wider."""
     words = ["the", "black", "dog", "sees", "the", "red", "house", "</s>"]
     data = encode_matrix(torch.eye(8), words, words, scale="sequential", allowed=None, words=WORDS)
-    drawn = [MATRIX.offline("head", data, "content", None, "Head"), OfflinePicture("A", SVG)]
-    view = KeptView("Eight", "/", "", {"sentence": "the black dog"}, drawn)
+    head = MATRIX.offline("head", data, "content", None, "Head")
+    said = {"sentence": "the black dog"}
+    view = KeptView("Eight", "/", "", said, [head, OfflinePicture("A", SVG)])
     path = tmp_path / "eight.html"
     path.write_bytes(session_html("Eight", [view]))
     visitor = Visitor(browser, "file://", height=720)
