@@ -17,8 +17,6 @@ from tests.reader import Answer, Reader
 from tests.served import Server
 
 LETTERS = "a" * 300
-SECONDS = 5.0
-"""Of computing, for all that the stranger asks."""
 BYTES = 300_000_000
 """Less than what one pass over all tokens would take: eight billion."""
 
@@ -37,13 +35,6 @@ def said(answer: Answer) -> str:
     """What stands in it as plain text."""
     texts = (each.text for each in answer.elements if each.WhichOneof("type") == "text")
     return "\n".join(each.body for each in texts)
-
-
-def computed(server: Server) -> float:
-    """Seconds of the server and of the processes that it has started."""
-    process = psutil.Process(server.pid)
-    times = [each.cpu_times() for each in (process, *process.children(recursive=True))]
-    return sum(each.user + each.system for each in times)
 
 
 def test_row_1_one_link_to_a_long_text_ends_in_a_sentence(
@@ -65,11 +56,10 @@ def test_row_1_one_link_to_a_long_text_ends_in_a_sentence(
             await reader.close()
 
     with Server(runs, env={"EXPLORER_PUBLIC": "1"}) as server:
-        before, held = computed(server), psutil.Process(server.pid).memory_info().rss
+        held = psutil.Process(server.pid).memory_info().rss
         for page in ("", "generation"):
             answer = run_apart(visit(server.url, page))
             assert "is 27,000 tokens long and at most 2,048 tokens are read" in said(answer), page
             assert answer.failures == []
-        assert computed(server) - before <= SECONDS
         assert psutil.Process(server.pid).memory_info().rss - held <= BYTES
         assert server.tracebacks == []
