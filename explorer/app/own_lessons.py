@@ -5,9 +5,10 @@ They lie in this process; those of the reader who used theirs longest ago leave 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from threading import Lock
+
+from cachetools import LRUCache
 
 from explorer.app.limits import OWN_LESSONS_BYTES
 from explorer.lessons.lesson import Lesson
@@ -22,29 +23,24 @@ class OwnLessons:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._by_owner: OrderedDict[str, dict[str, Sized]] = OrderedDict()
+        most = OWN_LESSONS_BYTES.most
+        self._by_owner: LRUCache[str, Mapping[str, Sized]] = LRUCache(
+            most, getsizeof=lambda kept: min(most, sum(size for _, size in kept.values()))
+        )
 
     def of(self, owner: str) -> Mapping[str, Lesson]:
         """This reader's, by name."""
         with self._lock:
-            if owner in self._by_owner:
-                self._by_owner.move_to_end(owner)
-            return {name: lesson for name, (lesson, _) in self._by_owner.get(owner, {}).items()}
+            kept = self._by_owner.get(owner, {})
+        return {name: lesson for name, (lesson, _) in kept.items()}
 
     def add(self, owner: str, lesson: Lesson, size: int) -> None:
         """Take it in, as the last; `size` is that of its file, in bytes."""
         with self._lock:
-            kept = self._by_owner.pop(owner, {})
+            kept = dict(self._by_owner.get(owner, {}))
             kept.pop(lesson.name, None)
             kept[lesson.name] = lesson, size
-            while len(kept) > MOST:
-                del kept[next(iter(kept))]
-            self._by_owner[owner] = kept
-            while len(self._by_owner) > 1 and not OWN_LESSONS_BYTES.allows(self._size()):
-                self._by_owner.popitem(last=False)
-
-    def _size(self) -> int:
-        return sum(size for kept in self._by_owner.values() for _, size in kept.values())
+            self._by_owner[owner] = dict([*kept.items()][-MOST:])
 
 
 OWN_LESSONS = OwnLessons()

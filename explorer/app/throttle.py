@@ -253,9 +253,9 @@ def turn() -> Iterator[None]:
 
 @contextmanager
 def turn_elsewhere(network: str, owner: str) -> Iterator[None]:
-    """A turn for what is made for this reader in no run of a page: a file of many pieces.
+    """A turn for one piece of a file that is made outside of the turn of a page.
 
-    Between its pieces a new turn is taken.
+    A file of many pieces takes one for each, so that others have theirs in between.
     """
     place = TURNS.ask(begins=True, network=network, owner=owner)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit
 from tests.browser.test_lessons import LESSONS
@@ -112,11 +112,15 @@ def test_everything_on_every_page_is_readable_from_the_last_row(
             assert [each for each in written if each.pixels < 18] == []
 
 
-def test_a_second_window_has_the_notes_and_steps_the_lesson(visitor: Visitor) -> None:
-    begin(visitor, "/head_steps?lesson=why_sqrt_d")
+def second_window(visitor: Visitor) -> Page:
     with visitor.context.expect_page() as opened:
         visitor.page.keyboard.press("s")
-    notes = opened.value
+    return opened.value
+
+
+def test_a_second_window_has_the_notes_and_steps_the_lesson(visitor: Visitor) -> None:
+    begin(visitor, "/head_steps?lesson=why_sqrt_d")
+    notes = second_window(visitor)
     expect(notes.locator("h1")).to_have_text("Products are large")
     expect(notes.locator(".where")).to_have_text("Why the scores are divided by √d · 1 of 6")
     expect(notes.locator(".words")).to_contain_text(
@@ -155,9 +159,7 @@ def test_no_key_goes_beyond_the_last_step_of_a_lesson(visitor: Visitor, key: str
 
 def test_without_a_lesson_the_second_window_has_no_empty_parts(visitor: Visitor) -> None:
     begin(visitor, "/attention")
-    with visitor.context.expect_page() as opened:
-        visitor.page.keyboard.press("s")
-    notes = opened.value
+    notes = second_window(visitor)
     expect(notes.locator("h1")).to_have_text("Attention maps")
     expect(notes.locator(".words")).to_have_text("Open a lesson to see its notes here.")
     for part in (".where", ".next"):
@@ -265,9 +267,7 @@ def test_it_works_over_plain_http_and_where_nothing_is_kept(visit: Visit) -> Non
     visitor.context.add_init_script(PLAIN_HTTP)
     begin(visitor, "/head_steps?lesson=why_sqrt_d")
     assert visitor.page.evaluate("typeof crypto.randomUUID") == "undefined"
-    with visitor.context.expect_page() as opened:
-        visitor.page.keyboard.press("s")
-    notes = opened.value
+    notes = second_window(visitor)
     expect(notes.locator("h1")).to_have_text("Products are large")
     notes.keyboard.press("Space")
     visitor.asks(lesson_step="2")
