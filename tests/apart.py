@@ -1,7 +1,5 @@
 """A loop of its own for a coroutine: in a process of browser tests one runs already."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor

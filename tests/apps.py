@@ -1,7 +1,5 @@
 """The app without a browser: one of its pages opened by an address, and what is on it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """How the tests check the types and shapes written in `models`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

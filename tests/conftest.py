@@ -1,7 +1,5 @@
 """What every test starts from, how thorough the run is, and what each folder of tests took."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Combinations of settings: a few that miss nothing of interest, all with `--thorough`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import product
 

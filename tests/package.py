@@ -1,7 +1,5 @@
 """The package as somebody installs it: the wheel, unpacked where Python finds it."""
 
-from __future__ import annotations
-
 import sys
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The app as the public meets it: replicas of it behind Debian's nginx, with its own settings."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

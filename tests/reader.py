@@ -4,8 +4,6 @@ Fifty browsers would measure the browsers. A reader here sends what the page in 
 browser sends and takes what it takes, so the time measured is the server's.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterator

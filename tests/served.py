@@ -5,8 +5,6 @@ its own port and its own folder of runs, and that folder's path in the
 environment is how every process that belongs to it is found again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Small untrained models in checkpoint folders, one of each kind, for tests that only read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

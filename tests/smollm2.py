@@ -1,7 +1,5 @@
 """SmolLM2 as the app gets it: downloaded once for a machine, and shared by all that test there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The project's own source files and what they import, for the tests of the house."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The command line: what it writes is what the app opens, and errors are one sentence."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What a look costs, as far as no clock is needed: bytes sent, forward passes made."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The recipes for containers and the page on public servers say what is there."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """A pairwise choice of a grid misses no pair, and the thorough run misses nothing."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 from tests.grids import grid

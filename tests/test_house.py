@@ -3,8 +3,6 @@
 Each rule is one test, and its failure names every file that breaks it.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import re

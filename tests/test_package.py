@@ -1,7 +1,5 @@
 """The package that pip, pipx and uv install: what is in it, and what its command does."""
 
-from __future__ import annotations
-
 import argparse
 import email
 import os

@@ -1,7 +1,5 @@
 """The README says what is so: its commands, its tables, its pictures, its links."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import stat

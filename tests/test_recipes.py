@@ -1,7 +1,5 @@
 """The recipes of `.github`: least rights, fixed versions, and what the project says it runs on."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from typing import Any

@@ -1,7 +1,5 @@
 """requirements.txt names exactly what the app imports, each with its version."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tomllib

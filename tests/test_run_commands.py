@@ -1,7 +1,5 @@
 """Several runs on the command line: started, listed, measured, and written for other tools."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import json

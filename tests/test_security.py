@@ -1,7 +1,5 @@
 """SECURITY.md is the threat model: each line of its table names a test, and the test exists."""
 
-from __future__ import annotations
-
 import ast
 import re
 

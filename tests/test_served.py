@@ -1,7 +1,5 @@
 """Servers of tests that run side by side keep out of each other's way."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

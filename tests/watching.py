@@ -1,7 +1,5 @@
 """A call that goes on as it is, and somebody who is told of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A text that a page is said to show, where 0.64 is not found in 0.643 nor in 10.64."""
 
-from __future__ import annotations
-
 import re
 
 

@@ -1,7 +1,5 @@
 """Small folders as the reference library saves them: with a tokenizer, without, damaged."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A shaken model of every kind over one text, in double precision, for what must hold of all."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

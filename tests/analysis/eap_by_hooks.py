@@ -8,8 +8,6 @@ by layer.
 Source: Attribution Patching Outperforms Automated Circuit Discovery (Syed et al. 2023), section 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

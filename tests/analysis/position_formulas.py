@@ -5,8 +5,6 @@ the buckets of distances are in float32, as published, or far angles and the bou
 buckets would be others. Only the stretching for longer texts is the model's own.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -5,8 +5,6 @@ the first is compared with (of positions: `position_formulas`). Only the concate
 made by `head_outs`. Shapes: t tokens, n keys, w width of one head, d width of the model.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from operator import attrgetter

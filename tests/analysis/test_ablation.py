@@ -1,7 +1,5 @@
 """Heads ablated many at a time are heads ablated one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Display options of attention: what holds for each, by hand and over the passes of real models."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from typing import Any

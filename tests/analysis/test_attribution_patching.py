@@ -1,7 +1,5 @@
 """Estimates of parts and edges: those of autograd by hand, and those of the published formula."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The inside of a block: the stages of the watched pass, in their order, as small pictures."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

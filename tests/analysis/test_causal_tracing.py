@@ -1,7 +1,5 @@
 """The grid of causal tracing is a pass with one edit for each cell."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """Sizes, orders and shares of circuits, on passes whose metric is known."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

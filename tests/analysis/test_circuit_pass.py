@@ -1,7 +1,5 @@
 """A circuit's pass lies between the corrupted and the clean one, edge by edge."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

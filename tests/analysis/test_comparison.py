@@ -1,7 +1,5 @@
 """Two maps: their difference is right, and where there is none the reason is said."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

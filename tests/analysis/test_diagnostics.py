@@ -1,7 +1,5 @@
 """Diagnostics find what was planted, and nothing in what is sound."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Edges patched as branches of one recorded pass: each is a whole pass of its own."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

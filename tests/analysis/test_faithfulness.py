@@ -1,7 +1,5 @@
 """Edges cut many at a time are edges cut one by one, the strongest first."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """The stages of a pass: each is the pass's own value and follows from those before it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The generalisation gap is that of the losses without dropout."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """A head's circuits by small matrices are those by whole ones, and its writes sum to the pass."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

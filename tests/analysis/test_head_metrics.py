@@ -1,7 +1,5 @@
 """Head statistics: counted by hand, and what must hold for every head."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How alike heads are: by hand, what must hold for all, and what is left out of long texts."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

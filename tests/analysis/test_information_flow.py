@@ -1,7 +1,5 @@
 """Shares against loops over what a watched pass recorded; the walk keeps all importance."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -7,8 +7,6 @@ so what followed it is another letter; nothing else differs, and no answer chang
 Source: In-context Learning and Induction Heads (Olsson et al. 2022).
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

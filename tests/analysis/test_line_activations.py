@@ -1,7 +1,5 @@
 """What excites a head, against the plain formula over one recorded pass of each line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

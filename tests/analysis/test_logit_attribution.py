@@ -1,7 +1,5 @@
 """Direct contributions sum to the logit, and each is what the pass loses without it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The logit lens ends in what the model answers, and begins with what it was given."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """All work that may take long ends where its reader has gone: it takes a step now and then."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The caption of a map says what is true of it, also where little or nothing is attended to."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """Nearest tokens by hand, against all cosines at once, and without a direction."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """One update taken apart is the training's own step, and its parts are those of autograd."""
 
-from __future__ import annotations
-
 import copy
 import math
 from typing import Any

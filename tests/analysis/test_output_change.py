@@ -1,7 +1,5 @@
 """What a change does, in numbers: against torch, and against a pass of the core."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.nn.functional as F

@@ -1,7 +1,5 @@
 """Branches that compute only the tokens from where two texts part are whole patched passes."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

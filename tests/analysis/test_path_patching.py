@@ -1,7 +1,5 @@
 """A path is a pass in which one input of one head alone reads another write."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

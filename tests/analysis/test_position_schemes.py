@@ -1,7 +1,5 @@
 """What the Positions page shows is what the core does."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

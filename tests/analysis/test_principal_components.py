@@ -1,7 +1,5 @@
 """Principal components against torch's own singular values, at length one."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

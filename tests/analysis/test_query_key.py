@@ -1,7 +1,5 @@
 """The numbers of a head: its stages, one pair, its part of the residual stream; all the pass's."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Rollout against every path by hand, flow against every cut; rows stay distributions."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 from pathlib import Path
 

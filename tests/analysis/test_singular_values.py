@@ -1,7 +1,5 @@
 """Singular values, and what noise would have instead."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

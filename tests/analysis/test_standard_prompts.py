@@ -1,7 +1,5 @@
 """Scores on standard prompts: what they are made of, and that known heads are found by them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

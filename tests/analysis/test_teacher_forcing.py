@@ -1,7 +1,5 @@
 """Teacher forcing is one pass over the target; free running is what the model writes alone."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """Small pictures of every head: what they keep, and that they never hold all weights."""
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import weakref

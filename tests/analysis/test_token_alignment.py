@@ -1,7 +1,5 @@
 """Two tokenizations of one text: which tokens belong together, and a map over those groups."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

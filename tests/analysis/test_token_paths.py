@@ -1,7 +1,5 @@
 """The vectors of a text's tokens at every step, from the recorded pass, and as the head reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

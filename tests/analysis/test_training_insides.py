@@ -1,7 +1,5 @@
 """Gradient noise, dead units and the loss landscape, against their definitions."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

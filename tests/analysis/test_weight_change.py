@@ -1,7 +1,5 @@
 """Which matrices two models differ in: LoRA's change has the rank of its adapter."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 
 import pytest

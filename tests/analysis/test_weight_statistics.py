@@ -1,7 +1,5 @@
 """The numbers of a tensor, its norms by layer, and the cells of its picture."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from typing import Any

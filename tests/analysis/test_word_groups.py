@@ -1,7 +1,5 @@
 """Which tokens are one word, for every way in which a tokenizer cuts."""
 
-from __future__ import annotations
-
 from explorer.analysis.word_groups import group_words, merged_tokens, sentences_of
 from explorer.text import byte_tokenizer, character_tokenizer
 from explorer.text.special import DECODER

@@ -1,7 +1,5 @@
 """A choice is in the address, a bad one is said, and a token keeps its place in another text."""
 
-from __future__ import annotations
-
 import pytest
 from streamlit.testing.v1 import AppTest
 

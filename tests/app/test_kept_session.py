@@ -1,7 +1,5 @@
 """The session of a reader: bounded, ordered, and known again by its list."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

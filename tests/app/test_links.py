@@ -1,7 +1,5 @@
 """What a link hides and for whom it was made, and that every link of the app repeats it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from urllib.parse import parse_qs

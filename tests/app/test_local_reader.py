@@ -1,7 +1,5 @@
 """Whether a reader sits at the machine of the app: by the server's address and the headers."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """Lessons that readers upload: each its own, as many as there is room for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The secret of an installation: made once, for all replicas, and read by nobody else."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path

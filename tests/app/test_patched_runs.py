@@ -1,7 +1,5 @@
 """The patches of Streamlit about its runs do what they say: who waits, fragments, clicks."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from concurrent.futures import ThreadPoolExecutor

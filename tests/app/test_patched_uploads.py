@@ -1,7 +1,5 @@
 """The patches of Streamlit about uploads do what they say: their limit, and what they hold."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What the server says of an upload on its way is said by the page, once."""
 
-from __future__ import annotations
-
 import pytest
 
 from explorer.app import limits, streamlit_patches

@@ -1,7 +1,5 @@
 """What is chosen once: it follows, it is in the address, and nonsense in there is said."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

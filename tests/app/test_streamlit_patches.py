@@ -1,7 +1,5 @@
 """Each patch of Streamlit does what it says, and Streamlit without it is still as bad."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import itertools
 import re

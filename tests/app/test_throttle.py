@@ -1,7 +1,5 @@
 """Turns: few at once, fair, given back and handed on; a bar is shown where work takes long."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext

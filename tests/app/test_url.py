@@ -1,7 +1,5 @@
 """The table of parameters: complete, nothing left over, as documented; former values still open."""
 
-from __future__ import annotations
-
 import ast
 import re
 from itertools import chain

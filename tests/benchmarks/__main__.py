@@ -7,8 +7,6 @@ A missed goal is printed and fails nothing. A benchmark that breaks is named at 
 the exit code is 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

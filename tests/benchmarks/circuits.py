@@ -4,8 +4,6 @@ Time and memory are those of a model of SmolLM2's sizes with random weights; wha
 how well they are estimated is measured on the real one, where it was downloaded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from statistics import mean

@@ -6,8 +6,6 @@ is drawn by the browser alone. The same is done by a bare Streamlit page of as m
 whose clicks tell how fast the machine is.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import tempfile

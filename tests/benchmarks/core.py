@@ -6,8 +6,6 @@ drops attention weights, which keeps it from its fused kernel; so the ratio with
 printed too: at d 256 both sides then spend nearly all their time in the same products.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace

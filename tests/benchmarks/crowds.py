@@ -1,7 +1,5 @@
 """Many readers at once: a hundred at two replicas behind the proxy, and two hundred who look on."""
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 from collections.abc import Iterator

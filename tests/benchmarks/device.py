@@ -4,8 +4,6 @@ Not a benchmark of the table: most machines have none. Prints a line for each ch
 with 1 where one fails. Takes about a minute, most of it for compiling.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """The pictures that are measured: ours as one page without a server, and Plotly's of the same."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Sequence

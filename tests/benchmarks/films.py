@@ -1,7 +1,5 @@
 """A training as a film: the slider moved by one, until every view of the frame is painted."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

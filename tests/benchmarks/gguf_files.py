@@ -3,8 +3,6 @@
 Its numbers are random: what is measured is time and memory.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """The file of a kept session, of ten views, each of another page or head."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from explorer.app.kept_session import KEPT

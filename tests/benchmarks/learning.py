@@ -1,7 +1,5 @@
 """Training byte-level BPE of a thousand merges on a megabyte, beside the library's own."""
 
-from __future__ import annotations
-
 import gc
 import json
 import random

@@ -1,7 +1,5 @@
 """What every benchmark is made of: two ways of doing one thing by turns, and the rows they give."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 Its weights are random: what is measured is time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from explorer.analysis.ablation import RecordedPass

@@ -4,8 +4,6 @@ bertviz and CircuitsVis are installed once per machine under the system's tempor
 never beside the app. Their pages ask a CDN for scripts, which are fetched with them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -13,8 +13,6 @@ script was idle for half a second; what the browser still rasters after that is 
 can only flatter a slow page.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping

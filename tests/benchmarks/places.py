@@ -1,7 +1,5 @@
 """Where benchmarks measure: a browser, running apps, and a bare Streamlit page beside them."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator, Mapping

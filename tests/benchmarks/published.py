@@ -3,8 +3,6 @@
 Its weights are random: what is measured is time and memory.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os

@@ -1,7 +1,5 @@
 """What readers cost the server: time of an answer, fifty at once, memory of each."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager

@@ -1,7 +1,5 @@
 """The running app by the clock: its start, a folder opened, training watched and waited for."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a page costs where many runs were trained, beside where few were."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ The rows are what was once measured with one seed (steps and value); a task may 
 as many. `python -m tests.benchmarks tasks` takes some minutes of one core.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

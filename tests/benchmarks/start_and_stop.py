@@ -1,7 +1,5 @@
 """A click on Start to the first step, and on Stop to the end, in the running app by the clock."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from statistics import median

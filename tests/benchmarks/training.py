@@ -1,7 +1,5 @@
 """The speed of training: a small decoder, its recorder, its snapshots, and two processes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

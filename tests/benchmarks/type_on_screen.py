@@ -1,7 +1,5 @@
 """Type on a projector: the smallest that carries meaning, on all pages in presenter mode."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tests.benchmarks.measuring import Row

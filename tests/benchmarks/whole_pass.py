@@ -4,8 +4,6 @@ Speed on a real language model is measured on SmolLM2-135M-Instruct: 30 layers o
 only the arithmetic counts, a model of random weights and the same sizes does.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import tempfile

@@ -1,7 +1,5 @@
 """A Chromium for the tests: the system's, Debian's package, or Playwright's own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Where the parts of a circuit stand in its picture, and what its card says of them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

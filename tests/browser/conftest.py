@@ -1,7 +1,5 @@
 """One running app and one browser for all tests of a process; everything is closed at the end."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path

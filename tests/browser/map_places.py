@@ -1,7 +1,5 @@
 """Where things stand in the picture of the pass, and what it says of them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

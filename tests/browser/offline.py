@@ -4,8 +4,6 @@ Both run in a network namespace of their own that has nothing but itself, where 
 make one. Everywhere the program's processes refuse any other host by themselves, and write it down.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -3,8 +3,6 @@
 It takes minutes, since it goes through every view of every page: `docs/accessibility.md`.
 """
 
-from __future__ import annotations
-
 import re
 from functools import partial
 

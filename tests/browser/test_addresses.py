@@ -1,7 +1,5 @@
 """An address is a view: for a friend who is sent it, and with nonsense in it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit

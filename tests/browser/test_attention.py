@@ -1,7 +1,5 @@
 """Attention maps by hand: pointed at, pinned, walked with the keys, adjusted, drawn as lines."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import WebSocket, expect

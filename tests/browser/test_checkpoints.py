@@ -1,7 +1,5 @@
 """The Checkpoints page by hand: its views by the keyboard, and models that readers bring."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

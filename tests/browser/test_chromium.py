@@ -1,7 +1,5 @@
 """The finder of a Chromium, on machines that have one, could have one, or cannot."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The picture of a circuit in the running app: a head and an edge are picked in it."""
 
-from __future__ import annotations
-
 from playwright.sync_api import expect
 
 from tests.browser.circuit_places import Drawn

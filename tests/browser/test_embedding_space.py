@@ -1,7 +1,5 @@
 """The page “Embedding space” in a browser: the slider and the button move the tokens."""
 
-from __future__ import annotations
-
 from playwright.sync_api import expect
 
 from tests.browser.truth.living import DRAWN, FRAMES, plotly_in

@@ -1,7 +1,5 @@
 """What a reader takes along: files and a page that needs no server."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

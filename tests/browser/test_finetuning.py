@@ -1,7 +1,5 @@
 """A model that ships is fine-tuned by a click, and compared with what it started from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from playwright.sync_api import Browser, expect

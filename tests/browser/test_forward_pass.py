@@ -1,7 +1,5 @@
 """The page Forward pass by hand: keys, clicks and buttons, and a pinned pair that travels."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import Locator, expect

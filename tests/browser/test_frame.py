@@ -1,7 +1,5 @@
 """The frame of every page: the bar with what is chosen, the pages by section, the way back."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Locator, expect
 
 from explorer.catalog import opened_model

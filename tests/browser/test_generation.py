@@ -1,7 +1,5 @@
 """Generation by hand: sampled, forced, branched, undone and searched; a text that grows."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Locator, expect
 
 from tests.browser.visiting import Visitor

@@ -1,7 +1,5 @@
 """One head step by step, by hand: every number of a pinned cell, and the equation beside them."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

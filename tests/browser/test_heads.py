@@ -1,7 +1,5 @@
 """Heads found, compared and followed through the layers, and the logit lens, by hand."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import expect

@@ -1,7 +1,5 @@
 """Interventions by hand: ablated, painted, cut where a cell is held, undone and redone."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import Locator, expect

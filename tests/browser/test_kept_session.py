@@ -1,7 +1,5 @@
 """A session kept: views are named and ordered; the page, the slides and the talk they become."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -4,8 +4,6 @@ One test, since it is one evening: it takes a minute. `PICTURES=folder` keeps a 
 scene.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -3,8 +3,6 @@
 `PICTURES=folder` keeps a picture of each moment, to be looked at.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

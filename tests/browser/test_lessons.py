@@ -3,8 +3,6 @@
 `PICTURES=folder` keeps a picture of each step.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

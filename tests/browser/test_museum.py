@@ -1,7 +1,5 @@
 """The museum by hand: a mistake switched off, and two trainings stopped."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import expect

@@ -1,7 +1,5 @@
 """A layer opened in the picture of the pass, and through its parts to the other pages."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import Locator, expect

@@ -1,7 +1,5 @@
 """What every page is to the browser around it: its title, its address, where it opens."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

@@ -1,7 +1,5 @@
 """The charts in plotly are drawn in a browser, under the content security policy."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

@@ -1,7 +1,5 @@
 """Presenter mode in the running app: what it hides, how large it is, and what its keys do."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Page, expect
 

@@ -1,7 +1,5 @@
 """Two tabs of one browser are one reader, another browser is another; no script reads the key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

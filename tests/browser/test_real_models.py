@@ -1,7 +1,5 @@
 """A real model by one click, from a hub on this machine: seen from every page, after a reload."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Two replicas behind nginx with the settings of `deploy`: the readers of one that dies go on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tokens and training a tokenizer by hand: step by step, on one's own file, of others' folders."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import FilePayload, Locator, expect

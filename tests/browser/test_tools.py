@@ -1,7 +1,5 @@
 """The row of tools at the foot of the sidebar, which only a browser can show at work."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from urllib.parse import parse_qsl, urlsplit

@@ -1,7 +1,5 @@
 """A tour of every page, with text that would do harm if a browser ran it."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Training in the page, to the end, and through everything that may interrupt it."""
 
-from __future__ import annotations
-
 import re
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The film of a training in the browser: every frame is there, and none asks the server."""
 
-from __future__ import annotations
-
 from playwright.sync_api import expect
 
 from explorer.inference.forward_pass import rerun, run_text

@@ -1,7 +1,5 @@
 """Every view of every page shows the numbers of the model: read, and made again from the core."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

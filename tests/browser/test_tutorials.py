@@ -3,8 +3,6 @@
 Every link is opened once, so it takes as long as thirty pages do.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How large the type of a page is on the screen: its texts, its charts, and what canvases write."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

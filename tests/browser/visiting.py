@@ -1,7 +1,5 @@
 """A visitor's browser: opens the app, waits until it rests, and notes what it saw."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field

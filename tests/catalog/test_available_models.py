@@ -1,7 +1,5 @@
 """The shelf of models, ours and those of others: their order, names, faults, and changes."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

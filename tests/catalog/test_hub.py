@@ -1,7 +1,5 @@
 """The hub of models: what is fetched, what its cache gives offline, and how it fails."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterator
 from pathlib import Path

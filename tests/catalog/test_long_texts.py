@@ -1,7 +1,5 @@
 """Texts that links name by their hash: kept whole, checked when read, bounded and swept."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from time import time

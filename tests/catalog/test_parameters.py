@@ -1,7 +1,5 @@
 """The parameter ledger: every tensor once, every sum right, every formula made of config sizes."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A pass that is too large is refused before it runs; one that does not fit now waits."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event

@@ -1,7 +1,5 @@
 """What a pass is said to take is never less than it takes, and not much more."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

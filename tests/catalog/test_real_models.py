@@ -1,7 +1,5 @@
 """The shelf of real models: its table, and what its first model answers where it is there."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The index of runs: what it finds, when it looks again, and that it looks at nothing else."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

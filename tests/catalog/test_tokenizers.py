@@ -1,7 +1,5 @@
 """The tokenizer that belongs to a folder: its own, bare numbers, or a sentence why none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

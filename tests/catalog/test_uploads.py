@@ -1,7 +1,5 @@
 """Where models of others come from: named folders, uploads, typed paths; and bad ones of each."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Every chart is a spec that Vega-Lite's own schema accepts, and stands still."""
 
-from __future__ import annotations
-
 import json
 import math
 from itertools import pairwise

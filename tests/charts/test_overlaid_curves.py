@@ -1,7 +1,5 @@
 """Curves of several runs at places that all share."""
 
-from __future__ import annotations
-
 from explorer.charts.overlaid_curves import MOST_PLACES, aligned, overlaid_curves
 from explorer.charts.theme import LIGHT
 

@@ -1,7 +1,5 @@
 """The charts in plotly: their numbers are those that were given, and labels are never markup."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The learning rate over the steps."""
 
-from __future__ import annotations
-
 import pytest
 
 from explorer.charts.schedule_chart import MOST_POINTS, planned_rates, rate_table, schedule_chart

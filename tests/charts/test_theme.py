@@ -1,7 +1,5 @@
 """One theme: the colours are even, readable, and the same on the page, in charts and views."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Callable

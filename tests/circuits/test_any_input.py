@@ -1,7 +1,5 @@
 """Whatever is typed or uploaded: it is read, or refused in a sentence, and never fails."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from functools import cache

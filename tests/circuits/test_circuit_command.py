@@ -1,7 +1,5 @@
 """The command that finds a circuit: what it writes is a finding, and what it refuses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

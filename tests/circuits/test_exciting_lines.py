@@ -1,7 +1,5 @@
 """The lines of a text that excite a head: found, kept on disk by their contents, and bounded."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A finding as a file: what is in it, that it is read as it was written, and what is none."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

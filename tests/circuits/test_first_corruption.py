@@ -1,7 +1,5 @@
 """The corrupted text that a page begins with, by model and text."""
 
-from __future__ import annotations
-
 import pytest
 
 from explorer.catalog.opened_model import opened_from

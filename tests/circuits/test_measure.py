@@ -1,7 +1,5 @@
 """A question measured: means over its pairs, and exact values that are passes of their own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

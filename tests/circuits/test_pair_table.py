@@ -1,7 +1,5 @@
 """The reader's own pairs as CSV: what is read, and which line is none."""
 
-from __future__ import annotations
-
 import pytest
 
 from explorer.circuits.pair_table import pairs_of_csv

@@ -1,7 +1,5 @@
 """Templates of pairs: which fit a model, what they make, and that the same seed makes the same."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from random import Random
 

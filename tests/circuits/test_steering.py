@@ -1,7 +1,5 @@
 """Curves over strengths and steered texts are those of passes with the direction added by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Two texts as a pair: what a model reads of them, and every sentence that refuses one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

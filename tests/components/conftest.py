@@ -1,7 +1,5 @@
 """The views in a real browser: one server for the demos, one visitor for each test."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A page takes what it shows from the address, such as /demo_matrix?show=strange, 
 key is the view's name. Each page ends in what its view has told and in how often it has run.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace

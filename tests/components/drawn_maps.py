@@ -1,7 +1,5 @@
 """What the tests of the picture of the pass share: how it is opened, and what it tells."""
 
-from __future__ import annotations
-
 import re
 
 import torch

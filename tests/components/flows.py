@@ -1,7 +1,5 @@
 """Passes for the picture of the whole pass: of small shaken models of every kind, and made up."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

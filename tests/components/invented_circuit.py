@@ -1,7 +1,5 @@
 """A circuit for the picture of circuits: invented, the same in every process."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

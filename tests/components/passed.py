@@ -1,7 +1,5 @@
 """A shaken model of every kind and its pass over a text, the same in every process."""
 
-from __future__ import annotations
-
 import tempfile
 from functools import lru_cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the demos draw and the tests compare with."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """The table of texts and bars in a real browser."""
 
-from __future__ import annotations
-
 from playwright.sync_api import expect
 
 from tests.components.conftest import OpenDemo

@@ -1,7 +1,5 @@
 """The table to pick from in a real browser, and what it makes of what a browser sends."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tokens as chips in a real browser."""
 
-from __future__ import annotations
-
 from playwright.sync_api import expect
 
 from explorer.components import wire

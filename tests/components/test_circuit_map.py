@@ -1,7 +1,5 @@
 """The circuit on the picture of the pass: where its parts stand, what is said, what is chosen."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a browser tells of a view is taken only where it can be true."""
 
-from __future__ import annotations
-
 import pytest
 import streamlit as st
 

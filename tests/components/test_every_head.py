@@ -1,7 +1,5 @@
 """Another head is drawn by the browser, exactly as the server would send it, and told once."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Iterator

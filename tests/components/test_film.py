@@ -1,7 +1,5 @@
 """A film in a real browser: every way to a moment shows it in all views, and asks nobody."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Page, expect
 
 from tests.browser.visiting import Visitor

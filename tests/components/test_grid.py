@@ -1,7 +1,5 @@
 """The overview in a real browser, and what it makes of what a browser sends."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Tokens in two halves, in a real browser."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from playwright.sync_api import Locator, Page, expect

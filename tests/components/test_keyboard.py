@@ -1,7 +1,5 @@
 """Every view is reached with the Tab key alone: a script may focus what that key passes over."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Page
 
 from tests.components.conftest import OpenDemo

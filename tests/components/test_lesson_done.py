@@ -1,7 +1,5 @@
 """A step is done in the browser and by Python at the same addresses."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Browser
 

@@ -1,7 +1,5 @@
 """The matrix view in a real browser: what it says is what the tensor holds."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pass in small in a real browser: its parts, its layers, and what a browser may send."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

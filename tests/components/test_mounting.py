@@ -1,7 +1,5 @@
 """What a view sends besides its data, and what it costs to send."""
 
-from __future__ import annotations
-
 import re
 
 from explorer.components.mounting import HERE, code, code_of_all, read, slim_css, slim_js

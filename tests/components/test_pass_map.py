@@ -1,7 +1,5 @@
 """The picture of the whole pass in a real browser: its walks, its words, what it holds."""
 
-from __future__ import annotations
-
 import base64
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The inside of a block in a real browser: its parts, its pictures, its doors."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

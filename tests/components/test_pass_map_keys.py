@@ -1,7 +1,5 @@
 """The picture of the whole pass in a real browser: its keys, its motion, and odd passes."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Steps in a real browser: by hand, by key, and in time, each one drawn."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Page, expect
 
 from tests.components.conftest import OpenDemo

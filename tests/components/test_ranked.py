@@ -1,7 +1,5 @@
 """Ranked heads in a real browser, and what becomes of what a browser sends."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from playwright.sync_api import expect

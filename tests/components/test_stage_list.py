@@ -1,7 +1,5 @@
 """The list of stages in a real browser: one section open, moved by key and click."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Locator, Page, expect
 
 from tests.components.conftest import OpenDemo

@@ -1,7 +1,5 @@
 """The tree of tokens in a real browser."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Locator, expect
 
 from tests.components.conftest import OpenDemo

@@ -1,7 +1,5 @@
 """Numbers on their way to the browser: the round trip here and in a real Chromium."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import math

@@ -1,7 +1,5 @@
 """What these pages have somebody type works as written."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

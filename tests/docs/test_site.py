@@ -1,7 +1,5 @@
 """The pages of the documentation: they are a site without a warning, and the picture is true."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

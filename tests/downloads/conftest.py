@@ -1,7 +1,5 @@
 """A registry and a hub on this machine, and a shelf of tiny models that they serve."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A registry of packages and a hub of models on this machine, which can be slow, cut or refuse."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

@@ -1,7 +1,5 @@
 """Downloads in processes of their own: one for each model, seen by all, ended by a click."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

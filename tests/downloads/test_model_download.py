@@ -1,7 +1,5 @@
 """A real model downloaded: whole, gone on with after an interruption, refused in a sentence."""
 
-from __future__ import annotations
-
 import errno
 import json
 import shutil

@@ -1,7 +1,5 @@
 """What is taken away holds the numbers, whole, and no more than that."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """A chart in words: its largest values, or where its lines begin and end."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

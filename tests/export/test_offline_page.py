@@ -1,7 +1,5 @@
 """A view taken away as one page: alive without a server, and nothing of it is markup or fetched."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

@@ -1,7 +1,5 @@
 """A printed picture has the colours of the screen, and strikes what is hidden there."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

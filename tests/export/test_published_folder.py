@@ -1,7 +1,5 @@
 """A model that was trained here is taken away as the folder of a family, and opens again."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A kept session as a lesson: whatever was typed, the reader of lessons takes it."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

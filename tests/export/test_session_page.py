@@ -1,7 +1,5 @@
 """A kept session as one page: stepped by keys, alive without a server, and nothing is fetched."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Slides of a kept session: a page for each view, with its words as text and its fonts inside."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager

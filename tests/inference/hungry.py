@@ -1,7 +1,5 @@
 """Models of a few kilobytes that ask for much: long texts, many heads, a large vocabulary."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

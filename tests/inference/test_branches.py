@@ -1,7 +1,5 @@
 """Branches: every one is in the address, nothing is written twice, and every step is undone."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What is drawn token by token is what the model writes by itself, and it stops where that does."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from itertools import islice

@@ -1,7 +1,5 @@
 """What is generated with edits is what a pass over it expects."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """A text read again with the reader's edits: each is the edit of the core that it names, or it
 is set aside with its reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path

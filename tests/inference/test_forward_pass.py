@@ -1,7 +1,5 @@
 """One pass of a model over a text: what is kept, derived, answered, and refused or cut."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 from typing import Any

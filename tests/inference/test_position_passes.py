@@ -1,7 +1,5 @@
 """Positions put to the test: order, length and the doubled exponent, on real passes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whether a model can read a text, and which one can: told from their folders alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is computed of a model: made once, bounded, and gone with its model."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from concurrent.futures import ThreadPoolExecutor

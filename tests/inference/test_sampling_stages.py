@@ -1,7 +1,5 @@
 """Every stage of a choice is what the model writes with, and what is cut adds up."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """What many ask for at once is made once: opened models, kept results, trained tokenizers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

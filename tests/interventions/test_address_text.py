@@ -1,7 +1,5 @@
 """Edits as text in an address: the same again, and nothing else is taken."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

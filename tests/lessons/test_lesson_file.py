@@ -1,7 +1,5 @@
 """A lesson is read from TOML as it stands there; what is wrong is one sentence with its place."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

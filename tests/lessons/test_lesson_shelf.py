@@ -1,7 +1,5 @@
 """The lessons that ship have no fault; a lecturer's folder adds its own and says what is wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The walks of lessons and tutorials find a number only as a whole one."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.whole_numbers import stands_in

@@ -1,7 +1,5 @@
 """Who meets the limits of circuits: too many pairs or edges, too large a table or finding."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

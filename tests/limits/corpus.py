@@ -1,7 +1,5 @@
 """Texts to learn from that are too long."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The limits of the door, met: who comes when it is full, and who says too much."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Who meets the limit of taking an update of a run apart: the model is too large."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The limits of a kept session, met: too many views, too large ones, too large a file."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Who meets the limit of lessons: a file that is too large."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

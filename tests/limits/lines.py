@@ -1,7 +1,5 @@
 """Texts of one's own, line by line, that are too long."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Who meets the limits of computing: too long a text, too large a pass, work without an end."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Who meets the limits of training: too much for one run, too many runs, a full queue."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The other modules of this folder are the meetings: `MEETINGS` names, by limit, a
 makes the app meet it and returns the sentence that the person reads.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A sentence that is too long to be read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """The limits of uploads and downloads, met."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small models for the tests: every size distinct, every parameter shaken."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 import torch

@@ -1,7 +1,5 @@
 """Good folders to be damaged, the process that opens them, and a way to leave shapes unchecked."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An edit that only the tests need: the other way to mask a key."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

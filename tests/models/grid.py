@@ -1,7 +1,5 @@
 """Every kind of model the core can build, small, as (name, config)."""
 
-from __future__ import annotations
-
 import pytest
 
 from models.config import KINDS, NORM_POSITIONS, NORMS, POSITIONS, RopeScaling

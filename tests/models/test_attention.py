@@ -1,7 +1,5 @@
 """Attention: the fused kernel and the watched steps are one thing; who may attend to whom."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

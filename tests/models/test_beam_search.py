@@ -1,7 +1,5 @@
 """Beam search finds what an exhaustive search finds, and with one beam what is likeliest."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

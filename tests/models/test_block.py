@@ -1,7 +1,5 @@
 """One layer: its residual stream, and a norm where there is nothing to divide by."""
 
-from __future__ import annotations
-
 import torch
 
 from models.block import Block, StackContext

@@ -1,7 +1,5 @@
 """What was read is remembered, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """The config: what is a model, and in which words it says what is none."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any, get_type_hints

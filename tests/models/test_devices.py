@@ -5,8 +5,6 @@ than the model's, such a tensor lands there, and the pass that meets it fails; s
 done under both. On a machine with a GPU everything is also done there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The four documents' calls, as they are written: the lines that run here stand in their texts."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import os

@@ -1,7 +1,5 @@
 """Writing: cached or not, alone or in a batch, it is the same text."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Gradients at named sites: those of autograd by hand, and those of finite differences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

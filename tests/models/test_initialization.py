@@ -1,7 +1,5 @@
 """Fresh weights follow from the seed, all of them, and from nothing else."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Edits: each does what it says, only that, and never silently nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """LoRA: at first the parent itself, then trained alone; merged it is a plain model again."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

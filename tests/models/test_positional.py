@@ -1,7 +1,5 @@
 """Positions: the numbers of the paper, and what each scheme promises."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The documents' models: every parameter count they promise comes out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The core reads as a book: its order is told, complete, and needs nothing that comes later."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The shapes written in the signatures of `models` are compared with every call of the tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

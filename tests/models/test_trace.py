@@ -1,7 +1,5 @@
 """A watched pass is the unwatched one, and leaves no trace on the model."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

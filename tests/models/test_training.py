@@ -1,7 +1,5 @@
 """Training: a generator of reports, each a function of the seeds and the step."""
 
-from __future__ import annotations
-
 import math
 from itertools import islice
 from typing import Any

@@ -1,7 +1,5 @@
 """The whole model: what it takes, what its heads give, and what padding must not change."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every page that draws something exports all of it, in every format, and each map has a title."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Every page and every view, alone and in the app, of every kind of model, and of none."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import cycle

@@ -1,7 +1,5 @@
 """A page whose code panel is open: the lines that it shows, run as pasted, and its numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The code panel of every view: its lines run as pasted and give the page's numbers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

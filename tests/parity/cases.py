@@ -1,7 +1,5 @@
 """Tiny published models of every family: no two of their sizes can be taken for each other."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The reference library is never let onto the network: every model here is made on the spot."""
 
-from __future__ import annotations
-
 import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

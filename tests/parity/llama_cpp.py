@@ -4,8 +4,6 @@ Names come from the `gguf` library's own tables; what the scripts do to the numb
 written here once more, after the scripts and not after our reader.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

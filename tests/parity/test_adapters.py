@@ -1,7 +1,5 @@
 """LoRA adapters as files: the peft library loads what we write, and we what it saves."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Sequence

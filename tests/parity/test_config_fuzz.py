@@ -1,7 +1,5 @@
 """Every key of every family's config with other values: as the reference reads it, or refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Out again: the reference library loads what we export and says the same."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

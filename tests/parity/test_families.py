@@ -1,7 +1,5 @@
 """Every published family is the reference: streams, weights, logits, generation."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A GGUF file opens as the published folder of the same model: config, weights, and answers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The forms in which published files lie about: older names, buffers, halves, copies."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@ On the default weights of the library it would miss many of them (its biases are
 gains are one), which is why every comparison is made on shaken ones too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a published config says beside its sizes: rotations, ends of texts, what is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

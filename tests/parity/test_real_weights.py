@@ -1,7 +1,5 @@
 """A real trained BERT of six layers, from the Python registry, beside the reference library."""
 
-from __future__ import annotations
-
 from importlib.metadata import distribution
 from pathlib import Path
 

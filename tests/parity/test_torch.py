@@ -2,8 +2,6 @@
 attention alone is torch.nn.MultiheadAttention.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A folder of runs for each test of the processes that train."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

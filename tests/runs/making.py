@@ -1,7 +1,5 @@
 """Runs that the tests of this folder share: tiny ones, of a real task."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

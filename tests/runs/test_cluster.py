@@ -1,7 +1,5 @@
 """The processes that train: started once, found again, ended, or somebody else's."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

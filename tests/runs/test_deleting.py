@@ -1,7 +1,5 @@
 """A deleted run can be brought back as it was, counts meanwhile, and is gone for good later."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """Runs are named by what tells them apart, and by how they depart from the defaults."""
 
-from __future__ import annotations
-
 from explorer.runs.differing import changes, what_differs
 from explorer.runs.settings import spec_of
 from explorer.runs.spec import RunSpec

@@ -1,7 +1,5 @@
 """A run that loses its model: it is seen, named and stopped, and what was good stays."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

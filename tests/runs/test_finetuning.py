@@ -1,7 +1,5 @@
 """Runs that start from a trained model, of ours or of a published family, whole or with LoRA."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import zipfile

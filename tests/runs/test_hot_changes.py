@@ -1,7 +1,5 @@
 """Settings that change while a run trains: taken on after a step, and again by a resumed run."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

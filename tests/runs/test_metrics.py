@@ -1,7 +1,5 @@
 """Following a metrics file that is being written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from explorer.runs.metrics import Metrics, MetricsRow, MetricsWriter, cut_after

@@ -1,7 +1,5 @@
 """What a run has written is opened with the checks that every model goes through."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

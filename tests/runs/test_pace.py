@@ -1,7 +1,5 @@
 """How often a thing beside the training is worth its time."""
 
-from __future__ import annotations
-
 import pytest
 
 from explorer.runs import pace

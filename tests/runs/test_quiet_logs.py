@@ -1,7 +1,5 @@
 """What the processes that train note: no text, and no run's name, which holds its link's key."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The limits of training: what is counted, whose turn it is, and what a long step ends."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The run folder as its readers see it."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whole files, and locks with one holder."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is noted of a run: bounded, replaced as a whole, and never in the way of the run."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

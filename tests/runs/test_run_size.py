@@ -1,7 +1,5 @@
 """What a training is said to take, before it starts."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 

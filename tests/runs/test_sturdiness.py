@@ -1,7 +1,5 @@
 """What a machine does to a run: a full disk, a death in mid-write, a clock set back."""
 
-from __future__ import annotations
-
 import errno
 import signal
 import subprocess

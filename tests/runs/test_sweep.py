@@ -1,7 +1,5 @@
 """A sweep: every combination of the settings, refused as a whole or taken as a whole."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A training in two processes that torchrun starts: the updates of one with the whole batch."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

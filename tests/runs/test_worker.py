@@ -1,7 +1,5 @@
 """The training loop: what it writes, what it obeys, and that a resume is exact."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A browser's request, or its WebSocket, to a part of the door, as plain ASGI: no server."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -3,8 +3,6 @@
 A view has two: what is chosen in it, by the names of its events, and what happened in it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

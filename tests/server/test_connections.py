@@ -1,7 +1,5 @@
 """Connections that say nothing are closed, and one too many is told so, before the application."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging

@@ -1,7 +1,5 @@
 """Row 11: who comes when the server is full reads a sentence, and who leaves makes room."""
 
-from __future__ import annotations
-
 import asyncio
 import resource
 from collections.abc import Callable, Coroutine

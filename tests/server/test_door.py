@@ -1,8 +1,6 @@
 """Who comes in: this server's names, its own pages, and what it serves. Rows 9 and 10 of the
 attacks on a server that strangers use."""
 
-from __future__ import annotations
-
 import pytest
 
 from explorer.server import door

@@ -1,7 +1,5 @@
 """A server that is to end says so, and its readers go elsewhere first."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import subprocess

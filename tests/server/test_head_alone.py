@@ -1,7 +1,5 @@
 """Another head: only what follows it is sent, where nothing else on the page has changed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A stranger with a hostile model and a link: what the server does, seen from outside."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import psutil

@@ -1,7 +1,5 @@
 """A message may say anything of the widgets of a page; it ends in no error and no traceback."""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import zip_longest
 from pathlib import Path

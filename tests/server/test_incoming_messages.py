@@ -1,7 +1,5 @@
 """What one connection may say: what is no message closes it, what no reader sends is dropped."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a public server notes: lines of JSON, and nothing that a reader typed."""
 
-from __future__ import annotations
-
 import json
 import logging
 import subprocess

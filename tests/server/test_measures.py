@@ -1,7 +1,5 @@
 """Figures for Prometheus: on their own port, and of nobody."""
 
-from __future__ import annotations
-
 import urllib.request
 
 import pytest

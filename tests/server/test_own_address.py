@@ -1,7 +1,5 @@
 """The address that whoever started the server is told."""
 
-from __future__ import annotations
-
 import pytest
 
 from explorer.server.own_address import address_to_open

@@ -1,7 +1,5 @@
 """nginx with the settings of `deploy` before played replicas: who is asked, and who next."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -1,7 +1,5 @@
 """The key of a reader: given with the first page, kept by the browser, read by no script."""
 
-from __future__ import annotations
-
 import pytest
 
 from explorer.app.reader import BY_TLS, COOKIE, KEY, key_in

@@ -1,7 +1,5 @@
 """A refusal is a page to a browser, which needs nothing else of the server, and text to others."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import partial

@@ -1,7 +1,5 @@
 """Every answer carries the security headers, and nothing but the headers is touched."""
 
-from __future__ import annotations
-
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route, WebSocketRoute

@@ -1,7 +1,5 @@
 """A chart is drawn while another reader's table is importing pandas for the first time."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

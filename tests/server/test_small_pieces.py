@@ -1,7 +1,5 @@
 """Bytes in tiny pieces: a browser sends none, and each would cost what a message costs."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import h11

@@ -1,7 +1,5 @@
 """A session goes on for its reader, and for no stranger who learned its name."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What readers left is removed again and again, whatever fails."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time

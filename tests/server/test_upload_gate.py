@@ -1,7 +1,5 @@
 """What is uploaded counts from its first byte; what is too much is refused before it is read."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 from collections.abc import Callable, Coroutine, Iterator

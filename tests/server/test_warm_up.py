@@ -1,7 +1,5 @@
 """What is loaded before the first page: no library that only some pages need."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 A body comes piece by piece, as a server hands it on, so that a test sees what was asked for.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

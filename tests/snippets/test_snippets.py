@@ -1,7 +1,5 @@
 """The code panel: what it shows runs as pasted and gives the numbers on screen."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A reader's own sentences, pairs and text: read whole, split cleanly, refused in a sentence."""
 
-from __future__ import annotations
-
 import pytest
 import tokenizers
 import torch

@@ -1,7 +1,5 @@
 """The pairs that are counted are those that the library merges."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Labels and other people's words: nothing is Markdown, nothing hidden, long ones are cut."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Long trainings: linear in the text, done elsewhere, and ended with the reader who waits."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Numbers in words: three digits, halves away from zero, as the browser writes them."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """What was learnt here reads as the library does, step by step, and loses what it says."""
 
-from __future__ import annotations
-
 import math
 from operator import itemgetter
 from typing import Any

@@ -1,7 +1,5 @@
 """The app without what only POSIX has: played here, since the tests run where it is all there."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

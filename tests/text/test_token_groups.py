@@ -1,7 +1,5 @@
 """Tokens that are parts of one character: found from their labels, in several scripts."""
 
-from __future__ import annotations
-
 import pytest
 
 from explorer.catalog.opened_model import open_model

@@ -1,7 +1,5 @@
 """Token numbers typed as they are: where they stand, and what is no token."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

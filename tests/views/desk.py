@@ -1,7 +1,5 @@
 """Stands in for the training processes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from threading import Thread
 

@@ -1,7 +1,5 @@
 """What tests of drawn pages share: every view's address, what a view was sent, odd models."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """What an address asks for and does not exist is said in a sentence and replaced, on every page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import parse_qsl
 

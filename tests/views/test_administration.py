@@ -1,7 +1,5 @@
 """The Administration page: who is let in, what it says of readers, and what can be done there."""
 
-from __future__ import annotations
-
 import io
 import os
 import time

@@ -1,7 +1,5 @@
 """The large head: its display options, and what is pinned in it and carried to other pages."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Causal tracing on the Circuits page: the grid, its sentence, what a click chooses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest

@@ -1,7 +1,5 @@
 """A chat on the page Generation: rendered, sent as the sentence, and read as a prompt."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The Checkpoints page without a browser: its tensors, its list of models, damaged folders."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

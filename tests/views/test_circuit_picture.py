@@ -1,7 +1,5 @@
 """The picture of a circuit on its page: the model's own numbers, and what the address chooses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

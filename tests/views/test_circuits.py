@@ -1,7 +1,5 @@
 """Parts and circuits on the page Circuits, without a browser: numbers, refusals, a stop."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

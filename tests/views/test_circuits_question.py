@@ -1,7 +1,5 @@
 """The question of the Circuits page: a first one, templates, a table, and what is no question."""
 
-from __future__ import annotations
-
 import pytest
 from streamlit.testing.v1 import AppTest
 

@@ -1,7 +1,5 @@
 """The Compare page without a browser: what stands on the other side, and what is said of both."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The Data view of the Training page: the batches before anything is trained."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The doors of the picture of the pass: where each part leads, and what opens nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

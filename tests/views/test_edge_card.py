@@ -1,7 +1,5 @@
 """What opens of an edge: what it carries, what the weights say, and the card of a head of it."""
 
-from __future__ import annotations
-
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.head_composition import composition, unrelated

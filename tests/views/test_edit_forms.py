@@ -1,7 +1,5 @@
 """What is typed or chosen in forms, and what the page answers."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from urllib.parse import parse_qsl

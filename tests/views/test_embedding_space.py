@@ -1,7 +1,5 @@
 """The page “Embedding space” without a browser, on every kind of model."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Text as evidence on the page Circuits: lines found, refused, measured and shown."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A finding on the Circuits page: downloaded with what was measured, opened with any model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The film of a run that goes on: it says how far it is, and has each snapshot that is there."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page Forward pass without a browser: its stages, its labels, and what is pinned in it."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One number followed from the typed letters to the probability, in the equations of the page."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """Generation without a browser: what is cut, the branches, and what does not fit into them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The head card on the page Circuits: its numbers are those of the core, for every kind of head."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The page Head, step by step: what is sent to the browser, and what its equation says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

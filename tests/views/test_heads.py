@@ -1,7 +1,5 @@
 """The Heads page without a browser: its ways out, its bounds, and what it leaves out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

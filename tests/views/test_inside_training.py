@@ -1,7 +1,5 @@
 """The page Inside training without a browser: whose run it shows, and that its numbers are true."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The page Interventions, without a browser: its history, its cells, what it refuses."""
 
-from __future__ import annotations
-
 import pytest
 from streamlit.testing.v1 import AppTest
 

@@ -1,7 +1,5 @@
 """The panel of a lesson on every page, the list of all, and a file of the reader's own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

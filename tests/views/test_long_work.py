@@ -1,7 +1,5 @@
 """Work piece by piece: what was made stays, and what is too much is said."""
 
-from __future__ import annotations
-
 import pytest
 
 from explorer.analysis.ablation import MOST

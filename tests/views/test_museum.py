@@ -1,7 +1,5 @@
 """The Museum: what every exhibit shows and pastes, the instruments, and the hunt."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The instruments: their numbers by plain torch, what they hold in memory, and what they read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every mistake of the documents, made on purpose in a copy: the numbers that give it away."""
 
-from __future__ import annotations
-
 import math
 from copy import deepcopy
 

@@ -1,7 +1,5 @@
 """The documents' systems in the Museum: how large, opened untrained at their own size, trained."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace

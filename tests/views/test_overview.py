@@ -1,7 +1,5 @@
 """The picture of the pass on the Overview page: what the address holds in it, and what it tells."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Path patching on the Circuits page: from a head, into a head, and where there is no path."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

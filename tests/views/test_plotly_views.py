@@ -1,7 +1,5 @@
 """The views in plotly: closed at first, and what was left out of a chart is in its caption."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Positions page: every scheme in every view, other orders, longer texts, and their bounds."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The Query and key page: its sentences, its ledger, and what it says of odd pairs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Logit lens, writing and export without a browser, on every kind of model."""
 
-from __future__ import annotations
-
 import pytest
 from streamlit.testing.v1 import AppTest
 

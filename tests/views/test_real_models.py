@@ -1,7 +1,5 @@
 """The shelf of real models and the offer on the start page, without a browser."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

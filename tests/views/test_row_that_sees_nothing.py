@@ -1,7 +1,5 @@
 """A decoder whose first token is padding: its first row may see nothing, on every page."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

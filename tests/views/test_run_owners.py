@@ -1,7 +1,5 @@
 """Runs of several readers: each sees their own, and what a link names; it is theirs to change."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Runs page without a browser: found, chosen, noted, deleted and back, raced, refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

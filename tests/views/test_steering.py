@@ -1,7 +1,5 @@
 """The view Steering of the page Circuits, without a browser: its numbers, its texts, its button."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page on which a tokenizer is trained, and the sentence under several of them."""
 
-from __future__ import annotations
-
 import ast
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Training page without a browser: the form, the run it shows, its words, what it refuses."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

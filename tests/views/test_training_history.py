@@ -1,7 +1,5 @@
 """The film of a training: every frame is the pass of its snapshot, and what is said of the run."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The step in the bar: every page shows the model as it was then, and says so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

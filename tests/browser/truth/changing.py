@@ -1,7 +1,5 @@
 """What the pages Interventions and Compare show: other passes, and how far they lead."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """What the page Circuits shows of parts and edges, made again by one edited pass for each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from torch import Tensor

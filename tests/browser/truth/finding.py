@@ -1,7 +1,5 @@
 """What the Museum shows: an exhibit, every instrument of the quiz, and the systems."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch

@@ -4,8 +4,6 @@ With loops over what the core's pass recorded. The models of these cases have th
 each sub-layer, so what a sub-layer adds is what its parts add.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

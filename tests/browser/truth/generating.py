@@ -1,7 +1,5 @@
 """What the page Generation shows: the columns of a choice, branches, beams, the forced target."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

@@ -1,7 +1,5 @@
 """What the views Head card and Text as evidence of the page Circuits show of one head."""
 
-from __future__ import annotations
-
 from urllib.parse import quote_plus
 
 import torch

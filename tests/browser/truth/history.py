@@ -1,7 +1,5 @@
 """What the page Training history claims of a run, made again by the core alone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

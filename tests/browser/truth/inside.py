@@ -1,7 +1,5 @@
 """What the page Inside training claims of a run, made again with torch alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

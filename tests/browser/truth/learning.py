@@ -1,7 +1,5 @@
 """What the page Training a tokenizer shows: neighbours counted, and pieces with their scores."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

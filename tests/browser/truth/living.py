@@ -1,7 +1,5 @@
 """What the page Embedding space shows: places on the axes at every step, and nearest tokens."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """What the pages of the section Look show, and the page Masks, claim by claim."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

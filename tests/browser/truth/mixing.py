@@ -1,7 +1,5 @@
 """What the page Heads shows: the finder, similarity, rollout, and flow."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

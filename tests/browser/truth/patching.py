@@ -1,7 +1,5 @@
 """What the views Causal tracing and Path patching of the page Circuits show."""
 
-from __future__ import annotations
-
 from urllib.parse import quote_plus
 
 import torch

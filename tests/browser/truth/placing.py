@@ -1,7 +1,5 @@
 """What the page Positions shows: the scheme, a permutation, a longer text, a doubled exponent."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """What the page Runs claims of runs, counted again from their files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

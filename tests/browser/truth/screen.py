@@ -1,7 +1,5 @@
 """What a page shows in the browser, read as a person would: tables, text, cells of pictures."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the view Steering of the page Circuits shows: a direction, and what it does when added."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from urllib.parse import quote_plus

@@ -1,7 +1,5 @@
 """Every view of every page, from the pages' own tables: one that is new has no truth, and fails."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote_plus

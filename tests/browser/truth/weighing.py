@@ -1,7 +1,5 @@
 """What the Checkpoints page shows of a model: its parameters, weights, heads and diagnostics."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

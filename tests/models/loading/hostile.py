@@ -1,7 +1,5 @@
 """What can be done to a folder: each function gives a damage, to be done to a good one."""
 
-from __future__ import annotations
-
 import json
 import os
 import struct

@@ -3,8 +3,6 @@
 A folder that ends the process, blocks it or fills the memory fails a test, not the run.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import resource

@@ -1,7 +1,5 @@
 """Weight files whose header lies, or whose tensors are not those of the config."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

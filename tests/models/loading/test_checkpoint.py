@@ -1,7 +1,5 @@
 """A checkpoint folder: what is saved comes back, bit for bit."""
 
-from __future__ import annotations
-
 import json
 import os
 from itertools import islice

@@ -1,7 +1,5 @@
 """Small files of a folder: what is read of them, and words that may stand in a sentence."""
 
-from __future__ import annotations
-
 import json
 import os
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What a config says it is: no word of any family raises more than a sentence."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A damaged or malicious GGUF file is refused in one sentence, soon, and in little memory."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import struct

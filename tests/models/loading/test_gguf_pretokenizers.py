@@ -1,7 +1,5 @@
 """Texts are cut as llama.cpp cuts them, by its own patterns, which another library follows here."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 

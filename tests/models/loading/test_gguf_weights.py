@@ -1,7 +1,5 @@
 """The numbers of a GGUF file: of every type, in any order of reading, to its own precision."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import gguf

@@ -3,8 +3,6 @@
 Every damage of the tables is done to a good folder, which another process then opens.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

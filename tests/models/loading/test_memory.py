@@ -1,7 +1,5 @@
 """How much memory is left for a model, on a machine and in a container."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The weights of a folder: what its headers say, checked against the library and against lies."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """tokenizer.json files made to do harm, by what is wrong with them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Published folders of every form, each made once; nothing is fetched from anywhere."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from functools import cache

@@ -1,7 +1,5 @@
 """A published tokenizer as llama.cpp's conversion scripts write it into a GGUF file; many texts."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Small published folders, made here: every form, trained on a few sentences."""
 
-from __future__ import annotations
-
 import io
 import json
 import random

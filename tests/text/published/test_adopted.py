@@ -1,7 +1,5 @@
 """A stranger's tokenizer gets the special tokens that a model made here reads, and stays itself."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Chat templates: rendered and read as by the reference, and harmless whatever they are."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a reader sees of a published tokenizer: labels, spans, special tokens, the target side."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

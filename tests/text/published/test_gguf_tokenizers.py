@@ -1,7 +1,5 @@
 """A tokenizer out of a GGUF file reads as the published one that was written into it."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tokenizers made to do harm: each ends in one sentence, soon, and the next one still works."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Every form and family reads as the reference library does: same numbers, pairs, segments."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The child processes: few, bounded, started again, never seen by the rest of the app."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """A published tokenizer's steps: the library's own parts, its merges in its order, its end."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
