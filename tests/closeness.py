@@ -14,22 +14,20 @@ def largest_difference(actual: Tensor, expected: Tensor) -> float:
     """
     assert actual.shape == expected.shape, f"{[*actual.shape]} is not {[*expected.shape]}"
     actual, expected = actual.detach().double(), expected.detach().double()
-    finite = expected.isfinite()
+    finite = actual.isfinite() & expected.isfinite()
     torch.testing.assert_close(actual[~finite], expected[~finite], equal_nan=True)
-    if not finite.any():
+    actual, expected = actual[finite], expected[finite]
+    if torch.equal(actual, expected):
         return 0.0
-    difference = (actual[finite] - expected[finite]).abs().max().item()
-    return difference / expected[finite].abs().max().item() if difference else 0.0
+    largest = torch.cat([actual, expected]).abs().max()
+    return float((actual - expected).abs().max() / largest)
 
 
 def assert_close_to(
-    actual: Tensor, expected: Tensor, tolerance: float | None = None, what: str = ""
+    actual: Tensor, expected: Tensor, tolerance: float | None = None, what: str = "it"
 ) -> None:
     """Both are the same up to rounding; the coarser of the two types says how much that is."""
     if tolerance is None:
-        types = (actual.dtype, expected.dtype)
-        tolerance = max(TOLERANCE.get(dtype, 0.0) for dtype in types)
-    difference = largest_difference(actual, expected)
-    assert difference <= tolerance, (
-        f"{what or 'numbers'}: {difference:.2g} of the largest value, not {tolerance:g}"
-    )
+        tolerance = max(TOLERANCE.get(each.dtype, 0.0) for each in (actual, expected))
+    by = largest_difference(actual, expected)
+    assert by <= tolerance, f"{what} differs by {by:.2g} of its largest value, not {tolerance:g}"

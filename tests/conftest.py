@@ -1,6 +1,7 @@
 """What every test starts from, how thorough the run is, and what each folder of tests took."""
 
 import os
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from jaxtyping import install_import_hook
 from playwright.sync_api import Browser, sync_playwright
 
 from explorer.app.streamlit_patches import scan_packages_once
-from tests import checking
+from tests import budget, checking
 from tests.browser import chromium
 
 # Every shape written in a signature of `models` can be checked on every call.
@@ -22,7 +23,7 @@ install_import_hook("models", f"{checking.__name__}.check")
 
 scan_packages_once()
 
-torch.set_num_threads(1)
+torch.set_num_threads(int(os.environ.get("EXPLORER_TEST_THREADS", "1")))
 
 # No real model that was downloaded here is on a test's shelf, unless it says so.
 os.environ["EXPLORER_EXAMPLES"] = os.devnull
@@ -31,6 +32,9 @@ TESTS = Path(__file__).parent
 CORE, RUNS = TESTS / "models", TESTS / "runs"
 LONGEST = ("browser", "components", "runs", "bench", "tests", "models", "parity", "published")
 """Folders that begin first, in this order: what is left for the end is short."""
+
+SLOWEST = 10
+"""How many tests the summary names."""
 
 # No deadline: an example may wait on a busy machine. The quick run draws the same examples
 # every time, so what passes once passes again; the thorough one looks for new ones.
@@ -49,10 +53,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     thorough = config.getoption("--thorough")
     hypothesis.settings.load_profile("thorough" if thorough else "quick")
+    if budget.LEDGER not in os.environ:  # in the process that starts the others
+        descriptor, os.environ[budget.LEDGER] = tempfile.mkstemp(prefix="explorer-tests-")
+        os.close(descriptor)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        Path(os.environ.pop(budget.LEDGER)).unlink(missing_ok=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The longest files begin first; what only the thorough run needs is left out of others."""
+    config.stash[budget.BROWSER_CASES] = Counter(
+        budget.folder_of(item.nodeid)
+        for item in items
+        if item.get_closest_marker("browser") and not item.get_closest_marker("thorough")
+    )
     left_out = {item for item in items if item.get_closest_marker("thorough")}
     if left_out and not config.getoption("--thorough"):
         config.hook.pytest_deselected(items=list(left_out))
@@ -66,17 +83,27 @@ def _turn_of(folder: str) -> int:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Seconds by folder, summed over all processes."""
+    """Seconds by folder, summed over all processes; the slowest tests; what the budget lost."""
     seconds: dict[str, float] = defaultdict(float)
+    slowest: dict[str, float] = defaultdict(float)
     cases: dict[str, int] = defaultdict(int)
     for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
         folder = Path(report.nodeid.partition("::")[0]).parent.as_posix()
         seconds[folder] += report.duration
+        slowest[report.nodeid] += report.duration
         cases[folder] += report.when == "call"
-    if seconds:
-        terminalreporter.section("seconds by folder")
-        for folder in sorted(seconds, key=lambda folder: -seconds[folder]):
-            terminalreporter.line(f"{seconds[folder]:8.1f} s {cases[folder]:6,} cases  {folder}")
+    if not seconds:
+        return
+    terminalreporter.section("seconds by folder")
+    for folder in sorted(seconds, key=lambda folder: -seconds[folder]):
+        terminalreporter.line(f"{seconds[folder]:8.1f} s {cases[folder]:6,} cases  {folder}")
+    terminalreporter.line(f"{sum(seconds.values()):8.1f} s {sum(cases.values()):6,} cases")
+    terminalreporter.section("slowest tests")
+    for test in sorted(slowest, key=lambda test: -slowest[test])[:SLOWEST]:
+        terminalreporter.line(f"{slowest[test]:8.1f} s  {test}")
+    allowed = budget.budget()
+    for (folder, kind), count in sorted(budget.used().items()):
+        terminalreporter.line(f"{count:4} of {allowed[folder][kind]:4} {kind}s in tests/{folder}")
 
 
 @pytest.fixture(autouse=True)
