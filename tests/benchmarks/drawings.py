@@ -27,11 +27,12 @@ MARK = f'performance.mark("{HANDED}");'
 
 @dataclass(frozen=True)
 class Drawing:
-    """A page on disk, and the elements (CSS) it has when it is drawn."""
+    """A page on disk, the elements (CSS) it has when it is drawn, and which of them have pixels."""
 
     path: Path
     selector: str
     count: int = 1
+    pixels: str = ""
 
     @property
     def size(self) -> int:
@@ -89,7 +90,7 @@ def written(view: OfflineView, into: Path, name: str) -> Drawing:
     page, start = offline_page.offline_html("Attention", {}, [view]), offline_page.START.encode()
     assert start in page
     path.write_bytes(page.replace(start, f"\n{MARK}{offline_page.START}".encode()))
-    return Drawing(path, "[data-painted]")
+    return Drawing(path, "[data-painted]", pixels="[data-painted] canvas")
 
 
 def plotly_one_head(script: Path, head: Tensor, into: Path) -> Drawing:

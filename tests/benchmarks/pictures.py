@@ -4,13 +4,15 @@ Ours is the page a reader can export: the same code as in the app, and the data.
 sends at most 32 × 32 cells a head, each the largest of the weights it stands for; bertviz and
 CircuitsVis send and draw every weight. That is the difference that is measured.
 
-The last paint is told by the browser's own record of its work. Its time runs from the start of
-the navigation, so reading the page and its code, unpacking the data and drawing count. Beside it
-stands what follows the mark `HANDED`, where a page sets it before the first line of script that
-gets the data: that leaves out reading a library's code. Every page is opened in a browser of its
-own that has so far shown one line of text. A page rests when what it is to draw is there and its
-script was idle for half a second; what the browser still rasters after that is not counted, which
-can only flatter a slow page.
+The last paint is told by the page itself, by no record of the browser's: it is the second frame in
+a row in which nothing is new. Until then what a page is to draw is not all there (for ours, the
+view has not said that it has painted), elements still come, fonts are read, or the script did not
+let the frame through for a while. Its time runs from the start of the navigation, so reading the
+page and its code, unpacking the data and drawing count. Beside it stands what follows the mark
+`HANDED`, where a page sets it before the first line of script that gets the data: that leaves out
+reading a library's code. Every page is opened in a browser of its own that has so far shown one
+line of text, and once to see that its pixels are there. What the browser still rasters after that
+is not counted, which can only flatter a slow page.
 """
 
 import json
@@ -20,14 +22,13 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 from playwright.sync_api import TimeoutError as NotInTime
 
 from tests.benchmarks import drawings, peers
 from tests.benchmarks.drawings import HANDED, HEADS, LAYERS, Drawing
-from tests.benchmarks.measuring import Row, at_most, by_turns, milliseconds, quantile
+from tests.benchmarks.measuring import NotMeasured, Row, at_most, by_turns, milliseconds, quantile
 from tests.benchmarks.places import a_browser, an_app
 from tests.browser.visiting import AT_REST
 from tests.components.samples import attention
@@ -46,20 +47,29 @@ WATCH = """() => {
 }"""
 """The first listener of the window is called before those of the view, the last after them."""
 
-NAVIGATION = "navigationStart"
-WORK = {"Paint", "Layerize", "Commit", "RasterTask", "DrawFrame", "Decode Image"}
-CATEGORIES = [
-    "blink.user_timing",
-    "devtools.timeline",
-    "disabled-by-default-devtools.timeline",
-    "disabled-by-default-devtools.timeline.frame",
-]
-RESTS = """([selector, count]) => {
-  const now = performance.now(), held = window.held ??= {quiet: 0, last: now};
-  held.quiet = now - held.last > 150 ? 0 : held.quiet + 1;
-  held.last = now;
-  if (document.querySelectorAll(selector).length < count) held.quiet = 0;
-  return held.quiet >= 10 && document.readyState === "complete";
+PAINTED = """(([selector, count]) => {
+  const all = document.getElementsByTagName("*"), seen = window.painted = {last: 0};
+  const roots = () => [document, ...[...document.querySelectorAll(".host")].map(of => of.shadowRoot)];
+  const drawn = root => root?.querySelectorAll(selector).length ?? 0;
+  const isAll = () => roots().map(drawn).reduce((one, other) => one + other) >= count;
+  let size = -1, before = 0, still = 0, isDrawn = false;
+  const frame = now => {
+    const isSame = all.length === size && now - before < 150;
+    isDrawn = isSame && isDrawn || isAll();
+    const isRead = document.readyState === "complete" && document.fonts.status === "loaded";
+    still = isSame && isDrawn && isRead ? still + 1 : 0;
+    [size, before] = [all.length, now];
+    if (still < 2) seen.last = 0;
+    if (still === 2) seen.last = performance.now();
+    requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+})"""
+RESTS = "() => window.painted?.last && performance.now() - window.painted.last > 500"
+TIMES = f"""() => [0, performance.getEntriesByName("{HANDED}")[0]?.startTime ?? 0]
+  .map(begun => (window.painted.last - begun) / 1000)"""
+HIDE = """all => {
+  for (const each of all) each.style.visibility = "hidden";
 }"""
 
 
@@ -67,8 +77,7 @@ def overview() -> Iterator[Row]:
     goal, scripts = 0.1, peers.scripts()
     with tempfile.TemporaryDirectory() as folder:
         for name in peers.NAMES:
-            few = peers.draw(name, drawings.weights(8), Path(folder))
-            assert last_paint(few, scripts), f"{name} draws nothing"
+            see(peers.draw(name, drawings.weights(8), Path(folder)), scripts)
         weights = drawings.weights(128)
         ours, _ = drawings.overview(weights, Path(folder))
         mine = own_median(ours)
@@ -90,7 +99,7 @@ def long_overview() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         ours, _ = drawings.overview(drawings.weights(512), Path(folder))
         seconds = own_median(ours)
-        with new_page() as (_, page):
+        with new_page() as page:
             open_until_rest(page, ours)
             heads = [(at % LAYERS, at // LAYERS) for at in range(1, LAYERS * HEADS, 4)]
             what = f"overview of {LAYERS * HEADS} heads at 512 tokens"
@@ -101,6 +110,7 @@ def long_overview() -> Iterator[Row]:
 
 
 def own_median(drawing: Drawing) -> float:
+    see(drawing)
     return median(last_paint(drawing)[0] for _ in range(ROUNDS))
 
 
@@ -122,6 +132,8 @@ def all_heads() -> Iterator[Row]:
 
 def beside_plotly(what: str, ours: Drawing, theirs: Drawing, drawn: str, goal: float) -> Row:
     """The goal is for the whole, from the navigation."""
+    see(ours)
+    see(theirs)
     whole, handed = by_turns(partial(last_paint, ours), partial(last_paint, theirs), ROUNDS)
     mine = f"{milliseconds(whole.ours)} ({handed.times:.2f} × from the data on)"
     beside = f"{milliseconds(whole.reference)} of Plotly's {drawn}"
@@ -129,7 +141,7 @@ def beside_plotly(what: str, ours: Drawing, theirs: Drawing, drawn: str, goal: f
 
 
 def hovering() -> Iterator[Row]:
-    with an_app(DEMO) as server, new_page() as (_, page):
+    with an_app(DEMO) as server, new_page() as page:
         page.goto(f"{server.url}/demo_matrix?show=1024")
         page.locator(".matrix[data-painted]").wait_for(timeout=60_000)
         page.wait_for_selector(AT_REST, state="attached", timeout=60_000)
@@ -157,7 +169,7 @@ def hover(what: str, page: Page, kind: str, cells: Iterable[tuple[int, int]]) ->
 
 
 @contextmanager
-def new_page() -> Iterator[tuple[Browser, Page]]:
+def new_page() -> Iterator[Page]:
     """In a browser of its own that has found its fonts."""
     with a_browser() as browser:
         context = browser.new_context(viewport={"width": 1280, "height": 900})
@@ -165,57 +177,52 @@ def new_page() -> Iterator[tuple[Browser, Page]]:
         first.set_content("<p>text</p><code>code</code>")
         first.screenshot()
         first.close()
-        yield browser, context.new_page()
+        yield context.new_page()
 
 
 def open_until_rest(page: Page, drawing: Drawing, patience: float = 60) -> None:
     """NotInTime where it does not come to rest within so many seconds."""
+    page.add_init_script(f"{PAINTED}({json.dumps([drawing.selector, drawing.count])})")
     page.goto(drawing.path.as_uri(), wait_until="commit", timeout=1000 * patience)
-    drawn = [drawing.selector, drawing.count]
-    page.wait_for_function(RESTS, arg=drawn, polling=50, timeout=1000 * patience)
+    page.wait_for_function(RESTS, polling=50, timeout=1000 * patience)
 
 
-def last_paint(
-    drawing: Drawing, scripts: Mapping[str, Path] | None = None, patience: float = 60
-) -> list[float]:
-    """Seconds to the last paint, from the navigation and from the data handed over; or none.
-
-    What the page fetches is answered with these scripts; it may ask for nothing else.
-    """
+@contextmanager
+def asking_only_for(page: Page, scripts: Mapping[str, Path]) -> Iterator[None]:
+    """What the page fetches is answered with these scripts; it may ask for nothing else."""
     others, errors = list[str](), list[str]()
 
     def answer(route: Route) -> None:
-        path = (scripts or {}).get(route.request.url.rpartition("/")[2])
-        if path:
+        if path := scripts.get(route.request.url.rpartition("/")[2]):
             route.fulfill(path=path)
         else:
             others.append(route.request.url)
             route.abort()
 
-    with new_page() as (browser, page):
-        page.context.route(lambda url: url.startswith("http"), answer)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        browser.start_tracing(page=page, categories=CATEGORIES)
+    page.context.route(lambda url: url.startswith("http"), answer)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield
+    assert not others + errors, others + errors
+
+
+def last_paint(
+    drawing: Drawing, scripts: Mapping[str, Path] | None = None, patience: float = 60
+) -> list[float]:
+    """Seconds to the last paint, from the navigation and from the data handed over; or none."""
+    with new_page() as page, asking_only_for(page, scripts or {}):
         try:
             open_until_rest(page, drawing, patience)
         except NotInTime:
             return []
-        finally:
-            assert not others + errors, others + errors
-        return _last(json.loads(browser.stop_tracing())["traceEvents"], drawing.path.as_uri())
+        found: list[float] = page.evaluate(TIMES)
+        return found
 
 
-def _last(events: list[dict[str, Any]], url: str) -> list[float]:
-    """The end of the last paint in the process of this page, after its navigation began."""
-    (opened,) = (
-        event
-        for event in events
-        if event["name"] == NAVIGATION
-        and event["args"].get("data", {}).get("documentLoaderURL") == url
-    )
-    process = [
-        event for event in events if event["pid"] == opened["pid"] and event["ts"] >= opened["ts"]
-    ]
-    last = max(event["ts"] + event.get("dur", 0) for event in process if event["name"] in WORK)
-    handed = next((event for event in process if event["name"] == HANDED), opened)
-    return [(last - begun["ts"]) / 1e6 for begun in (opened, handed)]
+def see(drawing: Drawing, scripts: Mapping[str, Path] | None = None) -> None:
+    """NotMeasured where the screen does not change when what it has drawn is hidden."""
+    with new_page() as page, asking_only_for(page, scripts or {}):
+        open_until_rest(page, drawing)
+        shown = page.screenshot()
+        page.locator(drawing.pixels or drawing.selector).evaluate_all(HIDE)
+        if page.screenshot() == shown:
+            raise NotMeasured(f"{drawing.path.stem} says that it is drawn and has no pixels")
