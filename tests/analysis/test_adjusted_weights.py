@@ -20,9 +20,7 @@ from explorer.analysis.adjusted_weights import (
     percent,
     value_and_output,
 )
-from explorer.analysis.adjusted_weights import (
-    DisplayOptions as Options,
-)
+from explorer.analysis.adjusted_weights import DisplayOptions as Options
 from explorer.catalog import opened_model
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass, run_text
@@ -30,6 +28,7 @@ from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
 from models import trace
 from tests.analysis.conftest import inputs_of
+from tests.closeness import assert_close_to
 from tests.shelf import NAMES, WORDS, put, shelf
 
 SIZES = settings(max_examples=60)
@@ -54,11 +53,11 @@ def test_hiding_keeps_every_row_a_distribution(
     left, removed = hide_keys(weights, sorted(keys))
     assert keys or torch.equal(left, weights)
     assert (left[:, list(keys)] == 0).all()
-    assert torch.allclose(left.sum(-1), torch.ones(rows), atol=1e-5)
-    assert torch.allclose(removed, weights[:, list(keys)].sum(-1))
+    assert_close_to(left.sum(-1), torch.ones(rows))
+    assert_close_to(removed, weights[:, list(keys)].sum(-1))
     kept = [at for at in range(columns) if at not in keys]
     again = weights[:, kept] / weights[:, kept].sum(-1, keepdim=True)
-    assert torch.allclose(left[:, kept], again, atol=1e-5)
+    assert_close_to(left[:, kept], again)
 
 
 def test_a_row_with_no_other_weight_is_empty() -> None:
@@ -142,7 +141,7 @@ def test_without_options_it_is_the_head_itself_also_among_others(
                 assert made.columns == forward.columns(part.name)
                 assert not made.cut.any()
                 alone = adjust_head(forward, part.name, 0, head, options)
-                assert torch.allclose(together.values[head], alone.values, atol=1e-6), name
+                assert_close_to(together.values[head], alone.values, what=name)
 
 
 def test_heads_of_a_layer_or_of_all_are_combined(readings: dict[str, ForwardPass]) -> None:
@@ -155,7 +154,7 @@ def test_heads_of_a_layer_or_of_all_are_combined(readings: dict[str, ForwardPass
                     forward, part.name, 0, 1, Options(heads=of, all_layers=everywhere)
                 )
                 by_hand = heads.mean(0) if of == "mean" else heads.amax(0)
-                assert torch.allclose(made.values, by_hand, atol=1e-6), (name, of, everywhere)
+                assert_close_to(made.values, by_hand, what=str((name, of, everywhere)))
             whose = f"each of the {part.layers} layers" if part.layers > 1 else "this layer"
             assert f"{part.heads} heads of {whose}" in said(made)
 
@@ -177,8 +176,8 @@ def test_what_is_weighed_is_what_the_head_adds_to_the_stream(
                 weights = forward.weights(part.name, 0, head)
                 total = total + weights @ (v @ o_slice.mT)
                 made = adjust_head(forward, part.name, 0, head, Options(weighting="value"))
-                assert torch.allclose(made.values, weights * (v @ o_slice.mT).norm(dim=-1))
-            assert torch.allclose(total, whole, atol=1e-5), name
+                assert_close_to(made.values, weights * (v @ o_slice.mT).norm(dim=-1))
+            assert_close_to(total, whole, what=name)
 
 
 def test_the_removed_mass_is_said_and_comes_back(readings: dict[str, ForwardPass]) -> None:
@@ -202,7 +201,7 @@ def test_rows_add_up_to_one_only_where_they_do(
     for options in (Options(), Options(heads="mean"), Options(hidden=(1,)), Options(words=True)):
         made = adjust_head(forward, SELF, 0, 0, options)
         assert adds_up in said(made), options
-        assert torch.allclose(made.values.sum(-1), torch.ones(len(made.rows)), atol=1e-5), options
+        assert_close_to(made.values.sum(-1), torch.ones(len(made.rows)), what=options)
     for options in (Options(mass=70), Options(heads="max"), Options(weighting="value")):
         assert adds_up not in said(adjust_head(forward, SELF, 0, 0, options)), options
 
@@ -263,4 +262,4 @@ def test_a_pair_is_taken_apart_without_losing_a_cell_and_its_words_are_merged(
     made = adjust_head(pair, SELF, 0, 0, Options(words=True))
     assert len(made.columns) < len(pair.source) or all(len(group) == 1 for group in made.groups)
     assert "query tokens are" in said(made)
-    assert torch.allclose(made.values.sum(-1), torch.ones(len(made.rows)), atol=1e-5)
+    assert_close_to(made.values.sum(-1), torch.ones(len(made.rows)))

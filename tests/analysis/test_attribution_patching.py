@@ -7,17 +7,14 @@ import torch
 from torch import Tensor
 
 from explorer.analysis import attribution_patching
-from explorer.analysis.attribution_patching import (
-    attribute,
-    attribute_writers,
-    positions_of_edges,
-)
+from explorer.analysis.attribution_patching import attribute, attribute_writers, positions_of_edges
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
 from models import TransformerConfig, trace
 from models.gradients import GradientError
 from tests.analysis.eap_by_hooks import published_scores
 from tests.analysis.wired_models import DIFFERS, MODELS, contrast_of, metric_of, passed, written
+from tests.closeness import assert_close_to as close
 from tests.grids import grid
 from tests.models.building import config_of
 from tests.parity.cases import DECODERS
@@ -30,10 +27,6 @@ SUMMED = {
     "encoder behind": config_of("encoder", norm_position="post", head="classifier"),
 }
 """Models whose residual stream is no plain sum of what was written."""
-
-
-def close(ours: Tensor, theirs: Tensor) -> None:
-    torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
 
 
 def edges_by_hand(contrast: Contrast, steps: int) -> Tensor:
@@ -176,7 +169,7 @@ def test_scores_are_those_of_the_formula_in_hooks(tmp_path: Path, case: Case, st
     found = attribute(contrast, steps)
     assert found.edges is not None
     assert float(theirs.abs().max()) > 1e-3
-    torch.testing.assert_close(found.edges, theirs, rtol=0, atol=1e-9)
+    close(found.edges, theirs)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from models import trace
 from models.trace import EVERYTHING
 from tests.analysis.conftest import MODELS, inputs_of
 from tests.analysis.test_forward_pass import values_of
+from tests.closeness import assert_close_to
 from tests.shelf import TINY, WORDS, put
 
 CASES = [(stack, layer) for stack in ("encoder", "decoder") for layer in range(2)]
@@ -54,7 +55,7 @@ def assert_same(found: Tensor, expected: Tensor, name: str) -> None:
     assert found.shape == expected.shape, name
     assert torch.equal(found.isneginf(), expected.isneginf()), name
     shown, meant = (each.nan_to_num(neginf=0.0) for each in (found, expected))
-    assert torch.allclose(shown, meant, rtol=1e-5, atol=1e-5), name
+    assert_close_to(shown, meant, what=name)
 
 
 def test_every_picture_is_of_the_watched_pass(found: ForwardPass) -> None:

@@ -127,11 +127,7 @@ PLANTED: dict[str, tuple[str, Any, float]] = {
     "All zero": ("decoder.blocks.1.mlp.up_proj.weight", slice(None), 0.0),
     "Constant": ("decoder.blocks.0.self_attn.k_proj.weight", slice(None), 0.02),
     "Zero norm gain": ("decoder.norm.weight", slice(None), 0.0),
-    "Dead heads": (
-        "decoder.blocks.1.self_attn.o_proj.weight",
-        (slice(None), slice(8, 16)),
-        0.0,
-    ),
+    "Dead heads": ("decoder.blocks.1.self_attn.o_proj.weight", (slice(None), slice(8, 16)), 0.0),
 }
 
 

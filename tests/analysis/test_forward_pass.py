@@ -29,9 +29,9 @@ from models.rope_scaling import RopeScaling
 from models.trace import Trace
 from tests import zoo
 from tests.analysis.conftest import TEXT
-from tests.analysis.position_formulas import buckets, frequencies
 from tests.analysis.recompute import FORMULAS
 from tests.analysis.recompute import difference as from_formula
+from tests.closeness import assert_close_to
 from tests.models.building import shake
 from tests.shelf import WORDS, put
 
@@ -178,10 +178,10 @@ def test_every_value_is_what_the_pass_had_there(found: ForwardPass) -> None:
             seen = seen[min(values.head_of(len(seen)), len(seen) - 1)]
         mine = values[stage.name]
         mine = mine[-1:] if stage.kind == "transform" else mine  # which the pass reads there
-        torch.testing.assert_close(mine, seen, msg=stage.name)
+        assert_close_to(mine, seen, what=stage.name)
     given, mine = found.trace["logits"][0], values["logits"]
-    torch.testing.assert_close(mine[-len(given) :] if given.dim() > 1 else mine[0], given)
-    torch.testing.assert_close(values["probabilities"].sum(-1), torch.ones_like(mine[:, 0]))
+    assert_close_to(mine[-len(given) :] if given.dim() > 1 else mine[0], given)
+    assert_close_to(values["probabilities"].sum(-1), torch.ones_like(mine[:, 0]))
 
 
 def test_a_number_is_the_sum_of_its_terms(found: ForwardPass) -> None:

@@ -17,6 +17,7 @@ from explorer.analysis.output_change import has_words, last_streams
 from explorer.inference.forward_pass import ForwardPass
 from models import Transformer
 from models.normalization import RMSNorm
+from tests.closeness import assert_close_to
 from tests.models.building import config_of, shaken
 
 SHAPES: list[dict[str, Any]] = [
@@ -68,11 +69,11 @@ def test_the_circuits_are_those_of_whole_matrices(shape: dict[str, Any]) -> None
     model = model_of(shape)
     for head in range(model.config.n_heads):
         found, (qk, ov) = head_weights(model, 1, head), whole(model, 1, head)
-        torch.testing.assert_close(found.query.T @ found.key, qk)
-        torch.testing.assert_close(found.output @ found.value, ov)
+        assert_close_to(found.query.T @ found.key, qk)
+        assert_close_to(found.output @ found.value, ov)
         for spectrum, matrix in zip(spectra(found), (qk, ov), strict=True):
             values = torch.linalg.svdvals(matrix)
-            torch.testing.assert_close(spectrum.values, values[: len(spectrum.values)])
+            assert_close_to(spectrum.values, values[: len(spectrum.values)])
             assert float(values[len(spectrum.values) :].abs().sum()) < 1e-9
             assert float(spectrum.random.norm()) == pytest.approx(float(matrix.norm()))
 
@@ -80,7 +81,7 @@ def test_the_circuits_are_those_of_whole_matrices(shape: dict[str, Any]) -> None
 def test_a_head_wider_than_the_model_has_no_more_values_than_the_model_is_wide() -> None:
     left, right = torch.randn(7, 4).double(), torch.randn(7, 4).double()
     found = singular_values_of_product(left, right)
-    torch.testing.assert_close(found, torch.linalg.svdvals(left.T @ right))
+    assert_close_to(found, torch.linalg.svdvals(left.T @ right))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -101,7 +102,7 @@ def test_composition_is_that_of_whole_matrices(shape: dict[str, Any]) -> None:
                 (qk @ ov).norm() / qk.norm() / ov.norm(),
                 (own @ ov).norm() / own.norm() / ov.norm(),
             ]
-            torch.testing.assert_close(found[:, layer, head], torch.stack(expected))
+            assert_close_to(found[:, layer, head], torch.stack(expected))
 
 
 def test_a_head_that_reads_what_another_writes_has_a_score_of_one() -> None:
@@ -144,9 +145,7 @@ def test_the_eigenvalues_are_those_of_the_circuit_from_tokens_to_tokens(
         every = torch.linalg.eigvals(circuit)
         every = every[every.abs().argsort(descending=True)]
         few = found.eigenvalues
-        torch.testing.assert_close(
-            few.abs().sort(descending=True).values, every.abs()[:w], rtol=1e-4, atol=1e-5
-        )
+        assert_close_to(few.abs().sort(descending=True).values, every.abs()[:w])
         score = float(every.real.sum() / every.abs().sum())
         assert found.score == pytest.approx(score, abs=1e-4)
         own = circuit.diagonal()
@@ -188,4 +187,4 @@ def test_what_heads_write_to_the_logits_is_what_attribution_says(found: ForwardP
                 )
                 some = torch.tensor([option, 2])
                 few = direct_logits(found, layer, place, source_writes(found, layer, head), some)
-                torch.testing.assert_close(few, sources[:, some])
+                assert_close_to(few, sources[:, some])

@@ -1,12 +1,22 @@
-"""Head statistics: counted by hand, and what must hold for every head."""
+"""Numbers of a head: counted by hand, and what must hold for every head."""
 
+import dataclasses
+import gc
 import math
+import weakref
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as some
 from torch import Tensor
 
+from explorer.analysis import head_similarity, thumbnails
+from explorer.analysis.head_composition import composition, unrelated
+from explorer.analysis.head_formation import formation_step, formations
 from explorer.analysis.head_metrics import (
     METRICS,
     Ranked,
@@ -17,10 +27,36 @@ from explorer.analysis.head_metrics import (
     pattern_cells,
     ranking,
 )
+from explorer.analysis.head_similarity import (
+    divergence_matrix,
+    js_divergence,
+    pairwise_divergence,
+    rows_compared,
+    rows_of_heads,
+    similarity_order,
+)
+from explorer.analysis.line_activations import (
+    LineActivations,
+    activations_by_batch,
+    batches,
+    token_activations,
+)
+from explorer.analysis.logit_attribution import contributions
+from explorer.analysis.name_moving import NAMES, name_moving, name_prompts
+from explorer.analysis.standard_prompts import ROWS, repeated_random_tokens, standard_scores
 from explorer.catalog import opened_model
+from explorer.catalog.opened_model import Opened
+from explorer.inference import forward_pass
 from explorer.inference import forward_pass as passes
 from explorer.inference.forward_pass import ForwardPass, run_text
+from explorer.text import word_tokenizer
+from explorer.text.special import CLASSIFIER, DECODER
 from models.masking import causal_mask
+from models.trace import trace
+from tests.closeness import assert_close_to
+from tests.components.samples import heads
+from tests.models.building import shake
+from tests.shelf import WORDS, put
 
 ALL = torch.ones(1, 1, dtype=torch.bool)
 
@@ -175,7 +211,7 @@ def test_every_kind_of_attention_is_measured_layer_by_layer(
             patch.setattr(passes, "WEIGHTS_HELD", 1)
             alone = join_layers(list(metrics_by_layer(forward, part.name)))
         for name in METRICS:
-            assert torch.allclose(whole.values[name], alone.values[name], equal_nan=True)
+            assert_close_to(whole.values[name], alone.values[name])
 
 
 def test_special_tokens_are_those_of_the_columns_and_blind_rows_are_counted(
@@ -186,7 +222,7 @@ def test_special_tokens_are_those_of_the_columns_and_blind_rows_are_counted(
     special = torch.tensor([token.special for token in forward.source])
     assert special.any()
     by_hand = forward.all_weights(part)[0][..., special].sum(-1).mean(-1)
-    assert torch.allclose(found.values["special"][0].float(), by_hand)
+    assert_close_to(found.values["special"][0].float(), by_hand)
     mask = torch.ones(len(special), len(special), dtype=torch.bool)
     mask[0] = False
     monkeypatch.setattr(type(forward), "mask", lambda self, part, layer=0: mask)
@@ -207,3 +243,301 @@ def test_what_a_metric_leaves_out_is_not_counted(forward: ForwardPass) -> None:
         for at, token in enumerate(forward.target)
     )
     assert found.counted["duplicate"].tolist() == [copies] * same
+
+
+@pytest.mark.parametrize(
+    ("scores", "step"),
+    [
+        ([(0, 0.1), (1, 0.1), (5, 0.45), (10, 0.8)], 5),
+        ([(0, 0.9), (1, 0.1), (5, 0.5), (10, 0.8)], 5),
+        ([(0, 0.8), (1, 0.8), (5, 0.8)], None),
+        ([(0, 0.0), (1, 0.0), (5, 0.8)], None),
+        ([(0, 0.1), (1, 0.5), (5, math.nan)], None),
+        ([(0, math.nan), (1, 0.5), (5, 0.6)], 1),
+    ],
+)
+def test_a_score_forms_where_it_stays_at_half_its_end(
+    scores: list[tuple[int, float]], step: int | None
+) -> None:
+    assert formation_step(scores) == step
+
+
+def test_each_head_has_its_highest_score_and_weak_ones_are_left_out() -> None:
+    def at(first: float, second: float) -> dict[str, torch.Tensor]:
+        return {
+            "previous": torch.tensor([[first, 0.1]]),
+            "induction": torch.tensor([[second, math.nan]]),
+        }
+
+    (found,) = formations({0: at(0.0, 0.0), 5: at(0.2, 0.6), 10: at(0.4, 0.7)})
+    assert (found.layer, found.head, found.score, found.step) == (0, 0, "induction", 5)
+    assert found.final == pytest.approx(0.7)
+
+
+def rows(n: int, queries: int, keys: int, seed: int) -> Tensor:
+    scores = 3 * torch.randn(n, queries, keys, generator=torch.Generator().manual_seed(seed))
+    return scores.softmax(-1)
+
+
+@settings(deadline=None, max_examples=40)
+@given(some.integers(2, 6), some.integers(1, 7), some.integers(1, 9), some.integers(0, 9999))
+def test_what_holds_for_all_heads(n: int, queries: int, keys: int, seed: int) -> None:
+    weights = rows(n, queries, keys, seed)
+    found = divergence_matrix(list(pairwise_divergence(weights)))
+    assert torch.equal(found, found.T)
+    assert bool((found.diagonal() == 0).all())
+    assert 0 <= float(found.min()) <= float(found.max()) <= 1
+    same = torch.eye(keys)
+    ends = js_divergence(same, torch.stack([same, same.roll(1, 1)])).tolist()
+    assert ends == pytest.approx([0, float(keys > 1)])
+    for at in range(n):
+        slow = [_by_loop(weights[at], other) for other in weights]
+        assert found[at].tolist() == pytest.approx(slow, abs=2e-5)
+
+
+def _by_loop(one: Tensor, other: Tensor) -> float:
+    total = 0.0
+    for p, q in zip(one.double(), other.double(), strict=True):
+        m = (p + q) / 2
+        total += float((p * (p / m).log2()).nansum() + (q * (q / m).log2()).nansum()) / 2
+    return total / len(one)
+
+
+def test_heads_that_are_alike_stand_together() -> None:
+    kinds = torch.eye(6)[None], torch.eye(6).roll(1, 1)[None], torch.full((1, 6, 6), 1 / 6)
+    weights = torch.cat([kinds[at % 3] for at in range(9)])
+    order = similarity_order(divergence_matrix(list(pairwise_divergence(weights))))
+    assert sorted(order) == list(range(9))
+    assert [len({at % 3 for at in order[i : i + 3]}) for i in (0, 3, 6)] == [1, 1, 1]
+    assert similarity_order(torch.zeros(0, 0)) == []
+    assert similarity_order(torch.zeros(1, 1)) == [0]
+
+
+def test_what_is_no_number_stays_none() -> None:
+    weights = rows(3, 4, 4, 1)
+    weights[1, 0, 0] = math.nan
+    found = divergence_matrix(list(pairwise_divergence(weights)))
+    assert found.isnan().tolist() == [[False, True, False], [True] * 3, [False, True, False]]
+    assert sorted(similarity_order(found)) == [0, 1, 2]
+
+
+@pytest.fixture
+def opened(small_models: Path) -> Opened:
+    return opened_model.opened_from(small_models / "letters", "letters")
+
+
+def test_of_a_long_text_some_rows_and_of_many_heads_some_layers_are_compared(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forward, part = run_text(opened, "the cat and the hat"), "decoder.self_attn"
+    keys = len(forward.target)
+    assert rows_compared(forward, part) == tuple(range(keys))
+    found = torch.cat(list(rows_of_heads(forward, part, range(keys))))
+    assert_close_to(found, forward.all_weights(part).flatten(0, 1))
+    monkeypatch.setattr(head_similarity, "CELLS_COMPARED", 8 * 8 // 2 * keys * 3)
+    some = (0, round((keys - 1) / 2), keys - 1)
+    assert rows_compared(forward, part) == some
+    assert torch.equal(torch.cat(list(rows_of_heads(forward, part, some))), found[:, list(some)])
+    monkeypatch.setattr(head_similarity, "HEADS_COMPARED", 12)
+    assert head_similarity.layers_compared(9, 4) == (0, 4, 8)
+    assert head_similarity.layers_compared(3, 4) == (0, 1, 2)
+
+
+def test_rows_that_see_nothing_are_left_out(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forward = run_text(opened, "the cat")
+    n = len(forward.target)
+    mask = torch.ones(n, n, dtype=torch.bool).tril()
+    monkeypatch.setattr(type(forward), "mask", lambda self, part, layer=0: mask)
+    mask[1] = False
+    assert rows_compared(forward, "decoder.self_attn") == (0, *range(2, n))
+    mask[:] = False
+    assert rows_compared(forward, "decoder.self_attn") == ()
+    none = next(rows_of_heads(forward, "decoder.self_attn", ()))
+    assert bool(js_divergence(none[0], none).isnan().all())
+
+
+def test_pooling_keeps_the_largest() -> None:
+    for shape in [(1, 1, 5, 9), (2, 3, 33, 64), (1, 2, 128, 128), (1, 1, 1, 1)]:
+        weights = heads(*shape)
+        small = thumbnails.thumbnails_of_weights(weights)
+        cells, n = small.cells, small.pooled
+        assert max(cells.shape[2:]) <= thumbnails.SIDE
+        for q, k in product(range(cells.shape[2]), range(cells.shape[3])):
+            block = weights[:, :, q * n : q * n + n, k * n : k * n + n]
+            assert torch.equal(cells[:, :, q, k], block.amax((2, 3))), shape
+
+
+def test_head_by_head_is_all_at_once_and_kept_as_long_as_the_reading(
+    small_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = opened_model.opened_from(small_models / "translation", "translation")
+    read = dataclasses.replace(forward_pass.run_text(opened, opened.example))  # kept by nobody else
+    monkeypatch.setattr(forward_pass, "WEIGHTS_HELD", 1)
+    for part in read.parts:
+        whole = read.all_weights(part.name)
+        found = thumbnails.thumbnails_of(read, part.name)
+        assert torch.equal(found.cells, thumbnails.thumbnails_of_weights(whole).cells)
+        singly = [list(read.some_heads(part.name, n)) for n in range(part.layers)]
+        assert all(len(layer) == part.heads for layer in singly)
+        assert_close_to(torch.stack([torch.cat(layer) for layer in singly]), whole)
+        assert thumbnails.thumbnails_of(read, part.name) is found
+    made = weakref.ref(found)
+    del found
+    gc.collect()
+    assert made() is not None
+    del read
+    gc.collect()
+    assert made() is None
+
+
+LINES = ("the cat", "a black dog eats", "the white cat sleeps not", "le chat noir", "a dog")
+KINDS: dict[str, dict[str, Any]] = {
+    "decoder": {"kind": "decoder", "n_layers": 2},
+    "grouped": {"kind": "decoder", "positions": "rotary", "n_heads": 4, "n_kv_heads": 2},
+    "no padding": {"kind": "decoder", "pad_id": None},
+    "encoder": {"kind": "encoder", "head": "language-model", "n_layers": 2},
+    "classifier": {"kind": "encoder", "head": "classifier"},
+}
+
+
+def opened_as(folder: Path, kind: str) -> Opened:
+    changes = KINDS[kind]
+    tokenizer = word_tokenizer(WORDS, DECODER if changes["kind"] == "decoder" else CLASSIFIER)
+    put(folder, "lines", tokenizer, "the cat", **changes)
+    opened = opened_model.opened_from(folder / "lines", "lines")
+    shake(opened.model.double(), by=0.4)
+    return opened
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_both_numbers_are_those_of_each_line_alone(kind: str, tmp_path: Path) -> None:
+    opened = opened_as(tmp_path, kind)
+    config, rows = opened.config, [opened.tokenizer.encode(line) for line in LINES]
+    layers = config.n_layers
+    found = LineActivations.empty(len(rows), layers, config.n_heads)
+    for lines, tokens in activations_by_batch(opened, rows):
+        found.put(lines, tokens)
+    assert bool(found.measured.all())
+    stack = config.stacks[0]
+    for line, row in enumerate(rows):
+        ids = torch.tensor([[token.id for token in row]])
+        seen = trace(opened.model, ids)
+        counted = [at for at, token in enumerate(row) if at and not token.special]
+        for layer in range(layers):
+            block: Any = opened.model.last_stack.blocks[layer]
+            for head in range(config.n_heads):
+                w = config.head_width
+                columns = block.self_attn.o_proj.weight[:, head * w : (head + 1) * w]
+                out = seen[f"{stack}.{layer}.self_attn.head_out"][0, head]
+                norms = (out @ columns.T).norm(dim=-1)[counted]
+                weights = seen[f"{stack}.{layer}.self_attn.weights"][0, head]
+                away = weights[counted][:, counted].amax(-1)
+                at = line, layer, head
+                assert float(found.norm[at]) == pytest.approx(float(norms.max()), rel=1e-5)
+                assert int(found.norm_at[at]) == counted[int(norms.argmax())]
+                assert float(found.weight[at]) == pytest.approx(float(away.max()), rel=1e-5)
+                assert int(found.weight_at[at]) == counted[int(away.argmax())]
+
+
+def test_tokens_that_do_not_count_have_no_number(tmp_path: Path) -> None:
+    opened = opened_as(tmp_path, "encoder")
+    rows = [opened.tokenizer.encode(line) for line in ("the cat", "a black dog eats")]
+    found = token_activations(opened, rows)
+    for row, norm, weight in zip(rows, found.norm, found.weight, strict=True):
+        for at in range(norm.shape[-1]):
+            counts = 0 < at < len(row) and not row[at].special
+            assert bool((norm[..., at] >= 0).all()) == counts
+            assert bool((weight[..., at] >= 0).all()) == counts
+
+
+def test_a_batch_has_lines_of_about_equal_length_and_a_known_one_is_not_passed_again(
+    tmp_path: Path,
+) -> None:
+    opened = opened_as(tmp_path, "decoder")
+    rows = [opened.tokenizer.encode(line) for line in LINES]
+    lengths = [[len(rows[at]) for at in some] for some in batches(rows, 2, equal_lengths=True)]
+    assert [len(set(each)) for each in lengths] == [1] * len(lengths)
+    every = [at for some in batches(rows, 2, equal_lengths=True) for at in some]
+    assert sorted(every) == [*range(len(rows))]
+    assert [some for some, _ in activations_by_batch(opened, rows, set(range(len(rows))))] == []
+    long = [opened.tokenizer.encode("the cat " * 10)] * 100
+    assert all(len(some) * len(long[0]) <= 1_024 for some in batches(long, 2, equal_lengths=False))
+
+
+PROMPT_WORDS = "When and went to the store , gave a drink".split()
+
+
+def test_a_sequence_is_different_tokens_twice_with_what_stands_around_every_text() -> None:
+    for name in ("induction", "shakespeare", "reviews"):
+        opened = opened_model.open_model(name)
+        rows = repeated_random_tokens(opened)
+        assert len(rows) == ROWS
+        text = opened.tokenizer.encode(opened.example)
+        for row in rows:
+            own = [token.id for token in row if not token.special]
+            half = len(own) // 2
+            assert own[:half] == own[half:]
+            assert len(set(own)) == half > 5
+            assert len(row) <= opened.config.max_len
+            assert row[0].special == text[0].special
+            assert row[-1].special == text[-1].special
+        assert rows == repeated_random_tokens(opened)
+        assert rows != repeated_random_tokens(opened, seed=1)
+
+
+def test_the_induction_heads_are_found_and_their_keys_compose_with_the_previous_token_heads() -> (
+    None
+):
+    opened = opened_model.open_model("induction")
+    scores = standard_scores(opened)
+    assert float(scores["induction"][1].min()) > 0.6
+    assert float(scores["induction"][0].max()) < 0.1
+    assert float(scores["previous"][0].min()) > 3 * float(scores["previous"][1].max())
+    for head in range(2):
+        q, k, v = composition(opened.model, 1, head) / unrelated(opened.config.d_model)
+        assert float(k.min()) > 1.5
+        assert float(torch.stack([q, v]).max()) < 1.0
+
+
+@pytest.fixture
+def names(tmp_path: Path) -> Opened:
+    """A shaken decoder that knows the names."""
+    tokenizer = word_tokenizer([*PROMPT_WORDS, *NAMES], DECODER)
+    put(tmp_path, "names", tokenizer, "When Mary", n_layers=2, kind="decoder")
+    opened = opened_model.opened_from(tmp_path / "names", "names")
+    shake(opened.model.double(), by=0.4)
+    return opened
+
+
+def test_names_are_moved_as_attribution_says(names: Opened) -> None:
+    prompts, found = name_prompts(names), name_moving(names)
+    assert found is not None
+    assert len(prompts) == found.prompts == len(NAMES)
+    part, raised, weight = "decoder.self_attn", [], []
+    for prompt in prompts:
+        forward = forward_pass.run_text(names, prompt.text)
+        place = len(forward.tokens) - 1
+        asked, other = (contributions(forward, place, name) for name in prompt.names)
+        for_asked = asked.heads[part] - other.heads[part]
+        seen = forward.all_weights(part)[:, :, place]
+        on = [seen[..., prompt.places(name)].sum(-1) for name in prompt.names]
+        assert [len(prompt.places(name)) for name in prompt.names] == [1, 2]
+        raised.append(torch.where(on[0] >= on[1], for_asked, -for_asked))
+        weight.append(torch.maximum(*on))
+    assert_close_to(found.raised, torch.stack(raised).mean(0))
+    assert_close_to(found.weight, torch.stack(weight).mean(0))
+
+
+def test_who_does_not_know_the_names_moves_none() -> None:
+    for name in ("induction", "shakespeare", "reviews"):
+        assert name_moving(opened_model.open_model(name)) is None
+
+
+def test_a_model_that_reads_too_little_has_no_score(tmp_path: Path) -> None:
+    put(tmp_path, "little", word_tokenizer(["cat"], DECODER), "cat", kind="decoder", max_len=1)
+    opened = opened_model.opened_from(tmp_path / "little", "little")
+    assert repeated_random_tokens(opened) == []
+    assert all(bool(each.isnan().all()) for each in standard_scores(opened).values())
+    assert name_moving(opened) is None

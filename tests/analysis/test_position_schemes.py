@@ -14,6 +14,7 @@ from explorer.analysis.position_schemes import (
 from models import Transformer, TransformerConfig
 from models.config import POSITIONS
 from models.positional import PositionalEncoding
+from tests.closeness import assert_close_to
 
 SMALL = TransformerConfig(d_model=16, n_heads=2, n_layers=1, d_ff=16, max_len=20)
 
@@ -73,7 +74,7 @@ def test_cosine_similarity_is_the_dot_product_over_both_norms() -> None:
     by_cosine = found.by_cosine()
     assert found.table is not None
     norms = found.table.norm(dim=-1)
-    torch.testing.assert_close(by_cosine.products, found.products / norms[:, None] / norms)
+    assert_close_to(by_cosine.products, found.products / norms[:, None] / norms)
     assert (found.unit, by_cosine.unit) == ("product", "cosine similarity")
     assert made("alibi").by_cosine().unit == "bias", "there are no vectors to compare"
 
@@ -103,7 +104,7 @@ def test_an_odd_width_ends_in_a_sine_without_its_cosine() -> None:
     found = made("sinusoidal", width=7)
     assert found.table is not None
     last = torch.sin(torch.arange(20.0) / 10_000 ** (6 / 7))
-    torch.testing.assert_close(found.table[:, 6].float(), last)
+    assert_close_to(found.table[:, 6].float(), last)
     assert found.pairs == ((0, 1), (2, 3), (4, 5))
-    torch.testing.assert_close(PositionalEncoding(7, 20).pe[0], found.table.float())
+    assert_close_to(PositionalEncoding(7, 20).pe[0], found.table.float())
     assert spread(found) > 1e-6, "the distance alone no longer counts"

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,11 @@ from explorer.views.query_key.value_panel import stream_terms
 from models import trace
 from models.positional import AlibiPositions, RotaryPositions
 from tests.analysis.conftest import inputs_of, read
+from tests.closeness import assert_close_to as close
 from tests.source import ROOT
 
 SELF = "decoder.self_attn"
 SHIPPED = sorted(path.parent.name for path in ROOT.glob("models/checkpoints/*/run.json"))
-
-close = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-6)
 
 
 def every_head(found: ForwardPass) -> Iterator[tuple[str, int, int]]:
@@ -108,7 +106,7 @@ def test_a_window_is_cut_out_of_the_whole_and_its_softmax_runs_over_all(found: F
     )
     for name in ("dots", "scaled", "logits", "weights"):
         cut = getattr(one, name)[last - 2 :, 1:3]
-        close(getattr(some, name), cut, equal_nan=True)
+        close(getattr(some, name), cut)
     close(some.out, one.out[last - 2 :])
     assert some.difference < 1e-6
 

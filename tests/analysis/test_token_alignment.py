@@ -1,18 +1,107 @@
-"""Two tokenizations of one text: which tokens belong together, and a map over those groups."""
+"""Which tokens belong together, within a text and between two, and maps over such groups."""
 
+import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
-from explorer.analysis.comparison import map_difference, map_divergence, pool_map, pool_mask
-from explorer.analysis.token_alignment import AlignedTokens, align_places, align_tokens
+from explorer.analysis.comparison import (
+    common_scale,
+    largest_change,
+    map_difference,
+    map_divergence,
+    pool_map,
+    pool_mask,
+)
+from explorer.analysis.map_summary import summary_of
+from explorer.analysis.token_alignment import (
+    AlignedTokens,
+    NotAlignedError,
+    align_places,
+    align_tokens,
+)
+from explorer.analysis.word_groups import group_words, merged_tokens, sentences_of
+from explorer.catalog import opened_model
+from explorer.inference.forward_pass import ForwardPass, run_text
+from explorer.snippets import Head
 from explorer.text import byte_tokenizer, character_tokenizer, word_tokenizer
 from explorer.text.special import CLASSIFIER, DECODER, SOURCE
 from explorer.text.token import Token
-from tests.analysis.test_word_groups import spans
+from explorer.views.compare.compared_maps import alignment
+from explorer.views.shared.map_pair import MapSide, align_sides
+from tests.closeness import assert_close_to
+
+
+def spans(text: str, *pieces: str, second: bool = False) -> list[Token]:
+    """Tokens that follow each other in the text, a space before a piece belonging to it."""
+    found, at = [], 0
+    for piece in pieces:
+        start = text.index(piece, at)
+        at = start + len(piece)
+        found.append(Token(9, piece.replace(" ", "␣"), start, at, second=second))
+    return found
+
+
+def words_in(tokens: list[Token], text: str, pair: str = "") -> list[str]:
+    groups = group_words(tokens, text, pair)
+    assert sorted(at for group in groups for at in group) == list(range(len(tokens)))
+    return [token.label for token in merged_tokens(tokens, groups, text, pair)]
+
+
+def test_a_word_ends_at_a_space_and_at_punctuation() -> None:
+    for text, pieces, words in [
+        ("unhappily so.", ["un", "happi", "ly", " so", "."], ["unhappily", "␣so", "."]),
+        ("playing it", ["play", "ing", "it"], ["playing", "it"]),
+        ("a b", ["a", "b"], ["a", "b"]),
+        ("don't", ["don", "'", "t"], ["don", "'", "t"]),
+        ("naïve 12", ["na", "ï", "ve", " 1", "2"], ["naïve", "␣12"]),
+        ("我是人", ["我", "是", "人"], ["我", "是", "人"]),
+        ("", [], []),
+    ]:
+        assert words_in(spans(text, *pieces), text) == words
+
+
+def test_the_bytes_of_one_character_are_one_word() -> None:
+    tokenizer = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
+    text = "the 😀 cat"
+    tokens = list(tokenizer.encode(text))
+    found = words_in(tokens, text)
+    assert any("😀" in label for label in found)
+    assert found[-1].endswith("cat")
+
+
+def test_digits_of_a_number_are_a_word_and_special_tokens_stay_alone() -> None:
+    tokenizer = character_tokenizer("0123456789", DECODER)
+    tokens = list(tokenizer.encode("314"))
+    special = sum(token.special for token in tokens)
+    assert special
+    assert len(group_words(tokens, "314")) == 1 + special
+
+
+def test_written_tokens_are_told_apart_by_their_labels() -> None:
+    for written, words in [
+        (["␣le", "␣ch", "at", "."], ["␣le", "␣chat", "."]),
+        (["le", "ch", "##at"], ["le", "chat"]),
+        (["le", "chat"], ["le", "chat"]),
+        (["␣", "le", "␣", "chat"], ["␣le", "␣chat"]),
+    ]:
+        tokens = [Token(9, label) for label in written]
+        assert words_in(tokens, "typed text") == words
+
+
+def test_two_sentences_share_no_word_and_special_tokens_go_with_the_one_before() -> None:
+    tokens = [*spans("ab", "a", "b"), *spans("cd", "c", "d", second=True)]
+    assert words_in(tokens, "ab", "cd") == ["ab", "cd"]
+    cls, sep = Token(1, "[CLS]", special=True), Token(2, "[SEP]", special=True)
+    tokens = [cls, *spans("ab", "ab"), sep, *spans("cd", "cd", second=True), sep]
+    assert sentences_of(tokens) == (0, 0, 0, 1, 1)
+    assert sentences_of([]) == ()
+
 
 OPENS = Token(1, "<s>", special=True)
 
@@ -122,7 +211,7 @@ def test_every_token_is_in_one_group_and_rows_still_sum_to_one(text: str, seed: 
                 len(side), len(side), generator=torch.Generator().manual_seed(seed)
             ).softmax(-1)
             sums = pool_map(weights, groups, groups).sum(-1)
-            torch.testing.assert_close(sums, torch.ones(len(groups)))
+            assert_close_to(sums, torch.ones(len(groups)))
 
 
 def test_a_map_made_by_hand_over_groups() -> None:
@@ -183,3 +272,120 @@ def test_places_are_paired_only_in_lists_of_one_length() -> None:
     assert not found.by_characters
     with pytest.raises(ValueError, match="2 tokens have no places in common with 1"):
         align_places(one, other[:1])
+
+
+PART = "encoder.self_attn"
+
+
+def passed(text: str) -> ForwardPass:
+    return run_text(opened_model.open_model("negation"), text)
+
+
+def weights(text: str, head: int = 0) -> Tensor:
+    return passed(text).weights(PART, 0, head)
+
+
+def test_a_difference_is_second_minus_first_and_of_a_head_with_itself_nothing() -> None:
+    first, second = weights("the food was good"), weights("the food was good", head=1)
+    rows = torch.ones(len(first), dtype=torch.bool)
+    found = map_difference(first, second)
+    assert torch.equal(found, second - first)
+    assert largest_change(found) == float(found.abs().max()) > 0
+    assert 0 < map_divergence(first, second, rows) <= 1
+    assert map_divergence(first, second, rows) == pytest.approx(map_divergence(second, first, rows))
+    assert common_scale(first, second) == float(torch.max(first.max(), second.max()))
+    assert not map_difference(first, first).any()
+    assert map_divergence(first, first, rows) == 0
+
+
+def test_other_tokens_are_compared_at_their_places_and_other_lengths_not_at_all() -> None:
+    first, second, longer = (
+        MapSide(text, Head(passed(text), Path("negation"), PART, 0, 0))
+        for text in ("the food was good", "the food was bad", "the food was not very good")
+    )
+
+    def said(one: MapSide, other: MapSide) -> str:
+        return alignment(one, other, align_sides(one, other))
+
+    assert said(first, first) == "Both maps are over the same tokens."
+    labels = len(first.rows) + len(first.columns)
+    assert f"(2 of {labels} labels differ), so cells are compared by position" in said(
+        first, second
+    )
+    aligned = align_sides(first, second)
+    assert torch.equal(aligned.difference, second.values - first.values)
+    with pytest.raises(NotAlignedError, match="5 and 7 tokens of different texts, so their"):
+        align_sides(first, longer)
+
+
+CELL = "{row} attends to {column}: {value}"
+TEXT = ("the", "cat", "the", "hat")
+CAUSAL = torch.ones(4, 4, dtype=torch.bool).tril()
+WEIGHTS = torch.tensor(
+    [[1.0, 0, 0, 0], [0.25, 0.75, 0, 0], [0.5, 0.25, 0.25, 0], [0, 0.125, 0.5, 0.375]]
+)
+OF_3 = "the 3 rows with more than one visible key"
+
+
+def summary(weights: torch.Tensor, allowed: torch.Tensor = CAUSAL) -> str:
+    return summary_of(weights, allowed, TEXT, TEXT, CELL)
+
+
+def test_equal_labels_are_told_apart_by_their_places() -> None:
+    swapped = WEIGHTS[:, [0, 2, 1, 3]]
+    assert summary(swapped, torch.ones_like(CAUSAL)).startswith(
+        "“the” (0) attends to “the” (0): 1.00, the largest weight. “the” (0), the first key, gets"
+    )
+    assert summary(WEIGHTS) == (
+        "“cat” (1) attends to “cat” (1): 0.750, the largest weight. “the” (0), the first key, "
+        f"gets 25.0 % of the weight of {OF_3}."
+    )
+
+
+def test_where_nothing_has_weight_no_cell_is_the_largest() -> None:
+    assert summary(torch.zeros(4, 4)) == f"Every weight of {OF_3} is 0."
+    window = CAUSAL & torch.eye(4, dtype=torch.bool)
+    window[3] = CAUSAL[3]
+    alone = "Every weight of the row with more than one visible key is 0."
+    assert summary(torch.zeros(4, 4), window) == alone
+    assert summary(WEIGHTS, torch.eye(4, dtype=torch.bool)) == "", "no row has a choice"
+
+
+def test_a_row_of_zeros_adds_no_weight() -> None:
+    cut = WEIGHTS.clone()
+    cut[3] = 0
+    assert f"gets 37.5 % of the weight of {OF_3}." in summary(cut)
+
+
+def test_a_masked_first_key_is_said_to_be_masked() -> None:
+    last = CAUSAL.clone()
+    last[3, 0] = False
+    assert summary(WEIGHTS, last).endswith(f"25.0 % of the weight of {OF_3}, 1 of which masks it.")
+    last[2, 0] = False
+    weights = WEIGHTS.clone()
+    weights[2] = torch.tensor([0, 0.5, 0.5, 0])
+    assert summary(weights, last).endswith(f" of the weight of {OF_3}, 2 of which mask it.")
+    last[1, 0] = False
+    assert summary(weights, last).endswith(
+        ". “the” (0), the first key, is masked in the 2 rows with more than one visible key."
+    )
+
+
+def test_equal_largest_weights_are_counted() -> None:
+    even = CAUSAL / CAUSAL.sum(-1, keepdim=True)
+    assert ": 0.500, the largest weight, which another cell has too. " in summary(even)
+    even[1] = torch.tensor([0, 1, 0, 0])
+    assert ": 1.00, the largest weight. " in summary(even)
+    even[2:] = 0
+    even[2, :2] = even[3, 1] = 1
+    assert ": 1.00, the largest weight, which 3 other cells have too. " in summary(even)
+
+
+def test_rows_that_are_not_finite_are_left_out_in_words() -> None:
+    broken = WEIGHTS.clone()
+    broken[1] = math.nan
+    assert summary(broken).startswith("“the” (2) attends to “the” (0): 0.500, the largest weight,")
+    assert summary(broken).endswith(
+        "of the weight of the 2 rows with more than one visible key and finite weights."
+    )
+    assert summary(torch.full((4, 4), math.nan)) == ""

@@ -163,10 +163,7 @@ SPOILT: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         DAMAGED + "metric must be one of Logit difference, Probability, Loss, Class score, KL "
         "divergence.",
     ),
-    "an unknown method": (
-        changed(method="Magic"),
-        DAMAGED + "method must be one of EAP-IG, EAP.",
-    ),
+    "an unknown method": (changed(method="Magic"), DAMAGED + "method must be one of EAP-IG, EAP."),
     "no pairs": (changed(pairs=[]), DAMAGED + "There is no pair of texts in it."),
 }
 

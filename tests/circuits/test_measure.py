@@ -27,6 +27,7 @@ from explorer.circuits.outcome import LOGIT_DIFFERENCE, metrics_of
 from explorer.circuits.text_pairs import Question, TextPair, question_of
 from models import trace
 from models.interventions import Replace
+from tests.closeness import assert_close_to
 
 PAIRS = {
     "induction": (("abcdeabcdeab", "adcbeadcbeab"), ("abcdefab", "afcdebab")),
@@ -104,7 +105,7 @@ def test_scores_are_means_over_the_pairs_with_their_spread(opened: Opened) -> No
         assert len(found) == len(question.pairs)
         alone = [attribute_writers(contrast_of(opened, each), steps) for each in question.pairs]
         expected = torch.stack([each.writers for each in alone])
-        torch.testing.assert_close(scores.writers, expected.mean(0), rtol=1e-3, atol=1e-4)
+        assert_close_to(scores.writers, expected.mean(0))
         assert scores.clean == pytest.approx(
             [each.clean_value for each in question.pairs], abs=1e-4
         )
@@ -115,7 +116,7 @@ def test_scores_are_means_over_the_pairs_with_their_spread(opened: Opened) -> No
             continue
         edges = [attribute(contrast_of(opened, each), steps).edges for each in question.pairs]
         mean = sum(each for each in edges if each is not None) / len(edges)
-        torch.testing.assert_close(scores.edges, mean, rtol=1e-3, atol=1e-4)
+        assert_close_to(scores.edges, mean)
         reader, writer = scores.strongest(1)[0]
         assert float(scores.edges[reader, writer].abs()) == float(scores.edges.abs().max())
         edge = scores.edge(reader, writer, exact=1.5)

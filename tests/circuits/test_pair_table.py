@@ -33,10 +33,7 @@ QUOTES = (
     "quotes inside."
 )
 REFUSED: dict[str, tuple[bytes, str]] = {
-    "empty": (
-        b" \n",
-        "There is no pair in this table: a row has a clean and a corrupted text.",
-    ),
+    "empty": (b" \n", "There is no pair in this table: a row has a clean and a corrupted text."),
     "a header alone": (
         b"clean,corrupted\n",
         "There is no pair in this table: a row has a clean and a corrupted text.",

@@ -26,17 +26,14 @@ from explorer.inference.steered_text import MOST_WRITTEN, steered_text
 from explorer.interventions.edits import Steer
 from models.interventions import Add
 from models.trace import trace
+from tests.closeness import assert_close_to as close
 
-INDUCTION = [
-    TextPair("abcdeabcdeab", "adcbeadcbeab"),
-    TextPair("abcabcab", "acbacbab"),
-]
+INDUCTION = [TextPair("abcdeabcdeab", "adcbeadcbeab"), TextPair("abcabcab", "acbacbab")]
 REVIEWS = [
     TextPair("the food was really very good", "the food was not very good"),
     TextPair("the room was really very nice", "the room was not very nice"),
 ]
 MASKED = [TextPair("the cat [MASK] good", "a dog [MASK] good")]
-close = torch.testing.assert_close
 
 
 def asked(name: str, published: Path, metric: str = LOGIT_DIFFERENCE) -> tuple[Opened, Question]:
@@ -89,7 +86,7 @@ def test_one_strength_of_the_curve_is_the_intervention(published: Path) -> None:
     edited = run_edited(opened, run_text(opened, pair.texts.clean), [steer])
     assert edited.applied == (steer,)
     logits = edited.forward.trace.output[:, -1]
-    close(found.clean[0], pair.outcome(logits), atol=1e-5, rtol=1e-5)
+    close(found.clean[0], pair.outcome(logits))
 
 
 def test_every_layer_and_every_head_has_its_own_direction(published: Path) -> None:
@@ -102,8 +99,8 @@ def test_every_layer_and_every_head_has_its_own_direction(published: Path) -> No
         together = steered_values(opened, question, places)
         for at, place in enumerate(places):
             alone = steered_values(opened, question, [place])
-            close(together.clean[:, at], alone.clean[:, 0], atol=1e-5, rtol=1e-5)
-            close(together.corrupted[:, at], alone.corrupted[:, 0], atol=1e-5, rtol=1e-5)
+            close(together.clean[:, at], alone.clean[:, 0])
+            close(together.corrupted[:, at], alone.corrupted[:, 0])
 
 
 def test_a_layer_without_a_direction_is_left_out(published: Path) -> None:

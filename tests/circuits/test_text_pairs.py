@@ -18,6 +18,7 @@ from explorer.circuits.outcome import (
     metrics_of,
 )
 from explorer.circuits.text_pairs import PairError, TextPair, TokenPair, question_of, token_pair
+from tests.closeness import assert_close_to
 from tests.zoo import bert
 
 CLEAN, SWAPPED = "abcdeabcdeab", "adcbeadcbeab"
@@ -79,7 +80,7 @@ def test_the_metrics_are_those_of_the_logits(induction: Opened) -> None:
     for metric, values in expected.items():
         pair = pair_of(induction, CLEAN, SWAPPED, "c", "e", metric=metric)
         found = torch.tensor([pair.clean_value, pair.corrupted_value])
-        torch.testing.assert_close(found, torch.stack(values), atol=1e-4, rtol=1e-4)
+        assert_close_to(found, torch.stack(values))
 
 
 def test_a_class_is_an_answer_by_its_name(negation: Opened) -> None:

@@ -33,6 +33,7 @@ from explorer.inference.sampling_stages import sample_token, sampling_stages
 from models.config import GenerationConfig
 from models.generation import generate
 from models.sampling import Sampling, allowed
+from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.watching import watched
 
@@ -158,7 +159,7 @@ def test_the_map_up_to_here_is_that_of_a_pass_over_what_stands_there() -> None:
         with torch.no_grad():
             logits = opened.model(*inputs)[0, -1]
         may = allowed(logits[None], opened.config, first=False)[0]
-        torch.testing.assert_close(standing.logits, may, rtol=1e-4, atol=1e-4)
+        assert_close_to(standing.logits, may)
         forward = standing.forward
         for part in forward.parts:
             shape = len(forward.rows(part.name)), len(forward.columns(part.name))
@@ -176,13 +177,13 @@ def test_every_step_is_a_pass_of_its_own() -> None:
         for step in (0, 2, whole.steps):
             alone = continue_from(opened, opened.example, path[:step])
             both = (whole.all_logits[step], alone.logits)
-            torch.testing.assert_close(*both, rtol=1e-4, atol=1e-4)
+            assert_close_to(*both)
             for part in alone.forward.parts:
                 place = part.name, part.layers - 1, part.heads - 1
                 seen, own = whole.weights(*place, step), alone.forward.weights(*place)
                 rows, columns = whole.size(part.name, step)
                 assert own.shape == (rows, columns)
-                torch.testing.assert_close(seen[:rows, :columns], own, rtol=1e-4, atol=1e-5)
+                assert_close_to(seen[:rows, :columns], own)
                 assert seen[rows:].isnan().all()
                 assert seen[:, columns:].isnan().all()
                 allowed_then = whole.mask(part.name, part.layers - 1, step)

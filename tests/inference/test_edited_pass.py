@@ -39,11 +39,11 @@ from explorer.views.shared.edit_descriptions import PRESET_WORDS, describe_edit
 from models import interventions as core
 from models import trace
 from models.masking import causal_mask
+from tests.closeness import assert_close_to as close
 from tests.models.edits import RemoveKey
 from tests.shelf import NAMES, put
 from tests.watching import watched
 
-close = torch.testing.assert_close
 D, E, C = "decoder.self_attn", "encoder.self_attn", "decoder.cross_attn"
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -88,7 +88,7 @@ def test_an_edit_is_made_in_the_pass(subtests: pytest.Subtests) -> None:
             again = run_edited(found, forward, (edit,))
             assert (again.applied, again.not_applicable) == ((edit,), {})
             new, expected = logits(found, again.forward), passed(found, forward, of_core)
-            close(new, expected, atol=1e-5, rtol=1e-5)
+            close(new, expected)
             assert not torch.allclose(new, logits(found, forward), atol=1e-4)
             assert describe_edit(found, forward, edit)
             assert run_edited(found, forward, (edit,)) is again, "made once"
@@ -98,7 +98,7 @@ def test_an_edit_is_made_in_the_pass(subtests: pytest.Subtests) -> None:
 def test_every_kind_of_attention_is_changed_and_without_edits_nothing(name: str) -> None:
     found, forward = opened(name)
     assert run_edited(found, forward, ()).forward is forward
-    close(logits(found, forward), passed(found, forward), atol=1e-5, rtol=1e-5)
+    close(logits(found, forward), passed(found, forward))
     if output_change.has_words(found.config):
         ids = predicted_ids(forward)
         assert output_change.over_text(forward.trace, forward.trace, (ids, ids)).kl.abs().max() == 0
@@ -158,12 +158,12 @@ def test_patching_from_the_same_text_changes_nothing_and_from_another_something(
     for head in (None, 1):
         same = run_edited(found, forward, (Patch(D, 0, head, n - 1, text),))
         assert not same.not_applicable
-        close(logits(found, same.forward), logits(found, forward), atol=1e-5, rtol=1e-5)
+        close(logits(found, same.forward), logits(found, forward))
         patched = run_edited(found, forward, (Patch(D, 0, head, n - 1, other),)).forward
-        close(logits(found, patched)[:-1], logits(found, forward)[:-1], atol=1e-5, rtol=1e-5)
+        close(logits(found, patched)[:-1], logits(found, forward)[:-1])
     whole = tuple(Patch(D, 1, None, place, other) for place in range(n))
     carried = run_edited(found, forward, whole).forward
-    close(logits(found, carried), logits(found, run_text(found, other)), atol=1e-5, rtol=1e-5)
+    close(logits(found, carried), logits(found, run_text(found, other)))
 
 
 def test_patches_into_a_model_that_writes_keep_its_answer_and_pass_their_text_once(
@@ -192,10 +192,8 @@ def test_what_a_head_gives_is_what_the_pass_gave(tmp_path: Path) -> None:
         for part in forward.parts:
             for layer, head in product(range(part.layers), range(part.heads)):
                 gave = whole[f"{site(part.name, layer)}.head_out"][0, head]
-                close(head_output(forward, part.name, layer, head), gave, atol=1e-5, rtol=1e-5)
-                close(
-                    head_output(forward, part.name, layer, head, 1), gave[1], atol=1e-5, rtol=1e-5
-                )
+                close(head_output(forward, part.name, layer, head), gave)
+                close(head_output(forward, part.name, layer, head, 1), gave[1])
 
 
 MISFITS: dict[str, Intervention] = {
@@ -260,10 +258,10 @@ def test_a_direction_of_texts_is_added_after_its_layer(name: str) -> None:
             again = run_edited(found, forward, (edit,))
             assert not again.not_applicable
             direction = by_hand(found, part, 0, texts)
-            close(core_edits.steering_direction(found, edit), direction, atol=1e-5, rtol=1e-5)
+            close(core_edits.steering_direction(found, edit), direction)
             of_core = core.Add(f"{part.split('.')[0]}.0.resid_post", direction, -2.5)
             expected = passed(found, forward, of_core)
-            close(logits(found, again.forward), expected, atol=1e-4, rtol=1e-4)
+            close(logits(found, again.forward), expected)
             assert "−2.50 × (“" in describe_edit(found, forward, edit)
     if found.config.kind == "encoder-decoder":
         across = run_edited(found, forward, (Steer(C, 0, None, 1.0, (found.example, short)),))
@@ -285,7 +283,7 @@ def test_the_outputs_of_all_heads_add_up_to_what_their_attention_writes(name: st
         bias = getattr(block, attention).o_proj.bias
         directions = [core_edits.steering_direction(found, each) for each in steers]
         total = sum(directions) if bias is None else sum(directions, bias)
-        close(total, wrote, atol=1e-5, rtol=1e-5)
+        close(total, wrote)
         assert run_edited(found, forward, steers[:1]).applied == tuple(steers[:1])
 
 

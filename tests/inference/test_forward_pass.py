@@ -21,6 +21,7 @@ from explorer.text.special import DECODER
 from explorer.text.truncation import truncate
 from models import trace
 from tests import zoo
+from tests.closeness import assert_close_to
 from tests.shelf import NAMES, put
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -46,9 +47,7 @@ def gpt2(published: Path) -> Opened:
     return opened_model.open_entry(available_models.brought_model(published / "gpt2"))
 
 
-def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(
-    opened: Opened,
-) -> None:
+def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(opened: Opened) -> None:
     whole = run_text(opened, opened.example)
     assert run_text(opened, opened.example) is whole
     for found in (whole, mask_parts.batch(opened, whole)):
@@ -57,15 +56,15 @@ def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(
             weights, one = found.all_weights(part.name), found.weights(part.name, *last)
             shape = (len(found.rows(part.name)), len(found.columns(part.name)))
             assert weights.shape == (part.layers, part.heads, *shape)
-            torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
-            torch.testing.assert_close(one, weights[last])
+            assert_close_to(weights.sum(-1), torch.ones(weights.shape[:-1]))
+            assert_close_to(one, weights[last])
             shown = mask_parts.of(found, part.name)
             assert torch.equal(shown.both, shown.padding & shown.causal)
             assert torch.equal(shown.both, found.mask(part.name))
             assert not one[~shown.both].any()
             made = mask_parts.pictures(found, part.name, *last)
             hidden = made.scores.masked_fill(~shown.both, -torch.inf)
-            torch.testing.assert_close(torch.softmax(hidden, -1), one)
+            assert_close_to(torch.softmax(hidden, -1), one)
             assert made.adds_bias == (opened.name == "far")
 
 
@@ -74,9 +73,7 @@ def test_padding_changes_no_weight(opened: Opened) -> None:
     alone = run_text(opened, padded.text)
     part = alone.parts[0].name
     size = len(alone.columns(part))
-    torch.testing.assert_close(
-        padded.weights(part, 0, 0)[:size, :size], alone.weights(part, 0, 0), atol=1e-5, rtol=1e-4
-    )
+    assert_close_to(padded.weights(part, 0, 0)[:size, :size], alone.weights(part, 0, 0))
 
 
 def test_the_first_look_is_a_head_of_the_pass(opened: Opened) -> None:
@@ -84,7 +81,7 @@ def test_the_first_look_is_a_head_of_the_pass(opened: Opened) -> None:
     found = run_text(opened, opened.example)
     ids = [torch.tensor([[t.id for t in row]]) for row in (found.source, found.target) if row]
     watched = trace(opened.model, *ids)[f"{site(part, layer)}.weights"]
-    torch.testing.assert_close(found.weights(part, layer, head), watched[0, head])
+    assert_close_to(found.weights(part, layer, head), watched[0, head])
 
 
 def test_what_was_written_stands_beside_what_wrote_it(published: Path) -> None:

@@ -29,6 +29,7 @@ from explorer.text import word_tokenizer
 from explorer.text.special import CLASSIFIER, DECODER, SOURCE
 from models.config import POSITIONS
 from models.positional import sinusoids
+from tests.closeness import assert_close_to
 from tests.models.building import shake
 from tests.shelf import WORDS, put
 
@@ -73,7 +74,7 @@ def test_a_twin_shares_its_weights_and_passes_as_a_model_built_that_way(make: Ma
         model = make("decoder", scheme)[0].model
         again, ids = twin(model, scheme), torch.tensor([[3, 4, 5, 6]])
         with torch.no_grad():
-            torch.testing.assert_close(again(ids), model(ids), msg=scheme)
+            assert_close_to(again(ids), model(ids), what=scheme)
         theirs = {p.data_ptr() for p in model.parameters()}
         assert all(p.data_ptr() in theirs for p in again.parameters()), scheme
 
@@ -105,7 +106,7 @@ def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(make: Make) 
             inputs = (ids_of(tokens), ids_of(found.target)) if found.source else (ids_of(tokens),)
             with torch.no_grad():
                 output = again(*inputs)
-            torch.testing.assert_close(passed.trace.output[0, -1], output[0, -1], msg=kind)
+            assert_close_to(passed.trace.output[0, -1], output[0, -1], what=kind)
 
 
 def test_a_longer_table_of_sinusoids_goes_on_by_the_formula(make: Make) -> None:
@@ -113,7 +114,7 @@ def test_a_longer_table_of_sinusoids_goes_on_by_the_formula(make: Make) -> None:
     positions = in_scheme(opened, "sinusoidal", 60).model.last_stack.positions
     table = dict(positions.named_buffers())["pe"][0]
     formula = sinusoids(torch.arange(60), opened.config.d_model).float()
-    torch.testing.assert_close(table, formula, atol=1e-6, rtol=0)
+    assert_close_to(table, formula)
 
 
 # ---- another order --------------------------------------------------------------------
@@ -132,7 +133,7 @@ def test_without_positions_and_causal_mask_nothing_changes_but_the_order(
         for part in found.parts:
             before = result.before.weights(part.name, 0, 1)
             after = result.put_back(part.name, 0, 1)
-            torch.testing.assert_close(after, before, atol=1e-5, rtol=0)
+            assert_close_to(after, before)
 
 
 def test_every_scheme_of_positions_and_a_causal_mask_see_the_order(make: Make) -> None:
@@ -177,7 +178,7 @@ def test_what_is_lost_on_each_token_is_the_loss_of_the_pass(make: Make) -> None:
         logits = in_scheme(opened, "alibi", 30).model(ids)
     expected = torch.nn.functional.cross_entropy(logits[0, :-1], ids[0, 1:], reduction="none")
     assert result.nats is not None
-    torch.testing.assert_close(result.nats, expected, atol=1e-5, rtol=1e-5)
+    assert_close_to(result.nats, expected)
 
 
 def test_a_repeated_text_is_as_long_as_asked_and_keeps_its_ends(make: Make) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from explorer.inference.sampling_stages import sample_token, sampling_stages
 from models.sampling import Sampling, choose_from
+from tests.closeness import assert_close_to
 
 samplings = st.builds(
     Sampling,
@@ -40,7 +41,7 @@ def test_top_k_and_top_p_cut_what_they_say() -> None:
     assert (found.top_p > 0).tolist() == [True, True, False, False]
     assert found.cut_by_k == pytest.approx(0.05, abs=1e-6)
     assert found.cut_by_p == pytest.approx(0.15, abs=1e-6)
-    torch.testing.assert_close(found.final, torch.tensor([0.625, 0.375, 0.0, 0.0]))
+    assert_close_to(found.final, torch.tensor([0.625, 0.375, 0.0, 0.0]))
     forbidden = sampling_stages(torch.tensor([1.0, -math.inf, 0.0]), Sampling(temperature=4.0))
     assert forbidden.final[1] == 0
 

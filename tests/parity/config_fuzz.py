@@ -25,8 +25,9 @@ from torch import Tensor
 from transformers.models.auto import modeling_auto
 
 from models.loading.checkpoint import Checkpoint, CheckpointError, load_checkpoint
+from tests.closeness import assert_close_to
 from tests.parity.cases import GROUPED, published
-from tests.parity.families import AllInDouble, Case, assert_close, build_reference
+from tests.parity.families import AllInDouble, Case, build_reference
 
 Values = dict[str, Any]
 LENGTH = 11
@@ -472,18 +473,15 @@ def our_answer(reference: Any, ours: Checkpoint) -> Tensor:
 
 def same_tensor(one: Tensor, other: Tensor) -> bool:
     """Up to rounding, of which there is more where a layer is computed in parts."""
-    return one.shape == other.shape and torch.allclose(one, other, rtol=1e-5, atol=1e-5)
+    return not attempt(assert_close_to, one, other)[1]
 
 
 def same_answer(reference: Any, ours: Checkpoint, expected: Tensor) -> None:
     """Asserts it; in float64 where float32 leaves a doubt."""
     try:
-        assert_close(our_answer(reference, ours), expected, "the answer")
+        assert_close_to(our_answer(reference, ours), expected)
     except AssertionError:
         reference.double()
         ours.model.double()
-        expected, found = answer(reference, ours), our_answer(reference, ours)
-        if ours.config.rope_scaling is None:
-            assert_close(found, expected, "the answer")
-        by = (found - expected).abs().max() / expected.abs().max()
-        assert by <= ROUNDED, f"the answer differs by {by:.2g} of its largest value"
+        most = None if ours.config.rope_scaling is None else ROUNDED
+        assert_close_to(our_answer(reference, ours), answer(reference, ours), most)

@@ -25,9 +25,9 @@ from models.config import TransformerConfig
 from models.generation import UNNAMED, generate_ids
 from models.loading.checkpoint import Checkpoint, load_checkpoint
 from models.trace import CHEAP_SITES, EVERYTHING, Trace, trace
+from tests.closeness import assert_close_to
 from tests.models.building import keep_of_lengths
 
-TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}
 LENGTH = 11
 PASSES = (("none", LENGTH), ("right", LENGTH), ("left", LENGTH), ("none", 1))
 """Padding and number of tokens of the texts that are compared."""
@@ -323,13 +323,10 @@ def one_head_alone(pair: Pair, cheap: Trace) -> None:
 
 
 def assert_close(ours: Tensor, theirs: Tensor, what: str) -> None:
-    """No difference but rounding, relative to the largest value."""
-    assert ours.shape == theirs.shape, what
+    """No difference but rounding between finite numbers of one type."""
     assert ours.dtype == theirs.dtype, what
     assert torch.isfinite(ours).all(), what
-    largest = theirs.abs().max().clamp(min=torch.finfo(theirs.dtype).tiny)
-    by = ((ours - theirs).abs().max() / largest).item()
-    assert by <= TOLERANCE[theirs.dtype], f"{what} differs by {by:.2g} of its largest value"
+    assert_close_to(ours, theirs, what=what)
 
 
 def same_writing(pair: Pair) -> None:

@@ -20,6 +20,7 @@ from models.loading.safe_files import ADAPTER_CONFIG
 from models.lora import add_lora, lora_leaves, merged, put_leaf, target_ranks
 from models.training import Batch, TrainConfig, TrainState, train
 from models.transformer import Transformer
+from tests.closeness import assert_close_to
 from tests.models.building import assert_equal_weights, ids_of, shake, weights
 from tests.parity.test_export import AUTO, OURS
 
@@ -74,9 +75,9 @@ def test_peft_loads_what_we_write(family: str, head: str, tmp_path: Path) -> Non
         reference = AUTO[config.head].from_pretrained(folder, local_files_only=True).eval()
         theirs = PeftModel.from_pretrained(reference, str(adapter)).eval()
         expected = answers(model, config)
-        torch.testing.assert_close(answers(theirs, config), expected, rtol=1e-4, atol=1e-5)
+        assert_close_to(answers(theirs, config), expected)
         both = together(folder, adapter, tmp_path / f"{number}-both")
-        torch.testing.assert_close(answers(load_checkpoint(both).model, config), expected)
+        assert_close_to(answers(load_checkpoint(both).model, config), expected)
 
 
 @pytest.mark.parametrize("family", TARGETS)
@@ -99,9 +100,7 @@ def test_we_read_what_peft_saves(family: str, stabilized: bool, tmp_path: Path) 
     both = together(folder, adapter, tmp_path / "both")
     ours = load_checkpoint(both)
     assert ours.unused == ()
-    torch.testing.assert_close(
-        answers(ours.model, config), answers(again, config), rtol=1e-4, atol=1e-5
-    )
+    assert_close_to(answers(ours.model, config), answers(again, config))
 
 
 def folder_of(model: Transformer, place: Path) -> Path:

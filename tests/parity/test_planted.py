@@ -23,9 +23,7 @@ from models.transformer import Transformer
 from tests.parity.cases import CASES, GPT2, LM, tiny
 from tests.parity.families import Pair, build_reference, same_values
 
-MODELS = CASES | {
-    "gpt2, square": tiny("gpt2, square", "GPT2", GPT2, LM, n_inner=64),
-}
+MODELS = CASES | {"gpt2, square": tiny("gpt2, square", "GPT2", GPT2, LM, n_inner=64)}
 Table = dict[str, Any]
 
 

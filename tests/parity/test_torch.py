@@ -15,11 +15,12 @@ from models.attention import MultiHeadAttention
 from models.positional import sinusoids
 from models.tap import Tap
 from models.transformer import Transformer
+from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.models.building import config_of, ids_of, keep_of_lengths, shake, shaken
-from tests.parity.families import TOLERANCE
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+DTYPES = (torch.float64, torch.float32)
 
 RENAMED = {
     ".blocks.": ".layers.",
@@ -106,35 +107,27 @@ def gradients(module: nn.Module) -> dict[str, Tensor]:
     return {n: p.grad for n, p in module.named_parameters() if p.grad is not None}
 
 
-def assert_same(ours: Tensor, theirs: Tensor, what: str = "output") -> None:
-    """Equal up to rounding, relative to the largest number."""
-    assert ours.shape == theirs.shape, what
-    scale = max(1.0, theirs.abs().max().item())
-    difference = (ours - theirs).abs().max().item() / scale
-    assert difference <= TOLERANCE[theirs.dtype], f"{what} differs by {difference:.2g}"
-
-
 def assert_same_gradients(ours: Values, theirs: Values) -> None:
     assert ours.keys() == theirs.keys()
     for name, gradient in theirs.items():
-        assert_same(ours[name], gradient, f"the gradient of {name}")
+        assert_close_to(ours[name], gradient, what=f"the gradient of {name}")
 
 
 def compare(ours: Transformer, theirs: Reference) -> None:
     """Logits of the real tokens, and the gradient that each weight gets from them."""
     answer = ours(SOURCE, TARGET, source_keep=SOURCE_KEEP, target_keep=TARGET_KEEP)[TARGET_KEEP]
     expected = theirs(SOURCE, TARGET)[TARGET_KEEP]
-    assert_same(answer, expected, "the logits")
+    assert_close_to(answer, expected, what="the logits")
     labels = torch.arange(len(expected)) % expected.shape[-1]
     F.cross_entropy(answer, labels).backward()
     F.cross_entropy(expected, labels).backward()
     mine, reference = gradients(ours), gradients(theirs)
     inner = {n.partition(".")[2]: g for n, g in reference.items() if n.startswith("transformer.")}
     assert_same_gradients(torch_values(mine), inner)
-    assert_same(mine["encoder.embedding.weight"], reference["source"])
-    assert_same(mine["decoder.embedding.weight"], reference["target"])
-    assert_same(mine["head.weight"], reference["out"])
-    assert_same(mine["head.bias"], reference["out_bias"])
+    assert_close_to(mine["encoder.embedding.weight"], reference["source"])
+    assert_close_to(mine["decoder.embedding.weight"], reference["target"])
+    assert_close_to(mine["head.weight"], reference["out"])
+    assert_close_to(mine["head.bias"], reference["out_bias"])
 
 
 def pair(dtype: torch.dtype = torch.float64, **changes: object) -> tuple[Transformer, Reference]:
@@ -144,7 +137,7 @@ def pair(dtype: torch.dtype = torch.float64, **changes: object) -> tuple[Transfo
     return ours, Reference(ours)
 
 
-@grid("dtype, activation, norm_position", TOLERANCE, ["relu", "gelu"], ["pre", "post"])
+@grid("dtype, activation, norm_position", DTYPES, ["relu", "gelu"], ["pre", "post"])
 def test_transformer(norm_position: str, activation: str, dtype: torch.dtype) -> None:
     compare(*pair(dtype, norm_position=norm_position, activation=activation))
 
@@ -217,7 +210,7 @@ def torch_attention(values: Values) -> dict[str, Tensor]:
     return renamed
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_attention_has_a_mask_of_its_own_in_every_head(dtype: torch.dtype) -> None:
     ours = shake(MultiHeadAttention(12, 3).to(dtype))
     theirs = nn.MultiheadAttention(12, 3, batch_first=True, dtype=dtype)
@@ -231,9 +224,9 @@ def test_attention_has_a_mask_of_its_own_in_every_head(dtype: torch.dtype) -> No
     answer, expected = theirs(
         x, memory, memory, attn_mask=~mask.flatten(0, 1), average_attn_weights=False
     )
-    assert_same(weights.seen[0], expected, "the weights")
-    assert_same(watched, answer)
-    assert_same(fused, answer)
+    assert_close_to(weights.seen[0], expected)
+    assert_close_to(watched, answer)
+    assert_close_to(fused, answer)
     for one in (fused, answer):
         one.square().sum().backward()
     assert_same_gradients(torch_attention(gradients(ours)), gradients(theirs))

@@ -1,8 +1,8 @@
-"""The numbers of a tensor, its norms by layer, and the cells of its picture."""
+"""The numbers of weights, their singular values, and the rank of a change."""
 
 import math
+from copy import deepcopy
 from itertools import product
-from typing import Any
 
 import pytest
 import torch
@@ -10,9 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from torch import Tensor
 
-from explorer.analysis import weight_statistics
+from explorer.analysis import singular_values, weight_statistics
+from explorer.analysis.singular_values import (
+    SingularValuesError,
+    looks_random,
+    random_singular_values,
+    singular_values_of,
+)
+from explorer.analysis.weight_change import Unpaired, rank_of, rank_of_change, weight_changes
 from explorer.analysis.weight_statistics import KINDS, by_layer, pooled, summarized, tensor_summary
 from models import Transformer, TransformerConfig
+from models.lora import add_lora, lora_leaves, merge
+from tests.closeness import assert_close_to
 
 sides = some.integers(1, 40)
 
@@ -135,15 +144,122 @@ def test_what_is_no_number_stays_visible() -> None:
         assert int(pooled(tensor, how).values.isnan().sum()) == 1
 
 
-def test_a_large_matrix_needs_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[int] = []
-    pooled_row = weight_statistics._pooled_row
+SHAPES = [(64, 64), (64, 256), (300, 40), (512, 512), (16, 900)]
 
-    def watched(part: Tensor, *rest: Any) -> Tensor:
-        seen.append(part.numel())
-        return pooled_row(part, *rest)
 
-    monkeypatch.setattr(weight_statistics, "_pooled_row", watched)
-    tensor = torch.zeros(1).expand(25_088, 1024)
-    assert pooled(tensor).values.shape == (128, 128)
-    assert max(seen) <= 196 * 1024
+def test_a_diagonal_has_its_entries() -> None:
+    found = singular_values_of(torch.diag(torch.tensor([1.0, -4.0, 2.0])))
+    assert found.values.tolist() == pytest.approx([4, 2, 1])
+    assert found.stable_rank == pytest.approx(21 / 16)
+    assert [found.directions_for(share) for share in (0.5, 0.9, 1.0)] == [1, 2, 3]
+    assert found.rms == pytest.approx(math.sqrt(21 / 9))
+    nothing = singular_values_of(torch.zeros(4, 6))
+    assert (nothing.stable_rank, nothing.directions_for(0.9), nothing.above_edge) == (0.0, 0, 0)
+
+
+def test_a_large_matrix_says_how_its_values_were_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(singular_values, "DECOMPOSED", 1000)
+    shares: list[float] = []
+    found = singular_values_of(drawn(40, 20), shares.append)
+    assert shares[-1] == 1
+    assert "eigenvalues of the matrix times its transpose" in found.method
+    assert_close_to(found.values, torch.linalg.svdvals(drawn(40, 20).double()))
+    monkeypatch.setattr(singular_values, "MULTIPLIED", 1000)
+    with pytest.raises(SingularValuesError, match="40 × 20 is too large"):
+        singular_values_of(drawn(40, 20))
+
+
+def test_a_vector_and_what_is_not_finite_are_refused_in_a_sentence() -> None:
+    broken = drawn(8, 8)
+    broken[1, 2] = math.nan
+    for tensor in (drawn(8), torch.empty(0, 3), broken):
+        with pytest.raises(SingularValuesError):
+            singular_values_of(tensor)
+
+
+def test_noise_is_where_the_law_says() -> None:
+    for shape in SHAPES:
+        found = singular_values_of(0.02 * drawn(*shape))
+        expected = random_singular_values(found.shape, found.rms)
+        assert len(expected) == len(found.values)
+        assert bool((expected[:-1] >= expected[1:]).all()), shape
+        assert float((found.values - expected).abs().mean()) < 0.02 * found.edge, shape
+        assert float(expected[0]) < found.edge, shape
+        squares = float(expected.square().sum()), float(found.values.square().sum())
+        assert squares[0] == pytest.approx(squares[1], rel=0.01), shape
+
+
+def test_noise_of_any_kind_passes_and_one_planted_direction_does_not() -> None:
+    """Uniform noise has the same edge."""
+    for (rows, columns), seed in product(SHAPES, range(5)):
+        matrix = drawn(rows, columns, seed=seed)
+        flat = torch.rand(rows, columns, generator=torch.Generator().manual_seed(seed)) - 0.5
+        assert looks_random(0.02 * matrix), (rows, columns, seed)
+        assert looks_random(flat), (rows, columns, seed)
+        planted = drawn(rows, 1, seed=seed + 1) @ drawn(1, columns, seed=seed + 2)
+        strength = 2.5 * (math.sqrt(rows) + math.sqrt(columns)) / math.sqrt(rows * columns)
+        assert not looks_random(matrix + strength * planted), (rows, columns, seed)
+
+
+def test_what_cannot_be_judged_is_not_called_noise() -> None:
+    assert not looks_random(drawn(2, 64))
+    assert not looks_random(torch.zeros(16, 16))
+    assert not looks_random(torch.full((16, 16), math.nan))
+
+
+CONFIG = TransformerConfig(vocab_size=20, d_model=16, n_layers=2, n_heads=2, d_ff=32, max_len=8)
+
+
+def adapted(model: Transformer, rank: int) -> Transformer:
+    """A copy with adapters whose product is not zero."""
+    made = add_lora(deepcopy(model), rank, targets=("q_proj", "down_proj"))
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for leaf in lora_leaves(made).values():
+            leaf.lora_B.weight.normal_(generator=generator)
+    return merge(made)
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_an_adapter_changes_its_matrices_by_its_rank_and_no_others(rank: int) -> None:
+    model = Transformer(CONFIG, seed=0)
+    other = adapted(model, rank)
+    found = weight_changes(model, other)
+    names = [each.name for each in found.matrices]
+    assert len(names) == sum("q_proj" in name or "down_proj" in name for name in names) > 3
+    assert found.compared > len(names)
+    assert found.unpaired == ()
+    mine, theirs = (dict(each.named_parameters()) for each in (model, other))
+    for each in found.matrices:
+        change = theirs[f"{each.name}.weight"] - mine[f"{each.name}.weight"]
+        assert rank_of_change(model, other, each.name) == rank
+        assert each.shape == tuple(change.shape)
+        expected = float(change.detach().norm() / mine[f"{each.name}.weight"].detach().norm())
+        assert each.relative == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_matrix_without_a_partner_of_its_shape_is_named_with_both_shapes() -> None:
+    model = Transformer(CONFIG, seed=0)
+    assert weight_changes(model, deepcopy(model)).matrices == ()
+    other = Transformer(CONFIG.replace(d_ff=64, n_layers=1), seed=0)
+    found = weight_changes(model, other)
+    assert Unpaired("decoder.blocks.0.mlp.up_proj", (32, 16), (64, 16)) in found.unpaired
+    assert Unpaired("decoder.blocks.1.mlp.up_proj", (32, 16), None) in found.unpaired
+    back = weight_changes(other, model)
+    assert Unpaired("decoder.blocks.1.mlp.up_proj", None, (32, 16)) in back.unpaired
+    assert back.compared == found.compared
+    assert len(found.unpaired) + found.compared == sum(
+        each.dim() == 2 for each in model.parameters()
+    )
+
+
+@pytest.mark.parametrize("shape", [(3, 9), (9, 3)])
+def test_a_rank_is_that_of_the_singular_values(shape: tuple[int, int]) -> None:
+    change = torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    left, values, right = torch.linalg.svd(change, full_matrices=False)
+    values[1:] = values[0] * torch.tensor([0.011, 0.009])
+    assert rank_of(left @ values.diag() @ right) == 2
+
+
+def test_weights_that_are_not_finite_have_no_rank() -> None:
+    assert rank_of(torch.tensor([[1.0, torch.inf], [0.0, 1.0]]).double()) == 0

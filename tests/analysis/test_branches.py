@@ -1,0 +1,402 @@
+"""Branches of a recorded pass, many at a time, are whole passes with the same edit, one by one."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, Self
+
+import pytest
+import torch
+from torch import Tensor
+
+from explorer.analysis import ablation, causal_tracing, faithfulness
+from explorer.analysis.ablation import RecordedPass, ablate_every_head, multiplications
+from explorer.analysis.causal_tracing import RESIDUAL, TracedGrid, Tracing, mean_grid
+from explorer.analysis.contrast import Contrast
+from explorer.analysis.faithfulness import Faithfulness, TooManyEdgesError
+from explorer.analysis.output_change import kl
+from explorer.analysis.patching import (
+    PATCHED_SITES,
+    patch_embedding,
+    patch_every_head,
+    patch_feed_forwards,
+    shared_tokens,
+)
+from explorer.catalog.attention_parts import parts, site
+from models import TransformerConfig, trace
+from models.interventions import (
+    AblateHeads,
+    Edit,
+    MaskKey,
+    Mean,
+    Replace,
+    ReplaceAt,
+    Scale,
+    SetCell,
+)
+from models.trace import CHEAP_SITES, Trace
+from tests.analysis.wired_models import contrast_of, metric_of
+from tests.closeness import assert_close_to as close
+from tests.grids import grid
+from tests.models.building import config_of, inputs_of, shaken
+from tests.models.grid import ODDITIES
+
+SELF = "decoder.self_attn"
+PLACE, SHARED = 4, 3
+"""The position that is read, and the tokens that two texts begin with."""
+SCHEMES = ("sinusoidal", "learned", "rotary", "alibi", "relative")
+MODELS = {
+    **{name: config for name, config in ODDITIES.items() if config.head != "none"},
+    **{
+        scheme: config_of("decoder", n_layers=3, positions=scheme, windows=(0, 2, 3))
+        for scheme in SCHEMES
+    },
+    "post": config_of("decoder", norm_position="post", n_kv_heads=1),
+    "parallel, grouped": config_of("decoder", positions="rotary", parallel=True, n_kv_heads=1),
+    "sandwich": config_of("encoder", norm_position="sandwich", norm="rms"),
+    "both, post": config_of("encoder-decoder", norm_position="post"),
+    "cross": config_of("encoder-decoder", norm_position="sandwich", positions="relative"),
+    "counted padding": config_of("decoder", n_layers=3, count_padding=True),
+    "capped": config_of("decoder", n_kv_heads=1, attention_cap=5.0),
+}
+FEW = ("plain", "grouped", "classifier", "rotary", "sandwich", "capped", "parallel")
+
+
+class Recorded:
+    """A recorded pass of a shaken model in float64, and whole passes to hold it against."""
+
+    def __init__(
+        self,
+        config: TransformerConfig = MODELS["plain"],
+        *edits: Edit,
+        padded: tuple[int, ...] = (),
+        length: int = 6,
+    ) -> None:
+        self.model = shaken(config)
+        self.given = inputs_of(config, batch=1, length=length)
+        self.given[-1][:, list(padded)] = config.pad_id or 0
+        self.at(min(PLACE, self.given[-1].shape[1] - 1)).edited_by(*edits)
+
+    def at(self, place: int) -> Self:
+        self.place = place
+        return self
+
+    def edited_by(self, *edits: Edit) -> Self:
+        self.edits = edits
+        self.trace: Trace = trace(self.model, *self.given, sites=CHEAP_SITES, edits=edits)
+        return self
+
+    def base(self, shared: int = 0) -> RecordedPass:
+        return RecordedPass(self.trace, self.given, self.place, self.edits, shared)
+
+    def alone(self, *more: Edit) -> Tensor:
+        """What a pass of its own answers, with these edits too."""
+        edits = [*self.edits, *more]
+        output = trace(self.model, *self.given, sites=("logits",), edits=edits).output
+        return output[0, self.place] if output.dim() == 3 else output[0]
+
+    def has_every_head_alone(self, heads: Sequence[int]) -> None:
+        for part in parts(self.model.config):
+            found = list(ablate_every_head(self.base(), part.name, part.layers))
+            for layer, head in product(range(part.layers), heads):
+                off = Scale(f"{site(part.name, layer)}.head_out", head=head)
+                close(found[layer][head], self.alone(off))
+
+
+# ---- heads that are silent ----
+
+
+@grid("padded, config", [(), (0, 1), (-1,)], MODELS.values())
+def test_heads_ablated_many_at_a_time_are_ablated_one_by_one(
+    config: TransformerConfig, padded: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one batch or in batches of two, read at the first, a middle and the last token."""
+    passed = Recorded(config, padded=padded)
+    for place in (0, 2, passed.given[-1].shape[1] - 1):
+        with monkeypatch.context() as patch:
+            if place == 2:
+                held = 2 * 6 * max(config.d_ff, 4 * config.d_model)
+                patch.setattr(ablation, "NUMBERS_HELD", held)
+            if passed.given[-1][0, place]:
+                passed.at(place).has_every_head_alone(range(config.n_heads))
+
+
+def edits_of(part: str, layer: int, tokens: Tensor, d_model: int) -> list[Edit]:
+    """One of every kind that a reader makes, in this layer and in all."""
+    stack, attention = part.split(".")
+    at, queries = site(part, layer), tokens.shape[1]
+    one_cell = torch.eye(queries, dtype=torch.bool)[None, None]
+    return [
+        Scale(f"{at}.head_out", head=1),
+        Mean(f"{at}.head_out", 0),
+        SetCell(f"{at}.weights", 2, 0, None),
+        SetCell(f"{stack}.*.{attention}.mask", 2, 1, False),
+        MaskKey(f"{at}.mask", 0),
+        Replace(f"{stack}.{layer}.self_attn.mask", one_cell),
+        SetCell(f"{stack}.*.self_attn.mask", 1, 0, True),
+        Scale(f"{stack}.{layer}.mlp.out"),
+        ReplaceAt(f"{stack}.{layer}.resid_post", 1, torch.ones(d_model)),
+    ]
+
+
+def test_the_edits_of_the_pass_are_made_again(subtests: pytest.Subtests) -> None:
+    """Before the layer, in it and behind it; the mask of one layer is not that of the others."""
+    for name in FEW:
+        passed = Recorded(MODELS[name]).at(2)
+        for edited in parts(MODELS[name]):
+            tokens = passed.given[0 if edited.name.startswith("encoder") else -1]
+            for layer in range(edited.layers):
+                with subtests.test(name=name, part=edited.name, layer=layer):
+                    edits = edits_of(edited.name, layer, tokens, passed.model.config.d_model)
+                    passed.edited_by(*edits).has_every_head_alone([2])
+
+
+def test_every_head_patched_is_each_patched_alone(subtests: pytest.Subtests) -> None:
+    for name in FEW:
+        passed = Recorded(MODELS[name]).at(2)
+        others = [each.flip(-1) for each in passed.given]
+        passed.edited_by(Scale(f"{site(parts(MODELS[name])[0].name, 0)}.head_out", head=1))
+        for part in parts(MODELS[name]):
+            with subtests.test(name=name, part=part.name):
+                at = [f"{site(part.name, layer)}.head_out" for layer in range(part.layers)]
+                other = [trace(passed.model, *others, sites=[each])[each][0] for each in at]
+                made = ablate_every_head(passed.base(), part.name, part.layers, other.__getitem__)
+                for layer, heads in enumerate(made):
+                    for head, logits in enumerate(heads):
+                        whole = enumerate(other[layer][head])
+                        swaps = [ReplaceAt(at[layer], i, each, head) for i, each in whole]
+                        close(logits, passed.alone(*swaps))
+
+
+def sizes_of(config: TransformerConfig, *edits: Edit) -> list[int]:
+    """How many rows each batch of five passes holds."""
+    passed, part, sizes = Recorded(config, *edits), parts(config)[0], list[int]()
+
+    def edit_of(rows: range) -> Edit:
+        sizes.append(len(rows))
+        return AblateHeads(f"{site(part.name, 0)}.head_out", tuple(0 for _ in rows))
+
+    ablation.run_branches(passed.base(), part.name, 0, 5, edit_of)
+    return sizes
+
+
+def test_what_a_row_holds_decides_the_size_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights that edits hold, and capped scores, which are never fused: heads × queries × keys."""
+    small = {"d_model": 4, "n_heads": 4, "d_ff": 4}
+    cuts = SetCell("decoder.0.self_attn.weights", 2, 1)
+    monkeypatch.setattr(ablation, "NUMBERS_HELD", 2 * (6 * 16 + 2 * 4 * 36 + 6 * 4))
+    assert sizes_of(config_of("decoder", **small), cuts) == [2, 2, 1]
+    assert sizes_of(config_of("decoder", **small)) == [5]
+    monkeypatch.setattr(ablation, "NUMBERS_HELD", 2 * 2 * 4 * 36)
+    for kind in ("decoder", "encoder-decoder"):
+        assert sizes_of(config_of(kind, **small, attention_cap=5.0)) == [2, 2, 1]
+
+
+# ---- parts that are patched from a text that begins alike ----
+
+
+class Patched(Recorded):
+    """The pass of one text, and what is patched into it from another."""
+
+    def __init__(
+        self,
+        config: TransformerConfig = MODELS["plain"],
+        *edits: Edit,
+        padded: tuple[int, ...] = (),
+        parts_at: int = SHARED,
+    ) -> None:
+        super().__init__(config, *edits, padded=padded)
+        self.place = PLACE
+        corrupted = [each.clone() for each in self.given]
+        corrupted[-1][:, parts_at:] = self.given[-1][:, parts_at:] % 10 + 3
+        corrupted[-1][:, list(padded)] = config.pad_id or 0
+        self.shared = shared_tokens(self.given[-1], corrupted[-1])
+        self.other: Trace = trace(self.model, *corrupted, sites=PATCHED_SITES)
+
+    def patched_alone(self, at: str, head: int | None = None) -> Tensor:
+        """What a whole pass answers with this value of the other text."""
+        value = self.other[at]
+        if head is not None:
+            value = trace(self.model, *self.given, sites=[at], edits=self.edits)[at].clone()
+            value[:, head] = self.other[at][:, head]
+        return self.alone(Replace(at, value))
+
+    def has_every_part_alone(self) -> RecordedPass:
+        base = self.base(self.shared)
+        for part in parts(self.model.config):
+            stack = part.name.split(".")[0]
+            if stack == "encoder" and len(base.inputs) > 1:
+                continue  # its text is the same in both
+            found = patch_every_head(base, self.other, part.name, part.layers)
+            for layer, heads in enumerate(found):
+                for head, logits in enumerate(heads):
+                    close(logits, self.patched_alone(f"{site(part.name, layer)}.head_out", head))
+            feed_forwards = list(patch_feed_forwards(base, self.other, stack))
+            assert len(feed_forwards) == (part.layers if self.model.config.d_ff else 0)
+            for layer, (logits,) in enumerate(feed_forwards):
+                close(logits, self.patched_alone(f"{stack}.{layer}.mlp.out"))
+            (logits,) = patch_embedding(base, self.other, stack)
+            close(logits, self.patched_alone(f"{stack}.0.resid_pre"))
+        return base
+
+
+@grid("padded, config", [(), (0, 1), (-1,)], MODELS.values())
+def test_a_branch_from_where_two_texts_part_is_a_whole_pass(
+    config: TransformerConfig, padded: tuple[int, ...]
+) -> None:
+    base = Patched(config, padded=padded).has_every_part_alone()
+    starts = {part.name: base.start(part.name) for part in parts(config)}
+    is_shared = config.kind != "encoder" and config.head == "language-model"
+    expected = SHARED if is_shared else 0
+    assert {start for name, start in starts.items() if name.startswith("decoder")} <= {expected}
+    assert starts.get("encoder.self_attn", 0) == 0
+
+
+def test_in_batches_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows of a layer, one layer, and all layers in one batch."""
+    config = MODELS["alibi"]
+    for rows in (2, 3, 9):
+        of_row = (6 - SHARED) * max(config.d_ff, 4 * config.d_model)
+        monkeypatch.setattr(ablation, "NUMBERS_HELD", rows * of_row)
+        Patched(config).has_every_part_alone()
+
+
+def test_what_is_computed_of_the_text() -> None:
+    """All of it where an edit names all positions, always the position that is read."""
+    for starts_at, patched in {
+        0: Patched(MODELS["plain"], Scale("decoder.0.mlp.out")),
+        PLACE: Patched(parts_at=PLACE),
+    }.items():
+        assert patched.has_every_part_alone().start(SELF) == starts_at
+    assert Patched(parts_at=PLACE + 1).has_every_part_alone().start(SELF) == PLACE
+    costs = [multiplications(Recorded().base(shared), SELF, 0) for shared in (0, 3)]
+    assert costs[1] < costs[0], "fewer tokens cost less"
+    one = torch.tensor([[4, 5, 6]])
+    assert [shared_tokens(one, torch.tensor([other])) for other in ([3, 5, 6], [4, 9, 6])] == [0, 1]
+    assert shared_tokens(one, one) == 3
+
+
+# ---- edges that are cut ----
+
+
+def cut(
+    passed: Recorded, part: str = SELF, layer: int = 0, head: int | None = 0, **how: Any
+) -> Faithfulness:
+    return faithfulness.faithfulness(passed.base(), part, layer, head, **how)
+
+
+def cut_alone(passed: Recorded, *cuts: Edit) -> Tensor:
+    """The KL of a pass of its own with these edits too."""
+    return kl(passed.alone(), passed.alone(*cuts))
+
+
+def test_the_strongest_edges_are_cut_first(
+    monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    monkeypatch.setattr(ablation, "NUMBERS_HELD", 3000)
+    for name in ("plain", "post", "grouped", "parallel", "classifier"):
+        passed = Recorded(MODELS[name])
+        for part in parts(MODELS[name]):
+            with subtests.test(name=name, part=part.name):
+                at = site(part.name, 0)
+                found = cut(passed, part.name, 0, 1, draws=2)
+                weights = passed.trace.weights(at, 1)[0]
+                order = weights.flatten().argsort(descending=True).tolist()
+                assert found.edges == found.counts[-1] == int((weights > 0).sum())
+                for count, strongest in zip(found.counts, found.strongest, strict=True):
+                    cells = [divmod(each, weights.shape[1]) for each in order[:count]]
+                    cuts = [SetCell(f"{at}.weights", q, k, head=1) for q, k in cells]
+                    close(strongest, cut_alone(passed, *cuts))
+                off = cut_alone(passed, Scale(f"{at}.head_out", head=1))
+                close(found.random[-1], off.expand(2))
+                layer = cut(passed, part.name, 0, None, draws=1)
+                close(layer.strongest[-1], cut_alone(passed, Scale(f"{at}.head_out")))
+
+
+def test_edges_are_cut_in_the_pass_with_its_edits() -> None:
+    at = "decoder.1.self_attn"
+    silent = Scale("decoder.0.self_attn.head_out", head=2)
+    passed = Recorded(MODELS["plain"], silent, SetCell(f"{at}.mask", 4, 1, False))
+    found = cut(passed, SELF, 1, 1, draws=1)
+    weights = passed.trace.weights(at, 1)[0]
+    assert found.edges == int((weights > 0).sum())
+    query, key = divmod(int(weights.argmax()), weights.shape[1])
+    close(found.strongest[0], cut_alone(passed, SetCell(f"{at}.weights", query, key, head=1)))
+
+
+def test_the_draws_follow_from_the_seed_and_a_head_without_edges_has_none() -> None:
+    one, again, other = (cut(Recorded(), seed=seed).random for seed in (1, 1, 2))
+    assert torch.equal(one, again)
+    assert not torch.equal(one, other)
+    passed = Recorded(length=1)
+    assert cut(passed).counts == (1,)
+    passed.trace.values["decoder.0.self_attn.mask"] = torch.zeros(1, 1, 1, 1, dtype=torch.bool)
+    assert cut(passed).counts == ()
+
+
+def test_what_is_too_much_is_refused_before_weights_are_made(
+    monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    passed = Recorded()
+    monkeypatch.setattr(Trace, "weights", lambda *asked: pytest.fail("weights were made"))
+    for limit, head in product(("MOST_EDGES", "MOST_WEIGHTS", "MOST"), (0, None)):
+        with subtests.test(limit=limit, head=head), monkeypatch.context() as patch:
+            patch.setattr(faithfulness, limit, 0)
+            with pytest.raises(TooManyEdgesError, match="shorten"):
+                cut(passed, head=head)
+
+
+# ---- a grid of places ----
+
+SITES = (RESIDUAL, causal_tracing.ATTENTION, causal_tracing.FEED_FORWARD)
+TRACED = {
+    name: MODELS[name]
+    for name in (
+        *("plain", "rotary", "alibi", "parallel", "post", "words behind a mask"),
+        *("classifier", "the last token decides"),
+    )
+}
+
+
+def grid_of(contrast: Contrast, site: str, denoising: bool) -> TracedGrid:
+    tracing = Tracing(contrast, site, denoising)
+    return tracing.grid([*tracing.columns()])
+
+
+@grid("site, denoising, config", SITES, (True, False), TRACED.values())
+def test_every_cell_is_a_pass_of_its_own(
+    config: TransformerConfig, site: str, denoising: bool
+) -> None:
+    contrast = contrast_of(config)
+    found = grid_of(contrast, site, denoising)
+    both = contrast.clean, contrast.corrupted
+    passed, other = both[::-1] if denoising else both
+    values = trace(contrast.model, other, sites=[f"*.{site}"])
+    assert found.values.shape == (config.n_layers, 5)
+    for layer, position in product(range(config.n_layers), range(5)):
+        at = f"{config.stacks[-1]}.{layer}.{site}"
+        edit = ReplaceAt(at, position, values[at][0, position])
+        alone = metric_of(contrast, passed, edit)
+        assert float(found.values[layer, position]) == pytest.approx(alone, abs=1e-6)
+    ends = [metric_of(contrast, text) for text in both]
+    assert [found.clean, found.corrupted] == pytest.approx(ends, abs=1e-6)
+
+
+def test_the_embedding_of_the_only_other_token_is_the_whole_difference() -> None:
+    for denoising in (True, False):
+        found = grid_of(contrast_of(MODELS["plain"]), RESIDUAL, denoising)
+        shares = found.share
+        assert shares[0].tolist() == pytest.approx([0, 0, 1, 0, 0], abs=1e-6)
+        assert found.normalised[0, 2] == pytest.approx(1 if denoising else 0, abs=1e-6)
+        assert found.change[0, 2] == pytest.approx(found.clean - found.corrupted, abs=1e-6)
+
+
+def test_a_shorter_rest_costs_less_and_a_mean_is_over_pairs() -> None:
+    decoder, encoder = (
+        Tracing(contrast_of(config_of(kind, head=head)), RESIDUAL, True)
+        for kind, head in (("decoder", "language-model"), ("encoder", "masked-language-model"))
+    )
+    assert decoder.cost < encoder.cost
+    one, other = (TracedGrid(torch.full((2, 3), n), n, -n, True) for n in (1.0, 3.0))
+    mean = mean_grid([one, other])
+    assert (mean.clean, mean.corrupted, float(mean.values[0, 0])) == (2.0, -2.0, 2.0)
+    assert mean.normalised.tolist() == [[1.0] * 3] * 2

@@ -1,0 +1,167 @@
+"""Edges patched as branches of a recorded pass, and circuits of them: each is a whole pass."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from explorer.analysis import ablation, circuit_pass
+from explorer.analysis.attribution_patching import differences_of, write_of, writes
+from explorer.analysis.circuit_pass import corrupted_pass
+from explorer.analysis.exact_edges import clean_pass, exact_edges
+from explorer.analysis.path_patching import edge_grid, edges_from, edges_into
+from explorer.analysis.wiring import Wiring, WiringError, wiring_of
+from models import TransformerConfig
+from tests.analysis.wired_models import (
+    GROUPED,
+    MODELS,
+    TOKENS,
+    contrast_of,
+    metric_of,
+    without_edge,
+    written,
+)
+from tests.closeness import assert_close_to as close
+from tests.grids import grid
+from tests.models.building import config_of
+
+GROUPS = [
+    GROUPED,
+    config_of("decoder", n_heads=4, n_kv_heads=2, n_layers=3),
+    config_of("decoder", positions="alibi", n_kv_heads=1, windows=(3, 2)),
+    config_of("decoder", positions="rotary", n_kv_heads=1, qk_norm=True),
+    config_of("decoder", n_kv_heads=1, attention_cap=2.0),
+    config_of("decoder", n_kv_heads=1, parallel=True),
+]
+"""Their recorded keys and values are shared, where branches have some for each head."""
+EACH_MODEL = pytest.mark.parametrize("config", MODELS.values(), ids=MODELS)
+
+
+def random_circuits(wiring: Wiring, count: int = 6) -> Tensor:
+    """Of fewer and of more edges, (count, r, w)."""
+    generator = torch.Generator().manual_seed(3)
+    shares = torch.linspace(0.1, 0.9, count)[:, None, None]
+    return (torch.rand(count, *wiring.is_edge.shape, generator=generator) < shares) & wiring.is_edge
+
+
+def one_edge_at_a_time(config: TransformerConfig, differs: int) -> None:
+    """As a branch, as a circuit that lacks it, and as a whole pass with an edit of one input.
+
+    Only a text read forwards has a cache: no position of another is known to be alike.
+    """
+    contrast, wiring = contrast_of(config, differs), wiring_of(config)
+    read_at_one = config.kind == "decoder" and config.head == "language-model"
+    start = clean_pass(contrast).start(f"{wiring.stack}.self_attn")
+    assert start == (differs if read_at_one else 0)
+    edges = [(row, column) for row, column in wiring.is_edge.nonzero().tolist()]
+    clean, exact = metric_of(contrast, contrast.clean), dict(exact_edges(contrast, edges))
+    every = wiring.is_edge.expand(len(edges), -1, -1).clone()
+    for at, edge in enumerate(edges):
+        every[at][edge] = False
+    left = corrupted_pass(contrast).metrics(every)
+    lost = torch.tensor([exact[at] for at in range(len(edges))], dtype=left.dtype)
+    close(clean - left, lost, 1e-9)
+    some = range(0, len(edges), max(1, len(edges) // 12))
+    alone = [without_edge(contrast, wiring, *edges[at]) for at in some]
+    close(left[list(some)], left.new_tensor(alone))
+
+
+@EACH_MODEL
+def test_an_edge_of_every_kind_of_model_is_a_whole_pass(config: TransformerConfig) -> None:
+    one_edge_at_a_time(config, differs=3)
+
+
+@grid("differs, config", (0, 1, 3, TOKENS - 1), GROUPS, pairs=False)
+def test_so_is_one_behind_any_cache_of_shared_keys(config: TransformerConfig, differs: int) -> None:
+    one_edge_at_a_time(config, differs)
+
+
+def test_in_any_order_and_in_batches_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    contrast = contrast_of(GROUPED)
+    edges = [(row, column) for row, column in wiring_of(GROUPED).is_edge.nonzero().tolist()]
+    found = dict(exact_edges(contrast, edges))
+    backwards = edges[::-1]
+    again = dict(exact_edges(contrast, backwards))
+    by_edge = {backwards[at]: lost for at, lost in again.items()}
+    assert by_edge == pytest.approx({edges[at]: lost for at, lost in found.items()}, abs=1e-12)
+    monkeypatch.setattr(ablation, "NUMBERS_HELD", 1)
+    assert dict(exact_edges(contrast, edges)) == pytest.approx(found, abs=1e-12)
+    twice = dict(exact_edges(contrast, [edges[7], edges[7]]))
+    assert twice[0] == twice[1] == pytest.approx(found[7], abs=1e-12)
+    assert list(exact_edges(contrast, [])) == []
+
+
+@EACH_MODEL
+def test_differences_of_writes_are_those_head_by_head(config: TransformerConfig) -> None:
+    contrast, wiring = contrast_of(config), wiring_of(config)
+    both = (contrast.clean, contrast.corrupted)
+    clean, corrupted = (written(contrast, wiring, text) for text in both)
+    found = differences_of(contrast, wiring).by_site
+    every = writes(contrast.model, wiring, found)
+    close(every, clean - corrupted)
+    for column, wrote in enumerate(every):
+        close(write_of(contrast.model, wiring, found, column), wrote)
+
+
+# ---- paths ----
+
+
+def test_paths_of_a_head_and_into_it_and_their_grid() -> None:
+    wiring = wiring_of(config_of("decoder", n_layers=3))
+    out = edges_from(wiring, 1, 2, "k")
+    ends = [wiring.rows[row] for row, _ in out]
+    kinds = [("feed-forward", 1), *[("head", 2)] * 3, ("feed-forward", 2), ("logits", 0)]
+    assert [(end.kind, end.layer) for end in ends] == kinds
+    into = edges_into(wiring, 1, 2, "v")
+    senders = [wiring.columns[column].kind for _, column in into]
+    assert senders == ["embedding", *["head"] * 3, "feed-forward"]
+    assert {wiring.rows[row] for row, _ in into} == {
+        place for place in wiring.rows if (place.layer, place.head, place.reads) == (1, 2, "v")
+    }
+    found = edge_grid(wiring, ends, [float(at) for at in range(len(ends))])
+    assert found.shape == (4, 3)
+    assert found[:, 2].tolist() == [1, 2, 3, 4]
+    assert found[3, 1] == 0
+    assert int(found.isnan().sum()) == 12 - 5
+
+
+# ---- circuits ----
+
+
+@EACH_MODEL
+def test_a_circuit_lies_between_the_corrupted_and_the_clean_pass(
+    config: TransformerConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All edges are the clean one and none the corrupted one; a batch of them is one by one."""
+    contrast = contrast_of(config)
+    base = corrupted_pass(contrast)
+    every, circuits = base.wiring.is_edge, random_circuits(base.wiring)
+    ends = [metric_of(contrast, text) for text in (contrast.clean, contrast.corrupted)]
+    assert abs(ends[0] - ends[1]) > 1e-4
+    found = base.metrics(torch.stack([every, ~every & every])).tolist()
+    assert [*found, base.metric] == pytest.approx([*ends, ends[1]], abs=1e-12)
+    together = base.metrics(circuits)
+    assert together.std() > 0
+    close(torch.cat([base.metrics(each[None]) for each in circuits]), together)
+    assert not every.all(), "what is no edge changes nothing"
+    close(base.metrics(circuits | ~every), together)
+    close(base.metrics(~circuits), base.metrics(~circuits & every))
+    monkeypatch.setattr(circuit_pass, "NUMBERS_HELD", 4 * base.written.numel())
+    assert base.at_once == 4
+    close(base.metrics(circuits), together)
+
+
+def test_without_a_last_norm_an_edge_to_the_logits_carries_the_same_in_every_pass() -> None:
+    """Alone as a circuit, as all that a circuit lacks, and patched."""
+    contrast = contrast_of(MODELS["no last norm"])
+    base = corrupted_pass(contrast)
+    only = torch.zeros_like(base.wiring.is_edge)
+    only[-1, 0] = True
+    kept, left = base.metrics(torch.stack([only, base.wiring.is_edge & ~only])).tolist()
+    clean = metric_of(contrast, contrast.clean)
+    (exact,) = (lost for _, lost in exact_edges(contrast, [(len(base.wiring.rows) - 1, 0)]))
+    assert [clean - left, exact] == pytest.approx([kept - base.metric] * 2, abs=1e-9)
+
+
+def test_a_model_without_edges_has_no_circuits() -> None:
+    with pytest.raises(WiringError, match="has a norm on the residual stream"):
+        corrupted_pass(contrast_of(config_of("decoder", norm_position="post")))

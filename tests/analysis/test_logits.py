@@ -1,0 +1,178 @@
+"""What makes a logit, layer by layer and part by part, and what a change does to all of them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from explorer.analysis import output_change
+from explorer.analysis.logit_attribution import Contributions, contributions
+from explorer.analysis.logit_lens import lens_logits, ranks_by_layer
+from explorer.analysis.output_change import logits_at
+from explorer.catalog import opened_model
+from explorer.catalog.opened_model import Opened
+from explorer.inference import forward_pass
+from explorer.inference.answers import first_place
+from explorer.inference.edited_pass import run_edited
+from explorer.inference.forward_pass import ForwardPass, run_text
+from explorer.inference.model_inputs import ids_of
+from explorer.inference.output_tokens import last_stack_tokens, predicted_ids
+from explorer.interventions.edits import AblateAttention, AblateHead
+from explorer.text import word_tokenizer
+from explorer.text.special import DECODER
+from models import trace
+from tests.analysis.conftest import TEXT, inputs_of
+from tests.closeness import assert_close_to as close
+from tests.models.building import shake
+from tests.shelf import NAMES, WORDS, put
+
+SHIPPED = ("translation", "shakespeare", "negation", "reviews", "induction")
+PUBLISHED = ("bert", "gpt2", "t5")
+
+
+def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) -> None:
+    texts = {"bert": "the cat was good", "gpt2": "5 17 3", "t5": "the cat was good"}
+    for name in (*SHIPPED, *PUBLISHED):
+        with subtests.test(name=name):
+            if name in PUBLISHED:
+                opened = opened_model.opened_from(published / name, name)
+            else:
+                opened = opened_model.open_model(name)
+            forward = run_text(opened, texts.get(name, opened.example))
+            place = first_place(opened, last_stack_tokens(forward))
+            found = lens_logits(forward.trace, place)
+            alone = opened.config.encoder_layers if not forward.target else opened.config.n_layers
+            assert len(found) == alone + 1
+            whole = trace(opened.model, *inputs_of(forward), sites=("logits",))["logits"][0]
+            expected = whole if whole.dim() == 1 else whole[place]
+            close(found[-1], expected)
+            assert not torch.allclose(found[0], found[-1], atol=1e-3)
+
+
+def test_ranks_count_from_one() -> None:
+    assert ranks_by_layer(torch.tensor([[3.0, 1.0, 2.0], [0.0, 5.0, 1.0]]), 2) == [2, 2]
+    assert ranks_by_layer(torch.tensor([[1.0, 1.0]]), 0) == [1], "equals share the better place"
+
+
+def all_of(found: ForwardPass) -> list[Contributions]:
+    """At the first, a middle and the last position, of the likeliest and another option."""
+    made = []
+    last = len(last_stack_tokens(found)) - 1
+    for place in {0, last // 2, last}:
+        for option in (int(logits_at(found.trace, place).argmax()), 1):
+            made.append(contributions(found, place, option))
+            again = float(logits_at(found.trace, place)[option])
+            assert made[-1].logit == pytest.approx(again, rel=1e-6, abs=1e-6)
+    return made
+
+
+def test_they_sum_to_the_logit(found: ForwardPass) -> None:
+    for one in all_of(found):
+        assert one.difference < 1e-6 * max(1.0, abs(one.logit))
+        assert {name: tuple(values.shape) for name, values in one.heads.items()} == {
+            part.name: (part.layers, part.heads)
+            for part in found.parts
+            if found.config.kind == part.name.split(".")[0] or part.name.startswith("decoder")
+        }
+
+
+def test_the_logit_is_the_one_that_the_pass_gave(found: ForwardPass) -> None:
+    """What the pass put out is changed by hand: the sum of the parts no longer is the logit."""
+    last = len(last_stack_tokens(found)) - 1
+    before, earlier = contributions(found, last, 1), contributions(found, 0, 1)
+    found.trace.output[0] += 1.5
+    after = contributions(found, last, 1)
+    assert after.in_pass
+    assert after.logit == pytest.approx(before.logit + 1.5)
+    assert after.difference == pytest.approx(1.5)
+    if found.config.kind == "decoder":  # only the last place is scored
+        assert found.trace.output.shape[1] == 1
+        assert not earlier.in_pass
+        assert contributions(found, 0, 1).logit == earlier.logit
+
+
+def test_of_published_and_trained_models_too(published: Path) -> None:
+    opened = [opened_model.open_model(name) for name in ("translation", "reviews", "induction")]
+    opened += [opened_model.opened_from(published / name, name) for name in ("gpt2", "t5")]
+    texts = {"gpt2": "5 17 3", "t5": "the cat was good"}
+    for each in opened:
+        for one in all_of(forward_pass.run_text(each, texts.get(each.name, each.example))):
+            assert one.difference < 1e-5 * max(1.0, abs(one.logit)), each.name
+
+
+def test_a_head_that_is_cut_is_missed_by_what_it_gave(tmp_path: Path) -> None:
+    """In a model without norms, nothing else changes when a head of the last layer is silent."""
+    changes: dict[str, Any] = {"kind": "decoder", "n_layers": 1, "d_ff": 0, "norm_position": "pre"}
+    put(tmp_path, "bare", word_tokenizer(WORDS, DECODER), "the cat", final_norm=False, **changes)
+    opened = opened_model.opened_from(tmp_path / "bare", "bare")
+    shake(opened.model.double(), by=0.4)
+    found = forward_pass.run_batch_uncached(opened, (TEXT,))[0]
+    one = contributions(found, 3, 2)
+    block: Any = opened.model.last_stack.blocks[0]
+    with torch.no_grad():
+        block.self_attn.o_proj.weight[:, : block.self_attn.d_head] = 0
+    without = forward_pass.run_batch_uncached(opened, (TEXT,))[0]
+    lost = float(logits_at(found.trace, 3)[2] - logits_at(without.trace, 3)[2])
+    assert float(one.heads["decoder.self_attn"][0, 0]) == pytest.approx(lost, abs=1e-9)
+
+
+D = "decoder.self_attn"
+
+
+SMALL = pytest.mark.usefixtures("small_models")
+
+
+def opened(name: str) -> tuple[Opened, ForwardPass]:
+    found = opened_model.open_model(name)
+    return found, run_text(found, found.example)
+
+
+def logits(forward: ForwardPass) -> torch.Tensor:
+    """Read position by position."""
+    places = range(len(last_stack_tokens(forward)))
+    return torch.stack([output_change.logits_at(forward.trace, place) for place in places])
+
+
+def over_text(before: ForwardPass, after: ForwardPass) -> output_change.ChangeOverText:
+    ids = predicted_ids(before), predicted_ids(after)
+    return output_change.over_text(before.trace, after.trace, ids)
+
+
+@SMALL
+def test_the_loss_is_the_cross_entropy_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output_change, "AT_ONCE", 2)
+    found, forward = opened("letters")
+    again = run_edited(found, forward, (AblateHead(D, 0, 0),)).forward
+    whole = over_text(forward, again)
+    close(whole.kl, output_change.kl(logits(forward), logits(again)))
+    loss = whole.loss
+    assert loss is not None
+    ids = ids_of([forward.target])[0]
+    for value, seen in zip(loss, (forward, again), strict=True):
+        expected = F.cross_entropy(logits(seen)[:-1].double(), ids[1:])
+        assert abs(value - float(expected)) < 1e-6
+    _, its = opened("reverse")
+    assert over_text(its, its).loss is None, "it predicts no next token"
+
+
+def test_kl_is_that_of_torch_and_never_below_zero() -> None:
+    generator = torch.Generator().manual_seed(0)
+    p, q = torch.randn(2, 50, 9, generator=generator)
+    expected = F.kl_div(q.log_softmax(-1), p.log_softmax(-1), reduction="none", log_target=True)
+    close(output_change.kl(p, q).float(), expected.sum(-1))
+    assert (output_change.kl(p, p) == 0).all()
+
+
+@SMALL
+def test_options_are_the_likeliest_of_both() -> None:
+    for name in NAMES:
+        found, forward = opened(name)
+        again = run_edited(found, forward, (AblateAttention(forward.parts[-1].name, 0),)).forward
+        place = first_place(found, last_stack_tokens(forward))
+        mine, theirs = (output_change.logits_at(each.trace, place) for each in (forward, again))
+        listed = output_change.likeliest(mine, theirs, most=3)
+        assert {int(mine.argmax()), int(theirs.argmax())} <= set(listed), name
+        before = mine[listed].tolist()
+        assert before == sorted(before, reverse=True), name
