@@ -1,59 +1,55 @@
-"""Parts and circuits on the page Circuits, without a browser: numbers, refusals, a stop."""
+"""The page Circuits without a browser: its question, its views, findings, steering and evidence."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.circuit_curves import circuit_curve, smallest_circuit
+from explorer.__main__ import main
 from explorer.analysis.wiring import WiringError
-from explorer.catalog.folders import runs_root
-from explorer.catalog.opened_model import Opened, open_model
-from explorer.circuits.measure import (
-    METHODS,
-    Scores,
-    attributions,
-    contrast_of,
-    corrupted_passes,
-    exact_writers,
-    mean_over_pairs,
-    scores_of,
-)
+from explorer.app import limits
+from explorer.app.session import KEY
+from explorer.catalog.folders import activations_root, runs_root
+from explorer.catalog.opened_model import open_model, opened_from
+from explorer.catalog.shipped import SHIPPED
+from explorer.circuits.built_in_lines import OF_TASK, built_in_lines, built_in_texts
+from explorer.circuits.finding import Finding, finding_from
+from explorer.circuits.graph import Edge, Node
+from explorer.circuits.head_scores import head_scores
+from explorer.circuits.measure import METHODS, attributions, scores_of
 from explorer.circuits.outcome import KL, LOGIT_DIFFERENCE
-from explorer.circuits.text_pairs import Question, TextPair, question_of
-from explorer.inference.forward_pass import run_text
+from explorer.circuits.pair_templates import make_pairs
+from explorer.circuits.steering import over_places, over_strengths, steered_values, steering_of
+from explorer.circuits.text_pairs import TextPair, question_of, token_pair
 from explorer.inference.results_cache import forget
+from explorer.inference.steered_text import steered_text
 from explorer.runs.open_run import open_folder
 from explorer.runs.worker import train_to_end
-from explorer.snippets.circuit_code import circuit_lines, over_training_lines, parts_lines
 from explorer.text.number_format import three
+from explorer.views.circuits import finding_panel, tracing_view
+from explorer.views.circuits.edge_card import carried, composed
+from explorer.views.circuits.evidence import NOT_SEARCHED
 from models.gradients import GradientError
 from tests import apps
-from tests.apps import said
+from tests.apps import said, views
 from tests.runs.making import tiny_run
-from tests.source import ROOT
-from tests.views.drawing import press
+from tests.views.drawing import pasted, press, put_state, run, sent
 
 PAIR = TextPair("the cat and the hat", "the hat and the cat")
+CLEAN, SWAPPED = "abcdeabcdeab", "abcdeadceeab"
+INDUCTION = {"model": "induction", "corrupted": "adcbeadcbeab"}
+LINES = "the cat and the hat\nthe hat\nand the cat\nthat cat\n"
 
-pytestmark = pytest.mark.usefixtures("small_models")
+
+def shipped(**address: str) -> AppTest:
+    return apps.page("experiments/circuits", **{"model": "induction", **address})
 
 
 def page(**address: str) -> AppTest:
     asked = {"model": "letters", "text": PAIR.clean, "corrupted": PAIR.corrupted, **address}
     return apps.page("experiments/circuits", **asked)
-
-
-def measured_here(method: str = "EAP-IG") -> tuple[Opened, Question, Scores]:
-    opened = open_model("letters")
-    question = question_of(opened, [PAIR], LOGIT_DIFFERENCE)
-    return opened, question, scores_of(opened, [*attributions(opened, question, METHODS[method])])
 
 
 def table(at: AppTest, column: str) -> dict[str, list[Any]]:
@@ -62,56 +58,79 @@ def table(at: AppTest, column: str) -> dict[str, list[Any]]:
     return {name: list(found[name]) for name in found}
 
 
-def chart_rows(at: AppTest, name: str) -> list[dict[str, Any]]:
-    specs = (json.loads(each.proto.spec) for each in at.get("vega_lite_chart"))
-    layers = (layer for spec in specs for layer in spec["layer"])
-    (rows,) = (each["data"]["values"] for each in layers if each["data"]["name"] == name)
-    return list(rows)
+# ---- the question -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_parts_are_those_measured(method: str) -> None:
-    at = page(circuit_view="Heads", attributed_by=method)
-    opened, question, scores = measured_here(method)
-    exact = torch.zeros_like(scores.writers)
-    for columns, lost in exact_writers(contrast_of(opened, question.pairs[0])):
-        exact[columns] = lost
-    shown = table(at, "part")
-    order = scores.writers.abs().argsort(descending=True)[: len(shown["part"])].tolist()
-    assert shown[method] == [three(float(scores.writers[each])) for each in order]
-    assert shown["exact"] == [three(float(exact[each])) for each in order]
-    points = chart_rows(at, "parts")
-    assert [each["exact"] for each in points] == pytest.approx(exact.tolist())
-    assert [each["estimate"] for each in points] == pytest.approx(scores.writers.tolist())
-    r = torch.corrcoef(torch.stack([scores.writers, exact]).double())[0, 1]
-    assert f"over all parts: {r:.3f}." in said(at)
-    assert f"All of it is {three(scores.difference)}." in said(at)
+def tokens(at: AppTest) -> tuple[str, str]:
+    """The letters of both texts."""
+    header, _ = sent(at, "pair_tokens")
+    return "".join(header["labels"][1:]), "".join(header["below"][1:])
 
 
-def test_the_circuit_is_the_one_measured() -> None:
-    at = page(circuit_view="Circuit", patched_edges="7")
-    opened, question, scores = measured_here()
-    strongest = scores.strongest(7)
-    exact = dict(mean_over_pairs(opened, question, strongest))
-    shown = table(at, "edge")
-    assert shown["edge"] == [scores.edge(*place).title for place in strongest]
-    assert shown["exact"] == [three(exact[each]) for each in range(7)]
-    passes, clean = corrupted_passes(opened, question), scores.clean[0]
-    points = [*circuit_curve(passes, clean, scores.order)]
-    drawn = [row["share"] for row in chart_rows(at, "curves") if "alone" in row["which"]][::2]
-    assert drawn == pytest.approx([min(1.5, max(-0.5, each.circuit)) for each in points], abs=1e-4)
-    few = smallest_circuit(passes, clean, scores.order, points)
-    assert f"About {few:,} of {len(scores.order):,} edges" in said(at)
+def test_a_first_visitor_is_shown_a_question_and_another_sentence_brings_another() -> None:
+    at = shipped()
+    pair = token_pair(open_model("induction"), TextPair(*tokens(at)), LOGIT_DIFFERENCE)
+    assert at.text_input(key="corrupted").value == pair.texts.corrupted
+    clean, corrupted = three(pair.clean_value), three(pair.corrupted_value)
+    assert (
+        f"Logit difference of “c” and “a”: {clean} after the clean text (above), {corrupted} after "
+        "the corrupted one (below); the difference is "
+    ) in said(at)
+    at.text_input(key="text").set_value("xyzxyzxy").run()
+    assert tokens(at)[0] == "xyzxyzxy"
+    assert at.text_input(key="corrupted").value == tokens(at)[1] != "xyzxyzxy"
+    at.text_input(key="corrupted").set_value("xyzxyzxx").run()
+    at.text_input(key="text").set_value("zyxzyxzy").run()
+    assert tokens(at) == ("zyxzyxzy", "xyzxyzxx"), "what was typed stays"
 
 
+def test_only_the_answers_that_the_metric_reads_are_asked_for() -> None:
+    at = shipped()
+    for metric, keys in (
+        (LOGIT_DIFFERENCE, {"answer_token", "against_token"}),
+        ("Loss", {"answer_token"}),
+        ("KL divergence", set()),
+    ):
+        at.button_group(key="outcome").set_value(metric).run()
+        assert {each.key for each in at.text_input} & {"answer_token", "against_token"} == keys
+
+
+def test_a_template_shows_one_of_its_pairs_and_means_over_all() -> None:
+    at = shipped(pair_source="Induction", pair_count="3", pair_seed="7", pair_shown="2")
+    pairs = make_pairs(open_model("induction"), "Induction", 3, 7).pairs
+    assert tokens(at) == (pairs[1].clean, pairs[1].corrupted)
+    assert "Mean over 3 pairs: " in said(at)
+    press(at, "clean_to_bar")
+    assert at.text_input(key="text").value == pairs[1].clean
+    assert not any(button.key == "clean_to_bar" for button in at.button)
+    at.number_input(key="pair_seed").set_value(8).run()
+    assert not at.exception
+    assert tokens(at)[0] == make_pairs(open_model("induction"), "Induction", 3, 8).pairs[0].clean
+
+
+def test_a_table_of_ones_own_is_asked_about() -> None:
+    at = shipped(pair_source="CSV")
+    assert "pair_tokens" not in views(at)
+    for name, rows, answer in (
+        ("some.csv", "clean,corrupted\nabcabca,acbacba\nxyxyx,xyxyy\n", "Mean over 2 pairs: "),
+        ("odd.csv", "abcabca,acbacba\nxyxyx,xyx\n", "Line 2 is no pair here. The clean text has 6"),
+    ):
+        at.file_uploader(key="pair_table").upload(name, rows.encode(), "text/csv").run()
+        assert not at.exception
+        assert answer in said(at)
+        assert "odd" in name or tokens(at) == ("abcabca", "acbacba")
+
+
+# ---- parts and circuits -----------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("small_models")
 def test_what_is_long_waits_for_a_click_and_what_was_stopped_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("explorer.views.shared.long_work.QUICK", 1)
-    opened = open_model("letters")
-    forget(opened)
-    at = page(circuit_view="Heads", pair_source="Your two texts")
-    press(at, "begin_attribution")
+    forget(open_model("letters"))
+    at = press(page(circuit_view="Heads", pair_source="Your two texts"), "begin_attribution")
     assert "Strongest parts" in said(at)
     assert set(table(at, "part")["exact"]) == {""}
     press(at, "begin_exact_parts")
@@ -119,77 +138,304 @@ def test_what_is_long_waits_for_a_click_and_what_was_stopped_stays(
     assert "" not in table(page(circuit_view="Heads"), "part")["exact"], "another reader has them"
 
 
-def test_a_model_without_edges_says_why_and_has_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(_: object) -> None:
-        raise WiringError("This model has a norm on the residual stream: there are no edges.")
-
-    monkeypatch.setattr("explorer.circuits.measure.wiring_of", none)
-    forget(open_model("letters"))
-    assert "there are no edges." in said(page(circuit_view="Circuit"))
-    assert table(page(circuit_view="Heads"), "part")["exact"][0] != ""
-    forget(open_model("letters"))
-
-
+@pytest.mark.usefixtures("small_models")
 def test_what_cannot_be_measured_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(circuit_view="Heads", attributed_by="EAP", outcome=KL)
     assert "choose EAP-IG" in said(at)
+    for name, error in (
+        ("wiring_of", WiringError("There are no edges.")),
+        ("attribute", GradientError("The gradient is not finite, so it says nothing.")),
+    ):
 
-    def fail(*_: object) -> None:
-        raise GradientError(
-            "The gradient at decoder.0.resid_pre is not finite, so it says nothing."
-        )
+        def fail(*_: object, error: Exception = error) -> None:
+            raise error
 
+        forget(open_model("letters"))
+        with monkeypatch.context() as patch:
+            patch.setattr(f"explorer.circuits.measure.{name}", fail)
+            assert str(error) in said(page(circuit_view="Circuit"))
+            if name == "wiring_of":
+                assert table(page(circuit_view="Heads"), "part")["exact"][0] != ""
     forget(open_model("letters"))
-    monkeypatch.setattr("explorer.circuits.measure.attribute", fail)
-    assert "is not finite, so it says nothing." in said(page(circuit_view="Circuit"))
 
 
-def test_a_model_that_was_not_trained_here_has_no_snapshots() -> None:
-    at = page(circuit_view="Over training")
-    assert "This model has no snapshots of its training" in said(at)
-
-
-@pytest.mark.usefixtures("at_the_machine")
+@pytest.mark.usefixtures("small_models", "at_the_machine")
 def test_every_snapshot_is_asked_the_same_question() -> None:
-    run = tiny_run(runs_root(), task="induction")
-    assert train_to_end(run.folder) == "done"
+    made = tiny_run(runs_root(), task="induction", steps=3)
+    assert train_to_end(made.folder) == "done"
     texts = {"text": "abcdabcdab", "corrupted": "abxdabxdab"}
     asked = {**texts, "answer_token": "c", "against_token": "x", "attributed_by": "EAP"}
-    at = page(model=run.name, circuit_view="Over training", circuit_step="1", **asked)
-    step, folder = run.snapshots()[1]
+    at = page(model=made.name, circuit_view="Over training", circuit_step="1", **asked)
+    step, folder = made.snapshots()[1]
     opened = open_folder(folder)
-    pair = TextPair(texts["text"], texts["corrupted"], "c", "x")
-    question = question_of(opened, [pair], LOGIT_DIFFERENCE)
+    question = question_of(opened, [TextPair(*texts.values(), "c", "x")], LOGIT_DIFFERENCE)
     scores = scores_of(opened, [*attributions(opened, question, METHODS["EAP"])])
     assert f"Strongest edges at step {step}" in said(at)
     shown = table(at, "edge")
     edges = [scores.edge(*place) for place in scores.strongest(len(shown["edge"]))]
     assert shown["edge"] == [edge.title for edge in edges]
     assert shown["estimate"] == [three(edge.estimate) for edge in edges]
-    checkpoint = run.folder / "checkpoint"
-    forward = run_text(open_folder(checkpoint), pair.clean)
-    printed = pasted(over_training_lines(forward, checkpoint, question, "EAP", 2), checkpoint)
-    assert len(printed) == 3 * len(run.snapshots())
+    _, printed = run(pasted(at), made.folder)
+    of_steps = [line.split()[0] for line in printed if line.split()[0].isdecimal()]
+    assert of_steps == [str(step) for step, _ in made.snapshots()]
 
 
-def test_the_lines_print_what_is_on_screen(small_models: Path) -> None:
-    opened, question, scores = measured_here()
-    forward, folder = run_text(opened, PAIR.clean), small_models / "letters"
-    printed = pasted(parts_lines(forward, folder, question, "EAP-IG", has_edges=True), folder)
-    estimates = [float(line.split()[-2]) for line in printed]
-    assert estimates == pytest.approx(scores.writers.tolist(), abs=1e-5)
-    *_, few = pasted(circuit_lines(forward, folder, question, "EAP-IG", 5), folder)
-    assert f"About {few} of" in said(page(circuit_view="Circuit"))
-
-
-def pasted(code: str, folder: Path) -> list[str]:
-    """What a Python prints that runs where the README is."""
-    found = subprocess.run(
-        [sys.executable, "-c", code.replace(repr(folder.name), repr(str(folder)))],
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
+def test_an_edge_between_heads_says_what_it_carries_and_what_their_weights_say() -> None:
+    opened = open_model("induction")
+    edge = Edge(Node("head", 0, 1), Node("head", 1, 0), "k", 1.25, 0.5, 1.5)
+    assert carried(edge, LOGIT_DIFFERENCE) == (
+        "It carries 1.25 ± 0.500 logits of the metric by estimate, 1.50 logits by patching."
     )
-    return found.stdout.splitlines()
+    (weighed,) = composed(opened, edge)
+    assert weighed.startswith("By weights alone, K-composition of 1.0 with 0.1 is ")
+    assert " of 2 earlier heads." in weighed
+
+
+def test_the_induction_heads_are_named_and_no_head_for_its_weight_on_the_first_token() -> None:
+    opened = open_model("induction")
+    for layer in range(2):
+        for head in range(2):
+            names = head_scores(opened, layer, head).names
+            assert ("induction head" in names) == (layer == 1)
+            assert not any("first" in name for name in names)
+
+
+# ---- patching ---------------------------------------------------------------------------------
+
+
+def test_the_grid_begins_where_the_texts_differ_and_a_chosen_cell_is_said() -> None:
+    asked = {"text": CLEAN, "corrupted": SWAPPED, "circuit_view": "Causal tracing"}
+    at = shipped(**asked, layer="0", patched_at="7 · b / d")
+    header, planes = sent(at, "traced_values")
+    assert header["rows"][0] == "b / d (7)"
+    assert len(header["rows"]) == len(CLEAN) + 1 - 7
+    (figure,) = at.session_state[KEY].drawn["traced_values"].figures()
+    share = three(float(figure.values[0, 0]))
+    for words in (
+        "The first 7 tokens are the same in both texts",
+        " logits (corrupted)",
+        f"Chosen: layer 0, “b / d” (7): {share} of it comes back",
+    ):
+        assert words in said(at)
+    assert planes
+
+
+def test_pairs_of_one_length_are_averaged_and_of_others_one_is_shown() -> None:
+    opened = opened_from(SHIPPED / "induction", "induction")
+
+    def alike(clean: str, corrupted: str) -> int:
+        pairs = [TextPair(CLEAN, SWAPPED), TextPair(clean, corrupted)]
+        question = question_of(opened, pairs, LOGIT_DIFFERENCE)
+        return len(tracing_view.alike(question, question.pairs[1]))
+
+    assert alike("edcbaedcbaed", "ebcdaebcdaed") == 2
+    assert alike(f"{CLEAN}c", f"{SWAPPED}c") == 1
+
+
+# ---- steering ---------------------------------------------------------------------------------
+
+
+def steering(**address: str) -> AppTest:
+    asked = {"layer": "1", "head": "2", "steer_strength": "2.5", **address}
+    return page(circuit_view="Steering", **asked)
+
+
+def rows_of(at: AppTest, name: str, chart: int) -> list[dict[str, Any]]:
+    """The rows of a table of one of the two charts."""
+    layers = json.loads(at.get("vega_lite_chart")[chart].proto.spec)["layer"]
+    (rows,) = (each["data"]["values"] for each in layers if each["data"]["name"] == name)
+    return list(rows)
+
+
+@pytest.mark.usefixtures("small_models")
+@pytest.mark.parametrize("head", [None, 2])
+def test_the_charts_and_the_texts_are_those_of_the_direction(head: int | None) -> None:
+    at = steering(steer_by="Difference of two texts" if head is None else "Head output")
+    opened = open_model("letters")
+    question = question_of(opened, [PAIR], LOGIT_DIFFERENCE)
+    steer = steering_of(question, "decoder.self_attn", 1, head, 2.5)
+    places = over_places(opened, steer, opened.config.n_layers, opened.config.n_heads)
+    for chart, (over, steers, chosen) in enumerate(
+        (
+            ("strength", over_strengths(steer), 2.5),
+            ("layer", places, 1) if head is None else ("head", places, 2),
+        )
+    ):
+        found = steered_values(opened, question, steers)
+        for which, values in (("clean", found.clean), ("corrupted", found.corrupted)):
+            drawn = [row for row in rows_of(at, "curves", chart) if row["which"] == which]
+            assert [row[over] for row in drawn] == [getattr(each, over) for each in steers]
+            assert [row["value"] for row in drawn] == pytest.approx(values[0].tolist(), abs=1e-5)
+        assert rows_of(at, "chosen", chart) == [{over: chosen}]
+    for added in (None, steer):
+        assert steered_text(opened, PAIR.corrupted, added).strip() in said(at)
+
+
+@pytest.mark.usefixtures("small_models")
+def test_the_direction_becomes_an_intervention_and_a_prompt_is_written_on_or_refused() -> None:
+    at = press(steering(steer_prompt="the cat"), "add_steering")
+    words = "Layer 1: 2.50 × (“the cat and the hat” − “the hat and the cat”) added"
+    assert words in said(at)
+    address = str(at.text_input(key="edits").value)
+    other = apps.page("experiments/interventions", model="letters", edits=address)
+    assert words in said(other)
+    assert "not apply" not in said(other)
+    assert steered_text(open_model("letters"), "the cat", None).strip() in said(at)
+    for prompt, answer in (
+        ("cat " * 60, "tokens long and this model reads at most"),
+        (" ", "There is nothing to continue: type a prompt."),
+    ):
+        at.text_input(key="steer_prompt").set_value(prompt).run()
+        assert not at.exception
+        assert answer in said(at)
+
+
+def test_many_pairs_are_shown_with_their_spread_and_are_too_many_for_a_link() -> None:
+    how = {"circuit_view": "Steering", "text": "abcab", "pair_source": "Induction", "layer": "1"}
+    at = shipped(**how, pair_count="9", steer_strength="2.5")
+    for words in (
+        "mean and standard deviation over 9 pairs",
+        "mean over 9 pairs), added to the residual stream",
+        "at most 16 texts in all",
+    ):
+        assert words in said(at)
+    assert all(row["least"] < row["most"] for row in rows_of(at, "band", 0))
+    assert at.button(key="add_steering").disabled
+    at.number_input(key="pair_count").set_value(4).run()
+    assert not at.button(key="add_steering").disabled
+
+
+# ---- text as evidence -------------------------------------------------------------------------
+
+
+def searched(text: str, **asked: str) -> AppTest:
+    """The view Text as evidence after this text was pasted."""
+    at = page(circuit_view="Text as evidence", lines_from="Pasted text", **asked)
+    at.text_area(key="evidence_text").set_value(text).run()
+    assert not at.exception
+    return at
+
+
+@pytest.mark.usefixtures("small_models")
+def test_the_best_lines_have_their_tokens_and_follow_to_the_card_of_a_head() -> None:
+    at = searched(LINES, layer="1", head="2")
+    best = list(at.dataframe[-1].value["text"])
+    header, _ = sent(at, "line_0")
+    encoded = open_model("letters").tokenizer.encode(best[0])
+    assert header["labels"] == [token.label for token in encoded]
+    assert max(header["shades"]) == 1.0
+    assert header["shades"][0] == 0.0, "the first token does not count"
+    assert {"line_2", "line_3"} & views(at) == {"line_2"}
+    at.selectbox(key="head").set_value(3).run()
+    assert not at.exception
+    assert len(list(activations_root().iterdir())) == 1, "every head was measured at once"
+    at.selectbox(key="head").set_value(2).run()
+    at.segmented_control(key="circuit_view").set_value("Head card").run()
+    assert not at.exception
+    assert table(at, "text")["text"] == best[:3]
+    assert NOT_SEARCHED in said(page(circuit_view="Head card"))
+    at.segmented_control(key="circuit_view").set_value("Text as evidence").run()
+    for text, answer in (
+        ("", "There is no line to read yet: type or upload a text."),
+        ("a" * 1_001, "A line of this text has 1,001 characters"),
+        ("\n".join(map(str, range(1_001))), "The text has 1,001 lines; at most 1,000 lines"),
+    ):
+        at.text_area(key="evidence_text").set_value(text).run()
+        assert answer in said(at)
+        assert "line_0" not in views(at)
+
+
+@pytest.mark.usefixtures("small_models")
+def test_lines_that_take_long_are_measured_after_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explorer.views.shared.long_work.QUICK", 10)
+    at = searched(f"{LINES}hat cat\n")
+    assert "0 of 5 lines are measured." in said(at)
+    assert "\n5 lines." in said(press(at, "begin_lines"))
+
+
+def test_the_texts_of_the_app_and_the_examples_of_a_task_are_lines(small_models: Path) -> None:
+    for opened in (opened_from(small_models / "letters", "letters"), open_model("letters")):
+        for name in built_in_texts(opened):
+            lines = built_in_lines(opened, name)
+            assert 20 < len(lines) <= 300
+            assert all(line == line.strip() and line for line in lines)
+    induction = opened_from(SHIPPED / "induction", "induction")
+    assert built_in_texts(induction)[0] == OF_TASK
+    assert next(iter(built_in_lines(induction, OF_TASK))).isalpha()
+
+
+# ---- findings ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What the command line wrote of the induction model."""
+    out = tmp_path_factory.mktemp("finding") / "finding.json"
+    texts = ["--clean", CLEAN, "--corrupted", INDUCTION["corrupted"]]
+    command = ["circuit", "--model", str(SHIPPED / "induction"), *texts, "--out", str(out)]
+    assert main(command) == 0
+    return Path(out).read_bytes()
+
+
+def opened_finding(data: bytes, **address: str) -> AppTest:
+    at = shipped(pair_source="A finding", **address)
+    at.file_uploader(key="finding_file").upload("finding.json", data, "application/json").run()
+    assert not at.exception
+    return at
+
+
+def downloaded(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> Finding:
+    """What the panel gives to whoever opens it now."""
+    made: list[bytes] = []
+    monkeypatch.setattr(
+        finding_panel.st, "download_button", lambda *_, data, **__: made.append(data)
+    )
+    put_state(at, finding=True)
+    return finding_from(made[-1])
+
+
+def test_what_was_measured_by_now_is_downloaded(
+    monkeypatch: pytest.MonkeyPatch, written: bytes
+) -> None:
+    at = shipped(corrupted=INDUCTION["corrupted"], circuit_view="Heads")
+    half = downloaded(at, monkeypatch)
+    assert all(head.exact is not None for head in half.heads)
+    assert (half.faithfulness, half.minimum) == ((), None)
+    assert "No circuits of every size yet: the view Circuit runs them." in said(at)
+    at = shipped(corrupted=INDUCTION["corrupted"], circuit_view="Circuit", patched_edges="40")
+    whole, of_command = downloaded(at, monkeypatch), finding_from(written)
+    assert (whole.digest, whole.minimum) == (of_command.digest, of_command.minimum)
+    for mine, its in zip(whole.edges, of_command.edges, strict=True):
+        assert mine.title == its.title
+        assert mine.exact == pytest.approx(its.exact, abs=1e-4)
+    at = put_state(shipped(text="zyxzyxzy", circuit_view="Steering"), finding=True)
+    assert "Nothing is estimated by EAP-IG yet: the view Heads does it." in said(at)
+
+
+def test_a_finding_is_opened_with_its_own_model_and_with_another(written: bytes) -> None:
+    for model, sentences in {
+        "induction": ["This finding is of these weights.", "there and here: 1.00."],
+        "induction-learned": [
+            "This finding is of induction, which has other weights of the same shape",
+            "Pearson's r of the estimates of 4 heads, there and here: ",
+            "Edges that restore 90 % of the difference: ",
+        ],
+        "induction-control": ["which has another shape (2 layers of 2 heads"],
+        "negation": ["Pair 1 is no pair here. "],
+    }.items():
+        words = said(opened_finding(written, model=model))
+        assert [each for each in sentences if each not in words] == []
+
+
+def test_what_is_no_finding_is_refused(written: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "This file is no finding about a circuit" in said(opened_finding(b"{}"))
+    of_classes = written.replace(b'"Logit difference"', b'"Class score"')
+    assert (
+        "The finding measures the class score, which this model has not (logit difference, "
+        "probability, KL divergence, loss): choose another model."
+    ) in said(opened_finding(of_classes))
+    monkeypatch.setenv("EXPLORER_LIMIT_FINDING_BYTES", "1000")
+    assert limits.FINDING_BYTES.refusal(len(written)) in said(opened_finding(written))
+    monkeypatch.setenv("EXPLORER_LIMIT_FINDING_BYTES", "1_000_000")
+    monkeypatch.setenv("EXPLORER_LIMIT_PAIRS", "0")
+    assert limits.PAIRS.refusal(1) in said(opened_finding(written))
