@@ -6,8 +6,8 @@ from typing import Any
 
 from playwright.sync_api import Locator
 
-from tests.browser.truth.screen import UNSEEN, painted
-from tests.browser.visiting import Visitor
+from tests.browser.map_places import UNSEEN
+from tests.browser.visiting import DRAWN_ANEW, Visitor
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Drawn:
         """What the card says of it."""
         item = self.items()[name]
         self.canvas.hover(position={"x": item["x"], "y": item["y"]})
-        painted(self.visitor)
+        self.visitor.page.evaluate(DRAWN_ANEW)
         return self.card()
 
     def click(self, name: str) -> None:

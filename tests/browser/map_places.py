@@ -6,8 +6,10 @@ from typing import Any
 
 from playwright.sync_api import Locator
 
-from tests.browser.truth.screen import UNSEEN, painted
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import DRAWN_ANEW, Visitor
+
+UNSEEN = dict.fromkeys(map(ord, "\u2060\u2068\u2069"))
+"""Marks that only steer how text is set."""
 
 IN_LAYER = {"self_attn": 0.26, "cross_attn": 0.5}
 """How high in its layer an edge arrives."""
@@ -46,7 +48,7 @@ class Drawn:
         box = self.canvas.bounding_box()
         assert box is not None, "the picture is not in sight"
         self.visitor.page.mouse.move(box["x"] + at[0], box["y"] + at[1])
-        painted(self.visitor)
+        self.visitor.page.evaluate(DRAWN_ANEW)
         return self.said()
 
     def click(self, at: Point) -> str:
@@ -54,7 +56,7 @@ class Drawn:
         self.point(at)
         self.visitor.page.mouse.down()
         self.visitor.page.mouse.up()
-        painted(self.visitor)
+        self.visitor.page.evaluate(DRAWN_ANEW)
         return self.said()
 
     def column(self, stack: int, token: int) -> float:

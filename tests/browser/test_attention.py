@@ -1,16 +1,23 @@
-"""Attention maps by hand: pointed at, pinned, walked with the keys, adjusted, drawn as lines."""
+"""Heads by hand: attention maps pointed at, pinned and adjusted, one head by steps, heads ranked."""
 
+import csv
+import io
+import json
 import re
+from pathlib import Path
 
-from playwright.sync_api import WebSocket, expect
+import numpy as np
+from playwright.sync_api import Locator, expect
 
+from explorer.catalog import opened_model
+from explorer.inference.forward_pass import run_text
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
 
 HEAD, GRID = "attention_head", "overview"
 LINES, TOKENS = "attention_lines", "attention_tokens"
 OURS = "/attention?model=shakespeare&layer=0&head=0"
-PUBLISHED = "/attention?model=bert&layer=0&head=0&text=the+capital+of+france"
+ON, LATER = re.compile(r"\bon\b"), re.compile("later")
 ALL_AT_ONCE = """async ([names, clicks]) => {
   for (let click = 0; click < clicks; click++) {
     const options = [...document.querySelectorAll('[data-testid="stMain"] [role="radio"]')];
@@ -18,6 +25,8 @@ ALL_AT_ONCE = """async ([names, clicks]) => {
     await new Promise(requestAnimationFrame);
   }
 }"""
+ROOM_BELOW = """grid => grid.getBoundingClientRect().bottom
+  - grid.querySelector(".notes").getBoundingClientRect().bottom"""
 
 
 def adjust(visitor: Visitor) -> None:
@@ -38,77 +47,52 @@ def sized(visitor: Visitor, key: str, rows: int | str, columns: int | str) -> No
     expect(visitor.widget(key).locator("canvas").first).to_have_attribute("aria-label", label)
 
 
-def test_pointing_asks_nobody_and_a_head_is_chosen_by_one_message_or_by_keys(
+def has_head(visitor: Visitor, layer: int, head: int) -> None:
+    """The title and the picture, the lists of the bar and the address agree."""
+    name = f"Layer {layer}, head {head}"
+    expect(visitor.page.get_by_text(re.compile(f"{name}$")).first).to_be_visible()
+    visitor.rest()
+    visitor.at_head(layer, head)
+    canvas = visitor.widget(HEAD).locator("canvas").first
+    expect(canvas).to_have_attribute("aria-label", re.compile(f"{name}\\b"))
+
+
+def test_pointing_asks_nobody_and_a_head_is_one_message_and_one_step_back(
     visitor: Visitor,
 ) -> None:
-    sent: list[object] = []
-
-    def count(socket: WebSocket) -> None:
-        socket.on("framesent", lambda frame: sent.append(frame))
-
-    visitor.page.on("websocket", count)
     page = visitor.open(OURS)
     sized(visitor, GRID, 2, 4)
     before = visitor.picture(HEAD)
-    opened = len(sent)
-    assert opened, "the page was never served"
-
+    visitor.has_everything()
+    sent: list[object] = []
+    visitor.socket.on("framesent", sent.append)
     cells = [(0, 0), (2, 1), (3, 3), (4, 2)]
-    said = {visitor.point(HEAD, *cell).inner_text() for cell in cells}
+    assert len({visitor.point(HEAD, *cell).inner_text() for cell in cells}) == 4
     visitor.away()
-    assert len(said) == 4, "every cell says what it holds"
-    assert len(sent) == opened
-
+    assert not sent
     visitor.pick(GRID, layer=1, head=1)
     clicked = visitor.changed(HEAD, before)
-    expect(page.get_by_text(re.compile("Layer 1, head 1$"))).to_be_visible()
-    visitor.at_head(1, 1)
-    visitor.rest()
-    assert len(sent) == opened + 1
-    page.remove_listener("websocket", count)
+    has_head(visitor, 1, 1)
+    assert len(sent) == 1
 
     visitor.widget(GRID).locator("canvas").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    expect(page.get_by_text(re.compile("Layer 1, head 2$"))).to_be_visible()
+    has_head(visitor, 1, 2)
     visitor.changed(HEAD, clicked)
-
-
-def test_back_and_forward_change_the_large_head_with_the_bar(visitor: Visitor) -> None:
-    page = visitor.open(OURS)
-    usual = shown_head(visitor)
-    for layer, head in ((1, 1), (0, 3), (1, 0)):
-        visitor.pick(GRID, layer=layer, head=head)
-        has_head(visitor, f"Layer {layer}, head {head}")
-    for name in ("Layer 0, head 3", "Layer 1, head 1", usual):
+    visitor.pick(GRID, layer=0, head=3)
+    has_head(visitor, 0, 3)
+    for head in ((1, 2), (1, 1), (0, 0)):
         page.go_back()
-        has_head(visitor, name)
+        has_head(visitor, *head)
     page.go_forward()
-    has_head(visitor, "Layer 1, head 1")
-
-
-def test_the_head_of_a_link_is_kept_on_the_way_to_other_pages(visitor: Visitor) -> None:
-    for name in ("This head, step by step", "Masks"):
-        page = visitor.open(OURS + "&layer=1&head=3")
-        has_head(visitor, "Layer 1, head 3")
+    has_head(visitor, 1, 1)
+    for name, title in (("This head, step by step", "Head, step by step"), ("Masks", "Masks")):
         page.get_by_role("link", name=name).click()
-        visitor.titled("Head, step by step" if name.startswith("This") else name)
+        visitor.titled(title)
         visitor.rest()
-        visitor.at_head(1, 3)
-
-
-def shown_head(visitor: Visitor) -> str:
-    title = visitor.page.get_by_text(re.compile(r"Layer \d+, head \d+$")).first.inner_text()
-    return title.rpartition(" · ")[2]
-
-
-def has_head(visitor: Visitor, name: str) -> None:
-    """The title and the picture, the lists of the bar and the address agree."""
-    expect(visitor.page.get_by_text(re.compile(f"{name}$")).first).to_be_visible()
-    visitor.rest()
-    visitor.at_head(*map(int, re.findall(r"\d+", name)))
-    canvas = visitor.widget(HEAD).locator("canvas").first
-    expect(canvas).to_have_attribute("aria-label", re.compile(f"{name}\\b"))
+        visitor.at_head(1, 1)
+        visitor.follow("Attention maps")
 
 
 def test_a_cell_is_pinned_walked_unpinned_and_leads_to_its_query_and_key(visitor: Visitor) -> None:
@@ -135,29 +119,23 @@ def test_a_cell_is_pinned_walked_unpinned_and_leads_to_its_query_and_key(visitor
 
 def test_the_display_of_a_head_is_adjusted_and_reset(visitor: Visitor) -> None:
     """Each control changes the picture; the number of a cell stays its weight."""
-    page = visitor.open(PUBLISHED)
-    plain = seen = visitor.picture(HEAD)
+    page = visitor.open("/attention?model=bert&layer=0&head=0&text=the+capital+of+france")
+    plain = visitor.picture(HEAD)
     value = visitor.point(HEAD, 2, 3).inner_text()
     visitor.away()
     adjust(visitor)
-    legend = visitor.widget(HEAD).locator(".legend")
     take(visitor, "colours", "Row")
-    expect(legend).to_contain_text("maximum of the row")
-    seen = visitor.changed(HEAD, seen)
+    expect(visitor.widget(HEAD).locator(".legend")).to_contain_text("maximum of the row")
+    seen = visitor.changed(HEAD, plain)
     page.keyboard.press("Escape")
     expect(visitor.point(HEAD, 2, 3)).to_have_text(value)
     visitor.away()
     adjust(visitor)
-    for name, words in (
-        ("Mean", "Layer 0, mean of 4 heads"),
-        ("Max of all layers", "Maximum of the 4 heads of each of the 3 layers"),
-    ):
-        take(visitor, "heads", name)
-        visitor.says(words)
-        seen = visitor.changed(HEAD, seen)
+    take(visitor, "heads", "Max of all layers")
+    seen = visitor.changed(HEAD, seen)
     visitor.widget("mass").get_by_role("slider").press("ArrowLeft")
     visitor.asks(mass="95")
-    visitor.says(re.compile(r"keys of each row that reach 95 % are shown, [\d.]+ on average"))
+    visitor.changed(HEAD, seen)
     visitor.widget("reset_look").get_by_role("button").click()
     visitor.shows(HEAD, plain)
     page.keyboard.press("Escape")
@@ -167,14 +145,13 @@ def test_the_display_of_a_head_is_adjusted_and_reset(visitor: Visitor) -> None:
     visitor.fill("Second sentence", "a dog")
     adjust(visitor)
     take(visitor, "sentences", "A→B")
-    visitor.says(re.compile("A→B: .* of the weight of these rows is on these columns"))
     sized(visitor, HEAD, 6, 3)
 
 
-def test_a_wrong_view_is_said_under_its_buttons_and_no_room_is_left_under_the_overview(
+def test_quick_clicks_lose_nothing_and_a_wrong_view_is_said_under_its_buttons(
     visitor: Visitor,
 ) -> None:
-    page = visitor.open(OURS + "&view=Foo")
+    page, views = visitor.open(OURS + "&view=Foo"), ("Matrix", "Lines", "Tokens")
     visitor.drawn(HEAD)
     visitor.drawn(GRID)
     buttons = page.get_by_role("radiogroup", name="View").bounding_box()
@@ -182,9 +159,12 @@ def test_a_wrong_view_is_said_under_its_buttons_and_no_room_is_left_under_the_ov
     assert buttons is not None
     assert said is not None
     assert said["y"] >= buttons["y"] + buttons["height"]
-    empty = """grid => grid.getBoundingClientRect().bottom
-      - grid.querySelector(".notes").getBoundingClientRect().bottom"""
-    assert visitor.widget(GRID).locator(".grid").evaluate(empty) < 24
+    assert visitor.widget(GRID).locator(".grid").evaluate(ROOM_BELOW) < 24
+    page.evaluate(ALL_AT_ONCE, [views, 60])
+    visitor.rest()
+    visitor.asks(view=views[59 % 3])
+    connected = "data-test-connection-state", "CONNECTED"
+    expect(page.get_by_test_id("stApp")).to_have_attribute(*connected)
 
 
 def test_long_inputs_stay_usable(visitor: Visitor) -> None:
@@ -211,12 +191,126 @@ def test_long_inputs_stay_usable(visitor: Visitor) -> None:
     expect(visitor.widget(LINES).locator("canvas").first).to_have_attribute("aria-label", named)
 
 
-def test_clicks_quicker_than_the_app_answers_lose_nothing(visitor: Visitor) -> None:
-    page, views = visitor.open(OURS), ("Matrix", "Lines", "Tokens")
-    visitor.drawn()
-    page.evaluate(ALL_AT_ONCE, [views, 60])
+def test_a_view_is_saved_as_pictures_numbers_and_an_offline_page(
+    visitor: Visitor, tmp_path: Path
+) -> None:
+    """That the page is alive offline is proven in tests/export/test_offline_page.py."""
+    text = "the black cat"
+    page = visitor.open(f"/attention?model=translation&part=Cross&text={text}&layer=0&head=1")
+    visitor.drawn(HEAD)
+    visitor.widget("export").get_by_role("button").first.click()
+    files = {}
+    for ending in ("png", "svg", "csv", "json", "npz", "html"):
+        with page.expect_download() as download:
+            visitor.widget(f"export_{ending}").get_by_role("button").click()
+        files[ending] = tmp_path / download.value.suggested_filename
+        download.value.save_as(files[ending])
+        assert files[ending].suffix == f".{ending}"
+    found = run_text(opened_model.open_model("translation"), text)
+    weights = found.weights("decoder.cross_attn", 0, 1)
+    table = list(csv.reader(io.StringIO(files["csv"].read_text("utf-8-sig"))))
+    assert [[float(cell) for cell in row[1:]] for row in table[1:]] == weights.tolist()
+    assert json.loads(files["json"].read_text())["about"]["sentence"] == text
+    with np.load(files["npz"], allow_pickle=False) as kept:
+        assert np.array_equal(kept["values"], weights.numpy())
+    assert files["png"].read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in files["svg"].read_bytes()
+    assert b"Content-Security-Policy" in files["html"].read_bytes()
+
+
+def panel(visitor: Visitor, of: str) -> Locator:
+    return visitor.widget("stages").locator(f'.panel[data-of="{of}"]')
+
+
+def number(visitor: Visitor, of: str) -> Locator:
+    """What a panel says of the cell."""
+    return panel(visitor, of).locator(".now")
+
+
+def cells_of(visitor: Visitor, of: str) -> list[float]:
+    """Where the cells of a panel begin, and how large they are."""
+    return [*map(float, str(panel(visitor, of).get_attribute("data-cells")).split())]
+
+
+def test_the_stages_of_a_head_follow_the_keys_the_pointer_and_the_equation(
+    visitor: Visitor,
+) -> None:
+    text = "To+be,+or+not+to+be"
+    page = visitor.open(f"/head_steps?model=shakespeare&layer=1&head=1&text={text}&held=q5k2")
+    visitor.drawn("stages")
+    view = visitor.widget("stages")
+    # M, which is over queries and keys, begins as high as the vectors of either.
+    assert len({cells_of(visitor, of)[1] for of in ("q", "k", "added", "v", "out")}) == 1
+    weight = number(visitor, "weights").inner_text()
+    panel(visitor, "dots").locator("canvas").focus()
+    page.keyboard.press("ArrowLeft")
+    visitor.asks(held="q5k1")
+    expect(number(visitor, "weights")).not_to_have_text(weight)
+    for _ in range(6):
+        page.keyboard.press("ArrowRight")
+    visitor.asks(held="q5k7")
+    for of, said in (("added", "−∞"), ("logits", "−∞"), ("weights", "0")):
+        expect(number(visitor, of)).to_have_text(said)
+    expect(view.locator(".sentence")).to_contain_text("is masked for")
+    left, top, wide, high = cells_of(visitor, "q")
+    at = {"x": left + 3.5 * wide, "y": top + 5.5 * high}
+    panel(visitor, "q").locator("canvas").hover(position=at)  # type: ignore[arg-type]
+    for of in ("q", "k"):
+        expect(number(visitor, of)).to_contain_text("[3] ")
+
+    symbols = view.locator(".equation")
+    for of, said in (("q", "Q: a query of"), ("added", "M: 0 where"), ("v", "V: the")):
+        symbols.locator(f'[data-of="{of}"]').last.hover()
+        expect(panel(visitor, of)).to_have_class(ON)
+        expect(panel(visitor, "weights")).to_have_class(re.compile("aside"))
+        expect(view.locator(".about")).to_contain_text(said)
+    for of in ("weights", "k", "out"):
+        panel(visitor, of).locator("canvas").hover()
+        expect(symbols.locator(f'[data-of="{of}"]').last).to_have_class(ON)
+    page.get_by_role("radio", name="scaled", exact=True).click()
+    visitor.asks(up_to="scaled")
+    for of in ("logits", "weights", "v", "out"):
+        expect(panel(visitor, of)).to_have_class(LATER)
+        expect(number(visitor, of)).to_have_text("")
+    for of in ("dots", "scaled"):
+        expect(panel(visitor, of)).not_to_have_class(LATER)
+    page.get_by_role("radio", name="softmax", exact=True).click()
+    visitor.asks(up_to="softmax")
+    expect(panel(visitor, "weights")).not_to_have_class(LATER)
+    expect(panel(visitor, "out")).to_have_class(LATER)
+
+
+def test_heads_are_ranked_arranged_and_followed_through_the_layers(visitor: Visitor) -> None:
+    page = visitor.open("/heads?model=induction&text=xyzwxyzwxy")
+    visitor.choose("Metric", "Induction score")
+    expect(page.get_by_text("Induction score of every head", exact=True)).to_be_visible()
+    visitor.drawn("best_heads")
+    first, third = (visitor.widget("best_heads").get_by_role("button").nth(at) for at in (0, 2))
+    expect(first).to_contain_text("layer 1")
+    assert float(first.locator(".number").inner_text()) > 0.5, "it was trained to continue repeats"
+    third.click()
+    expect(third).to_have_attribute("aria-pressed", "true")
+    visitor.click("heads_table", 0, 1)
+    expect(page.get_by_text(re.compile("Layer 0, head 1$"))).to_be_visible()
+    visitor.follow("Logit lens")
+    expect(visitor.point("made_of", 0, 1)).to_contain_text("Layer 0, head 1: ")
+    visitor.click("made_of", 0, 0)
+    expect(visitor.widget("head").get_by_role("combobox")).to_have_value("0")
+
+    visitor.open("/heads?model=bert&side=Similarity&layer=0&head=0&text=the+capital+of+france")
+    same = "layer 0 · head 2 and layer 0 · head 2: 1.00"
+    expect(visitor.point("similarity", 2, 2)).to_contain_text(same)
+    visitor.click("similarity", 11, 0)
+    visitor.asks(head="3")
     visitor.rest()
-    visitor.asks(view=views[59 % 3])
-    expect(page.get_by_test_id("stApp")).to_have_attribute(
-        "data-test-connection-state", "CONNECTED"
-    )
+    visitor.away()
+    before = visitor.picture("similarity")
+    visitor.turn_to("By similarity")
+    visitor.asks(arranged="By similarity")
+    visitor.changed("similarity", before)
+    visitor.turn_to("Flow")
+    visitor.away()
+    before = visitor.picture("flow")
+    visitor.choose("Token", "1 ")
+    wait_until(lambda: visitor.query().get("flow_to", "").startswith("1"), "the token's address")
+    visitor.changed("flow", before)

@@ -1,4 +1,4 @@
-"""The page Forward pass by hand: keys, clicks and buttons, and a pinned pair that travels."""
+"""The pass by hand: its stages by keys and clicks, a pinned pair that travels, an opened layer."""
 
 import re
 
@@ -10,7 +10,8 @@ from tests.browser.conftest import Visit
 from tests.browser.visiting import SlowLine, Visitor
 
 TEXT = "the white cat does not see the black house"
-ADDRESS = f"/forward_pass?model=translation&text={TEXT.replace(' ', '+')}&head=0"
+CHOICES = f"model=translation&text={TEXT.replace(' ', '+')}&head=0"
+ADDRESS = f"/forward_pass?{CHOICES}"
 LOWEST = 20
 """Pixels from the middle of a cell to the lower edge of the screen, when it is clicked."""
 
@@ -28,7 +29,9 @@ def stands_at(visitor: Visitor, title: str, stage: str) -> None:
     expect(visitor.page.get_by_test_id("stMain").locator("strong").first).to_have_text(title)
 
 
-def test_stages_are_chosen_with_the_keys_and_in_the_list(visitor: Visitor) -> None:
+def test_stages_are_chosen_with_keys_in_the_list_and_quicker_than_the_app(
+    visitor: Visitor,
+) -> None:
     page = visitor.open(ADDRESS)
     expect(here(visitor)).to_have_text("Tokens")
     for press, title, stage in (
@@ -38,9 +41,6 @@ def test_stages_are_chosen_with_the_keys_and_in_the_list(visitor: Visitor) -> No
     ):
         page.keyboard.press(press)
         stands_at(visitor, title, stage)
-    page.reload()
-    visitor.rest()
-    stands_at(visitor, "Embedding", "encoder.embed")
     stages = visitor.widget("stage_list")
     stages.get_by_role("button", name=re.compile("Decoder layer 0")).click()
     visitor.rest()
@@ -49,18 +49,17 @@ def test_stages_are_chosen_with_the_keys_and_in_the_list(visitor: Visitor) -> No
     stages.get_by_role("button", name="Next", exact=True).click()
     stands_at(visitor, "Masked scores", "decoder.0.cross_attn.masked")
 
-
-def test_many_quick_steps_end_where_they_lead(visitor: Visitor) -> None:
-    page = visitor.open("/forward_pass?model=translation")
+    visitor.open(ADDRESS)
     visitor.drawn("stage_list")
     for _ in range(12):
         page.keyboard.press(" ")
-    names = list(stages_of(opened_model.open_model("translation").config))
-    stands_at(visitor, names[12].title, names[12].name)
-    page.get_by_label("Your sentence", exact=True).press("End")
+    twelfth = list(stages_of(opened_model.open_model("translation").config))[12]
+    stands_at(visitor, twelfth.title, twelfth.name)
+    sentence = page.get_by_label("Your sentence", exact=True)
+    sentence.press("End")
     page.keyboard.press(" ")
-    expect(page.get_by_label("Your sentence", exact=True)).to_have_value(re.compile(r" $"))
-    expect(here(visitor)).to_have_text(names[12].title)
+    expect(sentence).to_have_value(re.compile(r" $"))
+    expect(here(visitor)).to_have_text(twelfth.title)
 
 
 def test_a_second_stage_is_chosen_before_the_first_has_come(visit: Visit) -> None:
@@ -81,8 +80,8 @@ def test_a_second_stage_is_chosen_before_the_first_has_come(visit: Visit) -> Non
     expect(page.get_by_test_id("stMain").get_by_text("cross-attention").first).to_be_visible()
 
 
-def test_the_sum_of_a_clicked_cell_is_in_view(visitor: Visitor) -> None:
-    """Of the first cell and of the last, for which the page is scrolled until it shows."""
+def test_the_sum_of_a_clicked_cell_is_in_view_and_a_pinned_pair_travels(visitor: Visitor) -> None:
+    """The last cell has the page scrolled until its sum shows; a pair goes by links and menu."""
     last = len(TEXT.split())
     for stage in ("encoder.0.self_attn.weights", "encoder.0.mlp.out"):
         page = visitor.open(f"{ADDRESS}&stage={stage}&encoder_token=3")
@@ -98,11 +97,8 @@ def test_the_sum_of_a_clicked_cell_is_in_view(visitor: Visitor) -> None:
             visitor.rest()
             expect(equation).to_be_in_viewport(ratio=1)
 
-
-def test_a_held_pair_travels_to_the_heads_pages_and_back(visitor: Visitor) -> None:
-    """By links and by the menu: the query and the key stay, whoever chose them."""
     stage = "encoder.0.self_attn.weights"
-    page = visitor.open(f"{ADDRESS}&stage={stage}&encoder_token=1&key_token=2")
+    visitor.open(f"{ADDRESS}&stage={stage}&encoder_token=1&key_token=2")
     visitor.drawn("stage_values")
     visitor.widget("stage_values").locator("canvas").press("ArrowRight")
     visitor.asks(key_token="3")
@@ -118,3 +114,39 @@ def test_a_held_pair_travels_to_the_heads_pages_and_back(visitor: Visitor) -> No
     visitor.asks(stage=stage, encoder_token="1", key_token="5")
     visitor.follow("Head, step by step")
     visitor.asks(held="q1k5", model="translation", text=TEXT, head="0")
+
+
+def part(visitor: Visitor, name: str) -> Locator:
+    """The first part of the open block whose label begins so."""
+    inside = visitor.widget("pass_map").locator(".inside")
+    return inside.get_by_role("button", name=re.compile(f"^{name}")).first
+
+
+def test_a_layer_is_opened_in_the_picture_and_its_parts_are_doors(visitor: Visitor) -> None:
+    page = visitor.open(f"/?{CHOICES}&part=Decoder&answer=3")
+    visitor.drawn("pass_map")
+    canvas = visitor.widget("pass_map").locator(".stage > canvas")
+    box = canvas.bounding_box()
+    assert box is not None
+    canvas.click(position={"x": 12, "y": box["height"] / 2})  # the number of the layer
+    visitor.asks(block="e0")
+    part(visitor, "Scores").press("Escape")
+    expect(part(visitor, "Scores")).to_be_hidden()
+    page.keyboard.press("Enter")
+    visitor.asks(block="d0")
+    scores = part(visitor, "Scores, head 0").locator("canvas")
+    scores.click(position={"x": 50, "y": 80})  # a small picture
+    expect(part(visitor, "Scores, head 1")).to_be_visible()
+    expect(page.get_by_role("combobox", name="Head", exact=True)).to_have_value("1")
+    for name, title, choices in (
+        ("Masked scores", "Masks", {"example": "Your sentence"}),
+        ("Up projection", "Forward pass", {"stage": "decoder.0.mlp.up"}),
+        ("Queries", "Query and key", {}),
+    ):
+        visitor.open(f"/?{CHOICES}&part=Decoder&answer=3&block=d0")
+        part(visitor, name).press("Enter")
+        visitor.titled(title)
+        visitor.asks(head="0", **choices)
+        visitor.rest()
+    query = page.get_by_role("combobox", name="Query", exact=True)
+    expect(query).to_have_value(re.compile("^3 · "))

@@ -1,14 +1,18 @@
-"""Interventions by hand: ablated, painted, cut where a cell is held, undone and redone."""
+"""Interventions by hand: ablated, painted, cut where a cell is pinned, undone; from a circuit."""
 
 import re
 
 from playwright.sync_api import Locator, expect
 
-from tests.browser.truth import steering
+from tests.browser.circuit_places import Drawn
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
 
 OURS = "model=shakespeare&text=To+be,+or+not"
+CIRCUITS = (
+    "model=induction&part=Decoder&layer=1&head=1&text=abcdeabcdeab&corrupted=adcbeadcbeab"
+    "&answer_token=c&against_token=e&steer_strength=1.5"
+)
 CHOOSE_AND_CLICK = """(canvas, [name, row, column]) => {
   const options = [...document.querySelectorAll('[data-testid="stMain"] [role="radio"]')];
   options.find((option) => option.innerText.trim() === name).click();
@@ -73,7 +77,7 @@ def test_every_head_is_ablated_at_once_and_a_click_chooses_or_ablates_one(visito
     expect(page.get_by_text("in the pass with your interventions")).to_be_visible()
 
 
-def test_a_held_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor: Visitor) -> None:
+def test_a_pinned_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor: Visitor) -> None:
     page = visitor.open(f"/attention?{OURS}&layer=0&head=1")
     visitor.click("attention_head", 2, 1)
     visitor.asks(held="q2k1")
@@ -91,7 +95,6 @@ def test_a_held_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor: 
     before = visitor.picture("map_after")
     visitor.click("paint", 0, 0)
     listed(visitor, "may not attend to")
-    expect(page.get_by_text("Every key is masked")).to_be_visible()
     visitor.away()
     visitor.changed("map_after", before)
     visitor.rest()
@@ -101,14 +104,26 @@ def test_a_held_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor: 
     visitor.shows("map_after", before)
 
 
-def test_a_direction_found_on_the_circuits_page_is_added_and_sent_on(visitor: Visitor) -> None:
-    visitor.open(f"/circuits?{steering.ASKS}")
+def test_a_part_of_a_circuit_is_picked_and_its_direction_is_added(visitor: Visitor) -> None:
+    page = visitor.open(f"/circuits?{CIRCUITS}&circuit_view=Circuit&attributed_by=EAP")
+    visitor.drawn("circuit_map")
+    drawn = Drawn(visitor)
+    (name, *_) = (each for each in drawn.items() if each.startswith("0."))
+    part = name.partition("@")[0]
+    drawn.click(name)
+    visitor.asks(drawn_part=part, layer="0")
+    expect(drawn.view.locator(".card .title").first).to_have_text(f"Head {part}")
+    visitor.drawn("card_map")
+    visitor.rest()
+    drawn.canvas.focus()
+    for key in ("Escape", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    visitor.asks(drawn_part="e0")
+    expect(drawn.view.locator(".card")).to_contain_text("edge 1 of")
+
+    visitor.open(f"/circuits?{CIRCUITS}&circuit_view=Steering")
     chart(visitor, "steered_over_strength")
     visitor.press("Add to the interventions")
-    words = "Layer 1: 1.50 × (“abcdeabcdeab” − “adcbeadcbeab”) added"
     wait_until(lambda: edits(visitor).startswith("1.1~s.d.1.a.1_5."), "it is in the address")
-    visitor.open(f"/interventions?{steering.ASKS}&edits={edits(visitor)}")
-    listed(visitor, words)
-    visitor.open(f"/compare?{steering.ASKS}&with=Your+interventions&edits={edits(visitor)}")
-    visitor.page.get_by_text("Interventions: undo or remove", exact=True).click()
-    listed(visitor, words)
+    visitor.follow("Interventions")
+    listed(visitor, "Layer 1: 1.50 × (“abcdeabcdeab” − “adcbeadcbeab”) added")

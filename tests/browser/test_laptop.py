@@ -36,6 +36,8 @@ class Evening:
     def opens_the_app(self) -> None:
         self.visitor.open("/")
         self.visitor.drawn()
+        alone = [process.pid for process in self.laptop.leftovers()]
+        assert alone == [self.laptop.pid], "who does not train has no processes for it"
         self.look("first-page")
 
     def types_a_sentence_and_turns_to_a_head(self) -> None:
@@ -79,7 +81,10 @@ class Evening:
         self.look("trained")
 
     def opens_what_was_trained(self) -> None:
-        self.visitor.open("/attention?model=reverse-1&text=abc")
+        self.visitor.widget("open_run").get_by_role("button").click()
+        self.visitor.titled("Attention")
+        self.visitor.asks(model="reverse-1")
+        self.visitor.rest()
         expect(self.page.get_by_role("combobox", name="Model")).to_have_value("reverse-1")
         self.visitor.drawn("attention_head")
         self.look("own-model")

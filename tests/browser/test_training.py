@@ -1,41 +1,36 @@
-"""Training in the page, to the end, and through everything that may interrupt it."""
+"""Training by hand: its form, its curves, two tabs of one run, fine-tuning, mistakes and a film."""
 
 import re
-import signal
-from pathlib import Path
-from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, FloatRect, Locator, expect
+from playwright.sync_api import FloatRect, Locator, expect
 
-from explorer.runs.run import Run
-from explorer.runs.spec import DONE, PAUSED, STOPPED, TRAINING
+from explorer.inference.forward_pass import rerun, run_text
+from explorer.runs.open_run import open_folder
+from explorer.runs.run import Run, all_runs
+from explorer.runs.spec import PAUSED, TRAINING
 from explorer.runs.worker import train_to_end
+from explorer.text.number_format import three
+from explorer.views.museum.exhibits import EXHIBITS
+from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
 from tests.runs.making import tiny_run
 from tests.served import Server, wait_until
 
-LONG_TASK = "sort"
-"""A task that trains long enough to be interrupted."""
 CUT_TEXTS = """charts => charts.flatMap(chart => [...chart.querySelectorAll("text")].filter(
     text => text.getBoundingClientRect().right > chart.getBoundingClientRect().right + 1))
     .map(text => text.textContent)"""
-
-
-def start(visitor: Visitor, runs: Path, task: str, steps: int | None = None) -> Run:
-    """Pick the task in the address, press the button, and wait for the first steps."""
-    visitor.open(f"/training?task={task}")
-    if steps is not None:
-        visitor.fill("Steps", str(steps))
-    visitor.widget("start_training").get_by_role("button").click()
-    run = Run(runs / f"{task}-1")
-    wait_until(lambda: run.folder.exists() and run.status().step > 0, "the first step")
-    return run
-
-
-def steps_on(run: Run, further: int = 20) -> None:
-    """Wait until the run has gone on by so many steps."""
-    now = run.status().step
-    wait_until(lambda: run.status().step >= now + further, f"{further} further steps")
+CUT_CHOICES = """inputs => inputs.filter(one => one.scrollWidth > one.clientWidth)
+    .map(one => one.value)"""
+STOP_AT_ONCE = """() => {
+  const main = document.querySelector('[data-testid="stMain"]');
+  new MutationObserver((_, observer) => {
+    const buttons = [...main.querySelectorAll("button")];
+    const stop = buttons.find(each => each.innerText.trim() === "Stop");
+    if (!stop || !/Step \\d+ of 60/.test(main.innerText)) return;
+    observer.disconnect();
+    stop.click();
+  }).observe(main, {childList: true, subtree: true, characterData: true});
+}"""
 
 
 def press(visitor: Visitor, key: str) -> None:
@@ -53,72 +48,7 @@ def box_of(place: Locator) -> FloatRect:
 def becomes(visitor: Visitor, run: Run, state: str) -> None:
     """The run is in this state, and the page says so."""
     wait_until(lambda: run.status().state == state, f"{run.name}: {state}")
-    text = re.compile(f"{run.name} · .*{state}", re.IGNORECASE)
-    expect(visitor.page.get_by_test_id("stMain").get_by_text(text).first).to_be_visible()
-
-
-def has_every_step(run: Run) -> None:
-    """Nothing of the curve was lost, nothing is there twice."""
-    steps = [step for step, _ in run.metrics().losses()]
-    assert steps == sorted(set(steps))
-    assert len(steps) == steps[-1] - steps[0] + 1
-
-
-def ends_in_order(server: Server, run: Run) -> None:
-    """Ended while it trains, the server leaves no process, and a run that can go on."""
-    steps_on(run)
-    server.stop(signal.SIGTERM)
-    wait_until(lambda: not server.leftovers(), "the end of every process")
-    assert not server.tracebacks, server.tracebacks[0]
-    assert run.status().can_resume
-    has_every_step(run)
-
-
-def finishes_and_opens_a_run(visitor: Visitor, runs: Path) -> None:
-    run = start(visitor, runs, "reverse", steps=40)
-    becomes(visitor, run, DONE)
-    assert run.status().step == 40
-    press(visitor, "open_run")
-    visitor.titled("Attention")
-    visitor.asks(model=run.name)
-    visitor.drawn("attention_head")
-
-
-def is_watched_and_paused(visitor: Visitor, run: Run) -> None:
-    progress = visitor.page.get_by_test_id("stProgress")
-    expect(progress).not_to_have_text(progress.inner_text())
-    charts = visitor.page.get_by_test_id("stVegaLiteChart").locator("svg")
-    expect(charts.first).to_be_visible()
-    assert charts.evaluate_all(CUT_TEXTS) == []
-    visitor.follow("Attention maps")
-    steps_on(run)
-    visitor.follow("Training")
-    visitor.page.reload()
-    visitor.rest()
-    becomes(visitor, run, TRAINING)
-    press(visitor, "pause")
-    becomes(visitor, run, PAUSED)
-    before = run.status().step
-    press(visitor, "step")
-    wait_until(lambda: run.status().step == before + 1, "one step")
-    becomes(visitor, run, PAUSED)
-    press(visitor, "resume")
-    becomes(visitor, run, TRAINING)
-
-
-def test_the_curve_and_the_map_of_a_run_are_seen_at_once(browser: Browser, tmp_path: Path) -> None:
-    with Server(tmp_path / "runs") as server:
-        run = tiny_run(server.runs)
-        train_to_end(run.folder)
-        for width in (1440, 1280):
-            visitor = Visitor(browser, server.url, width=width, height=900)
-            visitor.open(f"/training?run={run.name}")
-            visitor.drawn("watched")
-            curve = visitor.page.get_by_test_id("stVegaLiteChart").first
-            for seen in (curve, visitor.widget("watched").locator("canvas").first):
-                expect(seen).to_be_in_viewport(ratio=1)
-            visitor.no_mishap()
-            visitor.close()
+    visitor.says(re.compile(f"{run.name} · .*{state}", re.IGNORECASE))
 
 
 def what_chooses_stands_above(visitor: Visitor, picture: Locator) -> None:
@@ -129,120 +59,166 @@ def what_chooses_stands_above(visitor: Visitor, picture: Locator) -> None:
     assert labels[0]["y"] < box_of(picture)["y"]
 
 
-def test_pictures_stand_in_line_and_deleting_hangs_over_no_sidebar(
-    browser: Browser, tmp_path: Path
-) -> None:
-    with Server(tmp_path / "runs") as server:
-        visitor = Visitor(browser, server.url, width=1280, height=900)
-        page = visitor.open("/training?task=reverse")
-        pictures = [visitor.widget(key).locator("canvas").first for key in ("watched", "expected")]
-        for key in ("watched", "expected"):
-            visitor.drawn(key)
-        tops = [box_of(picture)["y"] for picture in pictures]
-        assert abs(tops[0] - tops[1]) < 1
-        what_chooses_stands_above(visitor, pictures[0])
-        run = tiny_run(server.runs)
-        train_to_end(run.folder)
-        visitor.open(f"/training?run={run.name}")
-        visitor.drawn("watched")
-        what_chooses_stands_above(visitor, page.get_by_test_id("stVegaLiteChart").first)
-        press(visitor, "delete")
-        question = page.get_by_test_id("stPopoverBody")
-        expect(question.get_by_text("can bring it back")).to_be_visible()
-        edge = box_of(page.get_by_test_id("stMain"))
-        over = box_of(question)
-        assert over["x"] >= edge["x"]
-        assert over["x"] + over["width"] <= edge["x"] + edge["width"]
-        visitor.no_mishap()
-        visitor.close()
-
-
-def test_the_choices_of_the_form_are_not_cut(visitor: Visitor) -> None:
+def test_the_form_is_in_line_and_not_cut_and_a_typed_text_needs_no_key(visitor: Visitor) -> None:
     page = visitor.open("/training?task=reverse")
+    pictures = [visitor.widget(key).locator("canvas").first for key in ("watched", "expected")]
+    for key in ("watched", "expected"):
+        visitor.drawn(key)
+    visitor.settled()
+    tops = [box_of(picture)["y"] for picture in pictures]
+    assert abs(tops[0] - tops[1]) < 1
+    what_chooses_stands_above(visitor, pictures[0])
     for group in ("Model", "Optimizer", "Schedule", "Data"):
         page.get_by_text(re.compile(f"^{group} · ")).click()
-    choices = page.get_by_test_id("stMain").get_by_role("combobox")
     expect(page.get_by_role("combobox", name="Positions")).to_have_value("sinusoidal")
     expect(page.get_by_role("combobox", name="Schedule")).to_be_visible()
-    cut = "inputs => inputs.filter(one => one.scrollWidth > one.clientWidth).map(one => one.value)"
-    assert choices.evaluate_all(cut) == []
+    visitor.settled()
+    choices = page.get_by_test_id("stMain").get_by_role("combobox")
+    assert choices.evaluate_all(CUT_CHOICES) == []
     stop = page.get_by_text("Stop at a target")
     assert stop.evaluate("label => label.scrollWidth <= label.clientWidth + 1")
 
-
-def test_a_text_that_was_typed_is_used_without_a_key(visitor: Visitor) -> None:
-    page = visitor.open("/training?task=characters")
+    visitor.open("/training?task=characters")
+    field = page.get_by_label("Text", exact=True)
     text = "the quick brown fox jumps over the lazy dog. " * 40
-    page.get_by_label("Text", exact=True).fill(text)
+    field.fill(text)
     visitor.press("Use this text")
     expect(visitor.widget("start_training").get_by_role("button")).to_be_enabled()
-    expect(page.get_by_label("Text", exact=True)).to_have_value(text)
-    page.get_by_label("Text", exact=True).fill(text + "and more")
+    expect(field).to_have_value(text)
+    field.fill(text + "and more")
     visitor.choose("Task", "reverse")
     visitor.choose("Task", "characters")
-    expect(page.get_by_label("Text", exact=True)).to_have_value(text + "and more")
+    expect(field).to_have_value(text + "and more")
 
 
-def test_two_tabs_steer_one_run_and_both_show_the_truth(browser: Browser, tmp_path: Path) -> None:
-    with Server(tmp_path / "runs") as server:
-        run = tiny_run(server.runs, steps=5_000)
-        run.command("step")
-        train_to_end(run.folder)
-        one, other = (Visitor(browser, server.url) for _ in range(2))
-        for tab in (one, other):
-            tab.open(f"/training?run={run.name}")
-            becomes(tab, run, PAUSED)
-        press(one, "step")
-        wait_until(lambda: run.status().step == 2, "the step")
-        expect(other.page.get_by_text("Step 2 of 5,000")).to_be_visible()
-        rate = one.page.get_by_role("spinbutton", name="Learning rate")
-        rate.fill("0.25")
-        rate.press("Enter")
-        wait_until(lambda: run.requested() == {"lr": 0.25}, "the change")
-        press(other, "resume")
-        becomes(other, run, TRAINING)
-        becomes(one, run, TRAINING)
-        wait_until(lambda: run.training_now().lr == 0.25, "the learning rate")
-        press(one, "pause")
-        for tab in (other, one):
-            becomes(tab, run, PAUSED)
-            tab.no_mishap()
-            tab.close()
-
-
-def test_a_run_goes_on_through_pages_pauses_and_the_end_of_its_server(
-    browser: Browser, tmp_path: Path
+def test_the_curve_and_the_map_of_a_run_are_seen_at_once_and_deleting_covers_no_sidebar(
+    visitor: Visitor, server: Server
 ) -> None:
-    """The first visitor of a server comes by a link; the next server shows the run.
+    run = tiny_run(server.runs)
+    train_to_end(run.folder)
+    page = visitor.open(f"/training?run={run.name}")
+    charts = page.get_by_test_id("stVegaLiteChart")
+    for width in (1440, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        visitor.drawn("watched")
+        for seen in (charts.first, visitor.widget("watched").locator("canvas").first):
+            expect(seen).to_be_in_viewport(ratio=1)
+    visitor.settled()
+    assert charts.locator("svg").evaluate_all(CUT_TEXTS) == []
+    what_chooses_stands_above(visitor, charts.first)
+    press(visitor, "delete")
+    question = page.get_by_test_id("stPopoverBody")
+    expect(question.get_by_text("can bring it back")).to_be_visible()
+    visitor.settled()
+    edge, over = box_of(page.get_by_test_id("stMain")), box_of(question)
+    assert over["x"] >= edge["x"]
+    assert over["x"] + over["width"] <= edge["x"] + edge["width"]
+    page.keyboard.press("Escape")
 
-    Through a reload, other pages, a pause, a single step and a killed server no step is lost.
-    """
-    with Server(tmp_path / "runs") as first:
-        visitor = Visitor(browser, first.url)
-        page = visitor.open("/attention?model=shakespeare&layer=0&head=2")
-        assert urlsplit(page.url).path == "/attention"
-        expect(page.get_by_text(re.compile("Layer 0, head 2$"))).to_be_visible()
-        visitor.drawn("attention_head")
-        alone = [process.pid for process in first.leftovers()]
-        assert alone == [first.pid], "who does not train has no processes for it"
-        finishes_and_opens_a_run(visitor, first.runs)
-        run = start(visitor, first.runs, LONG_TASK)
-        is_watched_and_paused(visitor, run)
-        visitor.no_mishap()
-        visitor.close()
-        assert not first.tracebacks, first.tracebacks[0]
-        first.kill()
 
-        with Server(first.runs) as second:
-            visitor = Visitor(browser, second.url)
-            visitor.open("/training")
-            becomes(visitor, run, TRAINING)
-            steps_on(run)
-            press(visitor, "stop")
-            becomes(visitor, run, STOPPED)
-            has_every_step(run)
-            press(visitor, "resume")
-            becomes(visitor, run, TRAINING)
-            visitor.no_mishap()
-            visitor.close()
-            ends_in_order(second, run)
+def test_two_tabs_steer_one_run_and_both_show_the_truth(
+    visitor: Visitor, visit: Visit, server: Server
+) -> None:
+    run = tiny_run(server.runs, steps=5_000)
+    run.command("step")
+    train_to_end(run.folder)
+    other = visit()
+    for tab in (visitor, other):
+        tab.open(f"/training?run={run.name}")
+        becomes(tab, run, PAUSED)
+    press(visitor, "step")
+    wait_until(lambda: run.status().step == 2, "the step")
+    expect(other.page.get_by_text("Step 2 of 5,000")).to_be_visible()
+    rate = visitor.page.get_by_role("spinbutton", name="Learning rate")
+    rate.fill("0.25")
+    rate.press("Enter")
+    wait_until(lambda: run.requested() == {"lr": 0.25}, "the change")
+    press(other, "resume")
+    becomes(other, run, TRAINING)
+    becomes(visitor, run, TRAINING)
+    wait_until(lambda: run.training_now().lr == 0.25, "the learning rate")
+    press(visitor, "pause")
+    for tab in (other, visitor):
+        becomes(tab, run, PAUSED)
+
+
+def test_a_model_is_fine_tuned_and_compared_with_what_it_started_from(
+    visitor: Visitor, server: Server
+) -> None:
+    page = visitor.open("/training?task=reverse&start_from=reverse")
+    visitor.fill("Steps", "5")
+    press(visitor, "start_training")
+    expect(page.get_by_text("Step 5 of 5")).to_be_visible(timeout=120_000)
+    page.get_by_role("button", name="Compare with what it started from").click()
+    expect(page.get_by_text("Weights that differ")).to_be_visible(timeout=60_000)
+    visitor.rest()
+    run, *_ = all_runs(server.runs)
+    visitor.asks(model=run.name, training_step="0", other_step="5")
+    visitor.asks(**{"with": "A training step"})
+    assert (run.spec.parent, run.spec.lora_rank) == ("reverse", 4)
+
+
+def test_a_mistake_is_switched_off_and_two_trainings_are_shown_and_stopped(
+    visitor: Visitor,
+) -> None:
+    """Stopped by the page itself at the first step it shows: a hand might come too late."""
+    page = visitor.open("/museum?model=translation&text=the+black+cat+sleeps")
+    visitor.choose("Exhibit", EXHIBITS[4].label)
+    visitor.rest()
+    broken = visitor.picture("museum_wrong")
+    page.get_by_text("Make the mistake").click()
+    visitor.changed("museum_wrong", broken)
+    visitor.shows("museum_wrong", visitor.picture("museum_right"))
+    visitor.asks(mistake="false")
+
+    visitor.choose("Exhibit", EXHIBITS[11].label)
+    visitor.rest()
+    page.evaluate(STOP_AT_ONCE)
+    page.get_by_role("button", name="Train both").click()
+    expect(page.get_by_role("button", name="Train both again")).to_be_visible()
+    step = page.get_by_text(re.compile(r"^Accuracy at step \d+:")).inner_text()
+    assert int(re.findall(r"\d+", step)[0]) < 60
+    expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
+
+
+def test_a_film_shows_each_step_as_its_own_pass_without_the_server_and_keeps_its_step(
+    visitor: Visitor, server: Server
+) -> None:
+    text = "the black cat sleeps"
+    run = tiny_run(server.runs, task="translation")
+    train_to_end(run.folder)
+    visitor.open(f"/training_history?model={run.name}&text={text}&part=Cross&layer=0&head=1")
+    for name in ("film", "film_map", "film_heads", "film_pass"):
+        visitor.drawn(name)
+    visitor.has_everything()
+    snapshots = run.snapshots()
+    last = run_text(open_folder(snapshots[-1][1]), text)
+    sent: list[object] = []
+    visitor.socket.on("framesent", sent.append)
+    slider = visitor.widget("film").get_by_role("slider")
+    for step, folder in reversed(snapshots):
+        expect(slider).to_have_attribute("aria-valuetext", f"Step {step}")
+        there = rerun(open_folder(folder), last, last.source, last.target, ())
+        weight = float(there.weights("decoder.cross_attn", 0, 1)[0, 2])
+        expect(visitor.point("film_map", 0, 2)).to_contain_text(three(weight))
+        visitor.away()
+        slider.press("ArrowLeft")
+    assert not sent, "a frame was asked of the server"
+
+    slider.press("ArrowRight")
+    step = str(snapshots[1][0])
+    visitor.asks(film_step=step)
+    visitor.choose("Head", "0")
+    visitor.pick("film_heads", layer=0, head=1)
+    visitor.at_head(0, 1)
+    visitor.has_everything()
+    expect(slider).to_have_attribute("aria-valuetext", f"Step {step}")
+    visitor.asks(film_step=step)
+    visitor.widget("film").get_by_role("button", name="Compare").click()
+    visitor.asks(first_step=step, second_step=str(snapshots[-1][0]))
+    visitor.drawn("moment_first")
+    visitor.turn_to("Film")
+    expect(slider).to_have_attribute("aria-valuetext", f"Step {step}")
+    slider.press("End")
+    visitor.widget("film").get_by_role("button", name="Compare").click()
+    visitor.asks(first_step="0", second_step=str(snapshots[-1][0]))
