@@ -1,9 +1,7 @@
 """A finding as a file: what is in it, that it is read as it was written, and what is none."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -96,99 +94,67 @@ def test_weights_are_told_apart_by_their_digest(finding: Finding, induction: Ope
     )
 
 
-def changed(**values: Any) -> Callable[[dict[str, Any]], object]:
-    return lambda finding: finding.update(values)
-
-
+Place = tuple[str | int, ...]
 NO_FINDING = (
     "This file is no finding about a circuit: choose one that the Circuits page or the command "
     "line wrote."
 )
 DAMAGED = "This finding is damaged and cannot be opened. "
-SPOILT: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "another format": (changed(format="gpt"), NO_FINDING),
-    "a later version": (
-        changed(version=2),
+HEADS = "2 layers of 2 heads, width 64."
+KINDS = "'embedding', 'head', 'feed-forward', 'logits'."
+METRICS = "Logit difference, Probability, Loss, Class score, KL divergence."
+SPOILT: list[tuple[Place, object, str]] = [
+    (("heads",), ..., "It misses 'heads'."),
+    (("date",), "today", "It has no field 'date'."),
+    (("heads", 1, "estimate"), "much", "heads[1].estimate must be a finite number."),
+    (("clean", "mean"), True, "clean.mean must be a finite number."),
+    (("model",), 3, "model must be a text."),
+    (("model",), "m" * 30_000, "model has more than 20,000 characters."),
+    (("shape",), [], "shape must be an object of named values."),
+    (("edges",), {}, "edges must be a list of at most 1,000."),
+    (("edges",), [{}] * 1_001, "edges must be a list of at most 1,000."),
+    (("pairs", 0, "names"), ["a", "b", "c"], "pairs[0].names must be a list of at most 2."),
+    (("pairs", 0, "names"), ["a"], "pairs[0].names must be a list of 2."),
+    (("edges", 0, "source", "kind"), "neuron", f"edges[0].source.kind must be one of {KINDS}"),
+    (("heads", 0, "layer"), -1, "heads[0].layer must be a whole number from 0 on."),
+    (("heads", 0, "layer"), 7, f"Layer 7, head 0 is not one of {HEADS}"),
+    (("edges", 0, "target", "head"), 5, f"Layer 0, head 5 is not one of {HEADS}"),
+    (("metric",), "Charm", f"metric must be one of {METRICS}"),
+    (("method",), "Magic", "method must be one of EAP-IG, EAP."),
+    (("pairs",), [], "There is no pair of texts in it."),
+]
+"""Where a finding has another value, ... for none, and what is said of it."""
+OTHER: list[tuple[bytes, str]] = [
+    (b"{", DAMAGED + "The file is not readable JSON."),
+    (b'{"format": NaN}', DAMAGED + "The file is not readable JSON."),
+    (b"[" * 100_000, DAMAGED + "The file is not readable JSON."),
+    (b"[1, 2]", NO_FINDING),
+    (b'{"format": "gpt"}', NO_FINDING),
+    (b"\xff\xfe", "This file is no text, so it is no finding: choose another."),
+]
+
+
+def test_what_is_damaged_or_no_finding_is_refused_in_a_sentence(
+    finding: Finding, subtests: pytest.Subtests
+) -> None:
+    later = json.dumps(json.loads(finding.to_json()) | {"version": 2}).encode()
+    assert refusal(later) == (
         "This finding is of version 2 and this app reads version 1: open it with the app that "
-        "wrote it.",
-    ),
-    "a missing field": (lambda values: values.pop("heads"), DAMAGED + "It misses 'heads'."),
-    "a stray field": (changed(date="today"), DAMAGED + "It has no field 'date'."),
-    "a text for a number": (
-        lambda values: values["heads"][1].update(estimate="much"),
-        DAMAGED + "heads[1].estimate must be a finite number.",
-    ),
-    "a truth value": (
-        lambda values: values["clean"].update(mean=True),
-        DAMAGED + "clean.mean must be a finite number.",
-    ),
-    "a number for a text": (changed(model=3), DAMAGED + "model must be a text."),
-    "a long text": (
-        changed(model="m" * 30_000),
-        DAMAGED + "model has more than 20,000 characters.",
-    ),
-    "no object": (changed(shape=[]), DAMAGED + "shape must be an object of named values."),
-    "no list": (changed(edges={}), DAMAGED + "edges must be a list of at most 1,000."),
-    "more edges than are ever written": (
-        lambda values: values.update(edges=values["edges"][:1] * 1_001),
-        DAMAGED + "edges must be a list of at most 1,000.",
-    ),
-    "three names": (
-        lambda values: values["pairs"][0].update(names=["a", "b", "c"]),
-        DAMAGED + "pairs[0].names must be a list of at most 2.",
-    ),
-    "one name": (
-        lambda values: values["pairs"][0].update(names=["a"]),
-        DAMAGED + "pairs[0].names must be a list of 2.",
-    ),
-    "an unknown kind": (
-        lambda values: values["edges"][0]["source"].update(kind="neuron"),
-        DAMAGED + "edges[0].source.kind must be one of 'embedding', 'head', 'feed-forward', "
-        "'logits'.",
-    ),
-    "a negative layer": (
-        lambda values: values["heads"][0].update(layer=-1),
-        DAMAGED + "heads[0].layer must be a whole number from 0 on.",
-    ),
-    "a layer that is none": (
-        lambda values: values["heads"][0].update(layer=7),
-        DAMAGED + "Layer 7, head 0 is not one of 2 layers of 2 heads, width 64.",
-    ),
-    "an edge of no head": (
-        lambda values: values["edges"][0]["target"].update(head=5),
-        DAMAGED + "Layer 0, head 5 is not one of 2 layers of 2 heads, width 64.",
-    ),
-    "an unknown metric": (
-        changed(metric="Charm"),
-        DAMAGED + "metric must be one of Logit difference, Probability, Loss, Class score, KL "
-        "divergence.",
-    ),
-    "an unknown method": (changed(method="Magic"), DAMAGED + "method must be one of EAP-IG, EAP."),
-    "no pairs": (changed(pairs=[]), DAMAGED + "There is no pair of texts in it."),
-}
-
-
-@pytest.mark.parametrize("name", SPOILT)
-def test_a_damaged_finding_is_refused_in_a_sentence(name: str, finding: Finding) -> None:
-    spoil, sentence = SPOILT[name]
-    values = json.loads(finding.to_json())
-    spoil(values)
-    assert refusal(json.dumps(values).encode()) == sentence
-
-
-FILES = {
-    "no JSON": (b"{", DAMAGED + "The file is not readable JSON."),
-    "a number that is none": (b'{"format": NaN}', DAMAGED + "The file is not readable JSON."),
-    "deep": (b"[" * 100_000, DAMAGED + "The file is not readable JSON."),
-    "another file": (b"[1, 2]", NO_FINDING),
-    "no text": (b"\xff\xfe", "This file is no text, so it is no finding: choose another."),
-}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_another_file_is_refused_in_a_sentence(name: str) -> None:
-    data, sentence = FILES[name]
-    assert refusal(data) == sentence
+        "wrote it."
+    )
+    for place, value, sentence in SPOILT:
+        with subtests.test(place=place, value=str(value)[:9]):
+            values = json.loads(finding.to_json())
+            inside = values
+            for key in place[:-1]:
+                inside = inside[key]
+            inside[place[-1]] = value
+            if value is ...:
+                del inside[place[-1]]
+            assert refusal(json.dumps(values).encode()) == DAMAGED + sentence
+    for data, sentence in OTHER:
+        with subtests.test(data=data[:9]):
+            assert refusal(data) == sentence
 
 
 def refusal(data: bytes) -> str:

@@ -1,6 +1,5 @@
-"""Two texts as a pair: what a model reads of them, and every sentence that refuses one."""
+"""Two texts as a pair: typed, in a table or found, what a model reads of them, what is refused."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import torch
 from explorer.catalog.opened_model import Opened, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.circuits import text_pairs
+from explorer.circuits.first_corruption import first_corruption
 from explorer.circuits.outcome import (
     CLASS_SCORE,
     KL,
@@ -17,6 +17,7 @@ from explorer.circuits.outcome import (
     PROBABILITY,
     metrics_of,
 )
+from explorer.circuits.pair_table import pairs_of_csv
 from explorer.circuits.text_pairs import PairError, TextPair, TokenPair, question_of, token_pair
 from tests.closeness import assert_close_to
 from tests.zoo import bert
@@ -114,44 +115,34 @@ SAME_TOKENS = (
     "Both texts are the same tokens to this model, so there is nothing to explain: change a word "
     "of the corrupted one."
 )
-REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
-    "no text": ((" ", SWAPPED), "There is nothing to read yet: type a sentence."),
-    "no corrupted text": (
-        (CLEAN, ""),
-        "There is no corrupted text yet: type the clean one with a word changed.",
-    ),
-    "too long": (
+REFUSED: list[tuple[tuple[str, ...], str]] = [
+    ((" ", SWAPPED), "There is nothing to read yet: type a sentence."),
+    ((CLEAN, ""), "There is no corrupted text yet: type the clean one with a word changed."),
+    (
         (CLEAN, "ab" * 30),
         "The corrupted text is 61 tokens long and this model reads at most 32: shorten it to its "
         "first 31 characters.",
     ),
-    "other lengths": (
+    (
         (CLEAN, "abcde"),
         UNEQUAL.format(13, 6) + "token: “abcdeabcdeab” is 12 tokens and “abcde” is 5; make them as "
         "many.",
     ),
-    "the same text": ((CLEAN, CLEAN), SAME_TOKENS),
-    "the same tokens": ((CLEAN, CLEAN.upper()), SAME_TOKENS),
-    "two tokens": ((CLEAN, SWAPPED, "cd"), "“cd” is 2 tokens, “c”, “d”: give one token."),
-    "many tokens": (
-        (CLEAN, SWAPPED, "abcdef"),
-        "“abcdef” is 6 tokens, “a”, “b”, “c”, “d”, …: give one token.",
-    ),
-    "not in the vocabulary": (
-        (CLEAN, SWAPPED, "?"),
-        "“?” is not in this model's vocabulary: give one token that is.",
-    ),
-    "one answer twice": (
+    ((CLEAN, CLEAN), SAME_TOKENS),
+    ((CLEAN, CLEAN.upper()), SAME_TOKENS),
+    ((CLEAN, SWAPPED, "cd"), "“cd” is 2 tokens, “c”, “d”: give one token."),
+    ((CLEAN, SWAPPED, "abcdef"), "“abcdef” is 6 tokens, “a”, “b”, “c”, “d”, …: give one token."),
+    ((CLEAN, SWAPPED, "?"), "“?” is not in this model's vocabulary: give one token that is."),
+    (
         (CLEAN, SWAPPED, "c", "C"),
         "Both answers are “c”, so they do not differ in any text: give another one.",
     ),
-}
+]
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_pair_is_refused_in_a_sentence(name: str, induction: Opened) -> None:
-    texts, sentence = REFUSED[name]
-    assert refusal(induction, *texts) == sentence
+def test_what_is_no_pair_is_refused_in_a_sentence(induction: Opened) -> None:
+    for texts, sentence in REFUSED:
+        assert refusal(induction, *texts) == sentence
 
 
 def test_words_with_other_counts_of_tokens_are_named(masked: Opened) -> None:
@@ -206,15 +197,12 @@ def test_an_output_that_is_not_finite_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_change_that_the_metric_does_not_see_is_refused(
-    induction: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    constant: Callable[..., object] = lambda *_: lambda logits: logits.sum(-1) * 0 + 2.5  # noqa: E731
-    monkeypatch.setattr(text_pairs, "outcome_of", constant)
-    assert refusal(induction, CLEAN, SWAPPED) == (
-        "The metric is 2.50 for both texts, so there is nothing to explain: change a word on "
-        "which the answer depends."
-    )
+def test_a_change_that_the_metric_does_not_see_is_refused(induction: Opened) -> None:
+    for parameter in induction.model.last_stack.norm.parameters():
+        parameter.zero_()
+    said = refusal(induction, CLEAN, SWAPPED, "c", "e")
+    assert said.startswith("The metric is ")
+    assert " for both texts, so there is nothing to explain: change a word on which" in said
 
 
 def test_a_question_says_where_plain_attribution_finds_nothing(induction: Opened) -> None:
@@ -233,3 +221,73 @@ def test_pairs_whose_differences_cancel_are_refused(induction: Opened) -> None:
     with pytest.raises(PairError, match="cancel out, so their mean explains nothing"):
         question_of(induction, both, LOGIT_DIFFERENCE)
     assert len(question_of(induction, both[:1] * 2, LOGIT_DIFFERENCE).pairs) == 2
+
+
+FOUND = [
+    ("induction", "abcdeabcdeab", "aecdbaecdbab"),
+    ("induction-learned", "wordplaywordplay", "wordpyalwordpyay"),
+    ("negation", "the food was not very good", "the food was really very good"),
+    ("negation", "the hotel is never boring", "the hotel is always boring"),
+    ("reviews", "I would not recommend this place", "I would really recommend this place"),
+]
+
+
+@pytest.mark.parametrize(("name", "clean", "corrupted"), FOUND)
+def test_it_changes_what_the_model_says(name: str, clean: str, corrupted: str) -> None:
+    opened = opened_from(SHIPPED / name, name)
+    assert first_corruption(opened, clean) == corrupted
+    pair = token_pair(opened, TextPair(clean, corrupted), LOGIT_DIFFERENCE)
+    assert pair.clean_value > 0 > pair.corrupted_value
+
+
+def test_there_may_be_none() -> None:
+    opened = opened_from(SHIPPED / "induction", "induction")
+    for clean in ("", "a", "abc", "ab" * 300):
+        assert first_corruption(opened, clean) == ""
+    assert first_corruption(opened_from(SHIPPED / "reverse", "reverse"), "level level") == ""
+
+
+PAIR = TextPair("When Mary, and", "When John, and", " Mary", " John")
+READ = {
+    "no header": '"When Mary, and","When John, and", Mary, John\n',
+    "a header": 'clean,corrupted,answer,against\n"When Mary, and","When John, and", Mary, John\n',
+    "in another order": 'Against,Corrupted,Number,Answer,Clean\n John,"When John, and",3, Mary,'
+    '"When Mary, and"\n',
+    "with semicolons": "When Mary, and;When John, and; Mary; John\n",
+    "with tabs, a mark and empty rows": "\ufeff\r\nWhen Mary, and\tWhen John, and\t Mary\t John\r\n"
+    "\t\r\n",
+}
+
+
+def test_tables_are_read_and_their_lines_are_counted() -> None:
+    for name, table in READ.items():
+        assert [*pairs_of_csv(table.encode()).values()] == [PAIR], name
+    found = pairs_of_csv(b'clean,corrupted,answer\n"a\nb",c\n\nd,e,f\n')
+    assert found == {3: TextPair("a\nb", "c"), 5: TextPair("d", "e", "f")}
+
+
+NO_PAIR = "There is no pair in this table: a row has a clean and a corrupted text."
+LEFT_OUT = "give one, or leave the row out."
+COMMAS = "put texts with commas into quotes."
+QUOTES = (
+    "Line 2 is no row of a CSV table: put texts with quotes or commas into quotes, and double the "
+    "quotes inside."
+)
+REFUSED_TABLES: list[tuple[bytes, str]] = [
+    (b" \n", NO_PAIR),
+    (b"clean,corrupted\n", NO_PAIR),
+    (b"a,b\nc\n", f"Line 2 has no corrupted text: {LEFT_OUT}"),
+    (b"a,b\n ,d\n", f"Line 2 has no clean text: {LEFT_OUT}"),
+    (b"a,b\n1,2,3,4,5\n", f"Line 2 has 5 cells and there are 4 columns: {COMMAS}"),
+    (b"clean,corrupted\n1,2,3\n", f"Line 2 has 3 cells and there are 2 columns: {COMMAS}"),
+    (b'a,b\n"c,d\n', QUOTES),
+    (b'a,b\n"c"d,e\n', QUOTES),
+    (b"a,b\n\xff,d\n", "Line 2 is not text in UTF-8: save the table as UTF-8."),
+]
+
+
+def test_a_bad_row_is_named_by_its_line(subtests: pytest.Subtests) -> None:
+    for data, sentence in REFUSED_TABLES:
+        with subtests.test(data=data), pytest.raises(PairError) as refused:
+            pairs_of_csv(data)
+        assert str(refused.value) == sentence

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import torch
 
-import explorer.inference.continuation
 from explorer.catalog import available_models, opened_model
 from explorer.catalog.attention_parts import site
 from explorer.catalog.opened_model import Opened
@@ -35,9 +34,9 @@ from models.generation import generate
 from models.sampling import Sampling, allowed
 from tests.closeness import assert_close_to
 from tests.grids import grid
-from tests.watching import watched
 
 SHIPPED = ("translation", "shakespeare", "induction")
+PUBLISHED = {"gpt2": "5 17 3", "t5": "the cat"}
 SAMPLINGS = (
     Sampling(temperature=2.5, top_k=9),
     Sampling(temperature=0.7, top_p=0.8),
@@ -61,27 +60,20 @@ def by_itself(opened: Opened, text: str, sampling: Sampling, seed: int, most: in
     return [int(step.ids) for step in steps]
 
 
-@grid("name, sampling", SHIPPED, SAMPLINGS)
+@grid("name, sampling", (*SHIPPED, *PUBLISHED), SAMPLINGS)
 def test_a_branch_that_is_only_drawn_is_what_the_model_writes(
-    name: str, sampling: Sampling, monkeypatch: pytest.MonkeyPatch
+    name: str, sampling: Sampling, published: Path
 ) -> None:
-    opened = opened_model.open_model(name)
-    path = by_itself(opened, opened.example, sampling, 3, 10)
-    assert written(opened, opened.example, sampling, 3, 10) == path
-    monkeypatch.setattr(
-        explorer.inference.continuation, "trace", None
-    )  # writing on records nothing
-    for begun in range(0, len(path), 3):
-        going = sample_tokens(opened, opened.example, path[:begun], sampling, 3)
-        assert list(islice(going, len(path) - begun)) == path[begun:]
-
-
-def test_a_published_model_writes_the_same(published: Path) -> None:
-    sampling = Sampling(temperature=1.3, top_k=12)
-    for name, text in {"gpt2": "5 17 3", "t5": "the cat"}.items():
+    if name in PUBLISHED:
         opened = opened_model.open_entry(available_models.brought_model(published / name))
-        expected = by_itself(opened, text, sampling, 5, 6)
-        assert written(opened, text, sampling, 5, 6) == expected
+    else:
+        opened = opened_model.open_model(name)
+    text = PUBLISHED.get(name, opened.example)
+    path = by_itself(opened, text, sampling, 3, 10)
+    assert written(opened, text, sampling, 3, 10) == path
+    for begun in range(0, len(path), 3):
+        going = sample_tokens(opened, text, path[:begun], sampling, 3)
+        assert list(islice(going, len(path) - begun)) == path[begun:]
 
 
 def test_the_places_of_a_model_are_filled_to_the_last() -> None:
@@ -124,28 +116,6 @@ def test_chances_of_what_was_written_are_those_of_each_step() -> None:
             standing = continue_from(opened, text, found.path(at))
             given = log_probabilities(opened, text, found, standing, at, nothing)
             assert given == pytest.approx(expected, abs=1e-3)
-
-
-def test_a_link_with_many_leaves_reads_each_token_once_and_records_one_pass(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    opened, text = opened_model.open_model("shakespeare"), "To be"
-    stem = Branches().append([5] * 10, forced=True)
-    for token in range(1, 31):
-        stem = stem.go_to(10).append([token + 5], forced=True)
-    forget(opened)
-    standing = continue_from(opened, text, ())
-    recorded, read = list[object](), list[int]()
-    seen = watched(explorer.inference.continuation.trace, lambda *a, **_: recorded.append(a))
-    monkeypatch.setattr(explorer.inference.continuation, "trace", seen)
-    counted = watched(opened.model.decode, lambda ids, *_: read.append(ids.numel()))
-    monkeypatch.setattr(opened.model, "decode", counted)
-    log_probabilities(opened, text, stem, standing, 0, nothing)
-    assert not recorded
-    assert sum(read) <= len(prompt_of(opened, text).tokens) + 10 + 30
-    count = len(read)
-    log_probabilities(opened, text, stem, standing, 0, nothing)
-    assert len(read) == count, "made once"
 
 
 def test_the_map_up_to_here_is_that_of_a_pass_over_what_stands_there() -> None:

@@ -1,11 +1,13 @@
-"""What is counted of the data: held-out examples are in no batch, lengths, classes, the unknown."""
+"""What is counted of the data, and what the simplest models make of it, by hand."""
 
+import math
 from dataclasses import replace
 
 import pytest
 import torch
 
 from explorer.tasks import TASKS, task_of
+from explorer.tasks.baselines import NaiveBayes, bigram_nats, features
 from explorer.tasks.data_summary import examples_of, masks_of, summary_of, unknown_words
 from models.losses import IGNORE
 
@@ -90,3 +92,26 @@ def test_classes_and_what_the_vocabulary_does_not_know() -> None:
     assert unknown_words(replace(task, held_out_texts=known))[0] == ("zebra", 2)
     bytes_task = task_of("shakespeare", GIVEN["shakespeare"])
     assert unknown_words(replace(bytes_task, held_out_texts=("λ",))) == []
+
+
+def test_a_bigram_model_of_a_strict_alternation_is_sure() -> None:
+    ids = torch.tensor([0, 1] * 5_000)
+    assert bigram_nats(ids, ids[:100], vocab_size=2) < 0.01
+
+
+def test_a_bigram_model_of_noise_knows_no_more_than_the_frequencies() -> None:
+    ids = torch.randint(8, (20_000,), generator=torch.Generator().manual_seed(0))
+    assert bigram_nats(ids[:18_000], ids[18_000:], 8) == pytest.approx(math.log(8), abs=0.01)
+
+
+def test_tokens_never_seen_cost_much_and_not_everything() -> None:
+    ids = torch.tensor([0, 1] * 500)
+    assert 5 < bigram_nats(ids, torch.tensor([0, 2, 3, 2]), vocab_size=4) < 20
+
+
+def test_naive_bayes_uses_words_and_pairs() -> None:
+    assert list(features("Not good, no")) == ["not", "good", "no", "not good", "good no"]
+    bayes = NaiveBayes([("good food", 1), ("not good", 0), ("good day", 1), ("not nice", 0)])
+    assert bayes.predict("a good day") == 1
+    assert bayes.predict("not good") == 0
+    assert bayes.accuracy([("good food", 1), ("not good", 1)]) == 0.5

@@ -1,4 +1,4 @@
-"""A reader's own sentences, pairs and text: read whole, split cleanly, refused in a sentence."""
+"""Tasks of a reader's own text or table: split cleanly, learnable, or refused in a sentence."""
 
 import pytest
 import tokenizers
@@ -8,8 +8,10 @@ from tokenizers.processors import TemplateProcessing
 
 from explorer.tasks import GIVEN, Task, stored_tokenizer, task_of
 from explorer.tasks.data_summary import unknown_words
+from explorer.tasks.language import LanguageTask
 from explorer.tasks.own_table import read_pairs
-from explorer.tasks.reviews import ReviewTask
+from explorer.tasks.recipes import Recipe
+from explorer.tasks.reviews import ReviewTask, read_table, split_reviews
 from explorer.text import CLASSIFIER, SOURCE, TextError, character_tokenizer
 from explorer.text.checked_text import decoded
 from models import Transformer
@@ -17,12 +19,9 @@ from models.losses import IGNORE
 from models.training import train
 
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-SENTENCES = "text,label\n" + "\n".join(
-    f"{a} {b} {mood},{label}"
-    for a in NUMBERS
-    for b in NUMBERS
-    for mood, label in (("laughs", "glad"), ("weeps", "sad"))
-)
+MOODS = (("laughs", "glad"), ("weeps", "sad"))
+ROWS = [f"{a} {b} {mood},{label}" for a in NUMBERS for b in NUMBERS for mood, label in MOODS]
+SENTENCES = "text,label\n" + "\n".join(ROWS)
 PAIRS = "source,target\n" + "\n".join(f"{a} {b},{b} {a}" for a in NUMBERS for b in NUMBERS)
 TEXT = "".join(f"{a} and {b} make a line.\n" for a in NUMBERS for b in NUMBERS) * 3
 OWN = {"sentences": SENTENCES, "pairs": PAIRS, "subwords": TEXT, "characters": TEXT}
@@ -34,6 +33,14 @@ def made(name: str, tokenizer: str | None = None) -> Task:
 
 def rows(inputs: torch.Tensor) -> set[tuple[int, ...]]:
     return {tuple(number for number in row if number) for row in inputs.tolist()}
+
+
+def learnt(task: Task, steps: int, batch_size: int) -> float:
+    model = Transformer(task.model)
+    training = task.training.replace(steps=steps, batch_size=batch_size)
+    for _ in train(model, lambda step: task.batch(step, training), training):
+        pass
+    return task.measure(model).value
 
 
 def test_every_task_of_a_text_reads_its_batches_with_each_tokenizer(
@@ -78,14 +85,12 @@ def test_a_task_reads_with_the_tokenizer_of_another_model(subtests: pytest.Subte
             assert Transformer(task.model)(*batch.inputs).shape[:-1] == batch.labels.shape
             assert (batch.inputs[0] < task.model.vocab_size).all()
             assert not rows(task.held_out_batch.inputs[0]) & rows(batch.inputs[0])
-            again = made(name, stored_tokenizer(name, OWN[name], theirs))
-            assert torch.equal(again.batch(0, task.training).labels, batch.labels)
 
 
 def test_a_task_is_the_same_again_from_what_a_run_keeps() -> None:
     """A worker in another process has the text and the tokenizer's file, and nothing else."""
     for name in ("sentences", "pairs", "subwords"):
-        for tokenizer in GIVEN[name].tokenizers:
+        for tokenizer in (*GIVEN[name].tokenizers, stranger()):
             kept = stored_tokenizer(name, OWN[name], tokenizer)
             assert kept is not None
             first, again = made(name, tokenizer), made(name, kept)
@@ -94,6 +99,73 @@ def test_a_task_is_the_same_again_from_what_a_run_keeps() -> None:
             assert torch.equal(one.labels, other.labels)
             assert all(map(torch.equal, one.inputs, other.inputs))
     assert stored_tokenizer("pairs", PAIRS, None) is None
+
+
+# ---- running text ----
+
+BODY, ENDING = "the cat sat on the mat.\n" * 450, "THE OWL SLEPT IN A TREE\n" * 50
+
+
+@pytest.fixture(scope="module")
+def characters() -> LanguageTask:
+    task = task_of("characters", BODY + ENDING)
+    assert isinstance(task, LanguageTask)
+    return task
+
+
+def test_the_last_tenth_is_held_out_and_windows_predict_the_next_token(
+    characters: LanguageTask,
+) -> None:
+    """The end is written in capitals, and a training batch never holds any."""
+    assert characters.example == "the cat sat on the mat. the cat"
+    tokenizer = characters.tokenizer
+    assert "OWL" not in tokenizer.decode(characters.training_ids.tolist())
+    known = {tokenizer.id_of(letter) for letter in " \n"}
+    assert set(characters.held_out_ids.tolist()) <= {tokenizer.unk_id} | known
+    for step in range(500):
+        batch = characters.batch(step, characters.training)
+        assert not (batch.labels == tokenizer.id_of("<unk>")).any()
+    read = batch.inputs[0]
+    assert set(read[:, 0].tolist()) == {tokenizer.bos_id}
+    assert torch.equal(read[:, 1:], batch.labels[:, :-1])
+    assert read.shape == (characters.training.batch_size, characters.model.max_len)
+    assert not torch.equal(batch.labels, characters.batch(1, characters.training).labels)
+
+
+def test_measuring_reads_the_held_out_text_and_a_shipped_model_all_of_it(
+    characters: LanguageTask,
+) -> None:
+    model = Transformer(characters.model)
+    few = characters.measure(model).value
+    assert few == pytest.approx(characters.measuring_everything().measure(model).value, rel=0.2)
+    assert 1 < few < 10
+    for recipe in (
+        Recipe("characters"),
+        Recipe("twin", twin_of="characters", positions="learned"),
+        Recipe("same", twin_of="characters"),
+    ):
+        task = recipe.task(BODY + ENDING)
+        assert isinstance(task, LanguageTask)
+        assert task.measured_windows == len(task.held_out_windows), recipe.name
+        assert (task.model.positions == "learned") == bool(recipe.positions)
+
+
+def test_shakespeare_learns_its_vocabulary_from_the_training_part_only() -> None:
+    text = "".join(f"line {i} of the play, my lord.\n" for i in range(800))
+    task = task_of("shakespeare", text + "zyzzyva zyzzyva\n" * 160)
+    assert isinstance(task, LanguageTask)
+    labels = [task.tokenizer.label(number) for number in range(task.tokenizer.vocab_size)]
+    assert any("lord" in label for label in labels)
+    assert not any("zyz" in label for label in labels)
+
+
+def test_what_the_vocabulary_does_not_know_is_named() -> None:
+    text = TEXT + "zebra zebra giraffe\n" * (len(TEXT) // 250)
+    assert [word for word, _ in unknown_words(task_of("subwords", text, "words"))[:1]] == ["zebra"]
+    assert unknown_words(task_of("subwords", text)) == []
+
+
+# ---- sentences and pairs ----
 
 
 def test_nothing_held_out_is_trained_on() -> None:
@@ -109,7 +181,41 @@ def test_nothing_held_out_is_trained_on() -> None:
                 assert not held_out & rows(task.batch(step, task.training).inputs[0])
 
 
-def test_all_targets_of_a_source_are_on_one_side() -> None:
+def test_a_sentence_that_comes_twice_is_on_one_side() -> None:
+    labelled, _ = read_table(SENTENCES + "\n" + "\n".join(ROWS[:40]))
+    training, held_out = split_reviews(labelled)
+    assert len(labelled) == len(ROWS)
+    assert not {text for text, _ in training} & {text for text, _ in held_out}
+    assert split_reviews(list(reversed(labelled))) == (training, held_out)
+    # In capitals alone they differ for the reader, and not for a model of small letters.
+    table = "\n".join(["text,label", *(f"{row}\n{row.title()}" for row in ROWS)])
+    task = task_of("sentences", table.replace("Glad", "glad").replace("Sad", "sad"))
+    assert isinstance(task, ReviewTask)
+    assert not rows(task.held_out_batch.inputs[0]) & rows(task.training_rows.inputs[0])
+    assert len(task.held_out_texts) == len(task.held_out_batch.labels)
+
+
+def test_classes_have_their_shares_and_batches_hide_words_but_never_the_first_token() -> None:
+    task = made("sentences")
+    assert isinstance(task, ReviewTask)
+    assert (task.classes, task.model.n_classes) == (("glad", "sad"), 2)
+    assert task.held_out_batch.labels.bincount().tolist() == [20, 20]
+    assert task.training_rows.labels.bincount().tolist() == [80, 80]
+    read = task.batch(0, task.training).inputs[0]
+    assert set(read[:, 0].tolist()) == {task.tokenizer.cls_id}
+    assert 0.3 < (read[:, 1:] == 0).float().mean() < 0.7
+
+
+def test_pairs_teach_the_target_shifted_by_one_and_a_source_is_on_one_side() -> None:
+    task = made("pairs")
+    batch = task.batch(0, task.training)
+    source, read = batch.inputs
+    ends, begins = task.tokenizer.eos_id, task.tokenizer.bos_id
+    assert set(read[:, 0].tolist()) == {begins}
+    for row, labels, given in zip(source, batch.labels, read, strict=True):
+        length = int((labels != IGNORE).sum())
+        assert labels[length - 1] == row[int((row != 0).sum()) - 1] == ends
+        assert torch.equal(given[1:length], labels[: length - 1])
     table = "source,target\n" + "\n".join(
         f"{a} {b},{end}" for a in NUMBERS for b in NUMBERS for end in ("first", "second")
     )
@@ -119,37 +225,12 @@ def test_all_targets_of_a_source_are_on_one_side() -> None:
     assert task.held_out == "40 pairs, all those of 20 sources"
 
 
-def test_texts_that_read_the_same_are_not_held_out() -> None:
-    """In capitals alone they differ for the reader, and not for a model of small letters."""
-    lines = [line for line in SENTENCES.splitlines()[1:] for line in (line, line.title())]
-    table = "text,label\n" + "\n".join(lines)
-    lowercase = task_of("sentences", table.replace("Glad", "glad").replace("Sad", "sad"))
-    assert isinstance(lowercase, ReviewTask)
-    held_out = rows(lowercase.held_out_batch.inputs[0])
-    assert not held_out & rows(lowercase.training_rows.inputs[0])
-    assert len(lowercase.held_out_texts) == len(lowercase.held_out_batch.labels)
-
-
-def test_pairs_teach_the_target_shifted_by_one() -> None:
-    task = made("pairs")
-    batch = task.batch(0, task.training)
-    source, read = batch.inputs
-    ends, begins = task.tokenizer.eos_id, task.tokenizer.bos_id
-    assert set(read[:, 0].tolist()) == {begins}
-    for row, labels, given in zip(source, batch.labels, read, strict=True):
-        length = int((labels != IGNORE).sum())
-        assert labels[length - 1] == ends
-        assert row[int((row != 0).sum()) - 1] == ends
-        assert torch.equal(given[1:length], labels[: length - 1])
-
-
 def test_both_learn() -> None:
     for name, steps, least in (("sentences", 100, 0.95), ("pairs", 150, 0.8)):
-        task = made(name)
-        model, training = Transformer(task.model), task.training.replace(steps=steps, batch_size=32)
-        for _ in train(model, lambda step: task.batch(step, training), training):  # noqa: B023
-            pass
-        assert task.measure(model).value > least, name
+        assert learnt(made(name), steps, 32) > least, name
+
+
+# ---- what is read, and what is refused ----
 
 
 def test_a_table_is_read_as_spreadsheets_write_it() -> None:
@@ -161,17 +242,32 @@ def test_a_table_is_read_as_spreadsheets_write_it() -> None:
         "id\ttext\tlabel\n7\ta, b\t1\n8\t c \t2\n,\n".replace("\n,\n", "\n"),
     ):
         assert read_pairs(table, ("text", "label")) == wanted, table
+    assert decoded("\ufeffzwölf".encode()) == "zwölf"
+    for encoding in ("latin-1", "utf-16"):
+        with pytest.raises(TextError, match=r"Line [12] of the file is not UTF-8 text; save it as"):
+            decoded("eins\nzwölf".encode(encoding))
 
 
 def test_what_no_task_can_be_made_of_is_refused_with_a_way_out(subtests: pytest.Subtests) -> None:
-    same = "text,label\n" + "hello,1\n" * 60
     two = "text,label\n" + "hello,1\nbye,0\n" * 60
     bare = character_tokenizer("xyz", CLASSIFIER).to_json()
+    many = "text,label\n" + "\n".join(f"t{i},{i}" for i in range(60))
+    alike = "source,target\n" + "\n".join(f"{'a' * n}b,ab" for n in range(1, 60))
+    only_b = character_tokenizer("b", SOURCE).to_json()
     for name, text, tokenizer, sentence in [
+        ("characters", "", None, "0 characters; give at least"),
+        ("characters", "ab\ud800" * 1000, None, "unpaired surrogate"),
+        ("shakespeare", "a" * 1000, None, "give at least 20,000"),
+        ("shakespeare", "a" * 5_000_001, None, "at most 5,000,000 characters fit"),
+        ("subwords", "short", None, "5 characters; give at least 5,000"),
+        ("reviews", "", None, "names the columns text and label"),
+        ("reviews", "a,b\n1,2", None, "names the columns text and label"),
+        ("reviews", many, None, "60 different values"),
+        ("reviews", "text,label\na\ud800,1", None, "unpaired surrogate"),
         ("sentences", "", None, "The table is empty: give it a first line that names the columns"),
         ("sentences", "\n \n", None, "The table is empty"),
         ("sentences", "text,label\n", None, "0 different values"),
-        ("sentences", same, None, "All sentences have the label '1'"),
+        ("sentences", "text,label\n" + "hello,1\n" * 60, None, "All sentences have the label '1'"),
         ("sentences", two, None, "2 different sentences; give at least 40"),
         ("sentences", "text,label\na,1\nb\n", None, "Line 3 has no label: fill it in, or leave"),
         ("sentences", "text,label\na, b,1\n", None, "Line 2 has more columns than the first one"),
@@ -183,7 +279,7 @@ def test_what_no_task_can_be_made_of_is_refused_with_a_way_out(subtests: pytest.
         ("pairs", "source,target\na,b\n\nb,\n", None, "Line 4 has no target"),
         ("pairs", "source,target\n" + "a,b\n" * 99, None, "1 different sources; give at least 40"),
         ("pairs", PAIRS + "\n" + "a " * 200 + ",b", None, "200 tokens on one side; at most 128"),
-        ("subwords", "short", None, "5 characters; give at least 5,000"),
+        ("pairs", alike, only_b, "knows"),
         ("sentences", SENTENCES, "{}", "tokenizer file cannot be used: it has no model"),
         ("sentences", SENTENCES, "no file", "tokenizer file is not readable JSON"),
         ("sentences", SENTENCES, bare, "knows 1% of the tokens of this text: choose another one"),
@@ -194,30 +290,7 @@ def test_what_no_task_can_be_made_of_is_refused_with_a_way_out(subtests: pytest.
             task_of(name, text, tokenizer)
 
 
-def test_every_source_that_reads_like_another_leaves_nothing_to_hold_out() -> None:
-    """A tokenizer that knows the ends of the words alone cannot tell the pairs apart."""
-    table = "source,target\n" + "\n".join(f"{'a' * n}b,ab" for n in range(1, 60))
-    known = character_tokenizer("b", SOURCE).to_json()
-    with pytest.raises(TextError, match="knows"):
-        task_of("pairs", table, known)
-
-
 def test_what_is_hidden_or_cut_is_said() -> None:
     assert made("sentences").note.endswith("is replaced by padding.")
     long = SENTENCES + "\n" + "one " * 200 + ",sad"
     assert task_of("sentences", long).note.endswith("Cut at 96 tokens: 1 of 201.")
-
-
-def test_a_file_in_another_encoding_is_refused_with_its_line() -> None:
-    assert decoded("\ufeffzwölf".encode()) == "zwölf"
-    for encoding in ("latin-1", "utf-16"):
-        with pytest.raises(TextError, match=r"Line [12] of the file is not UTF-8 text; save it as"):
-            decoded("eins\nzwölf".encode(encoding))
-
-
-def test_what_the_vocabulary_does_not_know_is_named() -> None:
-    text = TEXT + "zebra zebra giraffe\n" * (len(TEXT) // 250)
-    task = task_of("subwords", text, "words")
-    found = unknown_words(task)
-    assert [word for word, _ in found[:1]] == ["zebra"]
-    assert unknown_words(task_of("subwords", text)) == []
