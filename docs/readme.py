@@ -134,9 +134,15 @@ def figures(shown: Callable[[str], bool] = lambda what: True) -> str:
         f"card) with Python {on['python']} and torch {on['torch']}.",
         "",
         figures_header(),
-        *(figures_row(row) for row in found["rows"] if shown(row["what"])),
+        *(figures_row(dated(row, on)) for row in found["rows"] if shown(row["what"])),
     ]
     return "\n".join(lines) + "\n"
+
+
+def dated(row: dict[str, Any], on: dict[str, Any]) -> dict[str, Any]:
+    """A row that was measured later than the others says when."""
+    later = row["date"] != on["date"]
+    return {**row, "what": f"{row['what']}, on {row['date']}"} if later else row
 
 
 def few_figures() -> str:

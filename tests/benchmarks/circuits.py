@@ -28,10 +28,10 @@ from explorer.circuits.measure import (
 from explorer.circuits.outcome import LOGIT_DIFFERENCE
 from explorer.circuits.pair_templates import fitting, make_pairs
 from explorer.circuits.text_pairs import Question, question_of
+from models import Transformer
 from models.transformer import evaluating
 from tests.benchmarks.measuring import Row, compared, timed
-from tests.benchmarks.patched_heads import small_llama
-from tests.benchmarks.published import ids, megabytes, peak_bytes
+from tests.benchmarks.published import LLAMA, ids, megabytes, peak_bytes
 from tests.benchmarks.whole_pass import opened
 
 TOKENS, SIZES = 14, "SmolLM2's sizes, 14 tokens"
@@ -47,7 +47,7 @@ def texts() -> Contrast:
     clean, corrupted = ids(TOKENS) % 49_152, ids(TOKENS) % 49_152
     corrupted[0, 9] += 1
     return Contrast(
-        small_llama().requires_grad_(False),
+        Transformer(LLAMA).eval().requires_grad_(False),
         clean,
         corrupted,
         TOKENS - 1,

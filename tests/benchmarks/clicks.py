@@ -11,30 +11,51 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from threading import Event, Thread
 from urllib.parse import urlencode
 
-from playwright.sync_api import FilePayload, Locator, expect
+from playwright.sync_api import FilePayload, expect
 
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import opened_model
+from explorer.catalog.real_models import FIRST
+from explorer.runs.run import create
+from explorer.runs.spec import RunSpec
+from explorer.runs.worker import train_to_end
+from explorer.tasks import TASKS
 from explorer.text import character_tokenizer
 from explorer.text.special import DECODER
 from explorer.views.shared.tokenizer_source import FILE
-from models import Transformer, TransformerConfig, save_checkpoint
+from models import Transformer, save_checkpoint
 from models.config import GenerationConfig
+from tests.benchmarks.driver import (
+    ANOTHER,
+    BARE,
+    CHANGED,
+    LISTEN,
+    PAINTED,
+    RESTED,
+    a_browser,
+    a_page_of,
+    a_visitor,
+    an_app,
+    an_app_with_smollm2,
+    crowd_of,
+    readers_of,
+    seconds_of,
+    visiting,
+)
 from tests.benchmarks.learning import MERGES, made_up
-from tests.benchmarks.measuring import Row, milliseconds, quantile, spread
-from tests.benchmarks.places import BARE, a_browser, a_page_of, a_visitor, an_app
-from tests.benchmarks.readers import READERS, crowd_of, readers_of
+from tests.benchmarks.measuring import Row, at_most, milliseconds, quantile, spread, within
+from tests.benchmarks.published import LLAMA
+from tests.benchmarks.readers import READERS
 from tests.browser.visiting import Visitor
 from tests.served import Server
 
-SERVED_GOALS, DRAWN_HERE_GOALS = (0.150, 0.400), (0.040, 0.080)
+SERVED_GOALS, DRAWN_HERE_GOALS = {"p50": 0.150, "p95": 0.400}, {"p50": 0.040, "p95": 0.080}
 """p50 and p95 of an answer by the server, and of one by the browser alone."""
 LARGE = "large"
 CLICKS = 24
@@ -45,31 +66,10 @@ so many back by clicks."""
 STEPS = 10
 """Of the first merges, and as many of the last."""
 
-LISTEN = """() => {
-  window.begun = 0;
-  const note = event => { window.begun = event.timeStamp; };
-  for (const kind of ["click", "keydown"]) addEventListener(kind, note, {capture: true});
-}"""
-ANSWERED = """(element, observed) => {
-  window.answered = new Promise(done => new MutationObserver((_, watching) => {
-    if (element.dataset.testScriptState && element.dataset.testScriptState !== "notRunning") return;
-    watching.disconnect();
-    requestAnimationFrame(() => setTimeout(() => done(performance.now() - window.begun)));
-  }).observe(element, observed));
-}"""
-"""From the event's own time stamp to the first task after the frame that has the answer."""
-PAINTED = {"attributes": True, "attributeFilter": ["data-painted"]}
-ANOTHER = {"attributes": True, "attributeFilter": ["data-head"]}
-CHANGED = {"childList": True, "characterData": True, "subtree": True}
-RESTED = {"attributes": True, "attributeFilter": ["data-test-script-state"]}
-
-
-def seconds_of(act: Callable[[], object], shown: Locator, observed: Mapping[str, object]) -> float:
-    shown.evaluate(ANSWERED, observed)
-    act()
-    taken: float = shown.page.evaluate("window.answered")
-    return taken / 1000
-
+FILM_STEPS, MOVES, FILM_GOAL = 50, 24, 0.05
+"""Of training, which makes seven snapshots; of the slider; and seconds from the key to the paint
+of every second move."""
+FILM_VIEWS = ("film_map", "film_heads", "film_pass")
 
 Clicks = Callable[[Visitor], Iterable[float]]
 
@@ -91,13 +91,13 @@ def one_stage() -> Iterator[Row]:
 
 def one_merge() -> Iterator[Row]:
     what = f"one of {MERGES:,} merges trained on 1 MB, key to rest"
-    yield beside_a_bare_page(what, on_merges, goals=None)
+    yield beside_a_bare_page(what, on_merges, goals={})
 
 
 def beside_a_bare_page(
     what: str,
     *ways: Clicks,
-    goals: tuple[float, float] | None = SERVED_GOALS,
+    goals: Mapping[str, float] = SERVED_GOALS,
     others: int = 0,
     env: Mapping[str, str] | None = None,
 ) -> Row:
@@ -109,30 +109,47 @@ def beside_a_bare_page(
                     taken += way(visitor)
         with a_page_of(BARE) as bare, a_visitor(browser, bare) as visitor:
             reference = quantile(list(on_a_bare_page(visitor)), 0.5)
-    p50, p95 = quantile(taken, 0.5), quantile(taken, 0.95)
     beside = f"p50 {milliseconds(reference)} of a bare Streamlit page"
-    row = Row(what, spread(taken), beside, p50 / reference)
-    if goals is None:
-        return row
-    goal = f"p50 ≤ {milliseconds(goals[0])}, p95 ≤ {milliseconds(goals[1])}"
-    return replace(row, goal=goal, met=p50 <= goals[0] and p95 <= goals[1])
+    return within(what, taken, beside, quantile(taken, 0.5) / reference, **goals)
+
+
+def head_of_smollm2() -> Iterator[Row]:
+    """A click in each model by turns, in two browsers of one server."""
+    with (
+        an_app_with_smollm2() as server,
+        a_browser() as browser,
+        a_visitor(browser, server) as visitor,
+        a_visitor(browser, server) as other,
+    ):
+        pairs = zip(on_heads(FIRST, visitor), on_heads("shakespeare", other), strict=True)
+        ours, toy = map(list, zip(*pairs, strict=True))
+    p50, reference = quantile(ours, 0.5), quantile(toy, 0.5)
+    what = f"another head of SmolLM2, {CLICKS} clicks to paint"
+    beside = f"p50 {milliseconds(reference)} of a toy with 2 × 4 heads"
+    yield at_most(what, spread(ours), beside, p50 / reference, 1.0)
+
+
+def film() -> Iterator[Row]:
+    """A training's film moved by one, until one head, every head and the pass are painted."""
+    with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
+        task = TASKS["translation"]
+        training = task.training.replace(steps=FILM_STEPS)
+        run = create(Path(folder), RunSpec(task.name, task.model, training))
+        train_to_end(run.folder)
+        app = partial(Server, Path(folder))
+        with visiting(app) as (visitor, _):
+            taken, messages = on_frames(visitor, run.name, len(run.snapshots()))
+    what, p50 = "training history: the slider moved by one, toy translator", quantile(taken, 0.5)
+    ours = f"{spread(taken)}, {messages} messages"
+    yield at_most(what, ours, f"{milliseconds(FILM_GOAL)} of a goal", p50 / FILM_GOAL, 1)
 
 
 @contextmanager
 def a_shelf_with_a_large_model() -> Iterator[Path]:
     """A model of random weights with SmolLM2's layers, heads and widths, which reads letters."""
     letters = character_tokenizer("ab ", DECODER)
-    config = TransformerConfig(
+    config = LLAMA.replace(
         vocab_size=letters.vocab_size,
-        n_layers=30,
-        n_heads=9,
-        n_kv_heads=3,
-        d_model=576,
-        d_ff=1536,
-        gated=True,
-        activation="silu",
-        norm="rms",
-        positions="rotary",
         pad_id=letters.pad_id,
         bos_id=letters.bos_id,
         generation=GenerationConfig.ending_with(letters.eos_id),
@@ -239,3 +256,24 @@ def on_merges(visitor: Visitor) -> Iterator[float]:
             at = page.get_by_text(f"Merges: {begin + by * step:,} of {MERGES:,}")
             expect(at).to_be_visible()
             visitor.rest()
+
+
+def on_frames(visitor: Visitor, run: str, frames: int) -> tuple[list[float], int]:
+    """Seconds of each move, back and forth; and how many messages went to the server."""
+    page, sent, taken = (
+        visitor.open(f"/training_history?model={run}"),
+        list[object](),
+        list[float](),
+    )
+    for name in FILM_VIEWS:
+        visitor.drawn(name)
+    visitor.rest()
+    page.evaluate(LISTEN)
+    views = page.locator(", ".join(f".st-key-{name} [data-painted]" for name in FILM_VIEWS))
+    assert views.count() == len(FILM_VIEWS)
+    page.get_by_role("heading", level=1).click()
+    visitor.socket.on("framesent", lambda message: sent.append(message))
+    for at in range(MOVES):
+        key = "ArrowLeft" if at // (frames - 1) % 2 == 0 else "ArrowRight"
+        taken.append(seconds_of(partial(page.keyboard.press, key), views, PAINTED))
+    return taken, len(sent)

@@ -17,8 +17,8 @@ from tokenizers.trainers import BpeTrainer
 from explorer.text.bpe_training import BYTES, in_parts, train_merges
 from explorer.views.shared.tokenizer_source import FILE
 from tests import apps
+from tests.benchmarks.driver import BARE
 from tests.benchmarks.measuring import Row, compared, milliseconds, timed
-from tests.benchmarks.places import BARE
 from tests.views.drawing import steps_of
 
 MERGES, SIZE = 1_000, 1_000_000

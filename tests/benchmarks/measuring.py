@@ -2,6 +2,7 @@
 
 import gc
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -28,13 +29,27 @@ class Row:
 Benchmark = Callable[[], Iterator[Row]]
 
 
+BROKEN = "not measured: it broke: "
+
+
 def measure(name: str, benchmark: Benchmark) -> list[Row]:
-    """Its rows; runs in a process of its own."""
+    """Its rows, the last of which says why there are no more; runs in a process of its own."""
     torch.set_num_threads(1)
+    rows: list[Row] = []
     try:
-        return list(benchmark())
+        rows.extend(benchmark())
     except NotMeasured as reason:
-        return [Row(name, f"not measured: {reason}")]
+        rows.append(Row(name, f"not measured: {reason}"))
+    except Exception as error:  # noqa: BLE001 - the others are measured all the same
+        traceback.print_exception(error)
+        rows.append(broken(name, error))
+    return rows
+
+
+def broken(name: str, error: BaseException) -> Row:
+    """In one line of a table."""
+    said = f"{error}".partition("\n")[0].replace("|", "/")
+    return Row(name, f"{BROKEN}{type(error).__name__} {said}".strip())
 
 
 @dataclass(frozen=True)
@@ -92,6 +107,22 @@ def compared(what: str, measured: Ratio, reference: str, goal: float, note: str 
     """Ours beside the reference, both in seconds."""
     beside = f"{milliseconds(measured.reference)} {reference}"
     return at_most(what, milliseconds(measured.ours) + note, beside, measured.times, goal)
+
+
+def within(
+    what: str,
+    seconds: Sequence[float],
+    reference: str = "–",
+    ratio: float | None = None,
+    **goals: float,
+) -> Row:
+    """A goal is the most that a quantile of the seconds should be: `p95=0.15`."""
+    found = {name: quantile(seconds, int(name.removeprefix("p")) / 100) for name in goals}
+    goal = ", ".join(f"{name} ≤ {milliseconds(most)}" for name, most in goals.items())
+    if not goals:
+        return Row(what, spread(seconds), reference, ratio)
+    met = all(found[name] <= most for name, most in goals.items())
+    return Row(what, spread(seconds), reference, ratio, goal, met)
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -28,8 +28,8 @@ from playwright.sync_api import TimeoutError as NotInTime
 
 from tests.benchmarks import drawings, peers
 from tests.benchmarks.drawings import HANDED, HEADS, LAYERS, Drawing
+from tests.benchmarks.driver import a_browser, an_app
 from tests.benchmarks.measuring import NotMeasured, Row, at_most, by_turns, milliseconds, quantile
-from tests.benchmarks.places import a_browser, an_app
 from tests.browser.visiting import AT_REST
 from tests.components.samples import attention
 from tests.served import ROOT
@@ -49,9 +49,9 @@ WATCH = """() => {
 
 PAINTED = """(([selector, count]) => {
   const all = document.getElementsByTagName("*"), seen = window.painted = {last: 0};
-  const roots = () => [document, ...[...document.querySelectorAll(".host")].map(of => of.shadowRoot)];
   const drawn = root => root?.querySelectorAll(selector).length ?? 0;
-  const isAll = () => roots().map(drawn).reduce((one, other) => one + other) >= count;
+  const isAll = () => [...document.querySelectorAll(".host")]
+    .reduce((sum, host) => sum + drawn(host.shadowRoot), drawn(document)) >= count;
   let size = -1, before = 0, still = 0, isDrawn = false;
   const frame = now => {
     const isSame = all.length === size && now - before < 150;

@@ -22,6 +22,7 @@ import torch
 
 from explorer.analysis.ablation import RecordedPass, ablate_every_head
 from explorer.analysis.logit_attribution import contributions
+from explorer.analysis.patching import PATCHED_SITES, patch_every_head
 from explorer.analysis.query_key import by_distance, query_key_pair, strongest
 from explorer.analysis.value_contribution import key_contribution
 from explorer.inference.answers import Answer
@@ -29,7 +30,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 from explorer.views.query_key import product as pairs
 from explorer.views.query_key import value_panel as onwards
-from models import Transformer, load_checkpoint, trace
+from models import Transformer, TransformerConfig, load_checkpoint, trace
 from models.interventions import Scale
 from models.trace import CHEAP_SITES, Trace
 from tests.benchmarks.measuring import Row, at_most, by_turns, compared, milliseconds, timed
@@ -39,6 +40,23 @@ TITLE, VOCABULARY = "GPT-2 small", 50_257
 LAYERS = HEADS = 12
 EVERY_HEAD = list(product(range(LAYERS), range(HEADS)))
 PART = "decoder.self_attn"
+LLAMA = TransformerConfig(
+    vocab_size=49_152,
+    d_model=576,
+    n_layers=30,
+    n_heads=9,
+    n_kv_heads=3,
+    d_ff=1536,
+    max_len=2048,
+    positions="rotary",
+    norm="rms",
+    activation="silu",
+    gated=True,
+    bias=False,
+    qkv_bias=False,
+    tie_embeddings=True,
+)
+"""SmolLM2-135M, to which random weights are given where only time and memory count."""
 ONE_THREAD = "import sys, torch; torch.set_num_threads(1); "
 OURS_OPENS = ONE_THREAD + "from models import load_checkpoint; load_checkpoint(sys.argv[1])"
 THEIRS_OPENS = ONE_THREAD + (
@@ -229,6 +247,25 @@ def every_head_ablated() -> Iterator[Row]:
     what = f"{len(EVERY_HEAD)} heads ablated at once, {TITLE}, 32 tokens"
     found = timed(at_once, one_by_one, rounds=3)
     yield compared(what, found, "of one pass with one edit for each", 0.25)
+
+
+def every_head_patched() -> Iterator[Row]:
+    """Two texts of 14 tokens that part at the tenth, SmolLM2's sizes: one pass for each head."""
+    model, layers, heads = Transformer(LLAMA).eval(), LLAMA.n_layers, LLAMA.n_heads
+    clean, corrupted = ids(14) % LLAMA.vocab_size, ids(14) % LLAMA.vocab_size
+    corrupted[0, 9] += 1
+    base = RecordedPass(looked(model, clean), (clean,), 13, from_position=9)
+    other = trace(model, corrupted, sites=PATCHED_SITES, read_at=slice(-1, None))
+
+    def one_by_one() -> None:
+        for _ in range(layers * heads):
+            trace(model, clean, sites=("logits",), read_at=slice(-1, None))
+
+    def at_once() -> None:
+        list(patch_every_head(base, other, PART, layers))
+
+    what = f"{layers * heads} heads patched exactly, SmolLM2's sizes, 14 tokens"
+    yield compared(what, timed(at_once, one_by_one, rounds=1), "of one pass for each", 0.5)
 
 
 def a_pass(model: Transformer, text: torch.Tensor) -> ForwardPass:

@@ -1,22 +1,48 @@
-"""What readers cost the server: time of an answer, fifty at once, memory of each."""
+"""What readers without a browser cost the server: the time of an answer, crowds, memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
 
-import psutil
-
-from tests.benchmarks import measuring
-from tests.benchmarks.measuring import Row, by_turns, milliseconds, quantile
-from tests.benchmarks.places import BARE, a_page_of, an_app
+from explorer.catalog.folders import shipped_root
+from explorer.runs.run import Run, create
+from explorer.runs.run_files import write_json
+from explorer.runs.spec import DONE, RunSpec, Status
+from explorer.tasks import TASKS
+from tests import proxy
+from tests.benchmarks.driver import (
+    BARE,
+    a_page_of,
+    an_app,
+    ask,
+    core_seconds,
+    crowd_of,
+    megabytes_of,
+    readers_of,
+)
+from tests.benchmarks.measuring import (
+    NotMeasured,
+    Row,
+    at_most,
+    by_turns,
+    compared,
+    milliseconds,
+    quantile,
+    spread,
+    within,
+)
+from tests.proxy import Replicas
 from tests.reader import Reader
 from tests.served import Server
 
-READERS, CHANGES, SETTLING = 50, 8, 2
-"""Seconds for the first answer of everybody, who all ask for it at once."""
-P95_GOAL = 0.150
-ANSWERS, FURTHER = 20, 20
-MEGABYTE = 1e6
+READERS, P95 = 50, 0.150
+AT_REPLICAS, REPLICAS_P95 = 100, 0.250
+CONNECTED, ACTIVE, MOST_MEGABYTES = 200, 20, 350
+FURTHER = 20
+MANY, FEW = 10_000, 10
 LINES, OTHERS = "range(21)", 3
 """Of the bare page: its lines of text, and its other elements."""
 IMPORTS_TORCH = """
@@ -27,31 +53,13 @@ st.title(torch.__version__)
 """
 
 
-@asynccontextmanager
-async def readers_of(url: str, page: str, count: int) -> AsyncIterator[list[Reader]]:
-    """So many, each with a websocket of their own, who have seen the page."""
-    readers = [Reader(url, page=page) for _ in range(count)]
-    try:
-        for reader in readers:
-            await reader.open()
-            answer = await reader.act()
-            assert not answer.failures, answer.failures[0]
-        yield readers
-    finally:
-        for reader in readers:
-            await reader.close()
-
-
 def one_answer() -> Iterator[Row]:
     """Core time on both sides, by turns."""
     with an_app() as ours, a_bare_page_like(ours) as bare:
-        (found,) = by_turns(
-            lambda: [asyncio.run(core_seconds(ours, "attention"))],
-            lambda: [asyncio.run(core_seconds(bare, ""))],
-            rounds=5,
-        )
+        mine, theirs = partial(core_seconds, ours, "attention"), partial(core_seconds, bare, "")
+        (found,) = by_turns(mine, theirs, rounds=5)
     reference = "of a bare Streamlit page of as many elements"
-    yield measuring.compared("server time of one answer, another head", found, reference, 2.0)
+    yield compared("server time of one answer, another head", found, reference, 2.0)
 
 
 @contextmanager
@@ -60,60 +68,95 @@ def a_bare_page_like(server: Server) -> Iterator[Server]:
 
     async def elements() -> int:
         async with readers_of(server.url, "attention", 1) as (reader,):
-            return len((await reader.act()).elements)
+            return len((await ask(reader)).elements)
 
     lines = f"range({asyncio.run(elements()) - OTHERS})"
     with a_page_of(BARE.replace(LINES, lines)) as bare:
         yield bare
 
 
-async def core_seconds(server: Server, page: str) -> float:
-    """What one answer costs the server on a core, one reader changing heads alone."""
-    process = psutil.Process(server.pid)
-    async with readers_of(server.url, page, 1) as (reader,):
-        before = process.cpu_times()
-        for turn in range(ANSWERS):
-            await reader.pick_head((turn + 1) % 2)
-        after = process.cpu_times()
-    return (after.user + after.system - before.user - before.system) / ANSWERS
+def many_runs() -> Iterator[Row]:
+    """The same where many runs were trained, beside where few were."""
+    with an_app() as much, an_app() as little:
+        put(much.runs, MANY)
+        put(little.runs, FEW)
+        mine, theirs = (partial(core_seconds, each, "attention") for each in (much, little))
+        (found,) = by_turns(mine, theirs, rounds=5)
+    yield compared(f"server time of one answer with {MANY:,} runs", found, f"with {FEW}", 1.1)
+
+
+def put(root: Path, count: int) -> None:
+    """So many finished runs, each a folder of its own, all with the shipped model's weights."""
+    task = TASKS["reverse"]
+    first = create(root, RunSpec("reverse", task.model, task.training))
+    write_json(first.folder / "status.json", Status(DONE, 400, 400).to_dict())
+    for number in range(1, count + 1):
+        run = Run(root / f"reverse-{number}")
+        if number > 1:
+            run.folder.mkdir()
+            for name in ("spec.json", "status.json"):
+                (run.folder / name).hardlink_to(first.folder / name)
+        (run.folder / "checkpoint").symlink_to(shipped_root() / "reverse")
 
 
 def fifty() -> Iterator[Row]:
     """Each changes the head once a second; beside one who does the same alone."""
+
+    async def crowds() -> tuple[list[float], list[float]]:
+        async with readers_of(server.url, "attention", READERS) as readers:
+            return await crowd_of(readers[:1]), await crowd_of(readers)
+
     with an_app() as server:
-        alone, together = asyncio.run(crowds_of(server))
+        alone, together = asyncio.run(crowds())
     p95, reference = quantile(together, 0.95), quantile(alone, 0.95)
     what = f"{READERS} readers changing heads once a second"
-    beside, goal = f"p95 {milliseconds(reference)} of one reader", f"p95 ≤ {milliseconds(P95_GOAL)}"
-    yield Row(what, measuring.spread(together), beside, p95 / reference, goal, p95 <= P95_GOAL)
+    beside, goal = f"p95 {milliseconds(reference)} of one reader", f"p95 ≤ {milliseconds(P95)}"
+    yield Row(what, spread(together), beside, p95 / reference, goal, p95 <= P95)
 
 
-async def crowds_of(server: Server) -> tuple[list[float], list[float]]:
-    """Seconds of every answer: to one reader alone, then to all of them."""
-    async with readers_of(server.url, "attention", READERS) as readers:
-        return await crowd_of(readers[:1]), await crowd_of(readers)
+def replicas() -> Iterator[Row]:
+    """A hundred readers, each of whom changes the head once a second."""
+
+    async def crowd() -> list[float]:
+        async with readers_of(both.url, "attention", AT_REPLICAS) as readers:
+            return await crowd_of(readers)
+
+    try:
+        proxy.ensure()
+    except proxy.NoNginx as error:
+        raise NotMeasured(str(error)) from error
+    with two_replicas() as both:
+        seconds = asyncio.run(crowd())
+    what = f"{AT_REPLICAS} readers changing heads once a second, two replicas behind nginx"
+    yield within(what, seconds, p95=REPLICAS_P95)
 
 
-async def crowd_of(readers: list[Reader]) -> list[float]:
-    """They begin spread over the second."""
-    begin = asyncio.get_running_loop().time() + SETTLING
-    places = (begin + place / len(readers) for place in range(len(readers)))
-    lived = await asyncio.gather(*map(changing_heads, readers, places))
-    return [seconds for one in lived for seconds in one]
+@contextmanager
+def two_replicas() -> Iterator[Replicas]:
+    """They share a folder of runs, which is gone afterwards; no run of a page may fail."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmark-")))
+        servers = [Server(folder / "runs", env=proxy.SHARED) for _ in range(2)]
+        for server in servers:
+            stack.enter_context(server)
+        yield stack.enter_context(proxy.before(servers, folder / "proxy"))
+        for server in servers:
+            assert not server.tracebacks, server.tracebacks[0]
 
 
-async def changing_heads(reader: Reader, begin: float) -> list[float]:
-    """Change the head once a second, and wait for every picture."""
-    now, taken = asyncio.get_running_loop().time, []
-    seen = (await reader.pick_head(0)).picture()
-    for turn in range(CHANGES):
-        await asyncio.sleep(max(0.0, begin + turn - now()))
-        answer = await reader.pick_head((turn + 1) % 2)
-        assert not answer.failures, answer.failures[0]
-        assert answer.picture() != seen, "the picture did not change with the head"
-        seen = answer.picture()
-        taken.append(answer.seconds)
-    return taken
+def connected() -> Iterator[Row]:
+    """Two hundred have the page open, and twenty of them change the head once a second."""
+
+    async def crowd() -> tuple[list[float], float]:
+        async with readers_of(server.url, "attention", CONNECTED) as readers:
+            return await crowd_of(readers[:ACTIVE]), await megabytes_of(server)
+
+    with an_app() as server:
+        seconds, held = asyncio.run(crowd())
+    who = f"{CONNECTED} readers connected, {ACTIVE} of them changing heads once a second"
+    yield within(who, seconds, p95=P95)
+    goal, met = f"≤ {MOST_MEGABYTES} MB", held <= MOST_MEGABYTES
+    yield Row("the same: server memory", f"{held:.0f} MB", goal=goal, met=met)
 
 
 def memory() -> Iterator[Row]:
@@ -123,9 +166,7 @@ def memory() -> Iterator[Row]:
     with an_app() as server:
         one, many = asyncio.run(one_and_further(server, "attention", FURTHER))
     reference = f"{bare:.0f} MB of a bare Streamlit app that imports torch"
-    yield measuring.at_most(
-        "server memory with one reader", f"{one:.0f} MB", reference, one / bare, 1.5
-    )
+    yield at_most("server memory with one reader", f"{one:.0f} MB", reference, one / bare, 1.5)
     each, what = (many - one) / FURTHER, f"server memory of each further reader, {FURTHER} of them"
     beside = f"{one:.0f} MB with one reader"
     yield Row(what, f"{each:.2f} MB", beside, each / one, "≤ 2 MB", each <= 2)
@@ -144,5 +185,4 @@ async def looked_around(server: Server, readers: list[Reader]) -> float:
     for reader in readers:
         for head in (1, 0, 1, 0) if reader.page else ():
             await reader.pick_head(head)
-    await asyncio.sleep(1)  # what the answers left behind is freed meanwhile
-    return float(psutil.Process(server.pid).memory_info().rss) / MEGABYTE
+    return await megabytes_of(server)

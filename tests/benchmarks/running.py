@@ -1,4 +1,4 @@
-"""The running app by the clock: its start, a folder opened, training watched and waited for."""
+"""The running app by the clock: its start, a folder opened, training started, watched, stopped."""
 
 import asyncio
 import subprocess
@@ -7,25 +7,26 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import median
 
 import psutil
 
 from explorer.runs.cluster import Cluster
 from explorer.runs.run import Run, create
-from explorer.runs.spec import RunSpec
+from explorer.runs.spec import STOPPED, RunSpec
 from explorer.tasks import TASKS
 from explorer.views.training.live_run import EVERY, LAST, SELDOM
 from tests import zoo
+from tests.benchmarks.driver import a_browser, a_visitor, an_app, ask, seconds_on_a_core, visiting
 from tests.benchmarks.measuring import Row, at_most, by_turns
-from tests.benchmarks.places import a_browser, a_visitor, an_app
 from tests.browser.visiting import Visitor
 from tests.reader import Reader
 from tests.served import Server, wait_until, worker_of
 
-SECONDS = 2 * SELDOM
+SECONDS, SETTLE = 2 * SELDOM, 1.5
 """As many looks in every measurement, wherever it begins between two."""
-SETTLE = 1.5
 EXACT = 0.99
+CLICKS, WARM, COLD, BEYOND_A_STEP = 5, 0.3, 3.0, 0.2
 
 
 def start() -> Iterator[Row]:
@@ -63,10 +64,8 @@ async def first_picture(url: str) -> None:
             await reader.open()
         except OSError:
             await asyncio.sleep(0.02)
-    answer = await reader.act()
+    assert (await ask(reader)).picture()
     await reader.close()
-    assert not answer.failures, answer.failures
-    assert answer.picture()
 
 
 def heads_of_a_folder() -> Iterator[Row]:
@@ -88,7 +87,7 @@ def heads_of_a_folder() -> Iterator[Row]:
 
 def training_with_the_page_open() -> Iterator[Row]:
     """One run that never pauses; the page comes and goes."""
-    with a_browser() as browser, an_app() as server, a_visitor(browser, server) as visitor:
+    with visiting() as (visitor, server):
         run = endless_run(visitor, server.runs)
         worker = worker_of(run)
 
@@ -133,13 +132,8 @@ def pace(run: Run, worker: psutil.Process, begin: Callable[[], None]) -> list[fl
     return [steps / seconds, steps / (seconds_on_a_core(worker) - worked)]
 
 
-def seconds_on_a_core(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
-
-
 def reverse_from_the_click() -> Iterator[Row]:
-    with a_browser() as browser, an_app() as server, a_visitor(browser, server) as visitor:
+    with visiting() as (visitor, server):
         visitor.open("/training?task=reverse")
         wait_until(lambda: (server.runs / ".cluster.json").exists(), "the training cluster")
         begun = time.monotonic()
@@ -154,3 +148,48 @@ def reverse_from_the_click() -> Iterator[Row]:
     steps = next(step for step, value in metrics.values() if value >= EXACT)
     what = f"reverse from the click to {EXACT:g} exact on held-out words"
     yield Row(what, f"{seconds:.1f} s, {steps} steps")
+
+
+def start_and_stop() -> Iterator[Row]:
+    """The first click comes as soon as the page is there, the others find a worker that waits."""
+    with visiting() as (visitor, server):
+        visitor.open("/training?task=reverse")
+        visitor.page.get_by_role("spinbutton", name="Steps").fill("20000")
+        visitor.page.keyboard.press("Enter")
+        starts, stops = [], []
+        for number in range(1, CLICKS + 2):
+            run = Run(server.runs / f"reverse-{number}")
+            starts.append(_seconds_to_first_step(visitor, run))
+            stops.append(_seconds_to_stop(visitor, run))
+    cold, warm, beyond = starts[0], median(starts[1:]), median(stops)
+    what = "a click on Start to the first step on disk"
+    said = f"median of {CLICKS}, slowest {max(starts[1:]) * 1e3:.0f} ms"
+    ours = f"{warm * 1e3:.0f} ms"
+    yield Row(f"{what}, warm worker", ours, said, goal="≤ 300 ms", met=warm <= WARM)
+    yield Row(f"{what}, fresh server", f"{cold:.1f} s", goal="≤ 3 s", met=cold <= COLD)
+    yield Row(
+        "a click on Stop to stopped, beyond one step",
+        f"{beyond * 1e3:.0f} ms",
+        goal="≤ 200 ms",
+        met=beyond <= BEYOND_A_STEP,
+    )
+
+
+def _seconds_to_first_step(visitor: Visitor, run: Run) -> float:
+    visitor.rest()
+    begun = time.monotonic()
+    visitor.widget("start_training").get_by_role("button").click()
+    metrics = run.metrics()
+    wait_until(lambda: any(row.step for row in metrics.update().rows), "the first step")
+    return time.monotonic() - begun
+
+
+def _seconds_to_stop(visitor: Visitor, run: Run) -> float:
+    """Without the step that was computed when it was told, as long as one takes here."""
+    wait_until(lambda: run.status().step > 20, "some steps")
+    step = 1 / run.status().steps_per_second
+    button = visitor.page.get_by_role("button", name="Stop")
+    begun = time.monotonic()
+    button.click()
+    wait_until(lambda: run.status().state == STOPPED, "the end")
+    return max(0.0, time.monotonic() - begun - step)

@@ -8,45 +8,52 @@ import asyncio
 import random
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 
-import psutil
-import torch
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.analysis.information_flow import information_flow, route
 from explorer.catalog.opened_model import Opened, opened_from
-from explorer.catalog.real_models import FIRST, REAL_MODELS, RealModel
+from explorer.catalog.real_models import FIRST
 from explorer.components import pass_map as drawing
 from explorer.components.pass_map import PassMap
-from explorer.inference.answers import Answer
-from explorer.inference.forward_pass import ForwardPass, run_batch_uncached
-from explorer.text import Token
+from explorer.inference.forward_pass import run_batch_uncached
 from explorer.views.overview.held import LEAST, LEAST_USUAL
 from explorer.views.overview.pass_picture import picture_of
-from models import Transformer, TransformerConfig, trace
-from models.trace import CHEAP_SITES
+from models import Transformer
 from tests.benchmarks import drawings, peers
-from tests.benchmarks.clicks import CLICKS, LISTEN, PAINTED, on_heads, seconds_of
+from tests.benchmarks.driver import (
+    BARE,
+    LISTEN,
+    MEGABYTE,
+    PAINTED,
+    a_browser,
+    a_page_of,
+    a_visitor,
+    address,
+    an_app,
+    an_app_with_smollm2,
+    megabytes_of,
+    readers_of,
+    seconds_of,
+    shelf_with_smollm2,
+    visiting,
+)
 from tests.benchmarks.measuring import (
-    NotMeasured,
     Row,
     at_most,
     by_turns,
     compared,
     milliseconds,
     quantile,
-    spread,
     timed,
+    within,
 )
-from tests.benchmarks.pictures import FRAME, ROUNDS, last_paint
-from tests.benchmarks.places import BARE, a_browser, a_page_of, a_visitor, an_app
-from tests.benchmarks.readers import MEGABYTE
+from tests.benchmarks.pictures import FRAME, ROUNDS, last_paint, see
+from tests.benchmarks.published import LLAMA, a_pass, ids
 from tests.browser.visiting import Visitor
-from tests.reader import Reader
 from tests.served import Server
 
 LAYERS, TOKENS, KEY = 30, 32, "pass_map"
@@ -64,42 +71,18 @@ WORDS = (
 """Each is one token of SmolLM2 where a space stands before it."""
 
 
-def smollm2() -> RealModel:
-    """Where it was downloaded; NotMeasured says how."""
-    found = REAL_MODELS[FIRST]
-    if not found.is_there:
-        raise NotMeasured(f"{found.title} is not here: python -m explorer get {FIRST}")
-    return found
-
-
 def sentences(count: int, tokens: int = TOKENS) -> list[str]:
     """Different ones of so many tokens of SmolLM2."""
     chosen = random.Random(0)
     return [" ".join(chosen.choices(WORDS, k=tokens)) for _ in range(count)]
 
 
-def an_app_with_smollm2() -> AbstractContextManager[Server]:
-    return an_app(env={"EXPLORER_EXAMPLES": str(smollm2().folder.parent)})
-
-
-@contextmanager
-def smollm2_open() -> Iterator[Visitor]:
-    """Somebody who may open SmolLM2 beside the shipped models."""
-    with (
-        an_app_with_smollm2() as server,
-        a_browser() as browser,
-        a_visitor(browser, server) as visitor,
-    ):
-        yield visitor
-
-
-def address(text: str) -> str:
-    return f"/?model={FIRST}&text={text.replace(' ', '+')}"
+smollm2_open = partial(visiting, an_app_with_smollm2)
 
 
 @cache
 def opened() -> Opened:
-    return opened_from(smollm2().folder, FIRST)
+    return opened_from(shelf_with_smollm2() / FIRST, FIRST)
 
 
 # ---- first paint ----------------------------------------------------------------------------
@@ -163,6 +146,8 @@ def message() -> Iterator[Row]:
             ours = drawings.written(view, Path(folder), "map")
             script = peers.scripts()["plotly.min.js"]
             theirs = drawings.plotly_edges(script, edges, Path(folder))
+            see(ours)
+            see(theirs)
             whole, handed = by_turns(partial(last_paint, ours), partial(last_paint, theirs), ROUNDS)
         mine = f"{milliseconds(handed.ours)} ({whole.times:.2f} × from the navigation on)"
         beside = f"{milliseconds(handed.reference)} of Plotly's SVG of the same edges"
@@ -182,33 +167,9 @@ def carrying(picture: PassMap, least: float) -> list[tuple[int, int, int, float]
 
 def shares() -> Iterator[Row]:
     """Of random weights of the same sizes: the arithmetic is the same."""
-    config = TransformerConfig(
-        kind="decoder",
-        vocab_size=49_152,
-        d_model=576,
-        n_layers=LAYERS,
-        n_heads=9,
-        n_kv_heads=3,
-        d_ff=1_536,
-        max_len=TOKENS,
-        positions="rotary",
-        norm="rms",
-        activation="silu",
-        gated=True,
-        bias=False,
-        qkv_bias=False,
-        tie_embeddings=True,
-    )
-    model = Transformer(config).eval()
-    ids = torch.randint(config.vocab_size, (1, TOKENS), generator=torch.Generator().manual_seed(0))
-    tokens = tuple(Token(i, str(i), 0, 1) for i in ids[0].tolist())
-
-    def a_pass() -> ForwardPass:
-        seen = trace(model, ids, sites=CHEAP_SITES, read_at=slice(-1, None))
-        return ForwardPass("", config, (), tokens, (), seen, Answer("next", ""))
-
-    forward = a_pass()
-    found = timed(partial(information_flow, forward), a_pass)
+    model, text = Transformer(LLAMA.replace(max_len=TOKENS)).eval(), ids(TOKENS) % LLAMA.vocab_size
+    passed = partial(a_pass, model, text)
+    found = timed(partial(information_flow, passed()), passed)
     what = f"all shares of {LAYERS} layers at {TOKENS} tokens, the pass kept"
     yield compared(what, found, "of that pass", 0.5)
 
@@ -218,12 +179,11 @@ def shares() -> Iterator[Row]:
 
 def typing() -> Iterator[Row]:
     """From the Enter key behind a new sentence until its picture is painted."""
-    goal = 0.5
-    with smollm2_open() as visitor:
+    with smollm2_open() as (visitor, _):
         taken = list(new_sentences(visitor))
-    p50 = quantile(taken, 0.5)
-    what = f"another sentence of {TOKENS} tokens to SmolLM2's map, key to paint"
-    yield Row(what, spread(taken), goal=f"p50 ≤ {milliseconds(goal)}", met=p50 <= goal)
+    yield within(
+        f"another sentence of {TOKENS} tokens to SmolLM2's map, key to paint", taken, p50=0.5
+    )
 
 
 def new_sentences(visitor: Visitor) -> Iterator[float]:
@@ -242,22 +202,6 @@ def new_sentences(visitor: Visitor) -> Iterator[float]:
         visitor.rest()
 
 
-def another_head() -> Iterator[Row]:
-    """A click in each model by turns, in two browsers of one server."""
-    with (
-        an_app_with_smollm2() as server,
-        a_browser() as browser,
-        a_visitor(browser, server) as visitor,
-        a_visitor(browser, server) as other,
-    ):
-        pairs = zip(on_heads(FIRST, visitor), on_heads("shakespeare", other), strict=True)
-        ours, toy = map(list, zip(*pairs, strict=True))
-    p50, reference = quantile(ours, 0.5), quantile(toy, 0.5)
-    what = f"another head of SmolLM2, {CLICKS} clicks to paint"
-    beside = f"p50 {milliseconds(reference)} of a toy with 2 × 4 heads"
-    yield at_most(what, spread(ours), beside, p50 / reference, 1.0)
-
-
 PLAYED = """button => new Promise(done => {
   const times = [];
   const tick = now => {
@@ -272,7 +216,7 @@ PLAYED = """button => new Promise(done => {
 
 def frames() -> Iterator[Row]:
     """Every frame of the page while the pass plays once, in software."""
-    with smollm2_open() as visitor:
+    with smollm2_open() as (visitor, _):
         visitor.page.emulate_media(reduced_motion="no-preference")
         visitor.open(address(SENTENCE))
         visitor.drawn(KEY)
@@ -306,7 +250,7 @@ WATCH = """() => {
 
 def hovering() -> Iterator[Row]:
     """The script of a pointer on another token, and that of the frame that lights its paths."""
-    with smollm2_open() as visitor:
+    with smollm2_open() as (visitor, _):
         page = visitor.open(address(SENTENCE))
         visitor.drawn(KEY)
         asked: list[object] = []
@@ -352,10 +296,6 @@ def memory() -> Iterator[Row]:
 async def held(server: Server, queries: list[str]) -> float:
     """Megabytes of the server once a reader has seen these maps."""
     for query in queries:
-        reader = Reader(server.url, query=query)
-        await reader.open()
-        answer = await reader.act()
-        assert not answer.failures, answer.failures[0]
-        await reader.close()
-    await asyncio.sleep(1)
-    return float(psutil.Process(server.pid).memory_info().rss) / MEGABYTE
+        async with readers_of(server.url, "", 1, query):
+            pass
+    return await megabytes_of(server)
