@@ -1,4 +1,4 @@
-"""Edge attribution patching in plain torch, with hooks on the reference library's GPT-2 and Llama.
+"""Edge attribution patching in plain torch, with hooks on the reference library's Llama.
 
 Nothing of ours is used. What the heads read is taken from the attention function, which the
 library lets one replace, and led back to the residual stream by hand: through rotation, projection
@@ -32,14 +32,6 @@ class Layer:
 
 
 def layers_of(model: Any) -> list[Layer]:
-    if model.config.model_type == "gpt2":  # whose matrices are the other way round
-        return [
-            Layer(
-                *(block.ln_1, block.ln_2, block.mlp),
-                *(block.attn.c_attn.weight.mT.chunk(3), block.attn.c_proj.weight.mT),
-            )
-            for block in model.transformer.h
-        ]
     return [
         Layer(
             *(block.input_layernorm, block.post_attention_layernorm, block.mlp),
@@ -48,13 +40,6 @@ def layers_of(model: Any) -> list[Layer]:
         )
         for block in model.model.layers
     ]
-
-
-def ends_of(model: Any) -> tuple[Any, Any]:
-    """The first block and the last norm."""
-    if model.config.model_type == "gpt2":
-        return model.transformer.h[0], model.transformer.ln_f
-    return model.model.layers[0], model.model.norm
 
 
 def published_scores(
@@ -100,10 +85,11 @@ class HookedPass:
         self.middles: list[Tensor] = []
         self.mlp_inputs: list[Tensor] = []
         self.mlp_outputs: list[Tensor] = []
-        first, last = ends_of(model)
         hooks = [
-            first.register_forward_pre_hook(lambda _, given: self._begin(given, embedding)),
-            last.register_forward_pre_hook(self._end),
+            model.model.layers[0].register_forward_pre_hook(
+                lambda _, given: self._begin(given, embedding)
+            ),
+            model.model.norm.register_forward_pre_hook(self._end),
         ]
         for layer in self.layers:
             hooks += [
@@ -175,8 +161,6 @@ class HookedPass:
         return torch.cat([*found, by[id(self.last)]]).detach()
 
     def _before_rotation(self, slope: Tensor) -> Tensor:
-        if self.model.config.model_type == "gpt2":
-            return slope
         places = torch.arange(slope.shape[2])[None]
         angles = self.model.model.rotary_emb(self.embedding, position_ids=places)
         x = torch.zeros_like(slope, requires_grad=True)

@@ -51,13 +51,6 @@ def pooled(values: Tensor, part: BlockPart) -> Tensor:
     return torch.tensor(made)
 
 
-def assert_same(found: Tensor, expected: Tensor, name: str) -> None:
-    assert found.shape == expected.shape, name
-    assert torch.equal(found.isneginf(), expected.isneginf()), name
-    shown, meant = (each.nan_to_num(neginf=0.0) for each in (found, expected))
-    assert_close_to(shown, meant, what=name)
-
-
 def test_every_picture_is_of_the_watched_pass(found: ForwardPass) -> None:
     """What the pass records is compared with it; what lies between, with the Forward pass page."""
     passed = trace(found.trace.model, *inputs_of(found), sites=EVERYTHING)
@@ -72,7 +65,7 @@ def test_every_picture_is_of_the_watched_pass(found: ForwardPass) -> None:
                 every = found.config.n_heads // count if stage.per_head else 1
                 whole = torch.stack([heads[at * every][part.name] for at in range(count)])
             for cells, values in zip(part.cells, whole, strict=True):
-                assert_same(cells, pooled(values.float(), part), part.name)
+                assert_close_to(cells, pooled(values.float(), part), what=part.name)
 
 
 def test_parts_stand_in_the_order_they_run_and_read_what_is_there(found: ForwardPass) -> None:
@@ -158,4 +151,4 @@ def test_a_long_text_and_wide_vectors_are_pooled(tmp_path: Path) -> None:
             continue
         assert part.pooled > (1, 1)
         for cells, values in zip(part.cells, whole, strict=True):
-            assert_same(cells, pooled(values, part), part.name)
+            assert_close_to(cells, pooled(values, part), what=part.name)

@@ -54,15 +54,12 @@ def order_of(base: Any) -> Tensor:
     return strongest_edges(base.carried, WIRING.is_edge)
 
 
-def test_sizes_grow_by_about_a_factor_of_two_and_end_in_all() -> None:
+def test_sizes_grow_by_about_a_factor_of_two_and_the_strongest_edges_come_first() -> None:
     assert sizes(1) == [1]
     assert sizes(2) == [1, 2]
     assert sizes(7) == [1, 2, 5, 7]
     assert sizes(100) == [1, 2, 5, 10, 20, 50, 100]
     assert sizes(140_000)[-4:] == [20_000, 50_000, 100_000, 140_000]
-
-
-def test_the_strongest_edges_come_first_whatever_their_sign() -> None:
     is_edge = torch.tensor([[True, False, True], [True, True, False]])
     scores = torch.tensor([[1.0, 9.0, -3.0], [2.0, -2.0, 9.0]])
     assert strongest_edges(scores, is_edge).tolist() == [2, 3, 4, 0]

@@ -163,9 +163,6 @@ def test_files_that_do_not_fit_are_errors_and_surplus_is_a_note() -> None:
     (finding, *_) = diagnostics.file_findings(headers(missing=many))
     assert "and 896 more" in finding.sentence
     assert len(finding.sentence) < 500
-
-
-def test_mixed_types_are_noted() -> None:
     assert titles(diagnostics.type_findings({"a": "F32", "b": "F32"}), "note") == []
     (finding,) = diagnostics.type_findings({"a": "F32", "b": "BF16", "c": "BF16"})
     assert finding.level == "note"
@@ -190,8 +187,5 @@ def test_uniform_attention_is_found() -> None:
             if "q_proj" in name:
                 parameter.zero_()
     assert titles(of_attention(lost), "warning") == ["Uniform attention"]
-
-
-def test_the_worst_comes_first() -> None:
     mixed = [Finding(level, level, "") for level in ("fine", "note", "error", "warning")]
     assert tuple(finding.level for finding in diagnostics.most_severe_first(mixed)) == LEVELS

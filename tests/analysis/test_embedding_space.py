@@ -52,9 +52,6 @@ def test_large_or_missing_values_are_near_what_they_point_at_or_nothing() -> Non
     found = nearest_tokens(values, asked, 3)
     assert found.pairs(0)[0][0] == 7
     assert found.pairs(1) == found.pairs(2) == []
-
-
-def test_half_precision_is_widened() -> None:
     values = noise(20, 8)
     found = nearest_tokens(values.bfloat16(), values[[3]].bfloat16(), 3)
     assert found.cosines.dtype == torch.float32
@@ -101,15 +98,12 @@ def test_places_are_projections_at_length_one_and_the_axes_hold_their_share() ->
     assert found.share_of(torch.full((2, 8), torch.nan)) is None
 
 
-def test_a_narrow_or_a_constant_table() -> None:
+def test_a_narrow_a_constant_or_an_infinite_table() -> None:
     narrow = principal_axes(table(6, 2))
     assert narrow.directions.shape == (2, 3)
     assert narrow.shares[2] == 0
     assert principal_axes(torch.ones(4, 4)).shares == (0, 0, 0)
     assert principal_axes(torch.zeros(4, 4)).places(torch.zeros(4)).tolist() == [0, 0, 0]
-
-
-def test_values_that_are_not_finite_have_no_axes() -> None:
     values = table()
     values[3, 1] = torch.nan
     with pytest.raises(torch.linalg.LinAlgError):

@@ -78,12 +78,6 @@ def test_the_circuits_are_those_of_whole_matrices(shape: dict[str, Any]) -> None
             assert float(spectrum.random.norm()) == pytest.approx(float(matrix.norm()))
 
 
-def test_a_head_wider_than_the_model_has_no_more_values_than_the_model_is_wide() -> None:
-    left, right = torch.randn(7, 4).double(), torch.randn(7, 4).double()
-    found = singular_values_of_product(left, right)
-    assert_close_to(found, torch.linalg.svdvals(left.T @ right))
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_composition_is_that_of_whole_matrices(shape: dict[str, Any]) -> None:
     model = model_of(shape)
@@ -116,6 +110,9 @@ def test_a_head_that_reads_what_another_writes_has_a_score_of_one() -> None:
     made = type(here)(query, key, here.value, here.output)
     q, k, _ = composition_scores(made, value, output).tolist()
     assert (q, k) == (0.0, pytest.approx(1.0))
+    left, right = torch.randn(7, 4).double(), torch.randn(7, 4).double()
+    found = singular_values_of_product(left, right)
+    assert_close_to(found, torch.linalg.svdvals(left.T @ right))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -153,12 +150,6 @@ def test_the_eigenvalues_are_those_of_the_circuit_from_tokens_to_tokens(
         assert found.own_in_top == pytest.approx(float(top.double().mean()))
 
 
-def test_a_token_without_numbers_leaves_no_score() -> None:
-    model = model_of({})
-    model.last_stack.embedding.weight[3, 2] = torch.nan
-    assert math.isnan(copying(model, 1, 0).score)
-
-
 def test_copying_has_a_meaning_in_language_models_of_one_stack() -> None:
     assert why_no_copying(config_of()) == ""
     for other in (
@@ -167,6 +158,9 @@ def test_copying_has_a_meaning_in_language_models_of_one_stack() -> None:
         config_of("encoder", head="masked-language-model"),
     ):
         assert why_no_copying(other).endswith(".")
+    model = model_of({})
+    model.last_stack.embedding.weight[3, 2] = torch.nan
+    assert math.isnan(copying(model, 1, 0).score)
 
 
 def test_what_heads_write_to_the_logits_is_what_attribution_says(found: ForwardPass) -> None:

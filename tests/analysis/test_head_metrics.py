@@ -39,7 +39,6 @@ from explorer.analysis.line_activations import (
     LineActivations,
     activations_by_batch,
     batches,
-    token_activations,
 )
 from explorer.analysis.logit_attribution import contributions
 from explorer.analysis.name_moving import NAMES, name_moving, name_prompts
@@ -214,8 +213,8 @@ def test_every_kind_of_attention_is_measured_layer_by_layer(
             assert_close_to(whole.values[name], alone.values[name])
 
 
-def test_special_tokens_are_those_of_the_columns_and_blind_rows_are_counted(
-    forward: ForwardPass, monkeypatch: pytest.MonkeyPatch
+def test_special_tokens_are_those_of_the_columns_and_what_is_left_out_is_not_counted(
+    forward: ForwardPass,
 ) -> None:
     part = "encoder.self_attn"
     (found,) = metrics_by_layer(forward, part)
@@ -223,14 +222,6 @@ def test_special_tokens_are_those_of_the_columns_and_blind_rows_are_counted(
     assert special.any()
     by_hand = forward.all_weights(part)[0][..., special].sum(-1).mean(-1)
     assert_close_to(found.values["special"][0].float(), by_hand)
-    mask = torch.ones(len(special), len(special), dtype=torch.bool)
-    mask[0] = False
-    monkeypatch.setattr(type(forward), "mask", lambda self, part, layer=0: mask)
-    (found,) = metrics_by_layer(forward, part)
-    assert (found.rows, found.fully_masked) == (len(special), 1)
-
-
-def test_what_a_metric_leaves_out_is_not_counted(forward: ForwardPass) -> None:
     part = "decoder.self_attn"
     found = join_layers(list(metrics_by_layer(forward, part)))
     rows, same = len(forward.target), forward.part(part).layers
@@ -245,24 +236,17 @@ def test_what_a_metric_leaves_out_is_not_counted(forward: ForwardPass) -> None:
     assert found.counted["duplicate"].tolist() == [copies] * same
 
 
-@pytest.mark.parametrize(
-    ("scores", "step"),
-    [
+def test_a_head_forms_where_its_highest_score_stays_at_half_its_end() -> None:
+    for scores, step in [
         ([(0, 0.1), (1, 0.1), (5, 0.45), (10, 0.8)], 5),
         ([(0, 0.9), (1, 0.1), (5, 0.5), (10, 0.8)], 5),
         ([(0, 0.8), (1, 0.8), (5, 0.8)], None),
         ([(0, 0.0), (1, 0.0), (5, 0.8)], None),
         ([(0, 0.1), (1, 0.5), (5, math.nan)], None),
         ([(0, math.nan), (1, 0.5), (5, 0.6)], 1),
-    ],
-)
-def test_a_score_forms_where_it_stays_at_half_its_end(
-    scores: list[tuple[int, float]], step: int | None
-) -> None:
-    assert formation_step(scores) == step
+    ]:
+        assert formation_step(scores) == step, scores
 
-
-def test_each_head_has_its_highest_score_and_weak_ones_are_left_out() -> None:
     def at(first: float, second: float) -> dict[str, torch.Tensor]:
         return {
             "previous": torch.tensor([[first, 0.1]]),
@@ -303,7 +287,7 @@ def _by_loop(one: Tensor, other: Tensor) -> float:
     return total / len(one)
 
 
-def test_heads_that_are_alike_stand_together() -> None:
+def test_heads_that_are_alike_stand_together_and_what_is_no_number_stays_none() -> None:
     kinds = torch.eye(6)[None], torch.eye(6).roll(1, 1)[None], torch.full((1, 6, 6), 1 / 6)
     weights = torch.cat([kinds[at % 3] for at in range(9)])
     order = similarity_order(divergence_matrix(list(pairwise_divergence(weights))))
@@ -311,9 +295,6 @@ def test_heads_that_are_alike_stand_together() -> None:
     assert [len({at % 3 for at in order[i : i + 3]}) for i in (0, 3, 6)] == [1, 1, 1]
     assert similarity_order(torch.zeros(0, 0)) == []
     assert similarity_order(torch.zeros(1, 1)) == [0]
-
-
-def test_what_is_no_number_stays_none() -> None:
     weights = rows(3, 4, 4, 1)
     weights[1, 0, 0] = math.nan
     found = divergence_matrix(list(pairwise_divergence(weights)))
@@ -341,21 +322,6 @@ def test_of_a_long_text_some_rows_and_of_many_heads_some_layers_are_compared(
     monkeypatch.setattr(head_similarity, "HEADS_COMPARED", 12)
     assert head_similarity.layers_compared(9, 4) == (0, 4, 8)
     assert head_similarity.layers_compared(3, 4) == (0, 1, 2)
-
-
-def test_rows_that_see_nothing_are_left_out(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    forward = run_text(opened, "the cat")
-    n = len(forward.target)
-    mask = torch.ones(n, n, dtype=torch.bool).tril()
-    monkeypatch.setattr(type(forward), "mask", lambda self, part, layer=0: mask)
-    mask[1] = False
-    assert rows_compared(forward, "decoder.self_attn") == (0, *range(2, n))
-    mask[:] = False
-    assert rows_compared(forward, "decoder.self_attn") == ()
-    none = next(rows_of_heads(forward, "decoder.self_attn", ()))
-    assert bool(js_divergence(none[0], none).isnan().all())
 
 
 def test_pooling_keeps_the_largest() -> None:
@@ -397,8 +363,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "decoder": {"kind": "decoder", "n_layers": 2},
     "grouped": {"kind": "decoder", "positions": "rotary", "n_heads": 4, "n_kv_heads": 2},
     "no padding": {"kind": "decoder", "pad_id": None},
-    "encoder": {"kind": "encoder", "head": "language-model", "n_layers": 2},
-    "classifier": {"kind": "encoder", "head": "classifier"},
+    "classifier": {"kind": "encoder", "head": "classifier", "n_layers": 2},
 }
 
 
@@ -439,17 +404,6 @@ def test_both_numbers_are_those_of_each_line_alone(kind: str, tmp_path: Path) ->
                 assert int(found.norm_at[at]) == counted[int(norms.argmax())]
                 assert float(found.weight[at]) == pytest.approx(float(away.max()), rel=1e-5)
                 assert int(found.weight_at[at]) == counted[int(away.argmax())]
-
-
-def test_tokens_that_do_not_count_have_no_number(tmp_path: Path) -> None:
-    opened = opened_as(tmp_path, "encoder")
-    rows = [opened.tokenizer.encode(line) for line in ("the cat", "a black dog eats")]
-    found = token_activations(opened, rows)
-    for row, norm, weight in zip(rows, found.norm, found.weight, strict=True):
-        for at in range(norm.shape[-1]):
-            counts = 0 < at < len(row) and not row[at].special
-            assert bool((norm[..., at] >= 0).all()) == counts
-            assert bool((weight[..., at] >= 0).all()) == counts
 
 
 def test_a_batch_has_lines_of_about_equal_length_and_a_known_one_is_not_passed_again(

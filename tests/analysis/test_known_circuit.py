@@ -26,7 +26,7 @@ from explorer.inference.forward_pass import run_text
 
 TWO_LAYERS = pytest.mark.parametrize("name", ["induction", "induction-learned"])
 PERIODS = range(4, 12)
-DRAWN = 5
+DRAWN = 2
 """Pairs of each period."""
 STEPS = 5
 LETTERS = torch.arange(26)

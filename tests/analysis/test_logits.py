@@ -51,11 +51,6 @@ def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) 
             assert not torch.allclose(found[0], found[-1], atol=1e-3)
 
 
-def test_ranks_count_from_one() -> None:
-    assert ranks_by_layer(torch.tensor([[3.0, 1.0, 2.0], [0.0, 5.0, 1.0]]), 2) == [2, 2]
-    assert ranks_by_layer(torch.tensor([[1.0, 1.0]]), 0) == [1], "equals share the better place"
-
-
 def all_of(found: ForwardPass) -> list[Contributions]:
     """At the first, a middle and the last position, of the likeliest and another option."""
     made = []
@@ -157,12 +152,14 @@ def test_the_loss_is_the_cross_entropy_of_the_text(monkeypatch: pytest.MonkeyPat
     assert over_text(its, its).loss is None, "it predicts no next token"
 
 
-def test_kl_is_that_of_torch_and_never_below_zero() -> None:
+def test_kl_is_that_of_torch_and_ranks_count_from_one() -> None:
     generator = torch.Generator().manual_seed(0)
     p, q = torch.randn(2, 50, 9, generator=generator)
     expected = F.kl_div(q.log_softmax(-1), p.log_softmax(-1), reduction="none", log_target=True)
     close(output_change.kl(p, q).float(), expected.sum(-1))
     assert (output_change.kl(p, p) == 0).all()
+    assert ranks_by_layer(torch.tensor([[3.0, 1.0, 2.0], [0.0, 5.0, 1.0]]), 2) == [2, 2]
+    assert ranks_by_layer(torch.tensor([[1.0, 1.0]]), 0) == [1], "equals share the better place"
 
 
 @SMALL

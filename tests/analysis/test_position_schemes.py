@@ -37,10 +37,6 @@ def spread(found: PositionScheme) -> float:
     return found.spread
 
 
-def test_every_scheme_of_the_core_is_explained() -> None:
-    assert set(SCHEMES) == set(EXPLANATIONS) == set(CODE) == set(POSITIONS)
-
-
 def test_learned_positions_are_the_models_own_and_know_no_distance() -> None:
     model = Transformer(SMALL.replace(positions="learned"))
     found, table = made("learned", model), learned_table(model)
@@ -67,9 +63,10 @@ def test_what_follows_from_the_distance_alone_is_told_from_what_does_not() -> No
         found = made(name, learned if name == "learned" else None)
         assert (found.knows_distance, found.by_cosine().knows_distance) == (knows, knows), name
     assert not made("sinusoidal", width=7).knows_distance
+    assert set(SCHEMES) == set(EXPLANATIONS) == set(CODE) == set(POSITIONS)
 
 
-def test_cosine_similarity_is_the_dot_product_over_both_norms() -> None:
+def test_cosine_similarity_and_the_straight_lines_of_alibi() -> None:
     found = made("learned", Transformer(SMALL.replace(positions="learned")))
     by_cosine = found.by_cosine()
     assert found.table is not None
@@ -77,27 +74,12 @@ def test_cosine_similarity_is_the_dot_product_over_both_norms() -> None:
     assert_close_to(by_cosine.products, found.products / norms[:, None] / norms)
     assert (found.unit, by_cosine.unit) == ("product", "cosine similarity")
     assert made("alibi").by_cosine().unit == "bias", "there are no vectors to compare"
-
-
-def test_alibi_is_a_straight_line_for_each_head() -> None:
     for head in range(2):
         found = position_scheme("alibi", Transformer(SMALL), 9, head)
         assert found is not None
         lines = {(name, offset): value for name, offset, value in found.by_head}
         assert float(found.products[8, 0]) == pytest.approx(lines[f"head {head}", 8])
         assert not found.products.diagonal().any()
-
-
-def test_buckets_without_trained_numbers_are_made_without_filling_a_table(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Filling a table without memory makes torch load its compiler, which takes seconds."""
-
-    def fill(*_: object) -> None:
-        pytest.fail("a table was filled")
-
-    monkeypatch.setattr(torch.nn.init, "_no_grad_normal_", fill)
-    made("relative")
 
 
 def test_an_odd_width_ends_in_a_sine_without_its_cosine() -> None:

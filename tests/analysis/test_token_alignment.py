@@ -66,21 +66,18 @@ def test_a_word_ends_at_a_space_and_at_punctuation() -> None:
         assert words_in(spans(text, *pieces), text) == words
 
 
-def test_the_bytes_of_one_character_are_one_word() -> None:
+def test_digits_and_the_bytes_of_a_character_are_a_word_and_special_tokens_stay_alone() -> None:
+    tokenizer = character_tokenizer("0123456789", DECODER)
+    tokens = list(tokenizer.encode("314"))
+    special = sum(token.special for token in tokens)
+    assert special
+    assert len(group_words(tokens, "314")) == 1 + special
     tokenizer = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
     text = "the 😀 cat"
     tokens = list(tokenizer.encode(text))
     found = words_in(tokens, text)
     assert any("😀" in label for label in found)
     assert found[-1].endswith("cat")
-
-
-def test_digits_of_a_number_are_a_word_and_special_tokens_stay_alone() -> None:
-    tokenizer = character_tokenizer("0123456789", DECODER)
-    tokens = list(tokenizer.encode("314"))
-    special = sum(token.special for token in tokens)
-    assert special
-    assert len(group_words(tokens, "314")) == 1 + special
 
 
 def test_written_tokens_are_told_apart_by_their_labels() -> None:
@@ -349,15 +346,12 @@ def test_where_nothing_has_weight_no_cell_is_the_largest() -> None:
     alone = "Every weight of the row with more than one visible key is 0."
     assert summary(torch.zeros(4, 4), window) == alone
     assert summary(WEIGHTS, torch.eye(4, dtype=torch.bool)) == "", "no row has a choice"
-
-
-def test_a_row_of_zeros_adds_no_weight() -> None:
     cut = WEIGHTS.clone()
     cut[3] = 0
     assert f"gets 37.5 % of the weight of {OF_3}." in summary(cut)
 
 
-def test_a_masked_first_key_is_said_to_be_masked() -> None:
+def test_masked_first_keys_and_equal_largest_weights_are_counted() -> None:
     last = CAUSAL.clone()
     last[3, 0] = False
     assert summary(WEIGHTS, last).endswith(f"25.0 % of the weight of {OF_3}, 1 of which masks it.")
@@ -369,9 +363,6 @@ def test_a_masked_first_key_is_said_to_be_masked() -> None:
     assert summary(weights, last).endswith(
         ". “the” (0), the first key, is masked in the 2 rows with more than one visible key."
     )
-
-
-def test_equal_largest_weights_are_counted() -> None:
     even = CAUSAL / CAUSAL.sum(-1, keepdim=True)
     assert ": 0.500, the largest weight, which another cell has too. " in summary(even)
     even[1] = torch.tensor([0, 1, 0, 0])

@@ -12,6 +12,7 @@ from explorer.charts import training_curves
 from explorer.charts.bars import probability_bars
 from explorer.charts.before_after import EdgeCut, before_after_bars, edge_cut_curves
 from explorer.charts.frame import CONFIG
+from explorer.charts.overlaid_curves import MOST_PLACES, aligned, overlaid_curves
 from explorer.charts.position_curves import (
     head_curves,
     offset_curve,
@@ -20,9 +21,13 @@ from explorer.charts.position_curves import (
     wave_curves,
 )
 from explorer.charts.query_key_bars import dimension_bars, distance_curve
+from explorer.charts.schedule_chart import MOST_POINTS as MOST_RATES
+from explorer.charts.schedule_chart import planned_rates, rate_table, schedule_chart
 from explorer.charts.singular_value_chart import MOST_POINTS, drawn_ranks, singular_value_curves
 from explorer.charts.steering_chart import CLEAN, CORRUPTED, SteeredPoint, steering_chart
+from explorer.charts.theme import LIGHT
 from explorer.charts.training_curves import held_out_curves, loss_curves, spread, thinned
+from models.training import SCHEDULES, TrainConfig, learning_rate
 
 NAN, INF = math.nan, math.inf
 ROWS = [
@@ -134,9 +139,6 @@ def test_curves_that_are_compared_have_one_axis() -> None:
         low, high = next(ends for ends in domains(chart, "y") if ends)
         assert low < -3.0
         assert high > 7.0
-
-
-def test_a_line_of_few_clocks_is_short() -> None:
     three, many = ([("pair", [(0.0, 1.0)])] * count for count in (3, 7))
     assert rotation_clocks(many, 0)["width"] == 2 * rotation_clocks(three, 0)["width"]
 
@@ -156,9 +158,6 @@ def test_of_many_ranks_the_first_and_the_last_are_drawn() -> None:
         assert len(drawn) == min(count, MOST_POINTS) == len(set(drawn)), count
         assert drawn == sorted(drawn), count
         assert not count or (drawn[0], drawn[-1]) == (0, count - 1)
-
-
-def test_a_logarithmic_spectrum_has_no_zero() -> None:
     chart = CHARTS["spectrum, logarithmic"]
     assert all(row["value"] > 0 for row in chart["datasets"]["rows"])
     assert chart["datasets"]["rows"][2]["own"] == 0.0, "whole on hover"
@@ -176,9 +175,6 @@ def test_a_long_curve_is_thinned_and_ends_where_it_ends() -> None:
     assert few[0][1] == sum(range(1, few[0][0] + 1)) / few[0][0]
     assert thinned([]) == []
     assert thinned([(1, 2.0)]) == [(1, 2.0)]
-
-
-def test_measurements_left_out_lie_evenly_over_the_whole_run() -> None:
     for count in (0, 1, 2, 300, 301, 599, 601, 1_000, 12_345):
         points = [(step, step / 7) for step in range(count)]
         kept = spread(points)
@@ -214,9 +210,6 @@ def test_what_is_no_number_has_no_bar_and_is_said() -> None:
     assert chart["params"][0]["value"][0].endswith("0.750 → no value")
     rows = CHARTS["products without numbers"]["datasets"]["rows"]
     assert [row["value"] for row in rows] == [None, None, 1.0]
-
-
-def test_the_scale_of_edges_ends_at_the_largest_number() -> None:
     for name, top in (("edges", 1.5), ("edges without numbers", 0.5), ("no edge with a number", 1)):
         assert domains(CHARTS[name], "y") == [[0, top], [0, top]], name
 
@@ -229,8 +222,57 @@ def test_products_keep_their_order_and_tell_the_running_sum() -> None:
     assert [row["dimension"] for row in rows] == [1, 3, 0, 2]
     assert [row["sum"] for row in rows] == [-2.0, -0.75, -0.25, -0.25]
     assert [row["side"] for row in rows][:2] == ["below zero", "above zero"]
-
-
-def test_the_pair_is_marked_at_its_own_distance() -> None:
     marks = [layer.get("data", {}).get("values") for layer in CHARTS["by distance"]["layer"]]
     assert marks[1] == marks[2] == [{"distance": 3, "value": -2.0}]
+
+
+def column(table: dict[str, list[object]], name: str) -> list[tuple[object, object]]:
+    rows = zip(table["name"], table["x"], table["value"], strict=True)
+    return [(x, value) for each, x, value in rows if each == name]
+
+
+def test_the_last_value_stays_and_nothing_goes_on_after_the_end() -> None:
+    table = aligned({"a": [(0.0, 1.0), (3.0, 2.0)], "b": [(2.0, 5.0)], "c": []}, "last")
+    assert column(table, "a") == [(0, 1.0), (1, 1.0), (2, 1.0), (3, 2.0)]
+    assert column(table, "b") == [(2, 5.0)]
+    assert set(table["run"]) == {"r0", "r1"}
+
+
+def test_a_long_loss_is_a_mean_of_neighbours_at_whole_steps() -> None:
+    curve = [(float(step), float(step)) for step in range(1, 1 + 4 * MOST_PLACES)]
+    found = column(aligned({"a": curve}, "mean"), "a")
+    assert len(found) == MOST_PLACES
+    assert found[0] == (4, 2.5)
+
+
+def test_32_runs_have_32_looks() -> None:
+    names = [f"lr {n}" for n in range(32)]
+    spec = overlaid_curves(names, "step", "loss", LIGHT, is_stepped=False)
+    encoding = spec["layer"][0]["encoding"]
+    looks = zip(
+        encoding["color"]["scale"]["range"],
+        map(tuple, encoding["strokeDash"]["scale"]["range"]),
+        strict=True,
+    )
+    assert len(set(looks)) == 32
+    assert len(spec["layer"][1]["encoding"]["tooltip"]) == 33
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_planned_rates_are_those_of_the_training(schedule: str) -> None:
+    training = TrainConfig(steps=100_000, warmup=777, schedule=schedule)
+    planned = planned_rates(training)
+    assert len(planned) <= MOST_RATES + 4
+    assert planned[0][0] == 1
+    assert planned[-1][0] == 100_000
+    assert all(rate == learning_rate(training, step - 1) for step, rate in planned)
+    assert max(rate for _, rate in planned) == pytest.approx(training.lr), "the top is kept"
+
+
+def test_a_rate_that_a_run_has_had_stays_in_the_picture() -> None:
+    table = rate_table([(step, 0.5) for step in range(1, 400)])
+    assert table["step"][-1] == 399
+    assert len(table["rate"]) <= MOST_RATES + 1
+    spec = schedule_chart(TrainConfig(steps=400, lr=0.1), max(table["rate"]))
+    (highest,) = [each["value"] for each in spec["params"] if each["name"] == "y_high"]
+    assert highest == 0.5

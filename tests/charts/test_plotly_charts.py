@@ -124,9 +124,6 @@ def test_a_surface_is_even_around_zero_where_it_has_both_signs() -> None:
     above = surface_of_positions(torch.tensor([[1.0, 3.0]]), "product", LIGHT).data[0]
     assert (above.cmin, above.cmax) == (0, 3)
     assert surface_of_positions(torch.zeros(2, 2), "product", DARK).data[0].cmax == 1
-
-
-def test_surfaces_that_are_compared_have_one_scale() -> None:
     both = torch.tensor([[1.0, 0.5]]), torch.tensor([[-0.25, 2.0]])
     for values, other in (both, both[::-1]):
         figure = surface_of_positions(values, "product", LIGHT, [other])
@@ -162,17 +159,6 @@ def test_the_boxes_of_an_icicle_add_up_to_the_model(kind: str) -> None:
 # ---- rollout ---------------------------------------------------------------------------
 
 
-def test_the_strongest_edges_of_each_layer_are_kept() -> None:
-    shares = [torch.tensor([[0.5, 0.0], [0.3, 0.2]]), torch.tensor([[0.0, 0.0], [0.75, 0.25]])]
-    assert strongest_edges(shares, 2) == [
-        FlowEdge(0, 0, 0, 0.5),
-        FlowEdge(0, 0, 1, pytest.approx(0.3)),  # type: ignore[arg-type]
-        FlowEdge(1, 0, 1, 0.75),
-        FlowEdge(1, 1, 1, 0.25),
-    ]
-    assert len(strongest_edges([torch.rand(9, 9)])) == sankey.EDGES_DRAWN
-
-
 def test_a_sankey_joins_each_layer_to_the_next() -> None:
     edges = [FlowEdge(0, 0, 1, 0.4), FlowEdge(0, 1, 1, 0.6), FlowEdge(1, 1, 1, 1.0)]
     (drawn,) = plain(rollout_sankey(edges, ["a", "b"], 2, LIGHT))["data"]
@@ -181,6 +167,14 @@ def test_a_sankey_joins_each_layer_to_the_next() -> None:
     assert drawn["link"]["source"] == [0, 1, 2]
     assert drawn["link"]["target"] == [2, 2, 3]
     assert drawn["link"]["value"] == [0.4, 0.6, 1.0]
+    shares = [torch.tensor([[0.5, 0.0], [0.3, 0.2]]), torch.tensor([[0.0, 0.0], [0.75, 0.25]])]
+    assert strongest_edges(shares, 2) == [
+        FlowEdge(0, 0, 0, 0.5),
+        FlowEdge(0, 0, 1, pytest.approx(0.3)),  # type: ignore[arg-type]
+        FlowEdge(1, 0, 1, 0.75),
+        FlowEdge(1, 1, 1, 0.25),
+    ]
+    assert len(strongest_edges([torch.rand(9, 9)])) == sankey.EDGES_DRAWN
 
 
 # ---- runs ------------------------------------------------------------------------------
@@ -192,9 +186,6 @@ def test_an_axis_places_numbers_by_size_and_texts_in_order() -> None:
     assert parallel_axis(["b", "a"]).places == (1.0, 0.0)
     assert parallel_axis([5, 5]).places == (0.5, 0.5)
     assert parallel_axis([*range(10)]).ticks == {0.0: "0", 1.0: "9"}
-
-
-def test_a_run_is_a_line_through_its_settings() -> None:
     columns: dict[str, list[Any]] = {
         "lr": [0.1, 0.2],
         "norm": ["rms", "layer"],

@@ -26,15 +26,9 @@ def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_models: Pat
 
 def test_lines_are_read_once_each_and_without_empty_ones() -> None:
     assert lines_in(TEXT) == ("the cat", "the hat and the cat", "and the hat", "that cat sat")
-
-
-@pytest.mark.parametrize("text", ["", " \n\t\n"])
-def test_an_empty_text_is_refused(text: str) -> None:
-    with pytest.raises(TextError, match="no line to read"):
-        lines_in(text)
-
-
-def test_a_file_is_utf_8_or_refused() -> None:
+    for text in ("", " \n\t\n"):
+        with pytest.raises(TextError, match="no line to read"):
+            lines_in(text)
     assert decoded("\ufeffthe cat\nnaïve".encode()) == "the cat\nnaïve"
     with pytest.raises(TextError, match="UTF-8"):
         decoded("naïve".encode("latin-1"))
@@ -106,9 +100,6 @@ def test_a_line_that_is_longer_than_the_model_reads_is_cut() -> None:
     read = tokenized(opened, ("the cat", "z" * 100))
     assert read.cut == 1
     assert max(map(len, read.rows)) == opened.config.max_len
-
-
-def test_tokens_that_the_model_does_not_know_are_refused() -> None:
     opened = opened_model.open_model("letters")
     small = replace(opened, config=opened.config.replace(vocab_size=9))
     with pytest.raises(TextError, match="belongs to another model"):

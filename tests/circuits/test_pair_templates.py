@@ -52,17 +52,6 @@ def test_pairs_differ_where_the_template_says(title: str, reader: Opened) -> Non
         assert pair.texts.answer.strip() == pair.names[0].strip("␣")
 
 
-def test_an_induction_pair_is_a_block_that_begins_again() -> None:
-    induction = opened_from(SHIPPED / "induction", "induction")
-    question = question_of(
-        induction, make_pairs(induction, "Induction", 10, 0).pairs, LOGIT_DIFFERENCE
-    )
-    for pair in question.pairs:
-        for text, answer in zip((pair.texts.clean, pair.texts.corrupted), pair.names, strict=True):
-            assert text[text.index(text[-1]) + 1] == answer
-        assert pair.clean_value > 0 > pair.corrupted_value, "the model continues the block"
-
-
 def test_what_is_left_of_the_words_is_said(reader: Opened) -> None:
     assert make_pairs(reader, "Gender", 2, 0).said == (
         "2 of 15 pairs of words are single tokens of this model."
@@ -121,3 +110,11 @@ def test_own_words_are_single_tokens_of_the_vocabulary(reader: Opened) -> None:
     letters = own_words(opened_from(SHIPPED / "induction", "induction"), Random(0))
     assert letters.glue == ""
     assert {len(word) for (word,) in letters.groups} == {1}
+    induction = opened_from(SHIPPED / "induction", "induction")
+    question = question_of(
+        induction, make_pairs(induction, "Induction", 10, 0).pairs, LOGIT_DIFFERENCE
+    )
+    for pair in question.pairs:
+        for text, answer in zip((pair.texts.clean, pair.texts.corrupted), pair.names, strict=True):
+            assert text[text.index(text[-1]) + 1] == answer
+        assert pair.clean_value > 0 > pair.corrupted_value, "the model continues the block"

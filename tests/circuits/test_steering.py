@@ -101,9 +101,6 @@ def test_every_layer_and_every_head_has_its_own_direction(published: Path) -> No
             alone = steered_values(opened, question, [place])
             close(together.clean[:, at], alone.clean[:, 0])
             close(together.corrupted[:, at], alone.corrupted[:, 0])
-
-
-def test_a_layer_without_a_direction_is_left_out(published: Path) -> None:
     opened, _ = asked("induction", published)
     same = Steer("decoder.self_attn", 0, None, 1.0, ("abab", "abab"))
     assert over_places(opened, same, opened.config.n_layers, 1) == []
@@ -150,9 +147,6 @@ def test_an_encoder_decoder_is_steered_while_it_writes(small_models: Path) -> No
     for part in ("encoder.self_attn", "decoder.self_attn"):
         steer = Steer(part, 0, None, 20.0, (opened.example, "a"))
         assert steered_text(opened, opened.example, steer) != plain
-
-
-def test_what_cannot_be_steered_or_written_says_why(small_models: Path) -> None:
     letters, reviews = open_model("letters"), open_model("reviews")
     with pytest.raises(NotApplicableError, match="has no length"):
         steered_text(letters, "the cat", Steer("decoder.self_attn", 0, None, 1.0, ("a", "a")))

@@ -82,6 +82,8 @@ def test_the_metrics_are_those_of_the_logits(induction: Opened) -> None:
         pair = pair_of(induction, CLEAN, SWAPPED, "c", "e", metric=metric)
         found = torch.tensor([pair.clean_value, pair.corrupted_value])
         assert_close_to(found, torch.stack(values))
+    assert pair_of(induction, CLEAN, SWAPPED, "c", "no token", metric=PROBABILITY).names[0] == "c"
+    assert pair_of(induction, CLEAN, SWAPPED, "none", "neither", metric=KL).clean_value == 0
 
 
 def test_a_class_is_an_answer_by_its_name(negation: Opened) -> None:
@@ -145,24 +147,6 @@ def test_what_is_no_pair_is_refused_in_a_sentence(induction: Opened) -> None:
         assert refusal(induction, *texts) == sentence
 
 
-def test_words_with_other_counts_of_tokens_are_named(masked: Opened) -> None:
-    start = UNEQUAL.format(6, 7)
-    said = refusal(masked, "the [MASK] is good", "the [MASK] is very good")
-    assert (
-        said == start + "token: “very” (1 token) is only in the corrupted text; make them as many."
-    )
-    texts = "a cat is it a cat is good", "a dogs is it a dogs is good"
-    assert refusal(masked, *texts) == (
-        UNEQUAL.format(10, 12) + "token: “cat” is 1 token and “dogs” is 2; “cat” is 1 token and "
-        "“dogs” is 2; make them as many."
-    )
-
-
-def test_a_metric_that_reads_one_answer_asks_for_no_other(induction: Opened) -> None:
-    assert pair_of(induction, CLEAN, SWAPPED, "c", "no token", metric=PROBABILITY).names[0] == "c"
-    assert pair_of(induction, CLEAN, SWAPPED, "none", "neither", metric=KL).clean_value == 0
-
-
 def test_a_mask_stands_at_one_place_of_both_texts(masked: Opened) -> None:
     pair = pair_of(masked, "the [MASK] is good", "the [MASK] is paris", "cat", "dog")
     assert (pair.place, pair.names) == (2, ("cat", "dog"))
@@ -172,6 +156,16 @@ def test_a_mask_stands_at_one_place_of_both_texts(masked: Opened) -> None:
     assert refusal(masked, "the [MASK] is good", "[MASK] dog is good") == (
         "The mask is token 2 of the clean text and 1 of the corrupted one: put it at the same "
         "place."
+    )
+    start = UNEQUAL.format(6, 7)
+    said = refusal(masked, "the [MASK] is good", "the [MASK] is very good")
+    assert (
+        said == start + "token: “very” (1 token) is only in the corrupted text; make them as many."
+    )
+    texts = "a cat is it a cat is good", "a dogs is it a dogs is good"
+    assert refusal(masked, *texts) == (
+        UNEQUAL.format(10, 12) + "token: “cat” is 1 token and “dogs” is 2; “cat” is 1 token and "
+        "“dogs” is 2; make them as many."
     )
 
 
@@ -185,9 +179,6 @@ def test_models_without_one_stack_and_a_head_are_refused(tmp_path: Path) -> None
     assert text_pairs.why_no_circuits(headless) == (
         "This model has no output head, so there is no output to compare: choose another."
     )
-
-
-def test_an_output_that_is_not_finite_is_refused(tmp_path: Path) -> None:
     opened = opened_from(bert(tmp_path / "bert"), "bert")
     for parameter in opened.model.parameters():
         parameter.fill_(float("nan"))
@@ -213,10 +204,6 @@ def test_a_question_says_where_plain_attribution_finds_nothing(induction: Opened
         "The gradient of KL divergence is 0 at the clean text, so EAP finds nothing: choose EAP-IG."
     )
     assert question_of(induction, pairs, LOSS).why_no_gradient == ""
-
-
-def test_pairs_whose_differences_cancel_are_refused(induction: Opened) -> None:
-    """Their mean is about 0, and every share of it about infinite."""
     both = [TextPair(CLEAN, SWAPPED, "c", "e"), TextPair(SWAPPED, CLEAN, "c", "e")]
     with pytest.raises(PairError, match="cancel out, so their mean explains nothing"):
         question_of(induction, both, LOGIT_DIFFERENCE)

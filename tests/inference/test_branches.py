@@ -96,7 +96,7 @@ def test_what_stands_there_is_followed_and_not_written_again() -> None:
     assert full.fitting([0, 1, 2, 9], 0) == 3
 
 
-def test_what_does_not_fit_is_refused_and_never_cut() -> None:
+def test_what_does_not_fit_or_is_no_address_is_refused_and_never_cut() -> None:
     found = Branches().append(range(MAX_NODES), forced=False)
     assert (len(found.nodes), found.room) == (MAX_NODES + 1, 0)
     with pytest.raises(ValueError, match="so 0 more fit: undo or clear"):
@@ -106,9 +106,6 @@ def test_what_does_not_fit_is_refused_and_never_cut() -> None:
         almost.append([1, 2, 3], forced=True)
     assert almost.fitting([1, 2, 3], almost.at) == 2
     assert almost.append([1, 2], forced=True).room == 0
-
-
-def test_what_is_no_address_of_branches_is_none() -> None:
     malformed = "x 0d 1d5 0d5_1 0d5. 0x5 ~ 0d-1 <b> 0d99999999".split()
     strangers = "0d5.9f3 0d30 0d29-3 0d5.2 0d5~1d 0d5~9d1 0d5.0d5".split()
     for text in [*malformed, *strangers, f"0d1{'-1' * ROOM}"]:

@@ -1,12 +1,15 @@
-"""What is drawn token by token is what the model writes by itself, and it stops where that does."""
+"""What is drawn token by token is what the model writes, and it stops where that does."""
 
 import copy
+import math
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from explorer.catalog import available_models, opened_model
 from explorer.catalog.attention_parts import site
@@ -31,9 +34,50 @@ from explorer.inference.results_cache import forget
 from explorer.inference.sampling_stages import sample_token, sampling_stages
 from models.config import GenerationConfig
 from models.generation import generate
-from models.sampling import Sampling, allowed
+from models.sampling import Sampling, allowed, choose_from
 from tests.closeness import assert_close_to
 from tests.grids import grid
+
+samplings = st.builds(
+    Sampling,
+    temperature=st.sampled_from([0.0, 0.3, 1.0, 4.0]),
+    top_k=st.none() | st.integers(1, 14),
+    top_p=st.none() | st.floats(0.05, 1.0),
+)
+
+
+@given(values=st.lists(st.floats(-20, 20), min_size=2, max_size=12), sampling=samplings)
+def test_the_last_stage_is_what_the_model_draws_from(
+    values: list[float], sampling: Sampling
+) -> None:
+    found = sampling_stages(torch.tensor(values), sampling)
+    assert torch.equal(found.final, choose_from(torch.tensor(values)[None], sampling)[0])
+    for stage in (found.plain, found.tempered, found.final):
+        assert float(stage.sum()) == pytest.approx(1.0, abs=1e-5)
+    together = float(found.top_p.sum()) + found.cut_by_k + found.cut_by_p
+    assert together == pytest.approx(1.0, abs=1e-5)
+    assert torch.all(found.top_p <= found.top_k)
+    assert torch.all(found.top_k <= found.tempered)
+    assert found.left == int((found.top_p > 0).sum())
+
+
+def test_top_k_and_top_p_cut_what_they_say_and_seeds_follow_the_chances() -> None:
+    chances = torch.tensor([0.5, 0.3, 0.15, 0.05])
+    found = sampling_stages(chances.log(), Sampling(top_k=3, top_p=0.8))
+    assert (found.top_k > 0).tolist() == [True, True, True, False]
+    assert (found.top_p > 0).tolist() == [True, True, False, False]
+    assert found.cut_by_k == pytest.approx(0.05, abs=1e-6)
+    assert found.cut_by_p == pytest.approx(0.15, abs=1e-6)
+    assert_close_to(found.final, torch.tensor([0.625, 0.375, 0.0, 0.0]))
+    forbidden = sampling_stages(torch.tensor([1.0, -math.inf, 0.0]), Sampling(temperature=4.0))
+    assert forbidden.final[1] == 0
+    sampling = Sampling()
+    found = sampling_stages(torch.tensor([0.7, 0.3]).log(), sampling)
+    assert sample_token(found, sampling, 3) == sample_token(found, sampling, 3)
+    share = sum(sample_token(found, sampling, seed) for seed in range(400)) / 400
+    assert share == pytest.approx(0.3, abs=0.08)
+    assert sample_token(found, Sampling(temperature=0.0), 3) == 0
+
 
 SHIPPED = ("translation", "shakespeare", "induction")
 PUBLISHED = {"gpt2": "5 17 3", "t5": "the cat"}
@@ -188,6 +232,8 @@ def test_a_text_that_fills_the_model_has_room_for_one_token(published: Path) -> 
     gpt2 = opened_model.open_entry(available_models.brought_model(published / "gpt2"))
     assert prompt_of(gpt2, "5 " * gpt2.config.max_len).room == 1
     assert prompt_of(gpt2, "5 17").room <= MAX_GENERATED
+    with pytest.raises(ForwardPassError, match="choose one with a decoder"):
+        prompt_of(opened_model.open_model("reviews"), "good")
 
 
 def test_rows_hold_the_likeliest_and_those_that_are_asked_for() -> None:
@@ -195,11 +241,6 @@ def test_rows_hold_the_likeliest_and_those_that_are_asked_for() -> None:
     assert likeliest_and(found, 5, [38, 3]) == [39, 38, 37, 36, 3]
     assert likeliest_and(found, 99, [3]) == list(range(39, -1, -1))
     assert rank(found, 3) == 37
-
-
-def test_a_model_that_only_reads_says_so() -> None:
-    with pytest.raises(ForwardPassError, match="choose one with a decoder"):
-        prompt_of(opened_model.open_model("reviews"), "good")
 
 
 def test_the_right_answer_is_known_by_the_rules_and_a_target_fits() -> None:

@@ -1,6 +1,6 @@
-"""A text read again with the reader's edits: each is the edit of the core that it names, or it
-is set aside with its reason."""
+"""A text read again with edits: each is the edit of the core that it names, or is set aside."""
 
+import dataclasses
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from explorer.analysis import output_change
-from explorer.catalog import opened_model
+from explorer.catalog import available_models, opened_model
 from explorer.catalog.attention_parts import site
 from explorer.catalog.opened_model import Opened
-from explorer.inference import core_edits, edited_pass
+from explorer.inference import core_edits, edited_generation, edited_pass
 from explorer.inference.core_edits import head_output, preset_mask
 from explorer.inference.edited_pass import MOST_TEXTS, run_edited, why_not_applicable
-from explorer.inference.forward_pass import ForwardPass, rerun, run_text
+from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.output_tokens import last_stack_tokens, predicted_ids
 from explorer.inference.results_cache import forget
@@ -42,7 +42,6 @@ from models.masking import causal_mask
 from tests.closeness import assert_close_to as close
 from tests.models.edits import RemoveKey
 from tests.shelf import NAMES, put
-from tests.watching import watched
 
 D, E, C = "decoder.self_attn", "encoder.self_attn", "decoder.cross_attn"
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -166,18 +165,11 @@ def test_patching_from_the_same_text_changes_nothing_and_from_another_something(
     close(logits(found, carried), logits(found, run_text(found, other)))
 
 
-def test_patches_into_a_model_that_writes_keep_its_answer_and_pass_their_text_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_patches_into_a_model_that_writes_keep_its_answer() -> None:
     found, forward = opened("translation")
-    passes: list[object] = []
-    counted = watched(rerun, lambda *given: passes.append(given))
-    monkeypatch.setattr(edited_pass, "rerun", counted)
-    monkeypatch.setattr(core_edits, "rerun", counted)
     again = run_edited(found, forward, tuple(Patch(C, 0, h, 1, "a black cat runs") for h in (0, 1)))
     assert not again.not_applicable
     assert again.forward.target == forward.target
-    assert len(passes) == 2, "the other text, and ours with the patches"
 
 
 def test_what_a_head_gives_is_what_the_pass_gave(tmp_path: Path) -> None:
@@ -287,20 +279,7 @@ def test_the_outputs_of_all_heads_add_up_to_what_their_attention_writes(name: st
         assert run_edited(found, forward, steers[:1]).applied == tuple(steers[:1])
 
 
-def test_directions_are_made_from_so_many_texts() -> None:
-    found, forward = opened("letters")
-    words = ("the", "cat", "hat", "and")
-    texts = [" ".join(each) for each in product(words, repeat=2)] + ["the cat and", "the hat and"]
-    steers = tuple(
-        Steer(D, 0, None, 1.0, (one, other))
-        for one, other in zip(texts[::2], texts[1::2], strict=True)
-    )
-    again = run_edited(found, forward, steers)
-    assert list(again.not_applicable) == [8]
-    assert "at most 16 texts in all" in again.not_applicable[8]
-
-
-def test_a_history_patches_from_a_few_texts_only() -> None:
+def test_a_history_reads_a_few_other_texts_only() -> None:
     found, forward = opened("letters")
     n = len(forward.target)
     pairs = map(" ".join, product(("the", "cat", "hat", "and"), repeat=2))
@@ -314,6 +293,16 @@ def test_a_history_patches_from_a_few_texts_only() -> None:
     for patch, fits in ((patches[-1], False), (patches[0], True)):
         assert (why_not_applicable(found, forward, patches[: 2 * MOST_TEXTS], patch) == "") == fits
     assert again.applied == (*patches[: 2 * MOST_TEXTS], AblateHead(D, 0, 0))
+    found, forward = opened("letters")
+    words = ("the", "cat", "hat", "and")
+    texts = [" ".join(each) for each in product(words, repeat=2)] + ["the cat and", "the hat and"]
+    steers = tuple(
+        Steer(D, 0, None, 1.0, (one, other))
+        for one, other in zip(texts[::2], texts[1::2], strict=True)
+    )
+    again = run_edited(found, forward, steers)
+    assert list(again.not_applicable) == [8]
+    assert "at most 16 texts in all" in again.not_applicable[8]
 
 
 def test_the_weights_of_all_layers_with_cut_edges_are_bounded_together(
@@ -345,3 +334,51 @@ def test_edits_that_fit_one_by_one_and_not_together_are_all_not_applicable(
     forget(found)
     assert again.forward is forward
     assert (again.applied, again.not_applicable) == ((), {0: "Not together.", 1: "Not together."})
+
+
+NOTHING: tuple[Intervention, ...] = (
+    PresetMask(D, None, "causal"),
+    PresetMask(C, None, "none"),
+    MaskCell(D, None, 0, 0, True),
+)
+SOMETHING: tuple[Intervention, ...] = (
+    AblateHead(E, 0, 0),
+    AblateHead(C, 0, 1),
+    AblateMlp(D, 0),
+    CutEdge(D, 0, None, 1, 0),
+    ReplaceToken(E, 0, 7),
+    ReplaceToken(D, 1, 7),
+    HideKey(C, None, 0),
+    HideKey(D, 0, 3),
+    PresetMask(D, 0, "window", 2),
+    PresetMask(C, None, "padding", 1),
+    Steer(E, 0, None, 2.0, ("a black cat", "a red dog runs")),
+    Steer(D, 0, None, -3.0, ("a black cat", "a red dog runs")),
+    Steer(C, 0, 1, 4.0, ("a black cat",)),
+)
+
+
+@pytest.mark.parametrize("name", ["translation", "t5"])
+def test_what_is_written_with_edits_is_what_the_pass_over_it_expects(
+    name: str, published: Path, subtests: pytest.Subtests
+) -> None:
+    """Passed whole over what it wrote, with the same edits, every step expects what it wrote."""
+    model = opened_model.open_model("translation")
+    if name == "t5":
+        model = opened_model.open_entry(available_models.brought_model(published / name))
+    forward = run_text(model, "hello world" if name == "t5" else model.example)
+    for edit in (*NOTHING, *SOMETHING):
+        with subtests.test(edit=edit):
+            passed = run_edited(model, forward, (edit,))
+            written = edited_generation.generate_edited(model, passed)
+            if edit in NOTHING:
+                assert written == forward.written
+                assert edited_generation.edited_answer(model, passed) == forward.answer
+            target = (forward.target[0], *written[:-1])
+            whole = dataclasses.replace(forward, target=target, written=written)
+            forget(model)  # the same text, passed over another answer
+            again = run_edited(model, whole, (edit,))
+            forget(model)
+            assert passed.applied == again.applied == (edit,)
+            expected = again.forward.trace.output[0].argmax(-1).tolist()
+            assert [token.id for token in written] == expected

@@ -100,33 +100,27 @@ def test_what_was_written_stands_beside_what_wrote_it(published: Path) -> None:
         assert [part.name for part in each.parts] == parts
 
 
-def test_an_unknown_word_is_named(bert: Opened) -> None:
+def test_an_unknown_word_is_named_and_a_text_that_just_fits_is_read(bert: Opened) -> None:
     (note,) = run_text(opened_model.open_model("translation"), "the purple cat").notes
     assert "“purple”" in note
     (note,) = run_text(bert, "The cat", "a  DOG? zz").notes
     assert "“zz”" in note
+    model = opened_model.open_model("translation")
+    assert len(run_text(model, "cat " * 23).source) == model.config.max_len
+    with pytest.raises(ForwardPassError, match="at most 24"):
+        run_text(model, "cat " * 24)
 
 
-def test_what_cannot_be_read_is_refused_in_a_sentence(opened: Opened, gpt2: Opened) -> None:
+def test_any_text_is_read_or_refused_in_a_sentence(opened: Opened, gpt2: Opened) -> None:
     for text in ["", " \t\n", "cat " * 100, "a" * 100_000]:
         with pytest.raises(ForwardPassError, match=r"[:;,].*\w\.$"):
             run_text(opened, text)
     for text in ["", "  ", "50", "one", "1 " * 33]:
         with pytest.raises(ForwardPassError, match=r"\w\.$"):
             run_text(gpt2, text)
-
-
-def test_any_characters_are_read_or_refused(opened: Opened) -> None:
     for text in ["😀 cat", "שלום", "\x00\x07", "<b>", "a\u202eb", "🏳️‍🌈"]:
         with suppress(ForwardPassError):
             assert run_text(opened, text).tokens
-
-
-def test_a_text_that_just_fits_is_read() -> None:
-    model = opened_model.open_model("translation")
-    assert len(run_text(model, "cat " * 23).source) == model.config.max_len
-    with pytest.raises(ForwardPassError, match="at most 24"):
-        run_text(model, "cat " * 24)
 
 
 def whole(opened: Opened, text: str, pair: str = "") -> torch.Tensor:
@@ -222,7 +216,7 @@ def test_what_is_kept_of_a_too_long_text_is_its_beginning_and_fits(text: str, mo
         assert len(PIECES.encode(text)) > most
 
 
-def test_as_much_as_fits_of_plain_words() -> None:
+def test_as_much_as_fits_is_kept_and_of_two_texts_the_second_is_cut_first(bert: Opened) -> None:
     text = "the cat and the hat"
     found = truncate(PIECES.encode, text, "", 5)
     assert found is not None
@@ -231,9 +225,6 @@ def test_as_much_as_fits_of_plain_words() -> None:
     assert len(PIECES.encode(text[:more])) > 5
     assert found.said == f"its first {len(found.kept_text)} characters"
     assert truncate(PIECES.encode, "the cat", "", 1) is None, "special tokens take all"
-
-
-def test_of_two_texts_the_second_is_cut_first(bert: Opened) -> None:
     for text, pair, said in [
         ("the cat", "the dog " * 60, "all of it and the first "),
         ("the cat " * 60, "the dog", "its first "),

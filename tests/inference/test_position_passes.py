@@ -88,6 +88,11 @@ def test_trained_numbers_are_never_made_up(make: Make) -> None:
         twin(learned, "learned", 48)
     with pytest.raises(ValueError, match="trained parameters"):
         twin(learned, "relative")
+    opened, _ = make("decoder", "sinusoidal")
+    positions = in_scheme(opened, "sinusoidal", 60).model.last_stack.positions
+    table = dict(positions.named_buffers())["pe"][0]
+    formula = sinusoids(torch.arange(60), opened.config.d_model).float()
+    assert_close_to(table, formula)
 
 
 def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(make: Make) -> None:
@@ -107,14 +112,6 @@ def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(make: Make) 
             with torch.no_grad():
                 output = again(*inputs)
             assert_close_to(passed.trace.output[0, -1], output[0, -1], what=kind)
-
-
-def test_a_longer_table_of_sinusoids_goes_on_by_the_formula(make: Make) -> None:
-    opened, _ = make("decoder", "sinusoidal")
-    positions = in_scheme(opened, "sinusoidal", 60).model.last_stack.positions
-    table = dict(positions.named_buffers())["pe"][0]
-    formula = sinusoids(torch.arange(60), opened.config.d_model).float()
-    assert_close_to(table, formula)
 
 
 # ---- another order --------------------------------------------------------------------
@@ -146,9 +143,6 @@ def test_every_scheme_of_positions_and_a_causal_mask_see_the_order(make: Make) -
     assert permuted(opened, found, swapped_order(found, 2, 2), "rotary").largest < 1e-6, (
         "the same order"
     )
-
-
-def test_special_tokens_stay_where_they_are(make: Make) -> None:
     _, found = make("encoder", "none")
     order = reversed_order(found)
     assert order == [0, *range(len(order) - 1, 0, -1)]
@@ -168,6 +162,12 @@ def test_a_text_beyond_the_trained_length_is_really_passed(make: Make) -> None:
         assert (result.effective_keys >= 1 - 1e-4).all(), (scheme, kind)
         assert (result.effective_keys <= 48 + 1e-3).all(), (scheme, kind)
         assert (result.nats is not None) == (kind == "decoder")
+    tokens = make("encoder-decoder", "none")[1].tokens
+    for length in (7, 8, 20, 33):
+        again = repeated(tokens, length)
+        assert len(again) == length
+        assert again[-1].special == tokens[-1].special
+        assert [t.id for t in again[:6]] == [t.id for t in tokens[:6]]
 
 
 def test_what_is_lost_on_each_token_is_the_loss_of_the_pass(make: Make) -> None:
@@ -179,12 +179,3 @@ def test_what_is_lost_on_each_token_is_the_loss_of_the_pass(make: Make) -> None:
     expected = torch.nn.functional.cross_entropy(logits[0, :-1], ids[0, 1:], reduction="none")
     assert result.nats is not None
     assert_close_to(result.nats, expected)
-
-
-def test_a_repeated_text_is_as_long_as_asked_and_keeps_its_ends(make: Make) -> None:
-    tokens = make("encoder-decoder", "none")[1].tokens
-    for length in (7, 8, 20, 33):
-        again = repeated(tokens, length)
-        assert len(again) == length
-        assert again[-1].special == tokens[-1].special
-        assert [t.id for t in again[:6]] == [t.id for t in tokens[:6]]

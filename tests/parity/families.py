@@ -278,15 +278,15 @@ def real(values: dict[str, Tensor], inputs: Inputs) -> dict[str, Tensor]:
     return chosen
 
 
-def is_the_reference(case: Case, folder: Path) -> None:
-    """All that is asked of a family: default-initialised and shaken, float32 and float64, writing.
+def is_the_reference(case: Case, folder: Path, *, as_made: bool) -> None:
+    """All that is asked of a family: shaken weights in float32 and float64, and writing.
 
-    Shaken weights alone would hide what only shows at unit norms, default ones what only
-    shows away from them.
+    Also with its weights as the reference makes them: what only shows at unit norms.
     """
-    default = open_pair(case, folder / "default", shaken=False)
-    side = "right" if classifies_the_first(default.ours.config) else "left"
-    compare(default, inputs_of(default, LENGTH, side))
+    if as_made:
+        made = open_pair(case, folder / "made", shaken=False)
+        side = "right" if classifies_the_first(made.ours.config) else "left"
+        compare(made, inputs_of(made, LENGTH, side))
     pair = open_pair(case, folder / "shaken")
     same_values(pair, PASSES[:2] if case.exact else PASSES)
     pair.double()

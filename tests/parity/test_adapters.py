@@ -217,9 +217,6 @@ def test_a_model_without_adapters_has_none_to_write(tmp_path: Path) -> None:
     (tmp_path / "full" / "letter").touch()
     with pytest.raises(CheckpointError, match="other files"):
         export_adapter(tmp_path / "full", adapted(OURS["gpt2"], ("q_proj",)))
-
-
-def test_an_adapter_alone_says_what_it_lacks(tmp_path: Path) -> None:
     export_adapter(tmp_path / "out", adapted(OURS["gpt2"], ("q_proj",)))
     with pytest.raises(CheckpointError, match="beside"):
         load_checkpoint(tmp_path / "out")

@@ -202,22 +202,27 @@ def test_t5_with_an_output_of_its_own(tmp_path: Path) -> None:
     assert ours.unused == ()
 
 
-def test_t5_that_says_nothing_of_its_output(tmp_path: Path) -> None:
-    """As the first T5 was published: tied, its output scaled, both unsaid."""
-    published = Published("t5", tmp_path)
-    unsaid = ("scale_decoder_outputs", "tie_word_embeddings", "dense_act_fn", "is_gated_act")
-    published.configure(*unsaid, n_positions=99)
-    assert published.opened().config.max_len == 99
+UNSAID: list[tuple[str, tuple[str, ...], dict[str, Any], dict[str, Any]]] = [
+    # As the first T5 was published: tied, its output scaled, both unsaid.
+    (
+        "t5", ("scale_decoder_outputs", "tie_word_embeddings", "dense_act_fn", "is_gated_act"),
+        {"n_positions": 99}, {"max_len": 99},
+    ),
+    # An output that is missing is the embedding, whatever the flag says.
+    (
+        "llama, tied, wide heads", (), {"tie_word_embeddings": False}, {"tie_embeddings": True},
+    ),
+    # The smallest config that is still this model: the rest is the family's own.
+    (
+        "distilbert, classes",
+        ("pad_token_id", "activation", "tie_word_embeddings", "num_labels"), {}, {"pad_id": 0},
+    ),
+]  # fmt: skip
 
 
-def test_an_output_that_is_missing_is_the_embedding_whatever_the_flag_says(tmp_path: Path) -> None:
-    published = Published("llama, tied, wide heads", tmp_path)
-    published.configure(tie_word_embeddings=False)
-    assert published.opened().config.tie_embeddings
-
-
-def test_what_a_config_leaves_out_is_the_family_s_own(tmp_path: Path) -> None:
-    """The smallest config that is still this model."""
-    published = Published("distilbert, classes", tmp_path)
-    published.configure("pad_token_id", "activation", "tie_word_embeddings", "num_labels")
-    assert published.opened().config.pad_id == 0
+def test_what_a_config_leaves_out_or_contradicts(tmp_path: Path) -> None:
+    for name, absent, changes, read in UNSAID:
+        published = Published(name, tmp_path / name)
+        published.configure(*absent, **changes)
+        config = published.opened().config
+        assert {field: getattr(config, field) for field in read} == read

@@ -94,19 +94,13 @@ def test_classes_and_what_the_vocabulary_does_not_know() -> None:
     assert unknown_words(replace(bytes_task, held_out_texts=("λ",))) == []
 
 
-def test_a_bigram_model_of_a_strict_alternation_is_sure() -> None:
+def test_bigrams_of_an_alternation_are_sure_and_of_noise_know_no_more_than_frequencies() -> None:
     ids = torch.tensor([0, 1] * 5_000)
     assert bigram_nats(ids, ids[:100], vocab_size=2) < 0.01
-
-
-def test_a_bigram_model_of_noise_knows_no_more_than_the_frequencies() -> None:
-    ids = torch.randint(8, (20_000,), generator=torch.Generator().manual_seed(0))
-    assert bigram_nats(ids[:18_000], ids[18_000:], 8) == pytest.approx(math.log(8), abs=0.01)
-
-
-def test_tokens_never_seen_cost_much_and_not_everything() -> None:
     ids = torch.tensor([0, 1] * 500)
     assert 5 < bigram_nats(ids, torch.tensor([0, 2, 3, 2]), vocab_size=4) < 20
+    ids = torch.randint(8, (20_000,), generator=torch.Generator().manual_seed(0))
+    assert bigram_nats(ids[:18_000], ids[18_000:], 8) == pytest.approx(math.log(8), abs=0.01)
 
 
 def test_naive_bayes_uses_words_and_pairs() -> None:
