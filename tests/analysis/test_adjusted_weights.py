@@ -177,20 +177,6 @@ def test_what_is_weighed_is_what_the_head_adds_to_the_stream(
             assert_close_to(total, whole, what=name)
 
 
-def test_the_removed_mass_is_said_and_comes_back(readings: dict[str, ForwardPass]) -> None:
-    forward = readings["reviews"]
-    weights = forward.weights(SELF, 0, 0).clone()
-    made = adjust_head(forward, SELF, 0, 0, Options(hidden=(0, 2)))
-    share = percent(float(weights[:, [0, 2]].sum(-1).mean()))
-    assert f"Hidden: 2 keys, with {share} of the weight (mean over rows)." in said(made)
-    assert made.hidden == (0, 2)
-    every = tuple(range(len(forward.source)))
-    made = adjust_head(forward, SELF, 0, 0, Options(hidden=every, mass=30))
-    assert not made.values.any()
-    assert f"Rows whose weight was all on hidden keys: {len(every)};" in said(made)
-    assert torch.equal(forward.weights(SELF, 0, 0), weights)
-
-
 def test_rows_add_up_to_one_only_where_they_do(readings: dict[str, ForwardPass]) -> None:
     forward, adds_up = readings["translation"], "Every row sums to 1"
     for options in (Options(), Options(heads="mean"), Options(hidden=(1,)), Options(words=True)):

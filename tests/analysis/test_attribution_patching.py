@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.analysis import attribution_patching
 from explorer.analysis.attribution_patching import attribute, attribute_writers, positions_of_edges
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
@@ -113,19 +112,6 @@ def test_parts_have_estimates_where_edges_have_none(config: TransformerConfig, s
     found = attribute_writers(contrast, steps)
     assert found.edges is None
     close(found.writers, writers_by_hand(contrast, steps))
-
-
-def test_points_on_the_way_are_passed_together_or_one_by_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    contrast = contrast_of(MODELS["rotary, grouped"])
-    together = attribute(contrast, steps=10)
-    monkeypatch.setattr(attribution_patching, "BYTES_HELD", 1)
-    apart = attribute(contrast, steps=10)
-    assert together.edges is not None
-    assert apart.edges is not None
-    close(apart.edges, together.edges)
-    close(apart.writers, together.writers)
 
 
 def test_the_whole_way_is_the_whole_difference() -> None:

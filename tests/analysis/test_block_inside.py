@@ -15,7 +15,6 @@ from explorer.analysis.block_inside import (
     MOST_ROWS,
     BlockPart,
     block_inside,
-    largest,
     short_formula,
 )
 from explorer.analysis.forward_pass.stages import stages_of
@@ -92,15 +91,6 @@ def test_parts_stand_in_the_order_they_run_and_read_what_is_there(found: Forward
         assert sorted(set(columns)) == list(range(max(columns) + 1))
 
 
-def test_shapes_are_those_of_the_values(found: ForwardPass) -> None:
-    for stack, layer in blocks(found):
-        for part in block_inside(found, stack, layer).parts:
-            *heads, rows, columns = [size for _, size in part.shape]
-            assert list(part.cells.shape[:-2]) == (heads or [1])
-            assert part.cells.shape[-2] == -(-rows // part.pooled[0])
-            assert part.cells.shape[-1] == -(-columns // part.pooled[1])
-
-
 def test_every_part_of_every_kind_of_model_has_a_formula() -> None:
     for changes in MODELS.values():
         config = TINY.replace(vocab_size=20, pad_id=0, **changes)
@@ -110,18 +100,6 @@ def test_every_part_of_every_kind_of_model_has_a_formula() -> None:
                 assert "\\" not in short_formula(stage, config), stage.name
     with pytest.raises(KeyError, match="no part of the kind probabilities"):
         short_formula(stages_of(config)[-1], config)
-
-
-def test_a_pooled_cell_is_the_largest_in_absolute_value() -> None:
-    masked, none = -math.inf, math.nan
-    values = torch.tensor(
-        [[1.0, -3.0, masked], [2.0, 0.5, masked], [masked, -0.1, none]], dtype=torch.float32
-    )
-    made = largest(values, 2, 2)
-    assert made[0].tolist() == [-3.0, masked]
-    assert made[1, 0] == pytest.approx(-0.1)
-    assert made[1, 1].isnan()
-    assert largest(values, 1, 1) is values
 
 
 def test_a_long_text_and_wide_vectors_are_pooled(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import word_tokenizer
-from explorer.text.special import CLASSIFIER, SOURCE
+from explorer.text.special import CLASSIFIER
 from models import TransformerConfig, positional
 from models.positional import AlibiPositions, RelativePositions, RotaryPositions
 from models.presets import notebook_tutorial, repository_readme, web_tutorial_classifier
@@ -29,7 +29,6 @@ from tests.analysis.conftest import TEXT
 from tests.analysis.recompute import FORMULAS
 from tests.analysis.recompute import difference as from_formula
 from tests.closeness import assert_close_to
-from tests.models.building import shake
 from tests.shelf import WORDS, put
 
 TRAINED = (
@@ -99,17 +98,6 @@ def test_every_stage_follows_from_those_before_it_and_every_number_is_opened(
 ) -> None:
     assert worst(found) <= EXACT
     every_cell_is_opened(values_of(found, head=found.config.n_heads - 1))
-
-
-def test_of_two_stacks_of_unequal_widths_too(tmp_path: Path) -> None:
-    words = word_tokenizer(WORDS, SOURCE)
-    put(tmp_path, "two", words, "the cat", kind="encoder-decoder", d_ff_encoder=20)
-    opened = opened_model.opened_from(tmp_path / "two", "two")
-    shake(opened.model.double(), by=0.4)
-    of = forward_pass.run_batch_uncached(opened, ("the black cat",))[0]
-    assert len(of.source) != len(of.target)
-    assert worst(of) <= EXACT
-    every_cell_is_opened(values_of(of))
 
 
 def test_of_published_models_and_a_pair_of_texts_too(published: Path, tmp_path: Path) -> None:
@@ -200,16 +188,6 @@ def test_recomputing_leaves_the_model_as_it_is() -> None:
     for name, weight in shakespeare.model.named_parameters():
         assert weight.dtype == torch.float32
         assert torch.equal(weight, before[name])
-
-
-def test_few_answers_are_made_where_the_vocabulary_is_large(
-    found: ForwardPass, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("explorer.analysis.forward_pass.pass_values.MOST_LOGITS", 10)
-    values = values_of(found)
-    assert values["logits"].shape[0] == 1
-    assert max(differences(values, values.stages["logits"])) <= EXACT
-    assert max(differences(values, values.stages["probabilities"])) <= EXACT
 
 
 def test_nothing_grows_with_layers_times_heads_times_tokens_squared() -> None:

@@ -38,7 +38,6 @@ from explorer.analysis.head_similarity import (
 from explorer.analysis.line_activations import (
     LineActivations,
     activations_by_batch,
-    batches,
 )
 from explorer.analysis.logit_attribution import contributions
 from explorer.analysis.name_moving import NAMES, name_moving, name_prompts
@@ -404,20 +403,6 @@ def test_both_numbers_are_those_of_each_line_alone(kind: str, tmp_path: Path) ->
                 assert int(found.norm_at[at]) == counted[int(norms.argmax())]
                 assert float(found.weight[at]) == pytest.approx(float(away.max()), rel=1e-5)
                 assert int(found.weight_at[at]) == counted[int(away.argmax())]
-
-
-def test_a_batch_has_lines_of_about_equal_length_and_a_known_one_is_not_passed_again(
-    tmp_path: Path,
-) -> None:
-    opened = opened_as(tmp_path, "decoder")
-    rows = [opened.tokenizer.encode(line) for line in LINES]
-    lengths = [[len(rows[at]) for at in some] for some in batches(rows, 2, equal_lengths=True)]
-    assert [len(set(each)) for each in lengths] == [1] * len(lengths)
-    every = [at for some in batches(rows, 2, equal_lengths=True) for at in some]
-    assert sorted(every) == [*range(len(rows))]
-    assert [some for some, _ in activations_by_batch(opened, rows, set(range(len(rows))))] == []
-    long = [opened.tokenizer.encode("the cat " * 10)] * 100
-    assert all(len(some) * len(long[0]) <= 1_024 for some in batches(long, 2, equal_lengths=False))
 
 
 PROMPT_WORDS = "When and went to the store , gave a drink".split()

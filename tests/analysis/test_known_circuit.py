@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.attribution_patching import attribute
-from explorer.analysis.circuit_curves import restored, strongest_edges
-from explorer.analysis.circuit_pass import corrupted_pass
+from explorer.analysis.circuit_curves import strongest_edges
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.exact_edges import exact_edges
 from explorer.analysis.head_metrics import join_layers, metrics_by_layer
@@ -132,56 +131,6 @@ def test_the_strongest_edge_between_heads_is_the_k_composition_of_induction(name
         assert (reader.layer, reader.reads) == (1, "k")
         if name == "induction":  # with learned positions both have as high scores, up to 2 %
             assert reader.head == int(induction[1].argmax())
-
-
-@TWO_LAYERS
-def test_among_all_edges_it_is_part_of_a_chain_of_the_strongest(name: str) -> None:
-    """What a head passes on to two others it has got through one edge, so that one is stronger.
-
-    Embedding → values of layer 0 → keys of layer 1 → logits: no other edge comes before one of
-    these. In `induction` both heads of layer 0 attend to the token before, with learned positions
-    only one does.
-    """
-    wiring = wiring_of(opened(name).config)
-    previous = previous_token_head(name)
-    heads = {"induction": (0, 1), "induction-learned": (previous[1],)}[name]
-    chain = {
-        *((Place("embedding"), Place("head", 0, head, "v")) for head in heads),
-        *(
-            (Place("head", 0, head), Place("head", 1, reader, "k"))
-            for head in heads
-            for reader in (0, 1)
-        ),
-        *((Place("head", 1, head), Place("logits")) for head in (0, 1)),
-    }
-    for scores in (estimates(name, STEPS), exact(name)):
-        found = ends(wiring, scores, wiring.is_edge)
-        assert set(found[: len(chain)]) == chain
-        weakest, next_one = (
-            scores.flatten()[
-                strongest_edges(scores, wiring.is_edge)[len(chain) - 1 : len(chain) + 1]
-            ]
-            .abs()
-            .tolist()
-        )
-        assert weakest > 2 * next_one
-    into_previous = (Place("embedding"), Place("head", *previous, "v"))
-    assert ends(wiring, estimates(name, STEPS), wiring.is_edge)[0] == into_previous
-    carried = circuit_alone(name, len(chain))
-    assert carried[0] > 0.8, "the chain alone"
-    assert carried[1] < 0.01, "all edges but the chain"
-
-
-def circuit_alone(name: str, size: int) -> list[float]:
-    """The shares that so many of the strongest edges restore, and all the others."""
-    wiring = wiring_of(opened(name).config)
-    order = strongest_edges(estimates(name, STEPS), wiring.is_edge)
-    kept = torch.zeros(wiring.is_edge.numel(), dtype=torch.bool)
-    kept[order[:size]] = True
-    kept = kept.view_as(wiring.is_edge)
-    passes = [corrupted_pass(each) for each in contrasts(name)]
-    clean = sum(attribute(each).clean for each in contrasts(name)) / len(passes)
-    return restored(passes, clean, torch.stack([kept, ~kept])).tolist()
 
 
 @TWO_LAYERS

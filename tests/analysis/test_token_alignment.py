@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 import torch
@@ -21,19 +20,15 @@ from explorer.analysis.comparison import (
 from explorer.analysis.map_summary import summary_of
 from explorer.analysis.token_alignment import (
     AlignedTokens,
-    NotAlignedError,
     align_places,
     align_tokens,
 )
 from explorer.analysis.word_groups import group_words, merged_tokens, sentences_of
 from explorer.catalog import opened_model
 from explorer.inference.forward_pass import ForwardPass, run_text
-from explorer.snippets import Head
 from explorer.text import byte_tokenizer, character_tokenizer, word_tokenizer
 from explorer.text.special import CLASSIFIER, DECODER, SOURCE
 from explorer.text.token import Token
-from explorer.views.compare.compared_maps import alignment
-from explorer.views.shared.map_pair import MapSide, align_sides
 from tests.closeness import assert_close_to
 
 
@@ -177,21 +172,6 @@ def test_the_bytes_of_an_emoji_are_one_group_unless_both_have_the_same() -> None
     assert labels(same) == [token.label for token in letters]
 
 
-@given(text=st.text("ab c", min_size=1), seed=st.integers(0, 99))
-def test_one_tokenization_gives_exactly_the_plain_difference(text: str, seed: int) -> None:
-    tokens = byte_tokenizer("ab c abc " * 9, 262, DECODER).encode(text)
-    n = len(tokens)
-    maker = torch.Generator().manual_seed(seed)
-    first, second = torch.rand(2, n, n, generator=maker).softmax(-1)
-    found = align_tokens(tokens, tokens, text)
-    assert not found.is_pooled
-    assert found.labels == tokens
-    mine, theirs = (found.first, found.first), (found.second, found.second)
-    assert torch.equal(pool_map(first, *mine), first)
-    aligned = map_difference(pool_map(first, *mine), pool_map(second, *theirs))
-    assert torch.equal(aligned, second - first)
-
-
 @given(text=st.text("the cat 😀", min_size=1).filter(str.strip), seed=st.integers(0, 99))
 def test_every_token_is_in_one_group_and_rows_still_sum_to_one(text: str, seed: int) -> None:
     made = [
@@ -293,26 +273,6 @@ def test_a_difference_is_second_minus_first_and_of_a_head_with_itself_nothing() 
     assert common_scale(first, second) == float(torch.max(first.max(), second.max()))
     assert not map_difference(first, first).any()
     assert map_divergence(first, first, rows) == 0
-
-
-def test_other_tokens_are_compared_at_their_places_and_other_lengths_not_at_all() -> None:
-    first, second, longer = (
-        MapSide(text, Head(passed(text), Path("negation"), PART, 0, 0))
-        for text in ("the food was good", "the food was bad", "the food was not very good")
-    )
-
-    def said(one: MapSide, other: MapSide) -> str:
-        return alignment(one, other, align_sides(one, other))
-
-    assert said(first, first) == "Both maps are over the same tokens."
-    labels = len(first.rows) + len(first.columns)
-    assert f"(2 of {labels} labels differ), so cells are compared by position" in said(
-        first, second
-    )
-    aligned = align_sides(first, second)
-    assert torch.equal(aligned.difference, second.values - first.values)
-    with pytest.raises(NotAlignedError, match="5 and 7 tokens of different texts, so their"):
-        align_sides(first, longer)
 
 
 CELL = "{row} attends to {column}: {value}"

@@ -120,13 +120,6 @@ def test_the_axes_are_fixed_before_the_data_comes() -> None:
         assert all(ends and None not in ends for ends in found), name
 
 
-def test_a_chart_is_made_once_and_filled_each_time() -> None:
-    first, second = (position_curve([1.0, top], 1, "keys") for top in (2.0, 3.0))
-    assert first["layer"][0] is second["layer"][0]
-    assert first["datasets"]["rows"][1]["value"] == 2.0
-    assert domains(first, "y")[0] != domains(second, "y")[0]
-
-
 def test_curves_that_are_compared_have_one_axis() -> None:
     """Each holds the values of the other."""
     offsets, heads = [(0, 0.5, 0.5, 0.5)], [("head 0", 0, 0.5)]

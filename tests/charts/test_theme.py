@@ -2,13 +2,10 @@
 
 import json
 import tomllib
-from collections.abc import Callable
 from itertools import combinations, pairwise, product
 
-import matplotlib as mpl
 import numpy as np
 import pytest
-from plotly.colors import sample_colorscale, unlabel_rgb
 
 from explorer.charts import theme
 from explorer.charts.frame import MIDDLE
@@ -125,29 +122,6 @@ def test_text_can_be_read_and_series_can_be_seen(subtests: pytest.Subtests) -> N
             for series in colours.series:
                 assert contrast(series, colours.background) >= 3
             assert contrast(MIDDLE, colours.background) >= 4
-
-
-def cmocean_ice(place: float) -> tuple[float, ...]:
-    (colour,) = sample_colorscale("ice", place)
-    return tuple(channel / 255 for channel in unlabel_rgb(colour))
-
-
-def test_every_colour_is_one_of_its_published_map(subtests: pytest.Subtests) -> None:
-    red_blue, berlin = mpl.colormaps["RdBu"], mpl.colormaps["berlin"]
-    maps: dict[str, tuple[tuple[str, ...], Callable[[float], tuple[float, ...]]]] = {
-        "light weights": (theme.LIGHT.sequential, cmocean_ice),
-        "dark weights": (theme.DARK.sequential, cmocean_ice),
-        "light, below zero": (theme.LIGHT.negative, lambda place: red_blue(place / 2)[:3]),
-        "light, above zero": (theme.LIGHT.positive, lambda place: red_blue(0.5 + place / 2)[:3]),
-        "dark, below zero": (theme.DARK.negative, lambda place: berlin(0.5 + place / 2)[:3]),
-        "dark, above zero": (theme.DARK.positive, lambda place: berlin(place / 2)[:3]),
-    }
-    for name, (stops, published) in maps.items():
-        with subtests.test(name=name):
-            known = np.array([published(place) for place in np.linspace(0, 1, 1001)])
-            ours = np.array([channels(stop) for stop in stops[1:]])
-            apart = np.abs(known[None] - ours[:, None]).max(-1).min(-1)
-            assert apart.max() < 2 / 255
 
 
 def test_nothing_leaves_the_machine_and_only_it_may_ask() -> None:

@@ -89,14 +89,6 @@ def test_exact_values_are_those_of_whole_passes_by_every_metric(opened: Opened) 
             assert by_column[column] == pytest.approx(patched(contrast, site, head), abs=1e-4)
 
 
-def test_the_embedding_carries_the_whole_difference(opened: Opened) -> None:
-    contrast = contrast_of(opened, asked(opened).pairs[0])
-    (*_, (columns, lost)) = exact_writers(contrast)
-    pair = asked(opened).pairs[0]
-    assert columns == [0]
-    assert float(lost[0]) == pytest.approx(pair.clean_value - pair.corrupted_value, abs=1e-4)
-
-
 def test_scores_are_means_over_the_pairs_with_their_spread(opened: Opened) -> None:
     question = asked(opened)
     for steps in METHODS.values():

@@ -1,6 +1,5 @@
 """Curves over strengths and steered texts are those of passes with the direction added by hand."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,20 +103,6 @@ def test_every_layer_and_every_head_has_its_own_direction(published: Path) -> No
     opened, _ = asked("induction", published)
     same = Steer("decoder.self_attn", 0, None, 1.0, ("abab", "abab"))
     assert over_places(opened, same, opened.config.n_layers, 1) == []
-
-
-def test_adding_the_whole_difference_after_the_last_layer_turns_one_answer_into_the_other(
-    published: Path,
-) -> None:
-    """There the direction of one pair is all that the output is read from."""
-    opened = opened_from(SHIPPED / "induction", "induction")
-    question = question_of(opened, INDUCTION[:1], LOGIT_DIFFERENCE)
-    last = opened.config.n_layers - 1
-    steer = steering_of(question, "decoder.self_attn", last, None, 1.0)
-    found = steered_values(opened, question, [replace(steer, strength=-1.0), steer])
-    pair = question.pairs[0]
-    assert float(found.corrupted[0, 1]) == pytest.approx(pair.clean_value, rel=1e-4)
-    assert float(found.clean[0, 0]) == pytest.approx(pair.corrupted_value, rel=1e-4)
 
 
 def test_a_steered_text_is_written_token_by_token_with_the_direction(small_models: Path) -> None:

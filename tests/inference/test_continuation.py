@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.catalog import available_models, opened_model
-from explorer.catalog.attention_parts import site
 from explorer.catalog.opened_model import Opened
 from explorer.inference.branches import Branches
 from explorer.inference.continuation import (
@@ -162,31 +161,23 @@ def test_chances_of_what_was_written_are_those_of_each_step() -> None:
             assert given == pytest.approx(expected, abs=1e-3)
 
 
-def test_the_map_up_to_here_is_that_of_a_pass_over_what_stands_there() -> None:
+def test_every_step_is_a_pass_of_its_own() -> None:
+    """The maps and the logits after so many tokens, in the size of the whole.
+
+    The last are those of the core over what stands there.
+    """
     for name in SHIPPED[:2]:
         opened = opened_model.open_model(name)
-        path = written(opened, opened.example, Sampling(temperature=0.0), 0, 3)
-        standing = continue_from(opened, opened.example, path)
-        start = prompt_of(opened, opened.example)
+        path = written(opened, opened.example, Sampling(temperature=0.0), 0, 5)
+        whole, start = (
+            continue_from(opened, opened.example, path),
+            prompt_of(opened, opened.example),
+        )
         target = torch.tensor([[*(token.id for token in start.tokens), *path]])
         inputs = [ids_of([start.source]), target] if start.source else [target]
         with torch.no_grad():
             logits = opened.model(*inputs)[0, -1]
-        may = allowed(logits[None], opened.config, first=False)[0]
-        assert_close_to(standing.logits, may)
-        forward = standing.forward
-        for part in forward.parts:
-            shape = len(forward.rows(part.name)), len(forward.columns(part.name))
-            assert forward.weights(part.name, 0, 0).shape == shape
-            assert forward.trace.scores(site(part.name, 0)).shape[-2:] == shape
-
-
-def test_every_step_is_a_pass_of_its_own() -> None:
-    """The maps and the logits after so many tokens, in the size of the whole."""
-    for name in SHIPPED[:2]:
-        opened = opened_model.open_model(name)
-        path = written(opened, opened.example, Sampling(temperature=0.0), 0, 5)
-        whole = continue_from(opened, opened.example, path)
+        assert_close_to(whole.logits, allowed(logits[None], opened.config, first=False)[0])
         assert whole.steps == len(path)
         for step in (0, 2, whole.steps):
             alone = continue_from(opened, opened.example, path[:step])
