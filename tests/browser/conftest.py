@@ -62,16 +62,22 @@ def _tab(browser: Browser, server: Server) -> Iterator[Visitor]:
     visitor.close()
 
 
-@pytest.fixture
-def visitor(_tab: Visitor, server: Server) -> Iterator[Visitor]:
-    """A visitor who has opened nothing yet; whatever the test does, nothing may go wrong."""
-    before = len(server.tracebacks)
-    _tab.begin()
+@pytest.fixture(scope="module")
+def _tab_of_module(_tab: Visitor) -> Iterator[Visitor]:
+    """The first test of a file loads the app; the others reach their pages within it."""
     yield _tab
+    _tab.leave()
+
+
+@pytest.fixture
+def visitor(_tab_of_module: Visitor, server: Server) -> Iterator[Visitor]:
+    """A visitor at no address of this test; whatever the test does, nothing may go wrong."""
+    before = len(server.tracebacks)
+    _tab_of_module.begin()
+    yield _tab_of_module
     mishaps = server.tracebacks[before:]
     assert not mishaps, mishaps[0]
-    _tab.no_mishap()
-    _tab.leave()
+    _tab_of_module.no_mishap()
 
 
 Visit = Callable[..., Visitor]

@@ -14,12 +14,14 @@ from playwright.sync_api import (
     Page,
     Position,
     Request,
+    ViewportSize,
     WebSocket,
     WebSocketRoute,
     expect,
 )
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from explorer.app.former_addresses import FORMER_PAGES
 from tests.served import wait_until
 
 expect.set_options(timeout=30_000)  # what is waited for may be slow, what never comes still fails
@@ -57,12 +59,47 @@ RESTS = f"""seconds => new Promise(come => {{
 """Looks in the page itself, since Playwright looks again half a second after it found nothing."""
 
 
+GO = """address => {
+  const presents = new URL(address, location.href).searchParams.get("present") === "true";
+  globalThis.explorerPresenter?.turn(presents);
+  history.pushState({}, "", address);
+  dispatchEvent(new PopStateEvent("popstate", {state: {}}));
+}"""
+"""As the browser's own Back goes: the app stays loaded."""
+IN_APP = """() => Boolean(
+  document.querySelector("[data-testid=stApp][data-test-connection-state=CONNECTED]"))"""
+BEGIN = """async () => {
+  document.activeElement?.blur();
+  if (document.fullscreenElement) await document.exitFullscreen();
+}"""
+QUIET = "/lessons"
+"""Where nothing is chosen: over it an address leads to its page as somebody new sees that page."""
+
+
 def is_end(message: bytes | str) -> bool:
     """Whether the server says that it has run the page's script."""
     return (
         isinstance(message, bytes)
         and ForwardMsg.FromString(message).WhichOneof("type") == "script_finished"
     )
+
+
+class EndOfPage:
+    """Whether the server says that it has run a whole page that it began since this was made."""
+
+    def __init__(self) -> None:
+        self.has_begun = False
+
+    def __call__(self, message: bytes | str) -> bool:
+        if not isinstance(message, bytes):
+            return False
+        said = ForwardMsg.FromString(message)
+        kind = said.WhichOneof("type")
+        self.has_begun |= kind == "new_session"
+        is_end = (
+            kind == "script_finished" and said.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
+        )
+        return self.has_begun and is_end
 
 
 @dataclass
@@ -141,11 +178,12 @@ class Visitor:
         touch: bool = False,
     ) -> None:
         self.url = url
+        self.size = ViewportSize(width=width, height=height)
         self.notes = Notes()
         self._socket: WebSocket | None = None
         self._underway = set[Request]()
         self.context: BrowserContext = browser.new_context(
-            viewport={"width": width, "height": height},
+            viewport=self.size,
             color_scheme="dark" if dark else "light",
             reduced_motion="reduce",
             has_touch=touch,
@@ -172,20 +210,60 @@ class Visitor:
         return self._socket
 
     def begin(self) -> None:
-        """As somebody who just came: with nothing noted, and the pointer out of the way."""
+        """As somebody who just came: with nothing noted or open, and the pointer out of the way."""
         self.notes = Notes()
         self.page.emulate_media(reduced_motion="reduce", color_scheme="light")
+        self.page.set_viewport_size(self.size)
         self.page.mouse.move(0, 0)
+        self.page.evaluate(BEGIN)
 
     def leave(self) -> None:
         """Close the page: one that stays open asks on, beside what comes next."""
         self.page.goto("about:blank")
 
-    def open(self, address: str = "/") -> Page:
-        """Go to an address of the app and wait until it is drawn."""
-        self.page.goto(self.url + address)
+    def open(self, address: str = "/", *, fresh: bool = False) -> Page:
+        """Go to an address of the app and wait until it is drawn.
+
+        Where the app is loaded it stays so, and the address alone decides what is shown, but for
+        what a session holds besides; `fresh` loads the app as a link does.
+        """
+        path = urlsplit(address).path
+        if fresh or path[1:] in FORMER_PAGES or not self._is_in_app():
+            return self.load(address)
+        if urlsplit(self.page.url).path == path:  # what only a page holds ends on the way
+            self._go(QUIET if path != QUIET else "/museum")
+        self._go(address)
+        return self.page
+
+    def _is_in_app(self) -> bool:
+        return self.page.url.startswith(self.url) and bool(self.page.evaluate(IN_APP))
+
+    def _go(self, address: str) -> None:
+        self.until_page(lambda: self.page.evaluate(GO, address))
+
+    def until_page(self, act: Callable[[], object]) -> None:
+        """Do what leads to a page, and wait until all of it is drawn."""
+        self._until(EndOfPage(), act)
+
+    def _until(self, is_over: Callable[[bytes | str], bool], act: Callable[[], object]) -> None:
+        self.rest()
+        with self.socket.expect_event("framereceived", is_over, timeout=60_000):
+            act()
+        self.page.evaluate(DRAWN_ANEW)
+        self.rest()
+
+    def load(self, address: str = "") -> Page:
+        """Load the app in this tab, at an address or where it is, and wait until it is drawn."""
+        self.fetch(address)
         self.rest()
         return self.page
+
+    def fetch(self, address: str = "") -> None:
+        """Every cold load of a page is made here: it is what takes the browser's time."""
+        if address:
+            self.page.goto(self.url + address)
+        else:
+            self.page.reload()
 
     def rest(self, seconds: float = 90) -> None:
         """Wait until the app has drawn something and its script has ended."""
@@ -211,9 +289,8 @@ class Visitor:
             of_page = self.page.locator("a").filter(has_text=named)
             section = self.widget("navigation").locator("details").filter(has=of_page)
             section.locator("summary").click()
-        link.click()
+        self.until_page(link.click)
         self.titled(title)
-        self.rest()
 
     def links(self) -> Locator:
         """The pages in the navigation, also those of folded sections."""
@@ -271,11 +348,7 @@ class Visitor:
 
         The address changes before the server knows of it, and a short run is not seen in the page.
         """
-        self.rest()
-        with self.socket.expect_event("framereceived", is_end, timeout=60_000):
-            act()
-        self.page.evaluate(DRAWN_ANEW)
-        self.rest()
+        self._until(is_end, act)
 
     def other_view(self, key: str, name: str) -> None:
         """Choose a view that is not shown yet, and wait until nothing is left of the one before."""
