@@ -13,6 +13,7 @@ from explorer.tasks.recipes import RECIPES
 from explorer.text import TextError
 from models import Transformer, load_checkpoint
 from models.training import TrainConfig, train
+from tests.closeness import assert_close_to
 
 
 def test_the_same_command_gives_the_same_weights(
@@ -46,7 +47,7 @@ def test_a_recipe_may_keep_the_average_of_the_weights(
             average[name] = torch.lerp(average.get(name, now), now, 0.25)
     kept = dict(load_checkpoint(tmp_path / "reverse").model.named_parameters())
     for name, averaged in average.items():
-        torch.testing.assert_close(kept[name].detach(), averaged)
+        assert_close_to(kept[name].detach(), averaged)
     run = json.loads((tmp_path / "reverse" / "run.json").read_text())
     assert run["averaging"] == recipe.averaging
     assert few.items() <= run["training"].items()

@@ -24,10 +24,10 @@ from models.masking import (
 )
 from models.tap import NO_TAP
 from models.trace import RecordingTap
+from tests.closeness import assert_close_to
 from tests.grids import grid
 
 GENERATOR = torch.Generator().manual_seed(1)
-close = torch.testing.assert_close
 
 
 def normal(*shape: int) -> Tensor:
@@ -49,13 +49,13 @@ def test_fused_is_watched_with_its_gradients(groups: int, masked: bool, biased: 
     bias = normal(1, 4, 5, 7).detach() if biased else None
     fused = fused_attention(q, k, v, mask, bias)
     watched, weights = scaled_dot_product_attention(q, k, v, mask, bias)
-    close(fused, watched)
+    assert_close_to(fused, watched)
     sums = torch.ones(2, 4, 5) if mask is None else mask.any(-1).expand(2, 4, 5)
-    close(weights.sum(-1), sums.double())
+    assert_close_to(weights.sum(-1), sums.double())
     gradients = [torch.autograd.grad(out.square().sum(), (q, k, v)) for out in (fused, watched)]
     for one, other in zip(*gradients, strict=True):
         assert one.isfinite().all()
-        close(one, other)
+        assert_close_to(one, other)
 
 
 def test_a_masked_row_is_all_zeros_in_every_precision() -> None:
@@ -76,12 +76,13 @@ def test_a_mask_of_integers_is_that_of_booleans() -> None:
     square = mask[..., :5]
     for dtype, one in ((torch.int64, 1), (torch.int32, -1), (torch.uint8, 2)):
         given = scaled_dot_product_attention(q, k, v, one * mask.to(dtype))
-        close(given, scaled_dot_product_attention(q, k, v, mask), rtol=0, atol=0)
+        expected = scaled_dot_product_attention(q, k, v, mask)
+        assert all(map(torch.equal, given, expected))
         for tap in (NO_TAP, RecordingTap()):
-            given = attention(x, mask=one * square.to(dtype), tap=tap)
-            assert torch.equal(given, attention(x, mask=square, tap=tap))
+            attended = attention(x, mask=one * square.to(dtype), tap=tap)
+            assert torch.equal(attended, attention(x, mask=square, tap=tap))
         document = documents.scaled_dot_product_attention(q, k, v, one * mask.to(dtype))
-        close(document, scaled_dot_product_attention(q, k, v, mask), rtol=0, atol=0)
+        assert all(map(torch.equal, document, expected))
 
 
 def test_no_mask_is_read_before_it_is_used() -> None:

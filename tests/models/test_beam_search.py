@@ -10,6 +10,7 @@ from models import Transformer, TransformerConfig
 from models.beam_search import beam_search, beam_steps
 from models.config import GenerationConfig
 from models.generation import DecodingState
+from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.models.building import shake
 from tests.models.grid import WRITERS
@@ -159,4 +160,4 @@ def test_rows_taken_and_read_are_those_of_a_whole_pass(kind: str, positions: str
             target = torch.cat((torch.zeros_like(rows[:, :1]), rows), 1)
             logits = made(many, target, target_keep=target >= 0)[:, -1]
     logits[:, 7] = -torch.inf
-    torch.testing.assert_close(found, logits, rtol=1e-4, atol=1e-4)
+    assert_close_to(found, logits)

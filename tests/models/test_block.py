@@ -5,11 +5,11 @@ import torch
 from models.block import Block, StackContext
 from models.normalization import LayerNorm, RMSNorm
 from models.trace import RecordingTap
+from tests.closeness import assert_close_to
 from tests.models.building import SMALL, shake
 
 X = torch.randn(2, 5, 12, generator=torch.Generator().manual_seed(1))
 MEMORY = torch.randn(2, 7, 12, generator=torch.Generator().manual_seed(2))
-close = torch.testing.assert_close
 
 
 def test_the_norm_of_zeros_has_finite_gradients() -> None:
@@ -26,10 +26,10 @@ def test_the_stream_passes_every_site_in_order() -> None:
     values = tap.values
     stream = X + values["self_attn.out"]
     assert torch.equal(values["resid_pre"], X)
-    close(values["resid_mid"], stream)
+    assert_close_to(values["resid_mid"], stream)
     stream = stream + values["cross_attn.out"]
-    close(values["resid_cross"], stream)
-    close(out, stream + values["mlp.out"])
+    assert_close_to(values["resid_cross"], stream)
+    assert_close_to(out, stream + values["mlp.out"])
     assert torch.equal(values["resid_post"], out)
     order = ["resid_pre", "resid_mid", "resid_cross", "resid_post"]
     assert [site for site in values if site.startswith("resid")] == order

@@ -8,6 +8,7 @@ from models.cache import BlockCache, KeyValueCache, LayerCache
 from models.config import NORM_POSITIONS, POSITIONS, TransformerConfig
 from models.interventions import ReplaceAt, Scale
 from models.trace import RecordingTap
+from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.models.building import config_of, inputs_of, keep_of_lengths, shaken
 
@@ -32,7 +33,7 @@ def test_reading_in_pieces_is_reading_at_once(
         piece = target[:, read : read + size]
         read += size
         logits.append(model.decode(piece, memory, memory_keep, keep[:, :read], cache))
-    torch.testing.assert_close(torch.cat(logits, 1)[keep], at_once[keep], rtol=0, atol=1e-10)
+    assert_close_to(torch.cat(logits, 1)[keep], at_once[keep])
 
 
 @pytest.mark.parametrize("norm_position", NORM_POSITIONS)
@@ -57,7 +58,7 @@ def test_a_last_block_needs_only_what_is_remembered(norm_position: str) -> None:
         block.remember(x[:, :place], around(0, place).rotate, cache)
         assert cache.self_attn.length == place
         one = block(x[:, place : place + 1], around(place, place + 1), cache)[:, 0]
-        torch.testing.assert_close(one, block(x, around(0, 6))[:, place], rtol=0, atol=1e-10)
+        assert_close_to(one, block(x, around(0, 6))[:, place])
 
 
 @pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
@@ -99,7 +100,7 @@ def test_inputs_of_heads_are_remembered_as_they_were_read_at_once(
     cache, logits = KeyValueCache.empty(config.n_layers), []
     for piece in ids.split(pieces, 1):
         logits.append(model.decode(piece, cache=cache, tap=RecordingTap((), edits)))
-    torch.testing.assert_close(torch.cat(logits, 1), at_once, rtol=0, atol=1e-10)
+    assert_close_to(torch.cat(logits, 1), at_once)
 
 
 @grid("way, config", WAYS, INPUTS_OF.values(), pairs=False)
@@ -119,7 +120,7 @@ def test_a_head_that_shared_its_keys_copies_them(config: TransformerConfig, way:
         model.decode(second, cache=cache, tap=RecordingTap((), moved)),
         model.decode(third, cache=cache),
     ]
-    torch.testing.assert_close(torch.cat(logits, 1), at_once, rtol=0, atol=1e-10)
+    assert_close_to(torch.cat(logits, 1), at_once)
 
 
 def test_keys_that_heads_share_again_are_written_into_the_room_there_is() -> None:

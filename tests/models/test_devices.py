@@ -35,6 +35,7 @@ from models.sampling import Sampling, sample
 from models.trace import trace
 from models.training import OPTIMIZERS, Batch, TrainConfig, TrainState, batch_loss, seeded, train
 from models.transformer import Transformer
+from tests.closeness import assert_close_to
 from tests.models.building import (
     assert_equal_weights,
     config_of,
@@ -149,8 +150,8 @@ class Given:
 
 def assert_same(found: list[Tensor], expected: list[Tensor], device: torch.device) -> None:
     """Bit for bit on a CPU; a GPU adds up gradients in an order of its own."""
-    near = 0.0 if device.type == "cpu" else 1e-4
-    torch.testing.assert_close(found, expected, rtol=near, atol=near)
+    for one, other in zip(found, expected, strict=True):
+        assert_close_to(one, other, 0.0 if device.type == "cpu" else 1e-4)
 
 
 @pytest.mark.usefixtures("shapes_unchecked")
@@ -177,7 +178,7 @@ def test_every_device_computes_what_the_cpu_computes(device: torch.device) -> No
         there.to(device)
         inputs = inputs_of(CONFIGS[name])
         moved_there = tuple(ids.to(device) for ids in inputs)
-        torch.testing.assert_close(there(*moved_there).cpu(), here(*inputs), rtol=1e-4, atol=1e-4)
+        assert_close_to(there(*moved_there).cpu(), here(*inputs), 1e-4)
         tokens = there.generate(moved_there[0], seed=1, max_length=6)
         assert torch.equal(tokens.cpu(), here.generate(inputs[0], seed=1, max_length=6))
 

@@ -12,6 +12,7 @@ import torch
 
 import models
 from models import documents
+from tests.closeness import assert_close_to
 
 BESIDE = Path(models.__file__).parents[2] / "shared" / "data"
 TEXTS = Path(os.environ.get("EXPLORER_DATA") or BESIDE).parent / "seeds"
@@ -193,9 +194,9 @@ def test_the_lecture_handout() -> None:
     output, attention_weights = documents.scaled_dot_product_attention(q, k, v, mask)
     assert output.shape == (2, 8, 5, 64)
     assert (attention_weights[..., mask == 0] == 0).all()
-    torch.testing.assert_close(attention_weights.sum(-1), torch.ones(2, 8, 5))
+    assert_close_to(attention_weights.sum(-1), torch.ones(2, 8, 5))
     scores = (q @ k.transpose(-2, -1) / 8).masked_fill(mask == 0, -1e9)
-    torch.testing.assert_close(attention_weights, torch.softmax(scores, dim=-1))
+    assert_close_to(attention_weights, torch.softmax(scores, dim=-1))
 
 
 def test_the_notebook_tutorial() -> None:
@@ -216,7 +217,7 @@ def test_the_web_tutorial() -> None:
     assert made["output"].shape == made["out"].shape == (1, 4, 64)
     made = run(WEB_ATTENDS)
     assert made["attn_out"].shape == (1, 1, 4, 16)
-    torch.testing.assert_close(made["weights"].sum(-1), torch.ones(1, 1, 4))
+    assert_close_to(made["weights"].sum(-1), torch.ones(1, 1, 4))
     assert made["out"].shape == (2, 10, 64)
     assert run(WEB_BLOCKS)["out"].shape == (2, 10, 64)
     made = run(WEB_ENCODER)

@@ -13,12 +13,12 @@ from models.config import POSITIONS, GenerationConfig
 from models.generation import GenerationStep, generate
 from models.sampling import Sampling, choose_from, keep_top_k, keep_top_p
 from models.transformer import Transformer
+from tests.closeness import assert_close_to as close
 from tests.grids import grid
 from tests.models.building import config_of, ids_of, keep_of_lengths, shaken
 from tests.models.grid import WRITERS
 
 pytestmark = pytest.mark.usefixtures("shapes_unchecked")
-close = torch.testing.assert_close
 
 
 def writer(kind: str = "decoder", **changes: Any) -> Transformer:
@@ -39,7 +39,7 @@ def test_the_cache_changes_nothing(kind: str, positions: str, greedy: bool) -> N
     assert len(cached) == len(uncached) == 8
     assert torch.equal(written(cached), written(uncached))
     for one, other in zip(cached, uncached, strict=True):
-        close(one.probabilities, other.probabilities, rtol=0, atol=1e-10)
+        close(one.probabilities, other.probabilities)
 
 
 @WRITERS

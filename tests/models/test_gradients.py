@@ -10,10 +10,10 @@ from models.gradients import GradientError, gradients
 from models.interventions import EditError, Replace, Scale
 from models.trace import trace
 from models.transformer import Transformer
+from tests.closeness import assert_close_to as close
 from tests.models.building import config_of, inputs_of, shaken
 from tests.models.grid import ODDITIES
 
-close = torch.testing.assert_close
 SITES = (
     *("*.embed", "*.q", "*.k", "*.v", "*.weights", "*.head_out", "*.out"),
     *("*.mlp.input", "*.hidden", "*.resid_*", "*.final", "memory"),
@@ -44,7 +44,8 @@ def test_a_gradient_is_that_of_finite_differences(name: str, sites: tuple[str, .
             for moved in (value + step, value - step)
         )
         expected = (up - down) / 2e-5
-        close((found.gradients[site] * direction).sum(), expected, rtol=1e-5, atol=1e-6)
+        slope = (found.gradients[site] * direction).sum().item()
+        assert slope == pytest.approx(expected.item(), rel=1e-5, abs=1e-6), site
 
 
 def test_a_gradient_is_that_of_autograd_by_hand() -> None:

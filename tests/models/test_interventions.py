@@ -23,6 +23,7 @@ from models.interventions import (
 )
 from models.masking import causal_mask
 from models.trace import CHEAP_SITES, RecordingTap, trace
+from tests.closeness import assert_close_to as close
 from tests.models.building import config_of, ids_of, inputs_of, keep_of_lengths, shaken
 from tests.models.edits import RemoveKey
 
@@ -37,7 +38,6 @@ PLAIN = trace(MODEL, IDS)
 OTHER = trace(MODEL, ids_of(2, 6, seed=9))
 TRIANGLE = causal_mask(6)[0, 0]
 EVERYTHING, NOTHING = torch.ones(6, 6), torch.zeros(6, 6)
-close = torch.testing.assert_close
 
 
 def edited(*edits: Edit, sites: tuple[str, ...] = ("*",)) -> Any:

@@ -8,6 +8,7 @@ from models.lora import LoRALinear, add_lora, lora_fault, lora_leaves, merged, t
 from models.trace import CHEAP_SITES, trace
 from models.training import Batch, TrainConfig, train
 from models.transformer import Transformer
+from tests.closeness import assert_close_to
 from tests.models.building import (
     assert_equal_weights,
     config_of,
@@ -43,9 +44,9 @@ def test_the_formula_by_hand() -> None:
     a, b = leaf.lora_A.weight, leaf.lora_B.weight
     assert (a.shape, b.shape) == ((2, 5), (3, 2))
     by_hand = x @ base.weight.T + base.bias + 7 / 2 * (x @ a.T) @ b.T
-    torch.testing.assert_close(leaf(x), by_hand)
-    torch.testing.assert_close(x @ leaf.weight.T + base.bias, by_hand)
-    torch.testing.assert_close(leaf.merged()(x), by_hand)
+    assert_close_to(leaf(x), by_hand)
+    assert_close_to(x @ leaf.weight.T + base.bias, by_hand)
+    assert_close_to(leaf.merged()(x), by_hand)
 
 
 @pytest.mark.parametrize("name", ODDITIES)
@@ -53,12 +54,12 @@ def test_watched_fused_derived_and_merged_are_one(name: str) -> None:
     config = ODDITIES[name]
     model, inputs = adapted(config), inputs_of(config)
     fused, watched = trace(model, *inputs, sites=CHEAP_SITES), trace(model, *inputs)
-    torch.testing.assert_close(fused.output, watched.output)
-    torch.testing.assert_close(merged(model)(*inputs), fused.output)
+    assert_close_to(fused.output, watched.output)
+    assert_close_to(merged(model)(*inputs), fused.output)
     for site in watched.sites:
         if site.endswith(".weights"):
             derived = fused.weights(site.removesuffix(".weights"))
-            torch.testing.assert_close(derived, watched[site])
+            assert_close_to(derived, watched[site])
 
 
 def test_training_changes_the_adapters_alone() -> None:

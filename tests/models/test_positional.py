@@ -14,9 +14,9 @@ from models.positional import (
     build_positions,
     sinusoids,
 )
+from tests.closeness import assert_close_to
 from tests.models.building import SMALL
 
-close = torch.testing.assert_close
 X = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(1))
 
 
@@ -40,7 +40,7 @@ def test_sinusoids_far_out() -> None:
 
 def test_as_a_module_it_adds() -> None:
     encoding, x = PositionalEncoding(8, 16), X[0]
-    close(encoding(x) - x, sinusoids(torch.arange(5), 8).float().expand(3, -1, -1))
+    assert_close_to(encoding(x) - x, sinusoids(torch.arange(5), 8).float().expand(3, -1, -1))
     assert not list(encoding.parameters())
     assert not encoding.state_dict(), "a table that can be computed is in no checkpoint"
 
@@ -55,7 +55,7 @@ def test_rotary_products_depend_on_distance_alone() -> None:
 
     for distance in (0, 1, 9):
         for start in (1, 30):
-            close(product(start + distance, start), product(distance, 0), rtol=0, atol=1e-5)
+            assert_close_to(product(start + distance, start), product(distance, 0), 1e-5)
     assert not torch.allclose(product(3, 0), product(0, 3))
 
 
@@ -72,7 +72,7 @@ def test_alibi_has_the_paper_s_slopes_and_falls_with_distance() -> None:
         assert AlibiPositions(n_heads).slopes().tolist() == pytest.approx(slopes)
     alibi, positions = AlibiPositions(8), torch.arange(4)
     bias = alibi.bias(positions, positions)
-    close(bias[0, 2], -(positions[:, None] - positions).abs() / 8)
+    assert_close_to(bias[0, 2], -(positions[:, None] - positions).abs() / 8)
     assert torch.equal(alibi.bias(positions, positions, slice(2, 3)), bias[:, 2:3])
     rows = torch.stack((positions, positions * 2))
     assert torch.equal(alibi.bias(rows, rows), torch.cat((bias, bias * 2)))

@@ -11,12 +11,11 @@ from models.interventions import Replace, Scale
 from models.masking import causal_mask
 from models.trace import CHEAP_SITES, RecordingTap, Trace, trace
 from models.transformer import Transformer
+from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.models.building import config_of, ids_of, inputs_of, keeps_of, shaken
 from tests.models.edits import RemoveKey
 from tests.models.grid import GRID, SOME_OF_EACH
-
-close = torch.testing.assert_close
 
 
 def assert_derived_is_recorded(cheap: Trace, watched: Trace) -> None:
@@ -27,14 +26,14 @@ def assert_derived_is_recorded(cheap: Trace, watched: Trace) -> None:
             continue
         weights, scores = watched[site], watched[f"{attention}.scores"]
         mask = watched.mask(attention).expand_as(weights)
-        close(weights.sum(-1), mask.any(-1).to(weights.dtype))
+        assert_close_to(weights.sum(-1), mask.any(-1).to(weights.dtype))
         assert (weights[~mask] == 0).all()
         assert site not in cheap
-        close(cheap.weights(attention), weights)
-        close(cheap.scores(attention), scores)
+        assert_close_to(cheap.weights(attention), weights)
+        assert_close_to(cheap.scores(attention), scores)
         for seen in (cheap, watched):
-            close(seen.weights(attention, head=1), weights[:, 1])
-            close(seen.scores(attention, head=2), scores[:, 2])
+            assert_close_to(seen.weights(attention, head=1), weights[:, 1])
+            assert_close_to(seen.scores(attention, head=2), scores[:, 2])
 
 
 @GRID
@@ -45,18 +44,17 @@ def test_fused_is_watched_is_derived(
         kind, positions=positions, norm=norm, norm_position=norm_position, n_kv_heads=kv_heads
     )
     model, inputs = shaken(config), inputs_of(config)
-    for side, by in (("none", 1e-10), ("left", 1e-10), ("right", 1e-10), ("left", 1e-4)):
-        model, keeps = (
-            model.to(torch.float64 if by < 1e-9 else torch.float32),
-            keeps_of(config, side),
-        )
+    for side in ("none", "left", "right", "left in 32 bits"):
+        model, keeps = model.double(), keeps_of(config, side.split()[0])
+        if side.endswith("bits"):
+            model = model.float()
         with torch.no_grad():
             unwatched = model(*inputs, **keeps)
         watched = trace(model, *inputs, **keeps)
         cheap = trace(model, *inputs, **keeps, sites=CHEAP_SITES)
         biased = trace(model, *inputs, **keeps, sites=(*CHEAP_SITES, "*.bias"))
         assert unwatched.isfinite().all()
-        close(watched.output, unwatched, rtol=by, atol=by)
+        assert_close_to(watched.output, unwatched)
         assert torch.equal(cheap.output, unwatched), "keeping q, k, v changes no bit"
         assert_derived_is_recorded(cheap, watched)
         assert_derived_is_recorded(biased, watched)
@@ -77,7 +75,7 @@ def test_gradients_are_the_same_on_both_paths(kind: str, positions: str, side: s
     assert fused.keys() == watched.keys() == dict(model.named_parameters()).keys()
     for name, gradient in fused.items():
         assert gradient.isfinite().all(), name
-        close(watched[name], gradient, rtol=1e-9, atol=1e-9)
+        assert_close_to(watched[name], gradient, what=name)
 
 
 def test_the_documented_sites_are_there() -> None:

@@ -26,6 +26,7 @@ from models.training import (
     train,
 )
 from models.transformer import Transformer
+from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.models.building import SMALL, assert_equal_weights, config_of, ids_of, shake, weights
 
@@ -36,6 +37,11 @@ def batch_at(step: int) -> Batch:
     """Say every token again: a task that a step or two makes easier."""
     ids = ids_of(4, 6, seed=100 + step)
     return Batch((ids,), ids)
+
+
+def assert_close_weights(one: Transformer, other: Transformer) -> None:
+    for (name, value), expected in zip(one.named_parameters(), other.parameters(), strict=True):
+        assert_close_to(value, expected, what=name)
 
 
 def trained(seed: int = 0, **how: Any) -> dict[str, torch.Tensor]:
@@ -182,7 +188,7 @@ def test_a_batch_in_parts_is_the_batch_as_a_whole(parts: int, smoothing: float) 
     for one, other in zip(reports, of_parts, strict=True):
         assert other.loss == pytest.approx(one.loss, rel=1e-6)
         assert other.grad_norm == pytest.approx(one.grad_norm, rel=1e-5)
-    torch.testing.assert_close(weights(parted), weights(whole), rtol=1e-6, atol=1e-6)
+    assert_close_weights(parted, whole)
 
 
 @grid("tied, accumulation", [True, False], [1, 3])
@@ -208,7 +214,7 @@ def test_logits_that_are_never_all_there_give_the_same_update(
     assert chunked.call_count >= CONFIG.steps
     for one, other in zip(reports, of_parts, strict=True):
         assert other.loss == pytest.approx(one.loss, rel=1e-6)
-    torch.testing.assert_close(weights(parted), weights(whole), rtol=1e-6, atol=1e-6)
+    assert_close_weights(parted, whole)
 
 
 @pytest.mark.usefixtures("shapes_unchecked")
@@ -264,11 +270,11 @@ PADDED = LABELS.masked_fill(torch.rand(3, 5, generator=GENERATOR) < 0.4, IGNORE)
 def test_losses_are_torchs(alpha: float, labels: torch.Tensor) -> None:
     theirs = nn.CrossEntropyLoss(label_smoothing=alpha, ignore_index=IGNORE)
     expected = theirs(LOGITS.movedim(-1, 1), labels)
-    torch.testing.assert_close(label_smoothing(LOGITS, labels, alpha), expected)
+    assert_close_to(label_smoothing(LOGITS, labels, alpha), expected)
     if alpha == 0:
-        torch.testing.assert_close(cross_entropy(LOGITS, labels), expected)
+        assert_close_to(cross_entropy(LOGITS, labels), expected)
     one_per_text = theirs(LOGITS[:, 0], LABELS[:, 0])
-    torch.testing.assert_close(label_smoothing(LOGITS[:, 0], LABELS[:, 0], alpha), one_per_text)
+    assert_close_to(label_smoothing(LOGITS[:, 0], LABELS[:, 0], alpha), one_per_text)
 
 
 WRONG: dict[str, Any] = {"steps": 1.5, "batch_size": 5000, "lr": math.nan, "warmup": -1, "seed": -1}

@@ -13,6 +13,7 @@ from models.config import KINDS, POSITIONS
 from models.output_heads import ClassifierHead, first_kept, last_kept, mean_of_kept
 from models.trace import RecordingTap
 from models.transformer import evaluating
+from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.models.building import (
     SMALL,
@@ -25,7 +26,6 @@ from tests.models.building import (
 )
 from tests.models.grid import SOME_OF_EACH
 
-close = torch.testing.assert_close
 X = torch.randn(3, 5, 12, generator=torch.Generator().manual_seed(1))
 
 
@@ -41,7 +41,7 @@ def test_padding_changes_nothing(kind: str, positions: str) -> None:
         keeps = [keep_of_lengths([ids.shape[1]] * 2, ids.shape[1] + 3, side) for ids in inputs]
         told = model(*padded, **dict(zip(names, keeps, strict=True)))
         for answer in (model(*padded), told):
-            close(answer[:, real], bare, rtol=0, atol=1e-10)
+            assert_close_to(answer[:, real], bare)
 
 
 @SOME_OF_EACH
@@ -54,7 +54,7 @@ def test_a_decoder_sees_no_future_and_an_encoder_does(kind: str, positions: str)
     if kind == "encoder":
         assert not torch.allclose(before, after)
     else:
-        close(before, after)
+        assert_close_to(before, after)
 
 
 def test_only_without_positions_an_encoder_sees_a_set() -> None:
@@ -125,12 +125,12 @@ def test_pooling_sees_real_tokens_only() -> None:
         first, mean, last = first_kept(X, keep), mean_of_kept(X, keep), last_kept(X, keep)
         for row, length in enumerate(lengths):
             real = X[row, :length] if side == "right" else X[row, 5 - length :]
-            close(first[row], real[0])
-            close(mean[row], real.mean(0))
-            close(last[row], real[-1])
+            assert_close_to(first[row], real[0])
+            assert_close_to(mean[row], real.mean(0))
+            assert_close_to(last[row], real[-1])
     everything, nothing = torch.ones(3, 5, dtype=torch.bool), torch.zeros(3, 5, dtype=torch.bool)
     for pooling in (first_kept, mean_of_kept, last_kept):
-        close(pooling(X, None), pooling(X, everything))
+        assert_close_to(pooling(X, None), pooling(X, everything))
         assert pooling(X, nothing).isfinite().all()
     assert (mean_of_kept(X, nothing) == 0).all(), "a text of padding has a mean of zeros"
 
@@ -146,9 +146,9 @@ def test_a_classifier_is_its_formula_and_padding_moves_no_class(
     pooled = {"first": X[:, 0], "mean": X.mean(1), "last": X[:, -1]}[pooling]
     if head.hidden is not None:
         pooled = (pooled @ head.hidden.weight.T + head.hidden.bias).relu()
-    close(head(X), pooled @ head.out.weight.T + head.out.bias)
+    assert_close_to(head(X), pooled @ head.out.weight.T + head.out.bias)
     model, ids = shaken(config), ids_of(2, 5)
-    close(model(ids), model(torch.cat((ids, torch.zeros(2, 4, dtype=torch.long)), 1)))
+    assert_close_to(model(ids), model(torch.cat((ids, torch.zeros(2, 4, dtype=torch.long)), 1)))
 
 
 def test_segments_that_a_model_has_no_use_for_are_refused() -> None:

@@ -1,14 +1,10 @@
-"""A sound GGUF file byte by byte, and what can be done to it, each a damage to its folder."""
-
-from __future__ import annotations
+"""A GGUF file byte by byte: a sound one, and any other that its fields can say."""
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
-
-from tests.models.loading.hostile import Damage
+from typing import Any, Self
 
 NAME = "model.gguf"
 U8, I8, U16, I16, U32, I32, F32, FLAG, TEXT, LIST, U64, I64, F64 = range(13)
@@ -83,11 +79,11 @@ class Draft:
     more_values: list[tuple[bytes, Value]] = field(default_factory=list)
     more_tensors: list[tuple[str, Tensor]] = field(default_factory=list)
 
-    def with_values(self, changes: Mapping[str, Value | None]) -> Draft:
+    def with_values(self, changes: Mapping[str, Value | None]) -> Self:
         kept = {**self.values, **changes}
         return replace(self, values={k: v for k, v in kept.items() if v is not None})
 
-    def with_tensors(self, changes: Mapping[str, Tensor | None]) -> Draft:
+    def with_tensors(self, changes: Mapping[str, Tensor | None]) -> Self:
         kept = {**self.tensors, **changes}
         return replace(self, tensors={k: v for k, v in kept.items() if v is not None})
 
@@ -147,42 +143,3 @@ def good(width: int = 32, layers: int = 2, letters: str = "abcdefghij") -> Draft
         }.items():
             tensors[f"blk.{i}.{name}.weight"] = Tensor(axes)
     return Draft(values, tensors)
-
-
-def changed(change: Callable[[Draft], Draft]) -> Damage:
-    """The file of another draft."""
-    return lambda folder: (folder / NAME).write_bytes(change(good()).written())
-
-
-def said(**changes: Value | None) -> Damage:
-    """Other values; `__` stands for a point, and a name without one is Llama's."""
-    named = {
-        name.replace("__", ".") if "__" in name else f"llama.{name}": value
-        for name, value in changes.items()
-    }
-    return changed(lambda draft: draft.with_values(named))
-
-
-def tokenizer(**changes: Value | None) -> Damage:
-    """Other values of the tokenizer."""
-    named = {f"tokenizer.ggml.{name}": value for name, value in changes.items()}
-    return changed(lambda draft: draft.with_values(named))
-
-
-def tensor(name: str, made: Tensor | None) -> Damage:
-    """Another tensor of this name, or none."""
-    return changed(lambda draft: draft.with_tensors({name: made}))
-
-
-def claimed(**fields: Any) -> Damage:
-    """Another beginning, other counts."""
-    return changed(lambda draft: replace(draft, **fields))
-
-
-def cut_at(length: int) -> Damage:
-    """The first bytes alone; a negative length counts from the end."""
-    return lambda folder: (folder / NAME).write_bytes(good().written()[:length])
-
-
-def content(raw: bytes) -> Damage:
-    return lambda folder: (folder / NAME).write_bytes(raw)

@@ -1,7 +1,6 @@
-"""What can be done to a folder: each function gives a damage, to be done to a good one."""
+"""A small GPT-2 folder, and the bytes of its files, to be damaged."""
 
 import json
-import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ from torch import Tensor
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 Damage = Callable[[Path], object]
 Cases = dict[str, tuple[Damage, str]]
-"""What is done, and words of the sentence that says so."""
+"""What is done to a good folder, and words of the sentence that says so."""
 Header = dict[str, Any]
 
 UGLY = "a\n\x1b[2J\u202e\ud800" + "x" * 100_000
@@ -33,26 +32,6 @@ GPT2: dict[str, Any] = {
     "n_positions": 16,
     "bos_token_id": 1,
     "eos_token_id": 1,
-}
-BERT = {
-    "model_type": "bert",
-    "architectures": ["BertForSequenceClassification"],
-    "vocab_size": 13,
-    "hidden_size": 12,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "intermediate_size": 20,
-    "max_position_embeddings": 16,
-}
-LLAMA = {
-    "model_type": "llama",
-    "architectures": ["LlamaForCausalLM"],
-    "vocab_size": 13,
-    "hidden_size": 12,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "intermediate_size": 20,
-    "max_position_embeddings": 16,
 }
 
 
@@ -80,114 +59,6 @@ def write_gpt2(folder: Path) -> None:
     save_file(gpt2_tensors(), folder / WEIGHTS)
 
 
-def all_of(*damages: Damage) -> Damage:
-    def damage(folder: Path) -> None:
-        for one in damages:
-            one(folder)
-
-    return damage
-
-
-def text(name: str, content: str) -> Damage:
-    return lambda folder: (folder / name).write_text(content, "utf-8")
-
-
-def data(name: str, content: bytes) -> Damage:
-    return lambda folder: (folder / name).write_bytes(content)
-
-
-def config(**changes: Any) -> Damage:
-    """Other values in the config that is there."""
-
-    def damage(folder: Path) -> None:
-        path = folder / CONFIG
-        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-
-    return damage
-
-
-def value(field: str, json_text: str) -> Damage:
-    """A value in the config that is written as it stands, be it JSON or not."""
-
-    def damage(folder: Path) -> None:
-        path = folder / CONFIG
-        start = path.read_text().rstrip().removesuffix("}").rstrip()
-        values = json.loads(path.read_text())
-        if field in values:
-            del values[field]
-            start = json.dumps(values).removesuffix("}")
-        path.write_text(f'{start}, "{field}": {json_text}}}')
-
-    return damage
-
-
-def replaced(values: Header) -> Damage:
-    return text(CONFIG, json.dumps(values))
-
-
-def without(*names: str) -> Damage:
-    def damage(folder: Path) -> None:
-        for name in names:
-            (folder / name).unlink()
-
-    return damage
-
-
-def renamed(old: str, new: str) -> Damage:
-    return lambda folder: (folder / old).rename(folder / new)
-
-
-def folder_for(name: str) -> Damage:
-    return all_of(without(name), lambda folder: (folder / name).mkdir())
-
-
-def pipe_for(name: str) -> Damage:
-    return all_of(without(name), lambda folder: os.mkfifo(folder / name))
-
-
-def link_for(name: str, target: str) -> Damage:
-    return all_of(without(name), lambda folder: (folder / name).symlink_to(target))
-
-
-def moved_out(name: str) -> Damage:
-    """The file lies beside the folder, and a link leads there."""
-
-    def damage(folder: Path) -> None:
-        (folder / name).rename(folder.parent / f"outside-{name}")
-        (folder / name).symlink_to(f"../outside-{name}")
-
-    return damage
-
-
-def tensors(change: Callable[[dict[str, Tensor]], object]) -> Damage:
-    """Other tensors, in a sound file."""
-
-    def damage(folder: Path) -> None:
-        values = load_file(folder / WEIGHTS)
-        change(values)
-        save_file({n: v.contiguous() for n, v in values.items()}, folder / WEIGHTS)
-
-    return damage
-
-
-def with_tensor(name: str, tensor: Tensor) -> Damage:
-    return tensors(lambda values: values.update({name: tensor}))
-
-
-def with_number(name: str, number: float, dtype: torch.dtype = torch.float32) -> Damage:
-    """One number of one tensor."""
-
-    def change(values: dict[str, Tensor]) -> None:
-        values[name] = values[name].to(dtype)
-        values[name].view(-1)[-1] = number
-
-    return tensors(change)
-
-
-def as_type(name: str, dtype: torch.dtype) -> Damage:
-    return tensors(lambda values: values.update({name: values[name].to(dtype)}))
-
-
 def packed(header: bytes, numbers: bytes = b"", length: int | None = None) -> bytes:
     return struct.pack("<Q", len(header) if length is None else length) + header + numbers
 
@@ -197,59 +68,22 @@ def unpacked(content: bytes) -> tuple[Header, bytes]:
     return json.loads(content[8 : 8 + length]), content[8 + length :]
 
 
-def raw_header(header: bytes | str, length: int | None = None) -> Damage:
-    """A file that is a header and nothing else."""
-    header = header.encode() if isinstance(header, str) else header
-    return data(WEIGHTS, packed(header, length=length))
+def shard(i: int) -> str:
+    return f"model-0000{i}-of-00002.safetensors"
 
 
-def lying(change: Callable[[Header], object], more: bytes = b"") -> Damage:
-    """Another header over the same numbers."""
-
-    def damage(folder: Path) -> None:
-        header, numbers = unpacked((folder / WEIGHTS).read_bytes())
-        change(header)
-        (folder / WEIGHTS).write_bytes(packed(json.dumps(header).encode(), numbers + more))
-
-    return damage
-
-
-def entry(name: str, **changes: Any) -> Damage:
-    """Other words about one tensor."""
-    return lying(lambda header: header[name].update(changes))
-
-
-def truncated(left: Callable[[int], int]) -> Damage:
-    def damage(folder: Path) -> None:
-        size = (folder / WEIGHTS).stat().st_size
-        os.truncate(folder / WEIGHTS, left(size))
-
-    return damage
-
-
-def sharded(change: Callable[[Path, dict[str, str]], object] = lambda *_: None) -> Damage:
+def sharded(change: Callable[[Path, dict[str, Any]], object] = lambda *_: None) -> Damage:
     """The weights in two files and an index; `change` may move files and edit the index."""
 
     def damage(folder: Path) -> None:
         values = load_file(folder / WEIGHTS)
         (folder / WEIGHTS).unlink()
         names = sorted(values)
-        halves = names[::2], names[1::2]
-        places: dict[str, str] = {}
-        for i, half in enumerate(halves, 1):
-            file = shard(i)
-            save_file({name: values[name] for name in half}, folder / file)
-            places |= dict.fromkeys(half, file)
+        places: dict[str, Any] = {}
+        for i, half in enumerate((names[::2], names[1::2]), 1):
+            save_file({name: values[name] for name in half}, folder / shard(i))
+            places |= dict.fromkeys(half, shard(i))
         change(folder, places)
         (folder / INDEX).write_text(json.dumps({"metadata": {}, "weight_map": places}))
 
     return damage
-
-
-def shard(i: int) -> str:
-    return f"model-0000{i}-of-00002.safetensors"
-
-
-def mapped(name: str, file: Any) -> Damage:
-    """An index that puts one tensor elsewhere."""
-    return sharded(lambda _, places: places.update({name: file}))

@@ -10,11 +10,16 @@ import select
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.models.loading.hostile import Cases
 from tests.source import ROOT
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 PATIENCE = 60
 """Seconds until a folder counts as one that hangs the process."""
@@ -23,11 +28,17 @@ MOST_MEGABYTES, LONGEST_SENTENCE = 100, 300
 
 @dataclass(frozen=True)
 class Answer:
-    """`error` is the name of what was raised, or None; `megabytes` what the peak grew by."""
+    """`error` is the name of what was raised, or None; `megabytes` what the peak grew by.
+
+    `read` is how many bytes were read, and `differs` names a tensor of an opened folder that
+    another library reads otherwise.
+    """
 
     error: str | None
     sentence: str
     megabytes: float
+    read: int
+    differs: str
 
 
 class Opener:
@@ -65,6 +76,7 @@ class Opener:
         if answer.megabytes >= MOST_MEGABYTES:
             self.restart()  # the peak of a process never falls
         assert answer.megabytes < MOST_MEGABYTES, "opening the folder fills the memory"
+        assert answer.differs == "", "another library reads it otherwise"
         return answer
 
     def close(self) -> None:
@@ -72,12 +84,15 @@ class Opener:
         self._process.communicate()
 
 
-def refused(opener: Opener, folder: Path) -> str:
-    """The sentence with which the folder is refused, in little memory, and fit to show."""
-    answer = opener.ask(folder)
+def check_refused(answer: Answer, folder: Path) -> str:
+    """The sentence with which the folder is refused, fit to show."""
     assert answer.error == "CheckpointError", f"{answer.error}: {answer.sentence}"
     check_sentence(answer.sentence, folder)
     return answer.sentence
+
+
+def refused(opener: Opener, folder: Path) -> str:
+    return check_refused(opener.ask(folder), folder)
 
 
 def not_refused_as_told(opener: Opener, good: Path, cases: Cases) -> list[str]:
@@ -114,12 +129,56 @@ def check_sentence(sentence: str, folder: Path) -> None:
 def attempt(folder: str) -> dict[str, object]:
     from models import load_checkpoint
 
-    error = None
+    error, before = None, bytes_read()
     try:
         load_checkpoint(folder)
     except BaseException as raised:  # noqa: BLE001  (which one it is, is what is asked)
         error = raised
-    return {"error": type(error).__name__ if error else None, "sentence": str(error or "")}
+    return {
+        "error": type(error).__name__ if error else None,
+        "sentence": str(error or ""),
+        "read": bytes_read() - before,
+        "differs": "" if error else differs(Path(folder)),
+    }
+
+
+def differs(folder: Path) -> str:
+    """The first tensor of an opened folder that is not as another library reads it."""
+    from models.loading.safe_files import CheckpointError
+    from models.loading.weight_files import open_weights
+
+    weights = open_weights(folder)
+    theirs = read_by_a_library(weights.folder)
+    with weights.open() as read:
+        for name in weights.names:
+            with suppress(CheckpointError):  # of a type that no weight has, and not used
+                if name not in theirs or not read(name).equal(theirs[name]):
+                    return name
+    return ""
+
+
+def read_by_a_library(place: Path) -> "dict[str, Tensor]":
+    import torch
+    from safetensors.torch import load
+
+    files = [place] if place.is_file() else [*place.glob("*.gguf")]
+    if not files:
+        shards = place.glob("*.safetensors")
+        return {name: each for path in shards for name, each in load(path.read_bytes()).items()}
+    from gguf import GGUFReader
+    from gguf.quants import dequantize
+
+    return {
+        each.name: torch.from_numpy(dequantize(each.data, each.tensor_type).copy())
+        .float()
+        .view(*map(int, each.shape[::-1]))
+        for each in GGUFReader(files[0]).tensors
+    }
+
+
+def bytes_read() -> int:
+    """Bytes that the process ever read."""
+    return int(Path("/proc/self/io").read_text().split()[1])
 
 
 def peak() -> float:
@@ -128,6 +187,7 @@ def peak() -> float:
 
 
 def serve(good: str) -> None:
+    import gguf.constants  # noqa: F401  (imported at the first GGUF file)
     import torch
 
     torch.set_num_threads(1)

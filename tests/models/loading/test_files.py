@@ -43,13 +43,34 @@ def test_any_text_is_an_object_or_a_sentence(text: str) -> None:
         assert isinstance(parse_object(text, "it"), dict)
 
 
-def test_depth_is_counted() -> None:
-    def nested(depth: int) -> str:
-        return '{"a":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
+def nested(depth: int) -> str:
+    return '{"a":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
 
+
+NO_OBJECT = {
+    "": "is not readable JSON.",
+    '{"model_type": "gp': "is not readable JSON.",
+    "{}{}": "is not readable JSON.",
+    "{} // mine": "is not readable JSON.",
+    "\ufeff{}": "is not readable JSON.",
+    "[]": "must be a JSON object.",
+    "null": "must be a JSON object.",
+    nested(DEEPEST + 1): "is nested too deep.",
+    '{"a":' * 10_000 + "1" + "}" * 10_000: "is nested too deep.",
+    '{"a": [' + "[]," * 200_000 + "1]}": "holds too many values to be one.",
+    '{"a": {"b": 1, "b": 1}}': "is not readable JSON: it names a key twice.",
+    '{"a": NaN}': "it holds NaN, which is no number.",
+    '{"a": -Infinity}': "it holds -Infinity, which is no number.",
+    '{"a": 1e999}': "it holds a number that is too large.",
+    '{"a": ' + "9" * 5_000 + "}": "it holds a number of too many digits.",
+}
+
+
+def test_what_is_no_object_is_refused_in_its_words() -> None:
+    for text, words in NO_OBJECT.items():
+        with pytest.raises(CheckpointError, match=f"^it .*{words}$"):
+            parse_object(text, "it")
     assert parse_object(nested(DEEPEST), "it")
-    with pytest.raises(CheckpointError, match="nested too deep"):
-        parse_object(nested(DEEPEST + 1), "it")
 
 
 @given(st.text() | st.text("\n\x1b\u202e\ud800\U000f0000\0 ab", min_size=1, max_size=200))
@@ -77,6 +98,10 @@ def test_a_text_is_read_as_it_is_and_no_more_than_may_be(tmp_path: Path) -> None
     with pytest.raises(CheckpointError, match="too large"):
         read_bytes(tmp_path, "a")
     assert len(read_text(tmp_path, "a", LARGEST_TEXT + 1)) == LARGEST_TEXT + 1
+    for raw in ("{}".encode("utf-16"), b'{"model_type": "\xe9"}'):
+        (tmp_path / "a").write_bytes(raw)
+        with pytest.raises(CheckpointError, match="is not text"):
+            read_text(tmp_path, "a")
     (tmp_path / "a").write_bytes("é\r\n🙂".encode())
     assert read_text(tmp_path, "a") == "é\r\n🙂", "line ends are part of a vocabulary"
     os.mkfifo(tmp_path / "pipe")

@@ -92,12 +92,14 @@ def test_any_value_of_any_word_of_any_family_ends_in_a_model_or_a_sentence(
     assert offenders == []
 
 
-CLASSIFIER = {"architectures": ["BertForSequenceClassification"]}
 MASKED = {"architectures": ["RobertaForMaskedLM"]}
+CLASSES = {"architectures": ["BertForSequenceClassification"]}
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("bert", {"is_decoder": True}, "is_decoder True"),
     ("bert", {"architectures": ["BertLMHeadModel"]}, "BertLMHeadModel"),
     ("bert", {"hidden_act": "mish"}, "'mish'"),
+    ("bert", CLASSES | {"id2label": {"a": "b"}}, "id2label"),
+    ("bert", CLASSES | {"num_labels": 10**9}, "num_labels must be"),
     ("roberta", MASKED | {"hidden_act": "relu"}, "hidden_act 'relu'"),
     ("roberta", {"pad_token_id": None}, "pad_token_id must be a token of its own"),
     ("roberta", {"max_position_embeddings": 2}, "must be above 2"),
@@ -108,33 +110,19 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("t5", {"architectures": ["T5ForSequenceClassification"]}, "Classification is not"),
     ("t5", {"feed_forward_proj": "gated-elu"}, "'gated-elu'"),
     ("t5", {"relative_attention_max_distance": 5}, "max_distance must be above"),
-    ("bert", CLASSIFIER | {"id2label": {"a": "b"}}, "id2label"),
-    ("bert", CLASSIFIER | {"id2label": ["a"]}, "id2label"),
-    ("bert", CLASSIFIER | {"num_labels": 10**9}, "num_labels must be"),
-    ("mistral", {"layer_types": ["odd"]}, "layer_types"),
     ("llama", {"head_dim": 3}, "a head of 3 is odd"),
     ("llama", {"num_key_value_heads": 5}, "not divisible"),
-    ("llama", {"rope_scaling": 7}, "rope_scaling must be an object"),
-    ("llama", {"rope_scaling": {"type": ["yarn"]}}, "is not supported"),
-    ("llama", {"rope_scaling": {"type": "linear", "factor": "2"}}, "factor must be a number"),
-    ("llama", {"rope_scaling": {"type": "yarn"}, "max_position_embeddings": 0}, "a factor"),
-    ("llama", {"rope_scaling": {"type": "llama3", "factor": 2, "low_freq_factor": 4}}, "_freq"),
     ("llama", {"rope_scaling": {"type": "yarn", "factor": 1e300}}, "must be between"),
     ("electra", {}, "electra is not supported; open one such as gpt2, llama, bert or t5."),
-    ("vit", {"patch_size": 16}, "vit is not supported"),
 ]
+"""What the reference's own configs cannot say is beside those of `tests/parity`."""
 
 
 def test_what_is_not_supported_is_refused_by_name(tmp_path: Path) -> None:
-    """Nothing is approximated: the sentence names what cannot be done."""
-    offenders = []
     for family, values, words in REFUSED:
         (tmp_path / CONFIG).write_text(json.dumps({"model_type": family} | values))
-        with pytest.raises(CheckpointError) as refused:
+        with pytest.raises(CheckpointError, match=re.escape(words)):
             read_folder_config(tmp_path)
-        if words not in str(refused.value):
-            offenders.append(f"{family} {values}: {refused.value}")
-    assert offenders == []
 
 
 def test_the_families_of_the_way_out_open() -> None:

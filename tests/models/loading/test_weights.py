@@ -49,20 +49,6 @@ IN_ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixt
 MANY = settings(IN_ONE_FOLDER, max_examples=max(100, IN_ONE_FOLDER.max_examples))
 
 
-def sentence_or_none(content: bytes, folder: Path) -> str | None:
-    """Every tensor of a file is read; no more than a CheckpointError with a fit sentence comes."""
-    (folder / WEIGHTS).write_bytes(content)
-    try:
-        weights = open_weights(folder)
-        with weights.open() as read:
-            for name in weights.names:
-                read(name)
-    except CheckpointError as error:
-        check_sentence(str(error), folder)
-        return str(error)
-    return None
-
-
 @IN_ONE_FOLDER
 @given(TENSORS, st.dictionaries(st.sampled_from("xyz"), st.text("ab"), max_size=2))
 def test_what_the_library_writes_is_what_we_read(
@@ -157,27 +143,13 @@ def test_a_file_that_is_cut_while_its_numbers_are_read_is_said(tmp_path: Path) -
 @MANY
 @given(st.binary(max_size=40) | HEADERS.map(lambda header: json.dumps(header).encode()))
 def test_random_headers(tmp_path: Path, header: bytes) -> None:
-    sentence_or_none(header, tmp_path)
-    sentence_or_none(packed(header, bytes(len(header) % 40)), tmp_path)
-
-
-@MANY
-@given(st.data(), st.integers(1, 4))
-def test_a_good_file_with_some_bytes_changed(
-    good_folders: Path, tmp_path: Path, data: st.DataObject, count: int
-) -> None:
-    """Most of these bytes are the header's; the numbers may change without a lie."""
-    content = bytearray((good_folders / "gpt2" / WEIGHTS).read_bytes())
-    header = 8 + int.from_bytes(content[:8], "little")
-    for _ in range(count):
-        content[data.draw(st.integers(0, header + 20))] = data.draw(st.integers(0, 255))
-    sentence_or_none(bytes(content), tmp_path)
-
-
-@IN_ONE_FOLDER
-@given(st.floats(0, 1, exclude_max=True))
-def test_a_good_file_cut_anywhere(good_folders: Path, tmp_path: Path, share: float) -> None:
-    content = (good_folders / "gpt2" / WEIGHTS).read_bytes()
-    sentence = sentence_or_none(content[: int(share * len(content))], tmp_path)
-    assert sentence
-    assert "damaged or cut short" in sentence or "is empty" in sentence
+    """Every tensor of such a file is read, or a fit sentence says why not."""
+    for content in (header, packed(header, bytes(len(header) % 40))):
+        (tmp_path / WEIGHTS).write_bytes(content)
+        try:
+            weights = open_weights(tmp_path)
+            with weights.open() as read:
+                for name in weights.names:
+                    read(name)
+        except CheckpointError as error:
+            check_sentence(str(error), tmp_path)

@@ -11,11 +11,14 @@ from typing import Any
 
 import psutil
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from explorer.text import TextError, open_published, steps
 from explorer.text.published.child_wire import MOST_PLACES
-from explorer.text.published.process import MAX_CHILDREN
-from tests.text.published.bombs import BPE, ENDLESS, REFUSED, words
+from explorer.text.published.process import CHILDREN, MAX_CHILDREN
+from tests.models.loading.mutations import changed_bytes, changed_json
+from tests.text.published.bombs import BPE, ENDLESS, REFUSED, UNIGRAM, words
 from tests.text.published.conftest import Made, children
 
 AT_LAST = 30.0
@@ -171,18 +174,15 @@ OLDER: list[tuple[str, Callable[[Path], None], str]] = [
     ("bert", files(), "no tokenizer that can be opened"),
     ("bert", huge, "100 MB; at most 20 MB"),
     ("bert", pipe, "has no readable tokenizer.json"),
-    ("bert", lambda folder: (folder / "tokenizer.json").mkdir(), "has no readable tokenizer.json"),
     ("bert", device, "a link out of the folder"),
     ("bert", nowhere, "has no readable vocab.txt"),
     ("llama", files(tokenizer__model=PICKLE), "is a pickle"),
     ("bert", files(vocab__txt=b"\xff\xfe\n" * 9), "is not text"),
-    ("bert", files(vocab__txt=""), r"has no \[CLS\]"),
     ("bert", files(vocab__txt="a" * 10**7), r"has no \[CLS\]"),
     ("bert", files(vocab__txt=MILLIONS), "its vocabulary has"),
     ("esm", files(vocab__txt="a\n"), "as esm reads it is not known"),
     ("gpt2", bpe('{"a": 0}', "a b c\n"), "not a pair"),
     ("gpt2", bpe('{"a": 0}', "a b\n"), "does not describe a tokenizer"),
-    ("gpt2", bpe('["a"]', ""), "is not a JSON object"),
     ("gpt2", bpe('{"a": "0"}', ""), "no usable ID"),
     ("bert", said(do_lower_case="yes"), "neither true nor"),
     ("bert", said(cls_token=[1]), "not a short text"),
@@ -202,32 +202,46 @@ def test_an_older_form_that_cannot_be_is_refused(tmp_path: Path, subtests: pytes
             assert re.search(sentence, refused(folder, family))
 
 
-def test_a_sentencepiece_model_that_is_cut_or_changed_does_no_harm(
-    made: Made, tmp_path: Path
+SOUND = {"words": words(), "pairs": words(model=BPE), "pieces": words(model=UNIGRAM)}
+
+
+@settings(max_examples=max(8, settings().max_examples // 3))
+@pytest.mark.parametrize("kind", [*SOUND, PIECES])
+@given(data=st.data())
+def test_a_changed_file_reads_the_same_every_time_or_is_refused(
+    kind: str, data: st.DataObject, made: Made, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    whole = (made("t5") / PIECES).read_bytes()
-    for keep in (0, 1, 10, len(whole) // 2, len(whole) - 9):
-        refused(written(tmp_path / f"cut at {keep}", PIECES, whole[:keep]), "t5")
-    for place in range(0, len(whole), len(whole) // 6):
-        changed = bytearray(whole)
-        changed[place] ^= 0xFF
-        folder = written(tmp_path / f"changed at {place}", PIECES, bytes(changed))
+    """With a token for each character at most, each where it stands in the text."""
+    if kind == PIECES:
+        whole = (made("t5") / PIECES).read_bytes()
+        file, content, family = PIECES, data.draw(changed_bytes(whole, len(whole))), "t5"
+    else:
+        other = data.draw(changed_json(json.loads(SOUND[kind])))
+        file, content, family = "tokenizer.json", json.dumps(other).encode(), "gpt2"
+    folder = written(tmp_path_factory.mktemp("changed"), file, content)
+    with ended():
         try:
-            open_published(folder, "t5").encode(TEXT)
+            tokens = open_published(folder, family).encode(TEXT)
+            CHILDREN.close()
+            assert open_published(folder, family).encode(TEXT) == tokens
         except TextError as error:
             one_sentence(str(error))
+        else:
+            spoken = [token for token in tokens if not token.special]
+            assert all(0 <= token.start <= token.end <= len(TEXT) for token in spoken)
+            assert len(spoken) <= len(TEXT) + 1
 
 
 def test_settings_beside_a_sentencepiece_model(made: Made, tmp_path: Path) -> None:
     written(tmp_path, PIECES, (made("t5") / PIECES).read_bytes())
     new = {"900": {"content": "new", "special": False}}
-    for settings, sentence in (
+    for said_there, sentence in (
         ({"extra_ids": 10**9}, "extra_ids"),
         ({"extra_ids": "many"}, "extra_ids"),
         ({"tokenizer_class": "NllbTokenizer"}, "as Nllb reads it is not known"),
         ({"added_tokens_decoder": new}, "was added"),
     ):
-        written(tmp_path, "tokenizer_config.json", json.dumps(settings))
+        written(tmp_path, "tokenizer_config.json", json.dumps(said_there))
         assert sentence in refused(tmp_path, "t5")
 
 
