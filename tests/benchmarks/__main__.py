@@ -69,7 +69,6 @@ BENCHMARKS: dict[str, Benchmark] = {
     "click-head": clicks.another_head,
     "click-stage": clicks.one_stage,
     "click-merge": clicks.one_merge,
-    "film-frame": clicks.film,
     "overview": pictures.overview,
     "overview-long": pictures.long_overview,
     "one-head": pictures.one_head,

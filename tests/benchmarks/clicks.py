@@ -22,10 +22,6 @@ from playwright.sync_api import FilePayload, expect
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import opened_model
 from explorer.catalog.real_models import FIRST
-from explorer.runs.run import create
-from explorer.runs.spec import RunSpec
-from explorer.runs.worker import train_to_end
-from explorer.tasks import TASKS
 from explorer.text import character_tokenizer
 from explorer.text.special import DECODER
 from explorer.views.shared.tokenizer_source import FILE
@@ -46,7 +42,6 @@ from tests.benchmarks.driver import (
     crowd_of,
     readers_of,
     seconds_of,
-    visiting,
 )
 from tests.benchmarks.learning import MERGES, made_up
 from tests.benchmarks.measuring import Row, at_most, milliseconds, quantile, spread, within
@@ -65,11 +60,6 @@ WALKED, BACK = "translation", 8
 so many back by clicks."""
 STEPS = 10
 """Of the first merges, and as many of the last."""
-
-FILM_STEPS, MOVES, FILM_GOAL = 50, 24, 0.05
-"""Of training, which makes seven snapshots; of the slider; and seconds from the key to the paint
-of every second move."""
-FILM_VIEWS = ("film_map", "film_heads", "film_pass")
 
 Clicks = Callable[[Visitor], Iterable[float]]
 
@@ -127,21 +117,6 @@ def head_of_smollm2() -> Iterator[Row]:
     what = f"another head of SmolLM2, {CLICKS} clicks to paint"
     beside = f"p50 {milliseconds(reference)} of a toy with 2 × 4 heads"
     yield at_most(what, spread(ours), beside, p50 / reference, 1.0)
-
-
-def film() -> Iterator[Row]:
-    """A training's film moved by one, until one head, every head and the pass are painted."""
-    with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-        task = TASKS["translation"]
-        training = task.training.replace(steps=FILM_STEPS)
-        run = create(Path(folder), RunSpec(task.name, task.model, training))
-        train_to_end(run.folder)
-        app = partial(Server, Path(folder))
-        with visiting(app) as (visitor, _):
-            taken, messages = on_frames(visitor, run.name, len(run.snapshots()))
-    what, p50 = "training history: the slider moved by one, toy translator", quantile(taken, 0.5)
-    ours = f"{spread(taken)}, {messages} messages"
-    yield at_most(what, ours, f"{milliseconds(FILM_GOAL)} of a goal", p50 / FILM_GOAL, 1)
 
 
 @contextmanager
@@ -256,24 +231,3 @@ def on_merges(visitor: Visitor) -> Iterator[float]:
             at = page.get_by_text(f"Merges: {begin + by * step:,} of {MERGES:,}")
             expect(at).to_be_visible()
             visitor.rest()
-
-
-def on_frames(visitor: Visitor, run: str, frames: int) -> tuple[list[float], int]:
-    """Seconds of each move, back and forth; and how many messages went to the server."""
-    page, sent, taken = (
-        visitor.open(f"/training_history?model={run}"),
-        list[object](),
-        list[float](),
-    )
-    for name in FILM_VIEWS:
-        visitor.drawn(name)
-    visitor.rest()
-    page.evaluate(LISTEN)
-    views = page.locator(", ".join(f".st-key-{name} [data-painted]" for name in FILM_VIEWS))
-    assert views.count() == len(FILM_VIEWS)
-    page.get_by_role("heading", level=1).click()
-    visitor.socket.on("framesent", lambda message: sent.append(message))
-    for at in range(MOVES):
-        key = "ArrowLeft" if at // (frames - 1) % 2 == 0 else "ArrowRight"
-        taken.append(seconds_of(partial(page.keyboard.press, key), views, PAINTED))
-    return taken, len(sent)

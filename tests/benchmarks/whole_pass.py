@@ -123,7 +123,7 @@ def first_paint() -> Iterator[Row]:
 
 
 def arrives(visitor: Visitor) -> list[float]:
-    page = visitor.open("/")
+    page = visitor.load("/")
     return [page.evaluate(UNTIL_ARRIVED) / 1000]
 
 
