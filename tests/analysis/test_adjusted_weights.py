@@ -40,9 +40,6 @@ def attention(rows: int, columns: int, seed: int) -> Tensor:
     return scores.softmax(-1)
 
 
-# ---- what is done to weights -----------------------------------------------------------
-
-
 @SIZES
 @given(some.integers(1, 9), some.integers(2, 12), some.integers(0, 10_000), some.data())
 def test_hiding_keeps_every_row_a_distribution(
@@ -99,9 +96,6 @@ def test_merging_sums_over_keys_and_averages_over_queries_that_see_something() -
 def test_a_share_is_said_in_few_digits() -> None:
     assert [percent(share) for share in (0.413, 0, 1, 0.0042)] == ["41 %", "0 %", "100 %", "0.42 %"]
     assert percent(float("nan")) == "an unknown share"
-
-
-# ---- what is shown of a reading --------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

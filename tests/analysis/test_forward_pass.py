@@ -90,9 +90,6 @@ def every_cell_is_opened(values: PassValues) -> None:
     assert {"output projection", "projected", "products", "head out"} <= taken_apart
 
 
-# ---- every stage -----------------------------------------------------------------------
-
-
 def test_every_stage_follows_from_those_before_it_and_every_number_is_opened(
     found: ForwardPass,
 ) -> None:
@@ -177,9 +174,6 @@ def test_every_value_is_what_the_pass_had_there(found: ForwardPass) -> None:
     assert_close_to(values["probabilities"].sum(-1), torch.ones_like(mine[:, 0]))
 
 
-# ---- what it costs ---------------------------------------------------------------------
-
-
 def test_recomputing_leaves_the_model_as_it_is() -> None:
     """Its weights are in use by other threads: what is in float64 is a copy."""
     shakespeare = opened_model.open_model("shakespeare")
@@ -207,9 +201,6 @@ def test_nothing_grows_with_layers_times_heads_times_tokens_squared() -> None:
     assert tokens > 50
     for made in kept.values():
         assert all(value.shape[-2:] != (tokens, tokens) for value in made.values.values())
-
-
-# ---- positions by their own formulas ---------------------------------------------------
 
 
 def larger(gives: Callable[..., Any]) -> Callable[..., Any]:
@@ -248,8 +239,6 @@ def formula(stage: Stage, config: TransformerConfig) -> str:
 def sentence(stage: Stage, config: TransformerConfig) -> str:
     return KINDS[stage.kind].sentence(config)
 
-
-# ---- what is said of a stage ---------------------------------------------------------
 
 README = repository_readme(11, 11, 8, 2, 1, 8)
 

@@ -189,9 +189,6 @@ def test_rows_that_see_nothing_are_left_out_and_a_single_key_leaves_no_choice() 
     assert single["entropy"] == 0
 
 
-# ---- of a reading ----------------------------------------------------------------------
-
-
 @pytest.fixture
 def forward(small_models: Path) -> ForwardPass:
     opened = opened_model.opened_from(small_models / "translation", "translation")
@@ -317,7 +314,7 @@ def test_of_a_long_text_some_rows_and_of_many_heads_some_layers_are_compared(
     monkeypatch.setattr(head_similarity, "CELLS_COMPARED", 8 * 8 // 2 * keys * 3)
     some = (0, round((keys - 1) / 2), keys - 1)
     assert rows_compared(forward, part) == some
-    assert torch.equal(torch.cat(list(rows_of_heads(forward, part, some))), found[:, list(some)])
+    assert_close_to(torch.cat(list(rows_of_heads(forward, part, some))), found[:, list(some)])
     monkeypatch.setattr(head_similarity, "HEADS_COMPARED", 12)
     assert head_similarity.layers_compared(9, 4) == (0, 4, 8)
     assert head_similarity.layers_compared(3, 4) == (0, 1, 2)
@@ -343,7 +340,7 @@ def test_head_by_head_is_all_at_once_and_kept_as_long_as_the_reading(
     for part in read.parts:
         whole = read.all_weights(part.name)
         found = thumbnails.thumbnails_of(read, part.name)
-        assert torch.equal(found.cells, thumbnails.thumbnails_of_weights(whole).cells)
+        assert_close_to(found.cells, thumbnails.thumbnails_of_weights(whole).cells)
         singly = [list(read.some_heads(part.name, n)) for n in range(part.layers)]
         assert all(len(layer) == part.heads for layer in singly)
         assert_close_to(torch.stack([torch.cat(layer) for layer in singly]), whole)

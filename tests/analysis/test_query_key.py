@@ -75,9 +75,6 @@ def test_a_planted_mistake_is_seen_in_every_difference(found: ForwardPass) -> No
     assert not torch.allclose(again, after, rtol=1e-6, atol=1e-6)
 
 
-# ---- stage by stage --------------------------------------------------------------------
-
-
 def test_every_stage_is_the_one_of_the_pass_and_made_of_the_one_before(found: ForwardPass) -> None:
     for part, layer, head in every_head(found):
         one, at = whole(found, part, layer, head), site(part, layer)
@@ -123,9 +120,6 @@ def test_a_row_that_sees_nothing_is_all_zero(found: ForwardPass) -> None:
     assert one.difference < 1e-6
     two = query_key_pair(found, part, 0, 0, last, 0)
     assert (two.weight, two.seen, two.total, two.allowed) == (0.0, 0, 0.0, False)
-
-
-# ---- one query and one key -------------------------------------------------------------
 
 
 def test_every_number_of_a_pair_is_that_of_the_pass(found: ForwardPass) -> None:
@@ -203,9 +197,6 @@ def test_heads_that_share_a_key_are_named_and_no_number_stays_none(tmp_path: Pat
     found.trace.values[f"{site(SELF, 0)}.q"].fill_(torch.nan)
     assert math.isnan(query_key_pair(found, SELF, 0, 0, 3, 1).weight)
     assert strongest(found, SELF, 0, 0, 3) == 0
-
-
-# ---- on to the stream ------------------------------------------------------------------
 
 
 def test_what_the_keys_give_adds_up_to_what_the_head_gives(found: ForwardPass) -> None:

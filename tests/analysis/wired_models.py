@@ -1,7 +1,5 @@
 """A small model of every kind that has edges, with two texts, and what must be true of all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
@@ -62,7 +60,7 @@ class Reading(Tap):
     def __init__(self, shown: Callable[[str, Tensor], Tensor], prefix: str = "") -> None:
         self.shown, self.prefix = shown, prefix
 
-    def at(self, scope: str) -> Reading:
+    def at(self, scope: str) -> "Reading":
         return Reading(self.shown, f"{self.prefix}{scope}.")
 
     def __call__(self, name: str, value: Tensor) -> Tensor:

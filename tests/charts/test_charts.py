@@ -157,9 +157,6 @@ def test_of_many_ranks_the_first_and_the_last_are_drawn() -> None:
     assert all(ends and ends[0] > 0 for ends in domains(chart, "y"))
 
 
-# ---- a training ------------------------------------------------------------------------
-
-
 def test_a_long_curve_is_thinned_and_ends_where_it_ends() -> None:
     points = [(step, float(step)) for step in range(1, 10_001)]
     few = thinned(points)
@@ -192,9 +189,6 @@ def test_charts_of_a_training_hold_no_data_and_end_where_the_run_will() -> None:
     assert len(nats["layer"]) == 2, "no goal, no line"
 
 
-# ---- a change --------------------------------------------------------------------------
-
-
 def test_what_is_no_number_has_no_bar_and_is_said() -> None:
     chart = CHARTS["pairs without numbers"]
     rows = chart["layer"][0]["data"]["values"]
@@ -205,9 +199,6 @@ def test_what_is_no_number_has_no_bar_and_is_said() -> None:
     assert [row["value"] for row in rows] == [None, None, 1.0]
     for name, top in (("edges", 1.5), ("edges without numbers", 0.5), ("no edge with a number", 1)):
         assert domains(CHARTS[name], "y") == [[0, top], [0, top]], name
-
-
-# ---- a query and a key -----------------------------------------------------------------
 
 
 def test_products_keep_their_order_and_tell_the_running_sum() -> None:

@@ -46,9 +46,6 @@ def test_a_label_is_never_markup() -> None:
     assert all("<" not in text for texts in shown for text in texts)
 
 
-# ---- moving tokens ---------------------------------------------------------------------
-
-
 def moving(steps: int = 3, tokens: int = 2) -> MovingTokens:
     """Tokens that go along the first axis, with one token of the vocabulary beside them."""
     places = torch.zeros(steps, tokens, 3)
@@ -113,9 +110,6 @@ def test_a_single_step_has_no_slider_and_what_is_no_number_is_left_out() -> None
     assert sent["data"][3]["x"] == [0, None]
 
 
-# ---- positions -------------------------------------------------------------------------
-
-
 def test_a_surface_is_even_around_zero_where_it_has_both_signs() -> None:
     both = surface_of_positions(torch.tensor([[1.0, -3.0], [0.0, 2.0]]), "bias", LIGHT).data[0]
     assert (both.cmin, both.cmax) == (-3, 3)
@@ -137,9 +131,6 @@ def test_a_surface_is_even_around_zero_where_it_has_both_signs() -> None:
     assert half.camera.eye.x > alone.camera.eye.x, "or its sides would be cut off"
 
 
-# ---- parameters ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
 def test_the_boxes_of_an_icicle_add_up_to_the_model(kind: str) -> None:
     model = Transformer(TransformerConfig(kind=kind, n_layers=3))
@@ -154,9 +145,6 @@ def test_the_boxes_of_an_icicle_add_up_to_the_model(kind: str) -> None:
     (drawn,) = plain(parameter_icicle(node, LIGHT))["data"]
     assert drawn["values"] == [*counts.values()]
     assert drawn["branchvalues"] == "total"
-
-
-# ---- rollout ---------------------------------------------------------------------------
 
 
 def test_a_sankey_joins_each_layer_to_the_next() -> None:
@@ -175,9 +163,6 @@ def test_a_sankey_joins_each_layer_to_the_next() -> None:
         FlowEdge(1, 1, 1, 0.25),
     ]
     assert len(strongest_edges([torch.rand(9, 9)])) == sankey.EDGES_DRAWN
-
-
-# ---- runs ------------------------------------------------------------------------------
 
 
 def test_an_axis_places_numbers_by_size_and_texts_in_order() -> None:

@@ -66,9 +66,6 @@ def test_the_numbers_of_the_document_give_the_doubled_exponent_away() -> None:
     assert right.spread < 1e-12
 
 
-# ---- the same weights in another scheme -----------------------------------------------
-
-
 def test_a_twin_shares_its_weights_and_passes_as_a_model_built_that_way(make: Make) -> None:
     for scheme in POSITIONS:
         model = make("decoder", scheme)[0].model
@@ -114,9 +111,6 @@ def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(make: Make) 
             assert_close_to(passed.trace.output[0, -1], output[0, -1], what=kind)
 
 
-# ---- another order --------------------------------------------------------------------
-
-
 @settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
 @given(order=st.permutations(range(7)))
 def test_without_positions_and_causal_mask_nothing_changes_but_the_order(
@@ -146,9 +140,6 @@ def test_every_scheme_of_positions_and_a_causal_mask_see_the_order(make: Make) -
     _, found = make("encoder", "none")
     order = reversed_order(found)
     assert order == [0, *range(len(order) - 1, 0, -1)]
-
-
-# ---- longer than trained --------------------------------------------------------------
 
 
 def test_a_text_beyond_the_trained_length_is_really_passed(make: Make) -> None:

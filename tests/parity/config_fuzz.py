@@ -6,8 +6,6 @@ too. What we open and the reference does not counts as right only where the key 
 to it: where no value of it that it opens moves the logits.
 """
 
-from __future__ import annotations
-
 import copy
 import inspect
 import json
@@ -165,7 +163,7 @@ class Change:
         changed = {**config, **self.values}
         return {key: value for key, value in changed.items() if value is not ...}
 
-    def halves(self) -> tuple[Change, Change]:
+    def halves(self) -> tuple["Change", "Change"]:
         items = list(self.values.items())
         middle = len(items) // 2
         return Change(dict(items[:middle])), Change(dict(items[middle:]))

@@ -5,8 +5,6 @@ The reference is built tiny, with random weights, saved as a real folder and ope
 shows is looked up under the name of our site.
 """
 
-from __future__ import annotations
-
 import copy
 import fnmatch
 import inspect
@@ -14,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -89,7 +87,7 @@ class Pair:
     reference: Any
     ours: Checkpoint
 
-    def double(self) -> Pair:
+    def double(self) -> Self:
         """Both in float64, in place."""
         self.reference.double()
         self.ours.model.double()
