@@ -17,7 +17,7 @@ from explorer.export.figure_data import Figure, FigureData
 from explorer.tasks import TASKS
 from explorer.views.shared import export_panel
 from tests import apps
-from tests.browser.truth.views import table
+from tests.browser.page_views import table
 from tests.source import ROOT
 from tests.views.drawing import every_view, put_state
 

@@ -21,6 +21,7 @@ class Panel:
 
     at: AppTest
     made: dict[str, Any]
+    printed: list[str]
 
     def picture(self, key: str) -> wire.Array:
         """The numbers that the view under this key was sent."""
@@ -93,9 +94,4 @@ def panel(
     at = drawing.put_state(apps.page(path, **address), **{**(state or {}), "code": True})
     lines = at.code[0].value
     assert str(folder) not in lines, "where a model lies is nobody else's business"
-    return Panel(at, run(lines, folder))
-
-
-def run(lines: str, folder: Path) -> dict[str, Any]:
-    """Everything that these lines make."""
-    return drawing.run(lines, folder)[0]
+    return Panel(at, *drawing.run(lines, folder))

@@ -17,7 +17,7 @@ from explorer.catalog import opened_model
 from explorer.components import wire
 from explorer.text import character_tokenizer, word_tokenizer
 from explorer.text.special import DECODER
-from tests.browser.truth.views import CHOICES
+from tests.browser.page_views import CHOICES
 from tests.shelf import WORDS, put
 from tests.source import ROOT
 

@@ -1,4 +1,4 @@
-"""What an address asks for and does not exist is said in a sentence and replaced, on every page."""
+"""A link repeats every choice; what was asked for in vain is said until something else is chosen."""
 
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -8,154 +8,10 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import ButtonGroup, Selectbox
 
 from explorer.app.persistent_choices import as_text
-from explorer.inference.continuation import MAX_GENERATED
-from explorer.views.generation.generation_limits import USUAL_LENGTH
 from tests.apps import page, said, views
 from tests.views.drawing import press
 
 pytestmark = pytest.mark.usefixtures("small_models")
-HUGE = "9" * 5_000
-LONG = "the+" * 525
-LENGTH = f"“New tokens” goes from 1 to {MAX_GENERATED:,}, not “{{}}”; showing {USUAL_LENGTH}."
-IN_VAIN: dict[str, list[str]] = {
-    "attention/attention?heads=x&weighting=x&colours=x&mass=x&hide=x&words=x&log=x&sentences=A→B": [
-        "“heads” can be This head, Mean, Max, Mean of all layers or Max of all layers, "
-        "not “x”; showing This head.",
-        "“weighting” can be None or Value norm, not “x”; showing None.",
-        "“colours” can be 1, Matrix, Row or Column, not “x”; showing 1.",
-        "“mass” can be 10 to 100 %, not “x”; all keys are shown.",
-        "This text has no key “x” to hide.",
-        "“words” can be true or false, not “x”; it is off.",
-        "“log” can be true or false, not “x”; it is off.",
-        "There is no second sentence",
-    ],
-    f"attention/attention?mass={HUGE}": ["“mass” can be 10 to 100 %"],
-    **{
-        f"attention/attention?held=q99k0&drawn=77&view={view}": [
-            "not “q99k0”; k0 is pinned.",
-            "“drawn” can be heads 0 to 3 with dots between them, not “77”",
-        ]
-        for view in ("Matrix", "Lines", "Tokens")
-    },
-    "attention/heads?code=x&export=x": [
-        "“Code” has no “x” here; showing it closed.",
-        "“Export” has no “x” here; showing it closed.",
-    ],
-    "attention/heads?version=x&sidebar=gone": [
-        "“version” has no “x” here; showing it as version 2.",
-        "“sidebar” has no “gone” here; showing it unfolded.",
-    ],
-    "attention/heads?version=99&view=x&later=y": [
-        "This link was made by a newer version of the app: “view” and “later” are not understood "
-        "here and left out."
-    ],
-    "attention/heads?version=99&side=Flow": [
-        "This link was made by a newer version of the app, which says here the same."
-    ],
-    "attention/heads?hidden=everything": ["“hidden” names “everything”, and no control is called"],
-    "attention/heads?side=Backside&metric=Wisdom&best=7&best_is=Odd": [
-        "“View” has no “Backside” here; showing Finder.",
-        "“Metric” has no “Wisdom” here; showing Previous-token score.",
-        "“Heads shown” has no “7” here; showing 6.",
-        "“Order” has no “Odd” here; showing Highest first.",
-    ],
-    "attention/heads?side=Similarity&arranged=x": [
-        "“Order of the heads” has no “x” here; showing By layer."
-    ],
-    "attention/heads?side=Rollout&through=9": ["“Through layer” has no “9” here; showing 1."],
-    "attention/heads?side=Flow&flow_to=9+dog": ["“Token” has no “9 dog” here; showing"],
-    "attention/head_steps?up_to=nothing&held=q99k0": [
-        "“Steps up to” has no “nothing” here; showing values.",
-        "“held” can be a query and a key of this text",
-    ],
-    "generation/generation?temperature=9&top_k=-3&top_p=0&seed=x&branches=0d5.7f3": [
-        "“Temperature” goes from 0 to 3, not “9”; showing 1.",
-        "“Top-k” goes from 0 to 1,000, not “-3”; showing 0.",
-        "“Top-p” goes from 0.01 to 1, not “0”; showing 1.",
-        "“Seed” goes from 0 to 9,999, not “x”; showing 0.",
-        "The branches in the address do not fit",
-    ],
-    "generation/generation?branches=0d9999": ["The branches in the address do not fit"],
-    f"generation/generation?branches=0d5-5-5{'-5' * 80}": [
-        "The branches in the address do not fit"
-    ],
-    "generation/generation?way=Beam+search&length=0": [LENGTH.format("0")],
-    "generation/generation?length=999": [LENGTH.format("999")],
-    "generation/generation?length=x": [LENGTH.format("x")],
-    "input/positions?scheme=Banana&lab=x&place=999": [
-        "has no “Banana” here; showing",
-        "has no “x” here; showing",
-        "“Position” goes from 0 to",
-    ],
-    "input/positions?other_scheme=Banana&similar_by=x": [
-        "“Beside it” has no “Banana” here; showing",
-        "“Similarity of two positions” has no “x” here; showing",
-    ],
-    f"input/positions?place={HUGE}": ["“Position” goes from 0 to"],
-    "attention/query_key?query=1+·+nothing": ["“Query” has no “1 · nothing” here; showing"],
-    "attention/query_key?query=-1": ["“Query” has no “-1” here; showing"],
-    "forward_pass/forward_pass?stage=encoder.0.resid_mid": [
-        "This model has no stage “encoder.0.resid_mid”; showing Tokens."
-    ],
-    "forward_pass/forward_pass?stage=decoder.1.self_attn.weights&key_token=x&decoder_token=3": [
-        "There is no key “x” here; showing the one attended to most."
-    ],
-    "forward_pass/forward_pass?stage=decoder.embed&decoder_token=-1&number=99999": [
-        "There is no token “-1” here",
-        "There is no dimension 99,999 here, the last is 15: the first one drawn is pinned",
-    ],
-    f"forward_pass/forward_pass?stage=decoder.embed&decoder_token={HUGE}&number={HUGE}": [
-        "There is no token",
-        "There is no dimension",
-    ],
-    "input/tokens?beside=nothing&learn_rules=7&learn_from=nowhere": [
-        "“Compare with” has no “nothing” here.",
-        "at most 100 new tokens",
-    ],
-    "experiments/interventions?look=Nowhere&change=Weather&expected_at=99+·+dog&watched=dog+(7)": [
-        "“View” has no “Nowhere” here; showing Attention maps.",
-        "“Intervention” has no “Weather” here; showing Head.",
-        "“Output position” has no “99 · dog” here",
-        "“Tracked token” has no “dog (7)” here",
-    ],
-    "experiments/interventions?change=Mask&mask_how=Odd": [
-        "“Masking” has no “Odd” here; showing Preset."
-    ],
-    "experiments/interventions?change=Token&token_at=-1&text=the+cat": [
-        "There is no token “-1” in this text; showing 1.",
-        "Token 1 is “",
-    ],
-    "experiments/compare?with=A+training+step": [
-        "has no “A training step” here; showing Another head."
-    ],
-    f"experiments/compare?with=Another+sentence&other_text={LONG}": [
-        "“Other sentence” in the address had 2,100 characters; the first 2,000 are kept."
-    ],
-    f"experiments/interventions?change=Patch&patch_text={LONG}": [
-        "“Source sentence (same number of tokens)” in the address had 2,100 characters"
-    ],
-    "experiments/interventions?change=Steer&steer_strength=inf": [
-        "“Strength” goes from -10 to 10, not “inf”; showing 1."
-    ],
-    "experiments/interventions?edits=1.1~s.d.0.a.nan.QQ.Qg": [
-        "“s.d.0.a.nan.QQ.Qg” in the address is not an intervention and was dropped."
-    ],
-    f"generation/generation?model=translation&way=Teacher+forcing&target={LONG}": [
-        "“Target” in the address had 2,100 characters; the first 400 are kept."
-    ],
-    "experiments/museum?mistake=x": ["“Make the mistake” has no “x” here; showing on."],
-    "training/training?task=nonsense": ["“Task” has no “nonsense” here; showing reverse."],
-    "experiments/museum?room=Find+the+mistake&order=10000&question=0": [
-        "“Order seed” goes from 0 to 9,999, not “10000”; showing 0.",
-        "not “0”; showing 1.",
-    ],
-    "models/checkpoints?show=Weights&tensor=../../etc/passwd&cell=Median": [
-        "“Tensor” has no “../../etc/passwd” here; showing self_attn.q_proj.weight.",
-        "`decoder.blocks.0.self_attn.q_proj.weight`",
-        "Each cell is",
-    ],
-}
-
 HELD_BY_THE_ADDRESS = [
     "attention/attention?view=Lines&text=the+hat&layer=1&head=1",
     "attention/attention?model=translation&part=Encoder",
@@ -240,20 +96,6 @@ def test_a_link_repeats_every_choice(
             wanted = dict(parse_qsl(asked))
             found = held_by_the_address(page(path, **{"model": "letters", **wanted}))
             assert {key: found.get(key) for key in wanted} == wanted
-
-
-def test_what_an_address_asks_for_in_vain_is_said_and_replaced(subtests: pytest.Subtests) -> None:
-    for address, sentences in IN_VAIN.items():
-        with subtests.test(address=address[:80]):
-            path, _, asked = address.partition("?")
-            at = page(path, **{"model": "letters", **dict(parse_qsl(asked))})
-            shown = said(at) + "\n".join(info.value for info in at.info)
-            assert [sentence for sentence in sentences if sentence not in shown] == []
-
-
-def test_a_second_sentence_that_is_too_long_is_cut_and_said() -> None:
-    at = page("attention/attention", model="bert", text="the cat", pair="a " * 1_050)
-    assert "The second sentence in the address had 2,100 characters" in said(at)
 
 
 def test_what_was_asked_in_vain_is_said_until_something_else_is_chosen() -> None:

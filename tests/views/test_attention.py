@@ -22,7 +22,7 @@ from explorer.views.shared.pinned import Pinned
 from tests import apps, zoo
 from tests.apps import exported, said
 from tests.grids import grid
-from tests.views.drawing import pasted, persistent, press, put_state, sent
+from tests.views.drawing import persistent, press, put_state, sent
 
 GROUPS = ((0,), (1, 2), (3,))
 
@@ -89,12 +89,6 @@ def test_everything_is_undone_by_one_button() -> None:
     assert RAW in said(press(put_state(at, adjust=True), "reset_look"))
 
 
-@grid("view, heads", ["Matrix", "Lines"], ["This head", "Mean", "Max"])
-def test_lines_and_matrix_take_every_option(view: str, heads: str) -> None:
-    look = {"weighting": "Value norm", "mass": "60", "words": "true", "hide_special": "true"}
-    assert "Kobayashi et al. 2020" in said(page(view=view, heads=heads, **look))
-
-
 def test_a_key_that_the_next_text_does_not_have_is_shown_again() -> None:
     at = page(hide=["2 · cat"])
     assert "1 key hidden" in said(at)
@@ -104,17 +98,6 @@ def test_a_key_that_the_next_text_does_not_have_is_shown_again() -> None:
 def test_what_is_exported_names_the_hidden_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     made = exported(page(hide_first="true", hide=["2 · cat"]), monkeypatch)
     assert made.about["hidden keys"] == f"0 · {made.columns[0]}, 2 · cat"
-
-
-def test_the_lines_to_paste_follow_the_display_options() -> None:
-    for look, option in [
-        ({"heads": "Mean"}, "DisplayOptions(heads='mean')"),
-        ({"hide_first": "true"}, "DisplayOptions(hidden=(0,))"),
-        ({"mass": "50"}, "DisplayOptions(mass=50)"),
-        ({"log": "true", "colours": "Row"}, "seen.weights('decoder"),
-    ]:
-        lines = pasted(page(**look))
-        assert option in lines
 
 
 def hidden_after_a_click(

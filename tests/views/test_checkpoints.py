@@ -76,13 +76,6 @@ def test_the_views_follow_the_sidebar() -> None:
         assert ("Mean distance" in statistics) == (part != "Cross")
 
 
-def test_rows_that_heads_share_are_of_a_key_value_head(spoiled: Path) -> None:
-    words_model(spoiled, "grouped", n_heads=4, n_kv_heads=2)
-    asked = {"model": "grouped", "show": "Weights", "head": "3"}
-    assert "are key-value head 1." in said(page(**asked, tensor="self_attn.k_proj.weight"))
-    assert "are head 3." in said(page(**asked, tensor="self_attn.q_proj.weight"))
-
-
 def test_only_the_chosen_view_is_computed_and_once(
     small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,14 +150,6 @@ def test_a_tensor_is_chosen_by_the_address_and_kept_where_a_layer_and_a_model_ha
     assert "`decoder.blocks.0.self_attn.q_proj.weight`" in said(at)
 
 
-def test_the_picture_says_what_a_cell_is_and_whose_rows_they_are() -> None:
-    at = page(model="letters", show="Weights", head="2")
-    assert "Each cell is one weight. Rows 8–11 are head 2." in said(at)
-    embedding = {"tensor": "decoder.embedding.weight", "cell": "Largest |w|"}
-    at = page(model="letters", show="Weights", **embedding)
-    assert "Each cell is the largest |w| of 3 × 1 weights" in said(at)
-
-
 def test_a_vector_has_no_spectrum_and_each_kind_has_norms() -> None:
     at = page(model="letters", show="Singular values")
     options = at.selectbox(key="tensor").options
@@ -184,15 +169,6 @@ def test_parts_of_a_layer_have_names_of_their_own() -> None:
     assert len({short_part(name) for name in names}) == len(names) > 20
     assert short_part("cross_attn.q_proj.bias") == "cross.q_proj.bias"
     assert short_part("self_residual.norm.weight") == "attn.norm"
-
-
-def test_heads_need_a_text_and_diagnostics_do_without() -> None:
-    for view in ("Heads", "Diagnostics"):
-        at = page(model="reverse", show=view)
-        at.text_input(key="text").set_value(" ").run()
-        assert not at.exception
-        assert "There is nothing to read yet: type a sentence." in said(at)
-    assert "**Looks untrained**" in said(at)
 
 
 def test_diagnostics_name_what_is_wrong_with_a_model_that_opens(spoiled: Path) -> None:

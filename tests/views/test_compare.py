@@ -19,11 +19,11 @@ from explorer.text.special import DECODER
 from explorer.views.compare import changed_weights, compared_maps
 from explorer.views.compare.sides import EDITED, HEAD, MODEL, SENTENCE, STEP
 from explorer.views.shared import export_panel, long_work
-from tests import apps, zoo
+from tests import apps
 from tests.apps import exported, said, views
 from tests.runs.making import tiny_run
 from tests.shelf import put
-from tests.views.drawing import pasted, press, put_state, sent
+from tests.views.drawing import press, put_state, sent
 
 ALIKE = "Jensen–Shannon divergence of their rows: 0 bits"
 SECOND_HEAD = AblateHead("decoder.self_attn", 0, 1)
@@ -78,16 +78,6 @@ def test_models_that_cut_a_text_differently_are_compared_over_what_both_have() -
         assert [each["rows"] for each in header["beside"]] == list(rows.values())
 
 
-def test_what_one_model_alone_has_is_left_out_and_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    zoo.bert(tmp_path / "bert")
-    monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path))
-    at = page(MODEL, model="bert", other_model="reviews", text="the cat")
-    assert "no such token: “[SEP]” of the first map; their weight is in no cell" in said(at)
-    assert sent(at, "map_difference")[0]["rows"] == ["[CLS]/<cls>", "the", "cat"]
-
-
 def test_generated_tokens_and_other_texts_have_no_difference_and_the_reason_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -109,12 +99,6 @@ def test_generated_tokens_and_other_texts_have_no_difference_and_the_reason_is_s
         assert [each["rows"] for each in one["beside"]] == labels, "cells of one size"
         assert one["beside"] == other["beside"]
         assert exported(at, monkeypatch).title.endswith("head 0"), "the first map is exported"
-
-
-def test_the_attention_over_the_typed_text_is_compared_with_such_attention() -> None:
-    at = page(MODEL, other_model="translation", text="the cat")
-    assert "showing its encoder self-attention" in said(at)
-    assert "map_difference" in views(at)
 
 
 def test_the_other_model_is_at_first_one_that_reads_all_of_the_text(
@@ -229,15 +213,6 @@ def test_steps_are_offered_where_they_lie_beside_the_model(
     assert at.selectbox(key="other_step").options[0] == "0"
 
 
-def test_with_edits_a_model_that_writes_says_what_it_writes_now() -> None:
-    edits = to_address(EditHistory((AblateHead("decoder.cross_attn", 0, 1),), 1))
-    at = page(EDITED, model="translation", edits=edits)
-    assert "Generated after:" in said(at)
-    assert not views(at) & {"answer_first", "answer_second"}, "the answer without edits is not its"
-    at = page(SENTENCE, model="translation", other_text="a white dog eats")
-    assert views(at) >= {"answer_first", "answer_second"}
-
-
 def test_the_difference_is_taken_away_with_its_name_and_the_place_of_the_second(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -275,24 +250,6 @@ def test_what_is_taken_away_says_what_was_edited_and_where(monkeypatch: pytest.M
     assert found["the same in an address"] == f"edits={EDITS}"
 
 
-def test_a_second_sentence_is_left_out_where_the_other_model_reads_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    zoo.bert(tmp_path / "bert")
-    zoo.gpt2(tmp_path / "gpt2")
-    zoo.bert(tmp_path / "another", seed=1)
-    monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path))
-    for other in ("reviews", "translation", "gpt2"):
-        pair = ("1 2", "2 3") if other == "gpt2" else ("the cat", "a dog")
-        at = page(MODEL, model="bert", other_model=other, text=pair[0], pair=pair[1])
-        assert at.selectbox(key="model").value == "bert"
-        assert "one text at a time" not in said(at)
-        assert f"{other} takes one sentence: the second one is left out there." in said(at)
-    at = page(MODEL, model="bert", other_model="another", text="the", pair="dog")
-    assert "map_difference" in views(at), "a model that reads pairs reads this one"
-    assert "left out" not in said(at)
-
-
 def test_the_other_side_follows_what_is_chosen_until_somebody_chooses_there() -> None:
     at = page(layer="0", head="1")
     at.selectbox(key="layer").set_value(1).run()
@@ -310,11 +267,3 @@ def test_the_other_side_follows_what_is_chosen_until_somebody_chooses_there() ->
     at.text_input(key="text").set_value("the dog").run()
     assert at.text_input(key="other_text").value == "a cat"
     assert not at.exception
-
-
-def test_the_lines_to_paste_make_both_sides() -> None:
-    for kind in (HEAD, SENTENCE, MODEL, EDITED):
-        code = pasted(page(kind, layer="1", edits=EDITS))
-        assert "first = seen.weights('decoder.1.self_attn', head=" in code
-        assert "second = seen.weights('" in code
-        assert ("Scale(site='decoder.0.self_attn.head_out'" in code) == (kind == EDITED)

@@ -13,7 +13,6 @@ from explorer.inference.continuation import end_ids
 from explorer.inference.sampling_stages import sampling_stages
 from explorer.text import Token, word_tokenizer
 from explorer.text.special import SOURCE
-from explorer.views.generation import teacher_forcing_view
 from explorer.views.generation.sampling_columns import cut_summary
 from models.config import GenerationConfig
 from models.sampling import Sampling
@@ -22,7 +21,6 @@ from tests.apps import said, views
 from tests.shelf import WORDS, put
 from tests.source import ROOT
 from tests.views.drawing import cells, press, sent, steps_of
-from tests.watching import watched
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -177,16 +175,6 @@ def test_branches_belong_to_a_text_and_come_back_with_it() -> None:
     assert branches(at) == before
 
 
-def test_what_is_too_long_or_nothing_is_said() -> None:
-    for model in WRITES:
-        for way in ["Token by token", "Beam search", "Teacher forcing"]:
-            at = page(model=model, way=way, text="word " * 300)
-            assert "shorten it" in said(at)
-            at.text_input(key="text").set_value("").run()
-            assert "There is nothing to read yet" in said(at)
-            assert not at.exception
-
-
 def test_generation_stops_and_says_why() -> None:
     for model in WRITES:
         at = press(page(model=model, length="64"), "write_on")
@@ -241,20 +229,6 @@ def test_what_does_not_fit_into_the_branches_is_said_and_not_cut() -> None:
     assert branches(at) == before
     assert "so 0 more fit: undo or clear to make room" in said(press(at, "write_on"))
     assert at.button(key="draw").disabled
-
-
-def test_a_target_is_fed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = list[object]()
-    monkeypatch.setattr(
-        teacher_forcing_view,
-        "teacher_forcing",
-        watched(teacher_forcing_view.teacher_forcing, lambda *a: made.append(a)),
-    )
-    at = page(way="Teacher forcing", text="the hat and")
-    at.run()
-    assert len(made) == 1
-    at.slider(key="given").set_value(1).run()
-    assert len(made) == 2
 
 
 def test_what_was_chosen_is_there_again_after_another_way() -> None:

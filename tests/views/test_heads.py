@@ -1,21 +1,18 @@
 """The Heads page without a browser: its ways out, its bounds, and what it leaves out."""
 
-from pathlib import Path
-
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 from torch import Tensor
 
-from explorer.analysis import head_similarity, rollout
+from explorer.analysis import rollout
 from explorer.app.session import KEY
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
-from explorer.views.heads import rollout_and_flow
 from explorer.views.shared import head_table
 from tests import apps
 from tests.apps import said, views
-from tests.views.drawing import press, words_model
+from tests.views.drawing import press
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -31,15 +28,6 @@ def test_cross_attention_is_no_stack_and_there_is_a_way_out() -> None:
         assert view in views(press(at, "follow_Encoder"))
 
 
-def test_a_single_head_has_nothing_to_be_compared_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words_model(tmp_path, "lone", n_heads=1)
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    assert "has a single head" in said(page(side="Similarity", model="lone"))
-    assert "Rank 1 of 1 by previous-token score" in said(page(side="Finder", model="lone"))
-
-
 def test_of_fully_masked_rows_there_is_no_metric(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(forward: ForwardPass, part: str, layer: int = 0) -> Tensor:
         return torch.zeros(len(forward.rows(part)), len(forward.columns(part)), dtype=torch.bool)
@@ -50,28 +38,12 @@ def test_of_fully_masked_rows_there_is_no_metric(monkeypatch: pytest.MonkeyPatch
         assert "Every row of this attention is fully masked" in said(at)
 
 
-def test_the_rows_are_those_that_the_metric_is_the_mean_of() -> None:
-    for metric, counted in [
-        ("Previous-token score", "Mean over 13 of 14 rows."),
-        ("Entropy", "Mean over 14 rows, one for each query."),
-    ]:
-        assert counted in said(page(model="letters", text="one black dog", metric=metric))
-
-
 def test_the_table_has_the_scale_of_its_metric(monkeypatch: pytest.MonkeyPatch) -> None:
     tops: list[float | None] = []
     monkeypatch.setattr(head_table, "cells", lambda *_, **how: tops.append(how["top"]))
     for metric in ["Previous-token score", "Mean distance"]:
         page(model="letters", metric=metric)
     assert tops == [1.0, None]
-
-
-def test_a_link_repeats_every_choice() -> None:
-    at = page(
-        model="letters", metric="Entropy", best_is="Lowest first", best="12", layer="1", head="2"
-    )
-    assert at.selectbox(key="metric").value == "Entropy"
-    assert "of 8 by entropy, lowest first" in said(at)
 
 
 def test_a_token_that_another_sentence_does_not_reach_is_let_go() -> None:
@@ -81,18 +53,6 @@ def test_a_token_that_another_sentence_does_not_reach_is_let_go() -> None:
     assert not at.exception
     box = at.selectbox(key="flow_to")
     assert box.value == len(box.options) - 1, "the last token"
-
-
-def test_a_flow_that_takes_too_long_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rollout, "STEPS_SOLVED", 1)
-    two_layers = {"model": "letters", "side": "Flow", "through": "1"}
-    at = page(**two_layers, text="that cat")
-    assert "take too long to solve" in said(at)
-    assert "Choose a lower layer or an earlier token" in said(at)
-    monkeypatch.setattr(rollout_and_flow, "CELLS_HELD", 5)
-    assert "Up to " in said(page(**two_layers, text="the hat"))
-    one_layer = page(model="letters", side="Flow", through="0", text="the hat")
-    assert "flow" in views(one_layer), "one layer needs no solving"
 
 
 def test_what_is_said_of_flows_is_computed_from_them() -> None:
@@ -118,13 +78,3 @@ def test_a_flow_is_bounded_by_its_edges_times_its_inputs(monkeypatch: pytest.Mon
     assert "take too long to solve" in said(page(**address))
     monkeypatch.setattr(rollout, "STEPS_SOLVED", steps)
     assert "flow" in views(page(**address)), "a refusal is not kept"
-
-
-def test_what_is_left_out_of_long_texts_and_of_many_heads_is_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(head_similarity, "CELLS_COMPARED", 400)
-    monkeypatch.setattr(head_similarity, "HEADS_COMPARED", 4)
-    at = page(model="letters", side="Similarity", text="the cat and the hat and the cat")
-    assert "evenly spaced" in said(at)
-    assert "Of 8 heads those of layers 1 are drawn." in said(at)

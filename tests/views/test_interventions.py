@@ -154,20 +154,6 @@ def test_the_other_weights_of_a_cut_edge_sum_to_what_is_said() -> None:
         assert f"stay as they are: in this head they sum to {others}." in said(at)
 
 
-def test_only_where_something_is_ablated_an_unchanged_map_is_explained_by_it() -> None:
-    unchanged, ablated = "weights of this head are unchanged.", "An ablated output"
-    for edited, is_ablated in (("", False), ("1.1~h.d.0.1.z", True)):
-        words = said(page(text="the cat", layer="0", head="1", edits=edited))
-        assert unchanged in words
-        assert (ablated in words) is is_ablated
-
-
-def test_the_difference_has_a_full_title() -> None:
-    at = page(look="Maps", model="letters", layer="1", head="2", edits="1.1~h.d.0.1.z")
-    name = "letters · Decoder self-attention · Layer 1, head 2"
-    assert f"{name}, after − before" in said(at)
-
-
 def test_the_same_head_is_ablated_once() -> None:
     at = page(edits="1.1~h.d.0.1.z", layer="0", head="1", becomes="Mean over positions")
     assert edits(press(at, "ablate_head")) == "1.1~h.d.0.1.m"
@@ -237,12 +223,6 @@ def test_a_sentence_that_an_address_cannot_hold_is_to_be_shortened() -> None:
     assert edit_history.FULL not in said(at), "there is none to remove"
     at.text_input(key="patch_text").set_value("\N{GRINNING FACE}" * 200).run()
     assert edits(press(at, "patch")).startswith("1.1~p.e.")
-
-
-def test_the_lines_to_paste_make_both_maps() -> None:
-    for look, is_pair in [("Attention maps", True), ("Every head", False)]:
-        code = pasted(page(edits="1.1~h.d.0.1.z", look=look))
-        assert ("AblateHead(" in code and "weights = second - first" in code) == is_pair
 
 
 def test_what_does_not_fit_waits_for_a_text_that_it_fits() -> None:
