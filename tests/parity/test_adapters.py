@@ -147,7 +147,10 @@ def test_training_goes_on_from_a_checkpoint_bit_by_bit(tmp_path: Path) -> None:
     assert_equal_weights(weights(again), weights(model))
 
 
-def changed(values: dict[str, Any]) -> Callable[[Path], None]:
+Change = Callable[[Path], object]
+
+
+def changed(**values: Any) -> Change:
     def change(folder: Path) -> None:
         path = folder / ADAPTER_CONFIG
         path.write_text(json.dumps(json.loads(path.read_text()) | values))
@@ -155,7 +158,7 @@ def changed(values: dict[str, Any]) -> Callable[[Path], None]:
     return change
 
 
-def replaced(change: Callable[[dict[str, torch.Tensor]], object]) -> Callable[[Path], None]:
+def replaced(change: Callable[[dict[str, torch.Tensor]], object]) -> Change:
     def replace(folder: Path) -> None:
         tensors = load_file(folder / ADAPTER_WEIGHTS)
         change(tensors)
@@ -164,47 +167,45 @@ def replaced(change: Callable[[dict[str, torch.Tensor]], object]) -> Callable[[P
     return replace
 
 
-A_NAME = "base_model.model.decoder.blocks.0.self_attn.q_proj.lora_A.weight"
-WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
-    "another kind": (changed({"peft_type": "LOHA"}), "another kind"),
-    "DoRA": (changed({"use_dora": True}), "use_dora"),
-    "biases": (changed({"bias": "all"}), "asks for bias"),
-    "no alpha": (changed({"lora_alpha": "8"}), "no lora_alpha"),
-    "alpha is none": (changed({"lora_alpha": 0}), "no lora_alpha"),
-    "patterns": (changed({"alpha_pattern": [1]}), "alpha_pattern"),
-    "no JSON": (lambda folder: (folder / ADAPTER_CONFIG).write_text("["), "not readable"),
-    "no weights": (lambda folder: (folder / ADAPTER_WEIGHTS).unlink(), "no readable"),
-    "cut short": (
-        lambda folder: (folder / ADAPTER_WEIGHTS).write_bytes(b"\x00" * 20),
-        "damaged",
-    ),
-    "half a pair": (replaced(lambda file: file.pop(A_NAME)), "another one"),
-    "a stranger": (
-        replaced(lambda file: file.update({"base_model.model.x.lora_A.weight": torch.ones(1, 1)})),
-        "another one",
-    ),
-    "too wide": (replaced(lambda file: file.update({A_NAME: torch.ones(2, 25)})), "another one"),
-    "no rank": (replaced(lambda file: file.update({A_NAME: torch.ones(0, 24)})), "another one"),
-    "not finite": (replaced(lambda file: file[A_NAME].fill_(torch.inf)), "infinite"),
-    "an embedding": (
-        replaced(lambda file: file.update({
-            "base_model.model.decoder.embedding.lora_A.weight": torch.ones(2, 24),
-            "base_model.model.decoder.embedding.lora_B.weight": torch.ones(29, 2),
-        })),
-        "another one",
-    ),
-}  # fmt: skip
+def added(**sizes: tuple[int, int]) -> Change:
+    """With tensors of ones of these names and sizes."""
+    ones = {name: torch.ones(size) for name, size in sizes.items()}
+    return replaced(lambda file: file.update(ones))
 
 
-@pytest.mark.parametrize("damage", WRONG)
-def test_what_is_wrong_is_said_in_one_sentence(damage: str, tmp_path: Path) -> None:
+MODEL = "base_model.model."
+A_NAME = MODEL + "decoder.blocks.0.self_attn.q_proj.lora_A.weight"
+TABLE = MODEL + "decoder.embedding.lora_{}.weight"
+WRONG: list[tuple[Change, str]] = [
+    (changed(peft_type="LOHA"), "another kind"),
+    (changed(use_dora=True), "use_dora"),
+    (changed(bias="all"), "asks for bias"),
+    (changed(lora_alpha="8"), "no lora_alpha"),
+    (changed(lora_alpha=0), "no lora_alpha"),
+    (changed(alpha_pattern=[1]), "alpha_pattern"),
+    (lambda folder: (folder / ADAPTER_CONFIG).write_text("["), "not readable"),
+    (lambda folder: (folder / ADAPTER_WEIGHTS).unlink(), "no readable"),
+    (lambda folder: (folder / ADAPTER_WEIGHTS).write_bytes(b"\x00" * 20), "damaged"),
+    (replaced(lambda file: file.pop(A_NAME)), "another one"),
+    (added(**{MODEL + "x.lora_A.weight": (1, 1)}), "another one"),
+    (added(**{A_NAME: (2, 25)}), "another one"),
+    (added(**{A_NAME: (0, 24)}), "another one"),
+    (replaced(lambda file: file[A_NAME].fill_(torch.inf)), "infinite"),
+    (added(**{TABLE.format("A"): (2, 24), TABLE.format("B"): (29, 2)}), "another one"),
+]
+"""Also a stranger's tensor, one that is too wide, one of no rank, and those of an embedding."""
+
+
+def test_what_is_wrong_is_said_in_one_sentence(tmp_path: Path, subtests: pytest.Subtests) -> None:
     model = adapted(OURS["llama"].replace(dropout=0.0), ("q_proj", "v_proj"))
-    folder = folder_of(model, tmp_path)
-    change, sentence = WRONG[damage]
-    change(folder)
-    with pytest.raises(CheckpointError, match=sentence) as caught:
-        load_checkpoint(folder)
-    assert str(tmp_path) not in str(caught.value)
+    sound = folder_of(model, tmp_path)
+    for number, (change, sentence) in enumerate(WRONG):
+        with subtests.test(sentence, number=number):
+            folder = Path(shutil.copytree(sound, tmp_path / str(number)))
+            change(folder)
+            with pytest.raises(CheckpointError, match=sentence) as caught:
+                load_checkpoint(folder)
+            assert str(tmp_path) not in str(caught.value)
 
 
 def test_a_model_without_adapters_has_none_to_write(tmp_path: Path) -> None:
