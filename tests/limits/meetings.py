@@ -1,0 +1,334 @@
+"""Who meets each limit: a function makes the app meet it, and returns the sentence that is read."""
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
+from explorer.app import limits, throttle
+from explorer.app.kept_session import KeptSessions
+from explorer.catalog import (
+    ModelError,
+    disk_space,
+    hub,
+    opened_model,
+    pass_budget,
+    uploads,
+    waiting,
+)
+from explorer.circuits.finding import FindingError, finding_from
+from explorer.circuits.pair_table import pairs_of_csv
+from explorer.circuits.text_pairs import PairError
+from explorer.export.figure_data import FigureData
+from explorer.export.kept_view import KeptView
+from explorer.export.offline_page import OfflinePicture
+from explorer.export.session_page import refusal
+from explorer.inference.forward_pass import ForwardPassError, run_text
+from explorer.inference.trained_tokenizers import trained_merges
+from explorer.lessons.lesson_file import LessonError, lesson_from
+from explorer.runs import cluster as cluster_module
+from explorer.runs import watchdog as watchdog_module
+from explorer.runs.cluster import Cluster
+from explorer.runs.finetuning import finetune_spec
+from explorer.runs.open_run import open_folder
+from explorer.runs.parent import task_for
+from explorer.runs.run import RunError
+from explorer.runs.settings import spec_of
+from explorer.runs.sweep import grid
+from explorer.runs.watchdog import Watchdog
+from explorer.runs.worker import train_to_end
+from explorer.server.crowd import Crowd
+from explorer.server.incoming_messages import LARGE, Messages
+from explorer.tasks import TASKS, task_of
+from explorer.text import TextError
+from explorer.text.reader_lines import lines_in
+from tests import apps
+from tests.apart import run_apart
+from tests.inference.hungry import million_positions
+from tests.models.building import config_of
+from tests.runs.making import tiny_run, tiny_spec
+from tests.server.asking import Inside, ask, scope_of
+from tests.server.uploading import bound, open_world
+from tests.shelf import shelf
+
+OWNER = "0123456789abcdef" * 2
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """What makes the app meet a limit that is `most` meanwhile; its arguments are fixtures."""
+
+    meet: Callable[..., str]
+    most: int | None
+
+
+MEETINGS: dict[str, Meeting] = {}
+
+
+def meets(*names: str, most: int | None = None) -> Callable[[Callable[..., str]], object]:
+    def noted(meet: Callable[..., str]) -> Callable[..., str]:
+        MEETINGS.update(dict.fromkeys(names, Meeting(meet, most)))
+        return meet
+
+    return noted
+
+
+def refused(error: type[Exception], do: Callable[..., object], *given: object) -> str:
+    """The sentence of this error, in which it ends."""
+    with pytest.raises(error) as ended:
+        do(*given)
+    return str(ended.value)
+
+
+# ---- texts and files of one's own ---------------------------------------------------------------
+
+
+@meets("text_characters", most=2_500)
+def sentence(small_models: Path) -> str:
+    return apps.said(apps.page("input/tokens", model="letters", text="a" * 2_501))
+
+
+@meets("lines", most=3)
+def lines() -> str:
+    assert len(lines_in("a\nb\nc")) == 3
+    return refused(TextError, lines_in, "a\nb\nc\nd")
+
+
+@meets("line_characters", most=9)
+def long_line() -> str:
+    assert lines_in("123456789")
+    return refused(TextError, lines_in, "short\n1234567890")
+
+
+@meets("corpus_characters", most=30_000)
+def corpus() -> str:
+    assert task_of("shakespeare", "to be or not to be " * 1_500)
+    longer = "to be or not to be " * 1_600
+    names = ("shakespeare", "characters", "reviews")
+    (said,) = {refused(TextError, task_of, name, longer) for name in names}
+    return said
+
+
+@meets("tokenizer_characters", most=1_000)
+def tokenizer() -> str:
+    assert trained_merges("low lower " * 100, 3).merges
+    return refused(TextError, trained_merges, "low lower " * 101, 3)
+
+
+@meets("pairs", most=2)
+@meets("table_bytes", most=8)
+def pairs() -> str:
+    assert len(pairs_of_csv(b"a,b\n" * 2)) == 2
+    return refused(PairError, pairs_of_csv, b"a,b\n" * 3)
+
+
+@meets("finding_bytes", most=8)
+def finding() -> str:
+    return refused(FindingError, finding_from, b"{" * 9)
+
+
+@meets("lesson_bytes", most=200)
+def lesson() -> str:
+    step = '[[steps]]\ntitle = "a"\nopen = "/masks"\ntext = "b"\n'
+    fits = f'title = "a"\nabout = "b"\nminutes = 1\n{step}'
+    assert lesson_from(fits.encode(), "a.toml").steps
+    longer = (fits + "#" * 200).encode()
+    return refused(LessonError, lesson_from, longer, "a.toml").removeprefix("a.toml: ")
+
+
+@meets("kept_views", "kept_bytes_of_reader", most=0)
+def another_view() -> str:
+    kept, figure = KeptSessions(), FigureData(torch.eye(40), ("a",) * 40, ("b",) * 40, "Identity")
+    said = kept.add("reader", KeptView("Identity", "/attention", figures=[figure]))
+    assert kept.of("reader") is None
+    return said
+
+
+@meets("session_file_bytes", most=1_000)
+def file_of_a_session() -> str:
+    """The sentence names the largest view, and how large it is."""
+    drawn = KeptView("Identity", "/attention", drawn=[OfflinePicture("", bytes(2_000))])
+    assert "“Identity”" in refusal([drawn])
+    return refusal([drawn])
+
+
+# ---- computing ----------------------------------------------------------------------------------
+
+
+def pass_of_letters(small_models: Path) -> str:
+    opened = opened_model.opened_from(small_models / "letters", "letters")
+    return refused(ForwardPassError, run_text, opened, "the cat")
+
+
+@meets("pass_tokens")
+def tokens(tmp_path: Path) -> str:
+    return refused(ForwardPassError, run_text, million_positions(tmp_path / "model"), "a" * 300)
+
+
+meets("pass_bytes", most=1_000)(pass_of_letters)
+
+
+@meets("pass_share")
+def share(small_models: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(pass_budget, "LITTLE", 0)
+    monkeypatch.setattr(pass_budget, "available_memory", lambda: 1_000)
+    return pass_of_letters(small_models)
+
+
+@meets("work_seconds", most=0)
+def seconds(monkeypatch: pytest.MonkeyPatch) -> str:
+    said: list[str] = []
+    monkeypatch.setattr(throttle, "say", said.append)
+    monkeypatch.setattr(throttle, "MOMENT", 0.0)
+    with throttle.turn():
+        while not said:
+            waiting.step()
+    return said[0]
+
+
+@meets("model_bytes", most=1_000)
+def model(small_models: Path) -> str:
+    return refused(ModelError, opened_model.opened_from, small_models / "letters", "letters")
+
+
+@meets("edges")
+def edges(monkeypatch: pytest.MonkeyPatch) -> str:
+    config = config_of("decoder")
+    count = wiring_of(config).edges
+    bound(monkeypatch, edges=count)
+    assert wiring_of(config).edges == count
+    bound(monkeypatch, edges=count - 1)
+    assert plain_wiring(config).columns, "its parts have scores"
+    return refused(WiringError, wiring_of, config)
+
+
+# ---- training -----------------------------------------------------------------------------------
+
+
+@meets("run_parameters", "run_steps", most=0)
+def form() -> str:
+    return refused(RunError, spec_of, TASKS["reverse"], {})
+
+
+@meets("parent_parameters", most=0)
+def parent(tmp_path: Path) -> str:
+    opened = open_folder(shelf(tmp_path) / "letters")
+    task = task_for(opened, "subwords", "the cat and the hat " * 300)
+    return refused(RunError, finetune_spec, opened, task, {})
+
+
+@meets("sweep_runs", most=0)
+def sweep() -> str:
+    return refused(RunError, grid, TASKS["reverse"], {"seed": range(2)})
+
+
+@meets("runs_of_reader", "runs_kept", "runs_bytes", "runs_bytes_of_reader", most=0)
+@meets("queue_of_reader", "queue", "network_share", most=0)
+def another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where the processes that train have nothing to do."""
+    monkeypatch.setattr(Cluster, "connect", lambda _: None)
+    monkeypatch.setattr(cluster_module, "_keys", lambda _: [])
+    start = Cluster(tmp_path).train_new
+    said = refused(RunError, start, tiny_spec(), None, OWNER, OWNER)
+    assert not list(tmp_path.glob("reverse*")), "nothing is left of it"
+    return said
+
+
+@meets("run_seconds", "run_bytes", most=0)
+def stopped_run(tmp_path: Path) -> str:
+    """It can resume from its state."""
+    run = tiny_run(tmp_path)
+    assert train_to_end(run.folder) == "stopped"
+    assert (run.folder / "state" / "step-000000").is_dir()
+    assert run.status().can_resume
+    return run.status().message
+
+
+@meets("step_seconds", most=0)
+def long_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Its process ends; the next one that is given the run leaves it as it is."""
+    ended: list[bool] = []
+    monkeypatch.setattr(watchdog_module, "end_process", lambda: ended.append(True))
+    run = tiny_run(tmp_path)
+    Watchdog(run).watch()
+    assert ended == [True]
+    assert train_to_end(run.folder) == "stopped"
+    assert run.metrics().rows == []
+    return run.status().message
+
+
+@meets("run_memory", most=1_000_000)
+def memory_of_a_run(tmp_path: Path) -> str:
+    run = tiny_run(tmp_path, batch_size=4096)
+    assert train_to_end(run.folder) == "stopped"
+    return run.status().message
+
+
+@meets("inside_bytes")
+def inside(
+    at_the_machine: None, small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """An update of a run is taken apart, and the model is too large."""
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    run = tiny_run(tmp_path, steps=2)
+    train_to_end(run.folder)
+    bound(monkeypatch, inside_bytes=1_000)
+    return apps.said(apps.page("training/inside_training", run=run.name))
+
+
+# ---- the door, uploads and downloads ------------------------------------------------------------
+
+
+@meets("sessions", "sessions_of_address", most=0)
+def another_reader() -> str:
+    return ask(Crowd(Inside()), scope_of("/attention")).sentence
+
+
+@meets("messages_bytes", most=LARGE)
+def long_message() -> str:
+    said = [b"a" * LARGE, b"a" * (LARGE + 1)]
+    socket = scope_of("/_stcore/stream", kind="websocket")
+    return str(ask(Messages(Inside(), lambda _: True), socket, said).sent[-1]["reason"])
+
+
+def second_upload(monkeypatch: pytest.MonkeyPatch, *, status: int, size: int = 0) -> str:
+    """What the second of two uploads is answered, and the page says too."""
+    world = open_world(monkeypatch)
+    world.connected |= {"a": ""}
+    first, second = (world.put("a", size) for _ in range(2))
+    run_apart(first)
+    answer = run_apart(second)
+    assert (answer.status, answer.text) == (status, world.received.take_note("a"))
+    return answer.text
+
+
+meets("upload_bytes", most=100_000)(partial(second_upload, status=413, size=1_200_000))
+meets("upload_seconds", most=0)(partial(second_upload, status=408))
+meets("uploads_receiving", most=700_000)(partial(second_upload, status=503))
+meets("uploads_receiving_of_reader", most=700_000)(partial(second_upload, status=413))
+
+
+@meets("disk_left")
+def full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    free = SimpleNamespace(free=limits.DISK_LEFT.most + 9)
+    monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda _: free)
+    files = {"config.json": b"{}", "model.safetensors": bytes(8)}
+    streams = {name: io.BytesIO(data) for name, data in files.items()}
+    sizes = {name: len(data) for name, data in files.items()}
+    keep = partial(uploads.keep_upload, streams, sizes, tmp_path, uploads.NOBODY)
+    said = refused(ModelError, keep, lambda _: None)
+    assert list(tmp_path.iterdir()) == []
+    return said
+
+
+@meets("download_bytes")
+def large_download(monkeypatch: pytest.MonkeyPatch) -> str:
+    plan = SimpleNamespace(size=limits.DOWNLOAD_BYTES.most + 1)
+    monkeypatch.setattr(hub, "_plan", lambda _: plan)
+    return refused(ModelError, hub.fetch_from_hub, "someone/large")
