@@ -1,14 +1,17 @@
-"""The session of a reader: bounded, ordered, and known again by its list."""
+"""What is kept for a reader: a session, bounded, ordered, known by its list; and their lessons."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.kept_session import LEAST_BYTES, NEW, KeptSession, KeptSessions, read_list
 from explorer.app.limits import KEPT_VIEWS
+from explorer.app.own_lessons import MOST, OwnLessons
 from explorer.export.kept_view import LONGEST_NOTE, LONGEST_TITLE, KeptView
 from explorer.export.offline_page import OfflinePicture
+from explorer.lessons.lesson_file import lesson_from
 
 MINE = "reader"
 
@@ -122,3 +125,30 @@ def test_sessions_that_hold_nothing_are_not_without_number(
     for at in range(most + 2):
         kept.call(str(at), "Empty")
     assert [kept.of(str(at)) is None for at in (0, 1, 2)] == [True, True, False]
+
+
+STEP = '[[steps]]\ntitle = "a"\nopen = "/masks"\ntext = "b"\n'
+LESSON = lesson_from(f'title = "a"\nabout = "b"\nminutes = 1\n{STEP}'.encode(), "a.toml")
+
+
+def test_a_reader_finds_their_own_lessons_and_the_first_leave_where_there_are_many() -> None:
+    kept = OwnLessons()
+    for at in range(MOST + 2):
+        kept.add("me", replace(LESSON, name=f"lesson-{at}"), 1)
+    kept.add("me", replace(LESSON, name="lesson-2"), 1)
+    assert [*kept.of("me")] == [*(f"lesson-{at}" for at in range(3, MOST + 2)), "lesson-2"]
+    assert kept.of("you") == {}
+
+
+def test_lessons_of_who_opened_theirs_longest_ago_leave_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_OWN_LESSONS_BYTES", "100")
+    kept = OwnLessons()
+    kept.add("first", LESSON, 60)
+    kept.add("second", LESSON, 40)
+    assert kept.of("first")
+    kept.add("third", LESSON, 40)
+    assert [owner for owner in ("first", "second", "third") if kept.of(owner)] == ["first", "third"]
+    kept.add("third", LESSON, 200)
+    assert [owner for owner in ("first", "second", "third") if kept.of(owner)] == ["third"]

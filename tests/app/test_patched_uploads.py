@@ -1,4 +1,4 @@
-"""The patches of Streamlit about uploads do what they say: their limit, and what they hold."""
+"""Uploads: the patches of Streamlit about them do what they say, and a page says what it missed."""
 
 import inspect
 from collections.abc import Iterator
@@ -19,10 +19,12 @@ from streamlit.runtime.state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
-from explorer.app import local_reader, streamlit_patches
+from explorer.app import limits, local_reader, streamlit_patches
+from explorer.app.received_uploads import RECEIVED
+from explorer.app.session import KEY
 from explorer.catalog import uploads
 from explorer.components import matrix  # noqa: F401  (a view installs what it needs)
-from tests.apps import page
+from tests.apps import FIRST, page
 
 
 @pytest.fixture
@@ -158,3 +160,18 @@ def test_streamlit_keeps_the_files_of_who_left() -> None:
         "session_id",
         "file_id",
     ]
+
+
+@pytest.mark.usefixtures("small_models")
+def test_a_page_says_once_why_an_upload_was_not_received(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streamlit_patches, "session_id", lambda: "somebody")
+    at = page(FIRST)
+    assert not at.toast
+    assert RECEIVED.largest("somebody") == at.session_state[KEY].upload_megabytes * limits.MB
+    RECEIVED.note("somebody", limits.UPLOADS_RECEIVING.refusal())
+    at.run()
+    assert [each.value for each in at.toast] == [limits.UPLOADS_RECEIVING.refusal()]
+    at.run()
+    assert not at.toast
+    RECEIVED.free_left()
+    assert RECEIVED.largest("somebody") == limits.UPLOAD_BYTES.most

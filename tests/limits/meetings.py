@@ -300,7 +300,6 @@ def long_message() -> str:
 def second_upload(monkeypatch: pytest.MonkeyPatch, *, status: int, size: int = 0) -> str:
     """What the second of two uploads is answered, and the page says too."""
     world = open_world(monkeypatch)
-    world.connected |= {"a": ""}
     first, second = (world.put("a", size) for _ in range(2))
     run_apart(first)
     answer = run_apart(second)

@@ -3,14 +3,16 @@
 import asyncio
 import json
 import re
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from html import unescape
 from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tests.apart import run_apart
 
 HERE = ("127.0.0.1", 8501)
 
@@ -102,8 +104,17 @@ async def asked(app: ASGIApp, scope: dict[str, Any], messages: Iterable[Any] = (
 
 def ask(app: ASGIApp, scope: dict[str, Any], messages: Iterable[Any] = ()) -> Answer:
     """Ask in a loop of its own."""
-    with ThreadPoolExecutor(1) as thread:  # a browser of other tests runs a loop in this one
-        return thread.submit(asyncio.run, asked(app, scope, messages)).result()
+    return run_apart(asked(app, scope, messages))
+
+
+def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """A test that waits for others, in a loop of its own."""
+
+    @wraps(test)
+    def run(*given: Any, **named: Any) -> None:
+        run_apart(test(*given, **named))
+
+    return run
 
 
 def _frame(data: bytes) -> dict[str, Any]:

@@ -24,8 +24,7 @@ from explorer.server.connections import (
     begin_websocket,
     is_noted,
 )
-from tests.apart import run_apart
-from tests.server.asking import HERE, Inside
+from tests.server.asking import HERE, Inside, in_a_loop
 
 
 class Line(asyncio.Transport):
@@ -93,41 +92,26 @@ class Place:
         return line
 
 
-def in_a_loop(test: Callable[[], None]) -> None:
-    """Uvicorn makes a connection's parts only where a loop runs."""
-
-    async def run() -> None:
-        test()
-
-    run_apart(run())
-
-
-def test_one_too_many_of_a_network_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_a_loop
+async def test_one_too_many_of_a_network_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_SESSIONS_OF_ADDRESS", "1")
-
-    def test() -> None:
-        place = Place()
-        lines = [place.come() for _ in range(OF_ONE_READER + 1)]
-        assert [line.end for line in lines] == [*[""] * OF_ONE_READER, "closed"]
-        head, _, sentence = lines[-1].said.decode().partition("\r\n\r\n")
-        assert head.startswith("HTTP/1.1 503 ")
-        assert sentence.strip() == SESSIONS_OF_ADDRESS.refusal()
-        assert place.come("192.0.2.2").end == ""
-        assert [place.come("192.0.2.99").end for _ in range(9)] == [""] * 9, "a trusted proxy"
-
-    in_a_loop(test)
+    place = Place()
+    lines = [place.come() for _ in range(OF_ONE_READER + 1)]
+    assert [line.end for line in lines] == [*[""] * OF_ONE_READER, "closed"]
+    head, _, sentence = lines[-1].said.decode().partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 503 ")
+    assert sentence.strip() == SESSIONS_OF_ADDRESS.refusal()
+    assert place.come("192.0.2.2").end == ""
+    assert [place.come("192.0.2.99").end for _ in range(9)] == [""] * 9, "a trusted proxy"
 
 
-def test_half_of_the_files_are_for_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_a_loop
+async def test_half_of_the_files_are_for_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda which: (4, 4))
-
-    def test() -> None:
-        place = Place()
-        first, second, third = (place.come(f"192.0.2.{each}") for each in range(3))
-        assert (first.end, second.end, third.end) == ("", "", "closed")
-        assert SESSIONS.refusal() in third.said.decode()
-
-    in_a_loop(test)
+    place = Place()
+    first, second, third = (place.come(f"192.0.2.{each}") for each in range(3))
+    assert (first.end, second.end, third.end) == ("", "", "closed")
+    assert SESSIONS.refusal() in third.said.decode()
 
 
 def test_the_protocol_that_is_bound_is_the_one_that_is_used(
@@ -143,15 +127,12 @@ def test_the_protocol_that_is_bound_is_the_one_that_is_used(
     assert [each.connection_made for each in used] == [begin, begin_websocket]
 
 
-def test_a_message_is_as_long_as_the_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_a_loop
+async def test_a_message_is_as_long_as_the_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_MESSAGE_BYTES", "12345")
-
-    def test() -> None:
-        place = Place()
-        place.come()
-        assert place.config.ws_max_size == MESSAGE_BYTES.most == 12_345
-
-    in_a_loop(test)
+    place = Place()
+    place.come()
+    assert place.config.ws_max_size == MESSAGE_BYTES.most == 12_345
 
 
 @pytest.mark.parametrize(
@@ -163,35 +144,31 @@ def test_a_message_is_as_long_as_the_limit_says(monkeypatch: pytest.MonkeyPatch)
         ("nobody takes what is answered", False, 9, "aborted"),
     ],
 )
-def test_who_is_silent_from_one_look_to_the_next_is_closed(
+@in_a_loop
+async def test_who_is_silent_from_one_look_to_the_next_is_closed(
     what: str, cycle: bool | None, waiting: int, end: str
 ) -> None:
-    def test() -> None:
-        place = Place()
-        line = place.come()
-        line.waiting = waiting
-        if cycle is not None:
-            line.protocol.cycle = Mock(response_complete=cycle)
+    place = Place()
+    line = place.come()
+    line.waiting = waiting
+    if cycle is not None:
+        line.protocol.cycle = Mock(response_complete=cycle)
+    place.loop.go_on()
+    assert line.end == "", "one look is none"
+    place.loop.go_on()
+    assert line.end == end, what
+    assert len(place.loop.later) == (end == "")
+
+
+@in_a_loop
+async def test_who_asks_again_or_takes_more_is_kept() -> None:
+    place = Place()
+    asks, takes = place.come(), place.come()
+    for waiting in (9, 8, 7):
+        asks.protocol.cycle = Mock(response_complete=True)
+        takes.waiting = waiting
         place.loop.go_on()
-        assert line.end == "", "one look is none"
-        place.loop.go_on()
-        assert line.end == end, what
-        assert len(place.loop.later) == (end == "")
-
-    in_a_loop(test)
-
-
-def test_who_asks_again_or_takes_more_is_kept() -> None:
-    def test() -> None:
-        place = Place()
-        asks, takes = place.come(), place.come()
-        for waiting in (9, 8, 7):
-            asks.protocol.cycle = Mock(response_complete=True)
-            takes.waiting = waiting
-            place.loop.go_on()
-        assert (asks.end, takes.end) == ("", "")
-
-    in_a_loop(test)
+    assert (asks.end, takes.end) == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -202,37 +179,34 @@ def test_who_asks_again_or_takes_more_is_kept() -> None:
         ("it is closed, and nobody takes the rest", 9, True, "aborted"),
     ],
 )
-def test_a_websocket_ends_where_nobody_takes_anything(
+@in_a_loop
+async def test_a_websocket_ends_where_nobody_takes_anything(
     what: str, waiting: int, *, is_closed: bool, end: str
 ) -> None:
-    def test() -> None:
-        place = Place()
-        line = place.come_as_websocket()
-        line.waiting = waiting
-        if is_closed:
-            line.close()
-        for _ in range(2):
-            place.loop.go_on()
-        assert line.end == end, what
-
-    in_a_loop(test)
-
-
-def test_who_has_left_or_became_a_websocket_is_looked_at_no_more() -> None:
-    def test() -> None:
-        place = Place()
-        for line in (place.come(), place.come_as_websocket()):
-            line.protocol.connection_lost(None)
+    place = Place()
+    line = place.come_as_websocket()
+    line.waiting = waiting
+    if is_closed:
+        line.close()
+    for _ in range(2):
         place.loop.go_on()
-        assert place.loop.later == []
-
-    in_a_loop(test)
+    assert line.end == end, what
 
 
-def test_nothing_of_one_that_has_ended_is_kept() -> None:
+@in_a_loop
+async def test_who_has_left_or_became_a_websocket_is_looked_at_no_more() -> None:
+    place = Place()
+    for line in (place.come(), place.come_as_websocket()):
+        line.protocol.connection_lost(None)
+    place.loop.go_on()
+    assert place.loop.later == []
+
+
+@in_a_loop
+async def test_nothing_of_one_that_has_ended_is_kept() -> None:
     """Not even until the garbage is collected: a refused request has up to 64 kB, or more."""
-
-    def test() -> None:
+    gc.disable()
+    try:
         place = Place()
         for said in (b"GET / HTTP/1.1\r\n" + 300 * b"a:b\r\n", b"\0\0\r\n\r\n", b"x" * 70_000):
             line = place.come()
@@ -243,10 +217,6 @@ def test_nothing_of_one_that_has_ended_is_kept() -> None:
             line.protocol = None
             del connection
             assert known() is None
-
-    gc.disable()
-    try:
-        in_a_loop(test)
     finally:
         gc.enable()
 

@@ -2,8 +2,7 @@
 
 import asyncio
 import resource
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -17,17 +16,19 @@ from explorer.app.limits import SESSIONS, SESSIONS_OF_ADDRESS
 from explorer.app.reader import COOKIE
 from explorer.server import open_files
 from explorer.server.crowd import Crowd, network
-from tests.server.asking import Inside, ask, asked, scope_of
-
-
-def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    with ThreadPoolExecutor(1) as thread:  # a browser of other tests runs a loop in this one
-        thread.submit(asyncio.run, test()).result()
+from tests.server.asking import Inside, ask, asked, in_a_loop, scope_of
 
 
 def socket(client: str = "127.0.0.1", key: str = "") -> dict[str, Any]:
     cookie = {"cookie": f"{COOKIE}={key}"} if key else {}
     return scope_of("/_stcore/stream", cookie, kind="websocket", client=client)
+
+
+def full_of_those_who_stay() -> tuple[Inside, Crowd]:
+    """Who comes in stays until `let_go` is set."""
+    inside = Inside()
+    inside.let_go.clear()
+    return inside, Crowd(inside)
 
 
 async def held(crowd: Crowd, *scopes: dict[str, Any]) -> list[asyncio.Task[Any]]:
@@ -37,48 +38,38 @@ async def held(crowd: Crowd, *scopes: dict[str, Any]) -> list[asyncio.Task[Any]]
     return tasks
 
 
-def test_who_comes_when_it_is_full_reads_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_a_loop
+async def test_who_comes_when_it_is_full_reads_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_SESSIONS", "2")
-
-    async def test() -> None:
-        inside = Inside()
-        inside.let_go.clear()
-        crowd = Crowd(inside)
-        there = await held(crowd, socket(key="a" * 32), socket())
-        for scope in (socket(), scope_of("/attention")):
-            answer = await asked(crowd, scope)
-            assert (answer.status, answer.sentence) == (503, SESSIONS.refusal())
-            assert answer.headers["retry-after"] == "60"
-        assert (await asked(crowd, scope_of("/static/a.js", {"accept": "*/*"}))).status == 200
-        inside.let_go.set()
-        await asyncio.gather(*there)
-        assert (await asked(crowd, socket())).status == 101, "who left made room"
-        assert (crowd.connected, crowd.by_address, crowd.by_reader) == (0, {}, {})
-
-    run(test)
+    inside, crowd = full_of_those_who_stay()
+    there = await held(crowd, socket(key="a" * 32), socket())
+    for scope in (socket(), scope_of("/attention")):
+        answer = await asked(crowd, scope)
+        assert (answer.status, answer.sentence) == (503, SESSIONS.refusal())
+        assert answer.headers["retry-after"] == "60"
+    assert (await asked(crowd, scope_of("/static/a.js", {"accept": "*/*"}))).status == 200
+    inside.let_go.set()
+    await asyncio.gather(*there)
+    assert (await asked(crowd, socket())).status == 101, "who left made room"
+    assert (crowd.connected, crowd.by_address, crowd.by_reader) == (0, {}, {})
 
 
-def test_only_a_reload_is_let_in_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_a_loop
+async def test_only_a_reload_is_let_in_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another tab would be a page whose connection is refused."""
     monkeypatch.setenv("EXPLORER_LIMIT_SESSIONS", "1")
-
-    async def test() -> None:
-        inside = Inside()
-        inside.let_go.clear()
-        crowd = Crowd(inside)
-        there = await held(crowd, socket(key="a" * 32))
-        for key, cache, status in [
-            ("a", "max-age=0", 200),
-            ("a", "no-cache", 200),
-            ("a", "", 503),
-            ("b", "max-age=0", 503),
-        ]:
-            headers = {"cookie": f"{COOKIE}={key * 32}", "cache-control": cache}
-            assert (await asked(crowd, scope_of("/attention", headers))).status == status, headers
-        inside.let_go.set()
-        await asyncio.gather(*there)
-
-    run(test)
+    inside, crowd = full_of_those_who_stay()
+    there = await held(crowd, socket(key="a" * 32))
+    for key, cache, status in [
+        ("a", "max-age=0", 200),
+        ("a", "no-cache", 200),
+        ("a", "", 503),
+        ("b", "max-age=0", 503),
+    ]:
+        headers = {"cookie": f"{COOKIE}={key * 32}", "cache-control": cache}
+        assert (await asked(crowd, scope_of("/attention", headers))).status == status, headers
+    inside.let_go.set()
+    await asyncio.gather(*there)
 
 
 def test_a_page_that_is_open_is_told_why_it_is_not_connected(
@@ -91,43 +82,32 @@ def test_a_page_that_is_open_is_told_why_it_is_not_connected(
     assert ask(Crowd(Inside()), look).sentence == SESSIONS.refusal()
 
 
-def test_one_network_has_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_a_loop
+async def test_one_network_has_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_SESSIONS_OF_ADDRESS", "1")
-
-    async def test() -> None:
-        inside = Inside()
-        inside.let_go.clear()
-        crowd = Crowd(inside)
-        there = await held(crowd, socket("192.0.2.1"), socket("2001:db8::1"))
-        for client in ("192.0.2.1", "::ffff:192.0.2.1", "2001:db8::ffff"):
-            answer = await asked(crowd, socket(client))
-            assert (answer.status, answer.sentence) == (503, SESSIONS_OF_ADDRESS.refusal())
-        inside.let_go.set()
-        for client in ("192.0.2.2", "2001:db8:0:1::1"):
-            assert (await asked(crowd, socket(client))).status == 101, client
-        await asyncio.gather(*there)
-
-    run(test)
+    inside, crowd = full_of_those_who_stay()
+    there = await held(crowd, socket("192.0.2.1"), socket("2001:db8::1"))
+    for client in ("192.0.2.1", "::ffff:192.0.2.1", "2001:db8::ffff"):
+        answer = await asked(crowd, socket(client))
+        assert (answer.status, answer.sentence) == (503, SESSIONS_OF_ADDRESS.refusal())
+    inside.let_go.set()
+    for client in ("192.0.2.2", "2001:db8:0:1::1"):
+        assert (await asked(crowd, socket(client))).status == 101, client
+    await asyncio.gather(*there)
 
 
-def test_a_connection_that_breaks_is_counted_out() -> None:
+def test_whoever_leaves_is_counted_out() -> None:
+    """Also where a connection breaks, or comes from no address."""
+
     async def broken(scope: object, receive: object, send: object) -> None:
         raise OSError
 
-    crowd = Crowd(broken)
-    with pytest.raises(OSError):
-        ask(crowd, socket())
-    assert (crowd.connected, crowd.by_address, crowd.by_reader) == (0, {}, {})
-
-
-def test_a_client_without_an_address_is_counted_out_too() -> None:
-    crowd = Crowd(Inside())
-    for _ in range(3):
-        ask(crowd, {**socket(), "client": None})
-    assert (crowd.connected, crowd.by_address, crowd.by_reader) == (0, {}, {})
-
-
-def test_a_client_without_an_address_has_one_share() -> None:
+    for inside, client, ends in ((broken, ("192.0.2.1", 1), OSError), (Inside(), None, ())):
+        crowd = Crowd(inside)
+        for _ in range(3):
+            with pytest.raises(ends) if ends else nullcontext():
+                ask(crowd, {**socket(), "client": client})
+        assert (crowd.connected, crowd.by_address, crowd.by_reader) == (0, {}, {})
     assert network({"client": None}) == ""
     assert network({"client": ("a socket", 0)}) == "a socket"
 

@@ -1,10 +1,16 @@
 """Who comes in: this server's names, its own pages, and what it serves. Rows 9 and 10 of the
 attacks on a server that strangers use."""
 
+import json
+import re
+
 import pytest
+from starlette.types import Receive, Scope, Send
 
 from explorer.server import door
 from explorer.server.door import NOTHING_HERE, WRONG_HOST, WRONG_ORIGIN, Door
+from explorer.server.own_address import address_to_open
+from explorer.server.refusals import refuse
 from tests.server.asking import Answer, Inside, ask, scope_of
 
 
@@ -130,3 +136,53 @@ def test_a_server_that_cannot_answer_a_handshake_closes_it() -> None:
     scope = scope_of(headers={"origin": "null"}, kind="websocket") | {"extensions": {}}
     sent = ask(Door(Inside()), scope).sent
     assert [each["type"] for each in sent] == ["websocket.close"]
+
+
+@pytest.mark.parametrize(
+    ("address", "by_tls", "said"),
+    [
+        ("localhost", False, "http://localhost:8501"),
+        (None, False, "http://localhost:8501"),
+        ("0.0.0.0", False, "http://localhost:8501"),
+        ("::", True, "https://localhost:8501"),
+        ("::1", False, "http://[::1]:8501"),
+        ("demo.example.org", True, "https://demo.example.org:8501"),
+    ],
+)
+def test_whoever_started_the_server_is_told_an_address_that_opens(
+    address: str | None, by_tls: bool, said: str
+) -> None:
+    assert address_to_open(address, 8501, by_tls=by_tls) == said
+
+
+SENTENCE = "This server is full (<b>400</b> open connections): try again in a few minutes."
+
+
+def refused(accept: str, *, kind: str = "http", path: str = "/", **headers: str) -> Answer:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await refuse(scope, receive, send, 503, SENTENCE, **headers)
+
+    answer = ask(app, scope_of(path, {"accept": accept}, kind=kind))
+    assert answer.status == 503
+    return answer
+
+
+def test_a_refusal_is_a_page_to_a_browser_which_needs_nothing_else() -> None:
+    answer = refused("text/html,application/xhtml+xml,*/*;q=0.8", retry_after="60")
+    assert answer.headers["retry-after"] == "60"
+    assert answer.headers["content-type"].startswith("text/html")
+    assert answer.headers["cache-control"] == "no-store"
+    assert SENTENCE.replace("<", "&lt;").replace(">", "&gt;") in answer.text
+    assert "prefers-color-scheme: dark" in answer.text
+    assert not re.findall(r"<script|\bsrc=|url\(|https?:|<link", answer.text)
+    assert 'href=""' in answer.text, "the way to try again"
+    assert len(answer.text) < 2_000
+    assert "href" not in refused("text/html").text, "where it helps to try again"
+
+
+def test_others_are_given_the_sentence_and_an_open_page_what_it_shows() -> None:
+    """Streamlit's page looks for the server before it connects; it shows a body that is JSON."""
+    for answer in (refused("*/*"), refused(""), refused("text/html", kind="websocket")):
+        assert answer.text == f"{SENTENCE}\n"
+        assert answer.headers["content-type"].startswith("text/plain")
+    assert json.loads(refused("*/*", path="/_stcore/health").text) == SENTENCE

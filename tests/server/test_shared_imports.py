@@ -1,5 +1,6 @@
-"""A chart is drawn while another reader's table is importing pandas for the first time."""
+"""What is imported when: little before the first page, and pandas as a whole or not at all."""
 
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ import pytest
 from explorer.charts import bars
 from explorer.server import shared_imports
 from explorer.server.shared_imports import PANDAS
+from tests.source import ROOT, imports
 
 PLAYED = """
 from halves import first, second
@@ -75,3 +77,30 @@ def test_a_chart_waits_until_pandas_is_whole(
         finally:
             halves.second.set()
         assert table.result().Series
+
+
+BEFORE_THE_FIRST_PAGE = ("app.py", "explorer/app/shell.py", "pages/overview/overview.py")
+LATER = {
+    *("altair", "cryptography", "dask", "distributed", "gguf", "httpx2", "huggingface_hub"),
+    *("jinja2", "matplotlib", "pandas", "platformdirs", "sentencepiece", "tensorboardX"),
+    *("vl_convert", "yaml"),
+}
+
+
+def test_the_first_page_waits_for_no_library_of_others() -> None:
+    """What its files import, and what they do, in a process of its own."""
+    named = {each for path in BEFORE_THE_FIRST_PAGE for each in imports(Path(path))}
+    ours = sorted(each for each in named if each.startswith("explorer."))
+    assert len(ours) > 20
+    code = (
+        "import importlib, importlib.util, sys\n"
+        f"for name in {ours}:\n"
+        "    try: importlib.import_module(name)\n"
+        "    except ModuleNotFoundError as error: assert error.name == name\n"  # names no module
+        "print(*sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert {"torch", "streamlit", "explorer.app.bar"} <= {*ran.stdout.split()}
+    assert LATER & {*ran.stdout.split()} == set()

@@ -14,6 +14,7 @@ from explorer.app.received_uploads import LEAST, TAKEN_OUT
 from explorer.server import upload_gate
 from explorer.server.upload_gate import UploadGate
 from tests.apart import run_apart
+from tests.server.asking import in_a_loop
 from tests.server.uploading import (
     AROUND,
     BLOCK,
@@ -44,13 +45,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         bound(monkeypatch, **{limit.name: limit.public // 100})
 
 
+async def nothing() -> Message:
+    return {"type": "http.request", "body": b""}
+
+
 def all_of(*sent: Coroutine[Any, Any, Answer]) -> list[Answer]:
     """One after another."""
-
-    async def send() -> list[Answer]:
-        return [await each for each in sent]
-
-    return run_apart(send())
+    return [run_apart(each) for each in sent]
 
 
 @pytest.mark.usefixtures("small")
@@ -72,13 +73,11 @@ def test_many_small_files_count_for_what_they_are(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bound(monkeypatch, uploads_receiving_of_reader=3 * LEAST)
-    world.connected["a"] = ""
     answers = all_of(*(world.put("a") for _ in range(5)))
     assert [each.status for each in answers] == [204, 204, 204, 413, 413]
 
 
 def test_what_may_not_come_in_is_refused_before_it_is_read(world: World) -> None:
-    world.connected["a"] = ""
     sized = {"content-length": "9"}
     file = str(UUID(int=0))
     most = limits.UPLOAD_BYTES.most
@@ -107,7 +106,7 @@ def test_what_may_not_come_in_is_refused_before_it_is_read(world: World) -> None
 
 @pytest.mark.usefixtures("small")
 def test_a_reader_may_be_allowed_more(world: World) -> None:
-    world.connected |= {"a": "", "b": ""}
+    world.connected["b"] = ""
     world.received.allow("a", 100 * MB)
     size = limits.UPLOAD_BYTES.most + upload_gate.FRAMING
     bound_of_reader = limits.UPLOADS_RECEIVING_OF_READER.refusal()
@@ -119,8 +118,6 @@ def test_a_reader_may_be_allowed_more(world: World) -> None:
 
 
 def test_what_goes_wrong_on_its_way_is_freed(world: World) -> None:
-    world.connected["a"] = ""
-
     def longer() -> Iterator[bytes]:
         yield from form(0)
         while True:
@@ -145,59 +142,47 @@ def test_what_goes_wrong_on_its_way_is_freed(world: World) -> None:
     assert said == [upload_gate.LONGER, "", "", limits.DISK_LEFT.refusal(LEAST)]
 
 
-def test_who_stops_an_upload_frees_it(world: World) -> None:
-    world.connected["a"] = ""
+@in_a_loop
+async def test_an_upload_that_stands_still_or_takes_too_long_is_ended(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As is one whose reader leaves."""
+    bound(monkeypatch, upload_seconds=0)
+    slow = await world.put("a")
+    assert (slow.status, slow.text) == (408, limits.UPLOAD_SECONDS.refusal())
+    monkeypatch.setattr(upload_gate, "STALLED_AFTER", 0)
+    bound(monkeypatch, upload_seconds=600)
+    never = asyncio.get_running_loop().create_future()
+    still = await world.put("a", at=lambda: never)
+    assert (still.status, still.text) == (408, upload_gate.STALLED)
 
     async def left() -> Message:
         return {"type": "http.disconnect"}
 
-    place = f"a/{UUID(int=0)}"
-    sent = world.ask("PUT", place, {"content-length": "900"}, left, Answer())
-    assert (run_apart(sent).status, world.received.bytes) == (0, 0)
-
-
-def test_an_upload_that_stands_still_or_takes_too_long_is_ended(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.connected["a"] = ""
-
-    async def put(stands_still: bool) -> Answer:
-        never = asyncio.get_running_loop().create_future()
-        return await world.put("a", at=lambda: never if stands_still else None)
-
-    bound(monkeypatch, upload_seconds=0)
-    slow = run_apart(put(stands_still=False))
-    assert (slow.status, slow.text) == (408, limits.UPLOAD_SECONDS.refusal())
-    monkeypatch.setattr(upload_gate, "STALLED_AFTER", 0)
-    bound(monkeypatch, upload_seconds=600)
-    still = run_apart(put(stands_still=True))
-    assert (still.status, still.text) == (408, upload_gate.STALLED)
+    size = {"content-length": "900"}
+    assert (await world.ask("PUT", f"a/{UUID(int=0)}", size, left, Answer())).status == 0
     assert (world.received.bytes, world.held) == (0, 0)
 
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("has_arrived", [True, False])
-def test_where_there_is_no_room_the_reader_with_the_most_loses_the_oldest(
+@in_a_loop
+async def test_where_there_is_no_room_the_reader_with_the_most_loses_the_oldest(
     world: World, has_arrived: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stranger cannot hold the room: not by uploads that wait, nor by some that never end."""
     bound(monkeypatch, uploads_receiving=limits.UPLOADS_RECEIVING_OF_READER.most)
     world.connected |= {"greedy": "", "small": ""}
+    never, begun = asyncio.get_running_loop().create_future(), asyncio.Event()
 
-    async def run() -> tuple[Answer, Answer]:
-        never = asyncio.get_running_loop().create_future()
-        begun = asyncio.Event()
+    def stop_here() -> Any:
+        begun.set()
+        return None if has_arrived else never
 
-        def stop_here() -> Any:
-            begun.set()
-            return None if has_arrived else never
-
-        greedy = asyncio.create_task(world.put("greedy", 2 * MB, at=stop_here))
-        await (greedy if has_arrived else begun.wait())
-        return await world.put("small", MB), await greedy
-
-    modest, greedy = run_apart(run())
-    assert modest.status == 204
+    sent = asyncio.create_task(world.put("greedy", 2 * MB, at=stop_here))
+    await (sent if has_arrived else begun.wait())
+    assert (await world.put("small", MB)).status == 204
+    greedy = await sent
     assert world.held == MB
     assert world.received.bytes == MB + AROUND
     assert (greedy.status, greedy.text) == (
@@ -223,29 +208,21 @@ def test_many_readers_from_one_network_share_what_one_would_have(world: World) -
     assert kept == {**{f"key{number}": 1 for number in range(5, 12)}, "a": 1, "b": 1}
 
 
-def test_the_same_file_is_received_once_at_a_time(world: World) -> None:
-    world.connected["a"] = ""
-    file = str(UUID(int=0))
+@in_a_loop
+async def test_the_same_file_is_received_once_at_a_time(world: World) -> None:
+    file, end, begun = str(UUID(int=0)), asyncio.Event(), asyncio.Event()
 
-    async def run() -> list[Answer]:
-        end, begun = asyncio.Event(), asyncio.Event()
+    def wait() -> Any:
+        begun.set()
+        return end.wait()
 
-        def wait() -> Any:
-            begun.set()
-            return end.wait()
-
-        first = asyncio.create_task(world.put("a", 5, file=file, at=wait))
-        await begun.wait()
-        second = await world.put("a", 7, file=file)
-        end.set()
-        return [await first, second, await world.put("a", 9, file=file)]
-
-    assert [each.status for each in run_apart(run())] == [204, 409, 204]
+    first = asyncio.create_task(world.put("a", 5, file=file, at=wait))
+    await begun.wait()
+    second = await world.put("a", 7, file=file)
+    end.set()
+    answers = [await first, second, await world.put("a", 9, file=file)]
+    assert [each.status for each in answers] == [204, 409, 204]
     assert (world.held, world.received.bytes) == (9, LEAST)
-
-
-async def nothing() -> Message:
-    return {"type": "http.request", "body": b""}
 
 
 def test_nobody_touches_the_uploads_of_another(world: World) -> None:
@@ -263,33 +240,26 @@ def test_nobody_touches_the_uploads_of_another(world: World) -> None:
     assert (world.held, world.received.bytes, world.run) == (9, LEAST, [])
 
 
-def test_an_upload_that_is_taken_out_on_its_way_is_ended(world: World) -> None:
+@in_a_loop
+async def test_an_upload_that_is_taken_out_on_its_way_is_ended(world: World) -> None:
     """What is no longer counted is no longer received either."""
-    world.connected["a"] = ""
-    file = str(UUID(int=0))
+    file, begun = str(UUID(int=0)), asyncio.Event()
 
-    async def run() -> tuple[Answer, int]:
-        begun = asyncio.Event()
+    def stop_here() -> Any:
+        begun.set()
+        return asyncio.get_running_loop().create_future()
 
-        def stop_here() -> Any:
-            begun.set()
-            return asyncio.get_running_loop().create_future()
-
-        first = asyncio.create_task(world.put("a", MB, file=file, at=stop_here))
-        await begun.wait()
-        for _ in range(2):
-            await world.ask("DELETE", f"a/{file}", {}, nothing, Answer())
-        await world.put("a", 5, file=file)
-        return await first, world.held
-
-    answer, held = run_apart(run())
+    first = asyncio.create_task(world.put("a", MB, file=file, at=stop_here))
+    await begun.wait()
+    for _ in range(2):
+        await world.ask("DELETE", f"a/{file}", {}, nothing, Answer())
+    await world.put("a", 5, file=file)
+    answer, held = await first, world.held
     assert (answer.status, answer.text) == (408, TAKEN_OUT)
     assert (held, world.received.bytes) == (5, LEAST), "what came after it"
 
 
 def test_of_a_form_with_many_parts_nothing_is_kept(world: World) -> None:
-    world.connected["a"] = ""
-
     def bomb() -> Iterator[bytes]:
         yield from (HEAD.replace(b'"f"', b'"%d"' % part) + b"\r\n" for part in range(3_000))
         yield TAIL
@@ -304,7 +274,7 @@ def test_of_a_form_with_many_parts_nothing_is_kept(world: World) -> None:
 def test_what_is_taken_out_of_the_form_or_left_behind_is_freed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.connected |= {"a": "", "b": ""}
+    world.connected["b"] = ""
     files = [str(UUID(int=number)) for number in range(3)]
     all_of(*(world.put("a", 9, file=file) for file in files), world.put("b", 9))
 
@@ -331,30 +301,24 @@ def test_what_is_taken_out_of_the_form_or_left_behind_is_freed(
     assert world.received.bytes == LEAST
 
 
-def test_what_arrives_after_its_reader_left_is_freed(
+@in_a_loop
+async def test_what_arrives_after_its_reader_left_is_freed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upload_gate, "LEFT_AFTER", 0)
-    world.connected["a"] = ""
-
-    async def run() -> int:
-        await world.put("a", 9, at=lambda: world.connected.clear())
-        while world.received.bytes:
-            await asyncio.sleep(0)
-        return world.held
-
-    assert run_apart(run()) == 0
+    await world.put("a", 9, at=world.connected.clear)
+    while world.received.bytes:
+        await asyncio.sleep(0)
+    assert world.held == 0
 
 
-def test_other_addresses_are_passed_on(world: World) -> None:
+@in_a_loop
+async def test_other_addresses_are_passed_on() -> None:
     asked: list[str] = []
 
     async def behind(scope: Scope, *_: Any) -> None:
         asked.append(scope["path"])
 
-    async def ask() -> None:
-        for kind, path in (("http", "/"), ("lifespan", ""), ("http", "/_stcore/health")):
-            await UploadGate(behind)({"type": kind, "path": path}, None, None)  # type: ignore[arg-type]
-
-    run_apart(ask())
+    for kind, path in (("http", "/"), ("lifespan", ""), ("http", "/_stcore/health")):
+        await UploadGate(behind)({"type": kind, "path": path}, None, None)  # type: ignore[arg-type]
     assert asked == ["/", "", "/_stcore/health"]

@@ -126,9 +126,9 @@ def form(size: int) -> Iterator[bytes]:
 
 
 def open_world(monkeypatch: pytest.MonkeyPatch) -> World:
-    """Of a public server; nobody is connected yet."""
+    """Of a public server, to which the session "a" is connected."""
     monkeypatch.setenv(limits.PUBLIC, "1")
-    world = World(MemoryUploadedFileManager("/_stcore/upload_file"))
+    world = World(MemoryUploadedFileManager("/_stcore/upload_file"), connected={"a": ""})
     monkeypatch.setattr(streamlit_patches, "is_connected", world.connected.__contains__)
     monkeypatch.setattr(
         streamlit_patches,
