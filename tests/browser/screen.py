@@ -1,0 +1,247 @@
+"""What a page shows in the browser, each number beside the one in the server's own message.
+
+That an analysis is right and that a page sends its numbers is proven without a browser. A reader
+here gives pairs: what stands on the screen of the running app, and what was sent.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import Page, WebSocket
+from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
+from streamlit.proto.Element_pb2 import Element
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from explorer.components import wire
+from tests.browser.visiting import Visitor
+from tests.reader import widget_of
+from tests.served import wait_until
+
+UNSEEN = dict.fromkeys(map(ord, "\u2060\u2068\u2069"))
+"""Marks that only steer how text is set."""
+MARKUP = dict.fromkeys(map(ord, "\\*`")) | UNSEEN
+N = r"([−-]?\d[\d,]*(?:\.\d+)?(?:e−\d+)?)"
+"""A number as it is written."""
+WHOLE_FROM = 100
+"""Three digits are shown: a number from here on is rounded to a whole one, a smaller one never."""
+Lines = list[list[Any]]
+
+
+@dataclass
+class Heard:
+    """The elements that the server sent to a page, in order."""
+
+    elements: list[Element] = field(default_factory=list)
+    by_hash: dict[str, ForwardMsg] = field(default_factory=dict)
+
+    def hear(self, data: bytes | str) -> None:
+        message = ForwardMsg.FromString(data) if isinstance(data, bytes) else ForwardMsg()
+        if message.ref_hash:  # sent before, and kept by the browser
+            message = self.by_hash[message.ref_hash]
+        elif message.metadata.cacheable:
+            self.by_hash[message.hash] = message
+        if message.delta.WhichOneof("type") == "new_element":
+            self.elements.append(message.delta.new_element)
+
+    def all(self, *kinds: str) -> list[Any]:
+        """What was sent of these kinds."""
+        return [widget_of(each) for each in self.elements if each.WhichOneof("type") in kinds]
+
+    def view(self, key: str) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """The header and the planes that a view of ours was sent last."""
+        views = [each for each in self.all("bidi_component") if each.id.endswith(f"-{key}")]
+        return wire.unpack(views[-1].bytes)
+
+
+@cache
+def heard_by(page: Page) -> Heard:
+    """One for each tab, made before the app is loaded in it."""
+    heard = Heard()
+
+    def listen(socket: WebSocket) -> None:
+        socket.on("framereceived", heard.hear)
+
+    page.on("websocket", listen)
+    return heard
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What the screen shows and what was sent: a text, or a number that is shown rounded."""
+
+    what: str
+    shown: str
+    sent: float | str
+
+    def fault(self) -> str:
+        """Empty where both are the same, a number to half its last digit."""
+        if isinstance(self.sent, str):
+            is_same = plain(self.shown) == plain(self.sent)
+        else:
+            is_same = is_rounded(self.shown, self.sent)
+        return "" if is_same else f"{self.what}: {self.shown!r} is shown, {self.sent!r} was sent"
+
+
+def is_rounded(shown: str, sent: float) -> bool:
+    """Whether the first number in a text is this one, rounded to the digits that are shown."""
+    found = re.search(N, shown)
+    if found is None:
+        return False
+    mantissa, _, power = found[0].replace("−", "-").replace(",", "").partition("e-")
+    decimals = len(mantissa.partition(".")[2])
+    is_exact = not decimals and not power and abs(sent) < WHOLE_FROM
+    half = 0.0 if is_exact else 10.0 ** -(int(power or 0) + decimals) / 2
+    value = float(mantissa) * 10.0 ** -int(power or 0)
+    return abs(value - sent) <= half + 1e-7 * abs(sent)
+
+
+def plain(text: str) -> str:
+    """Its lines without markup, and without what only steers how they are set."""
+    return "\n".join(" ".join(line.split()) for line in text.translate(MARKUP).split("\n"))
+
+
+def painted(visitor: Visitor) -> None:
+    """Wait for the frame after the next: what was asked for last is drawn by then."""
+    visitor.page.evaluate(
+        "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
+
+
+Read = Callable[[Visitor, Heard], list[Pair]]
+"""Reads some numbers of the page that is shown, and what was sent of them."""
+Sent = Callable[[dict[str, Any], dict[str, bytes]], Sequence[float | str]]
+"""Finds the same in the header and the planes of a view."""
+
+
+def texts(key: str, css: str, sent: Sent, act: Callable[[Visitor], object] = painted) -> Read:
+    """Texts of a view, after something was done; of a sentence what stands behind its colon."""
+
+    def read(visitor: Visitor, heard: Heard) -> list[Pair]:
+        act(visitor)
+        painted(visitor)
+        found = visitor.widget(key).locator(css)
+        found.first.wait_for(state="attached")
+        shown = found.evaluate_all("all => all.map(each => each.textContent)")
+        pairs = zip(shown, sent(*heard.view(key)), strict=True)
+        return [Pair(f"{key} {css}", text.rpartition(":")[2], value) for text, value in pairs]
+
+    return read
+
+
+def most(*place: int) -> Sent:
+    """The largest number at this place of a picture."""
+    return lambda header, planes: [float(values_of(header, planes)[place].max())]
+
+
+def cell(key: str, row: int, column: int) -> Read:
+    """What a picture says of the cell that is pointed at; of a mask whether it lets through."""
+
+    def read(visitor: Visitor, heard: Heard) -> list[Pair]:
+        sentence = visitor.point(key, row, column)
+        painted(visitor)
+        shown = sentence.inner_text().rpartition(":")[2]
+        header, planes = heard.view(key)
+        if header["scale"] == "mask":
+            shown = f"{' may attend to ' in shown:d}"
+        return [
+            Pair(f"{key}: {row}, {column}", shown, float(values_of(header, planes)[row, column]))
+        ]
+
+    return read
+
+
+def values_of(header: dict[str, Any], planes: dict[str, bytes]) -> Any:
+    """The numbers of a picture: in single precision, or as codes."""
+    if exact := planes.get("exact"):
+        return np.frombuffer(exact, "<f4").reshape(header["shape"])
+    return wire.decode(wire.codes_of(planes["values"], header["shape"]), header)
+
+
+def said(pattern: str) -> Read:
+    """The groups of a pattern in the text of the page."""
+
+    def read(visitor: Visitor, heard: Heard) -> list[Pair]:
+        main, bodies = visitor.page.get_by_test_id("stMain"), ("markdown", "text", "alert")
+        shown = _groups(pattern, lambda: [main.inner_text()])
+        sent = _groups(pattern, lambda: [each.body for each in heard.all(*bodies)])
+        return [Pair(pattern, *each) for each in zip(shown, sent, strict=True)]
+
+    return read
+
+
+def _groups(pattern: str, texts: Callable[[], Iterable[str]]) -> tuple[str, ...]:
+    """The groups where they are found last, once they are there."""
+    found: list[tuple[str, ...]] = []
+
+    def are_there() -> bool:
+        found[:] = (m.groups() for text in texts() for m in re.finditer(pattern, plain(text)))
+        return bool(found)
+
+    wait_until(are_there, pattern, 60)
+    return found[-1]
+
+
+def table(*has: str) -> Read:
+    """The cells in sight of the last table that has these texts."""
+
+    def read(visitor: Visitor, heard: Heard) -> list[Pair]:
+        shown, sent, tables = list[Lines](), list[Lines](), visitor.page.locator(TABLES)
+
+        def are_there() -> bool:
+            shown[:] = (each for each in tables.evaluate_all(CELLS) if each[1:] and _has(each, has))
+            sent[:] = (each for each in _sent_tables(heard) if _has(each, has))
+            return bool(shown and sent)
+
+        wait_until(are_there, f"a table with {has}", 60)
+        (names, *rows), lines = sent[-1], shown[-1]
+        lines = lines[1:] if lines[0][0] == names[0] else lines
+        return [
+            Pair(f"{names[at]} of {line[0]}", text, row[at])
+            for line, row in zip(lines, rows, strict=False)
+            for at, text in enumerate(line)
+        ]
+
+    return read
+
+
+TABLES = ":is([data-testid=stTable], [data-testid=stDataFrame]) table"
+CELLS = "all => all.map(it => [...it.rows].map(row => [...row.cells].map(c => c.textContent)))"
+
+
+def _sent_tables(heard: Heard) -> Iterator[Lines]:
+    """The names of the columns of each table, and its rows."""
+    for each in heard.all("dataframe", "table"):
+        frame = convert_arrow_bytes_to_pandas_df(each.arrow_data.data)
+        yield [list(frame.columns), *frame.to_numpy(dtype=object).tolist()]
+
+
+def _has(lines: Lines, texts: tuple[str, ...]) -> bool:
+    return set(texts) <= {plain(str(each)) for line in lines for each in line}
+
+
+def marks(key: str, name: str) -> Read:
+    """What a chart tells a screen reader of its marks that have this name: a row of its data."""
+
+    def read(visitor: Visitor, heard: Heard) -> list[Pair]:
+        found = visitor.widget(key).locator(f"svg [aria-label*='{name}: ']")
+        wait_until(lambda: found.count() > 0, f"the marks of {key}", 60)
+        rows = [json.loads(row) for each in heard.all("vega_lite_chart") for row in ROW(each.spec)]
+        told = found.evaluate_all("all => all.map(mark => mark.getAttribute('aria-label'))")
+        return [Pair(key, each, each if _is_told(each, rows) else "no such row") for each in told]
+
+    return read
+
+
+ROW = re.compile(r"\{[^{}]*\}").findall
+
+
+def _is_told(text: str, rows: list[dict[str, Any]]) -> bool:
+    """Whether every number of a text is one of the same row."""
+    numbers = [[value for value in row.values() if isinstance(value, int | float)] for row in rows]
+    shown = re.findall(N, text)
+    return any(all(any(is_rounded(n, x) for x in row) for n in shown) for row in numbers)
