@@ -1,21 +1,14 @@
-"""Heads by hand: attention maps pointed at, pinned and adjusted, one head by steps, heads ranked."""
+"""Heads by hand: pointed at, pinned, adjusted, taken along, by steps, ranked and followed."""
 
-import csv
-import io
-import json
 import re
 from pathlib import Path
 
-import numpy as np
 from playwright.sync_api import Locator, expect
 
-from explorer.catalog import opened_model
-from explorer.inference.forward_pass import run_text
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
 
 HEAD, GRID = "attention_head", "overview"
-LINES, TOKENS = "attention_lines", "attention_tokens"
 OURS = "/attention?model=shakespeare&layer=0&head=0"
 ON, LATER = re.compile(r"\bon\b"), re.compile("later")
 ALL_AT_ONCE = """async ([names, clicks]) => {
@@ -29,14 +22,10 @@ ROOM_BELOW = """grid => grid.getBoundingClientRect().bottom
   - grid.querySelector(".notes").getBoundingClientRect().bottom"""
 
 
-def adjust(visitor: Visitor) -> None:
-    """Open the display options."""
+def adjust(visitor: Visitor, key: str, name: str) -> None:
+    """Choose this among the display options."""
     visitor.rest()
     visitor.widget("adjust").get_by_role("button").first.click()
-    expect(visitor.widget("hide_first")).to_be_visible()
-
-
-def take(visitor: Visitor, key: str, name: str) -> None:
     visitor.widget(key).get_by_role("radio", name=name, exact=True).click()
     visitor.asks(**{key: name})
 
@@ -65,7 +54,7 @@ def test_pointing_asks_nobody_and_a_head_is_one_message_and_one_step_back(
     before = visitor.picture(HEAD)
     visitor.has_everything()
     sent: list[object] = []
-    visitor.socket.on("framesent", sent.append)
+    visitor.socket.on("framesent", lambda frame: sent.append(frame))
     cells = [(0, 0), (2, 1), (3, 3), (4, 2)]
     assert len({visitor.point(HEAD, *cell).inner_text() for cell in cells}) == 4
     visitor.away()
@@ -95,57 +84,29 @@ def test_pointing_asks_nobody_and_a_head_is_one_message_and_one_step_back(
         visitor.follow("Attention maps")
 
 
-def test_a_cell_is_pinned_walked_unpinned_and_leads_to_its_query_and_key(visitor: Visitor) -> None:
-    page = visitor.open(OURS + "&text=To+be,+or+not+to+be")
-    visitor.click(HEAD, 2, 1)
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowLeft")
-    visitor.asks(held="q3k0")
-    page.get_by_role("link", name="Query and key of the pinned cell").click()
-    visitor.titled("Query and key")
-    visitor.rest()
-    expect(visitor.widget("query").locator("input")).to_have_value(re.compile("^3 ·"))
-    expect(visitor.widget("key").locator("input")).to_have_value(re.compile("^0 ·"))
-    visitor.follow("Attention maps")
-    expect(visitor.widget(HEAD).locator(".place")).to_have_text("query 3, key 0")
-    visitor.widget(HEAD).locator("canvas").focus()
-    page.keyboard.press("Escape")
-    wait_until(lambda: "held" not in visitor.query(), "nothing pinned in the address")
-    visitor.other_view("view", "Tokens")
-    visitor.drawn(TOKENS)
-    visitor.widget(TOKENS).locator('.chip[data-at="2"]').first.click()
-    visitor.asks(held="q2")
-
-
 def test_the_display_of_a_head_is_adjusted_and_reset(visitor: Visitor) -> None:
     """Each control changes the picture; the number of a cell stays its weight."""
     page = visitor.open("/attention?model=bert&layer=0&head=0&text=the+capital+of+france")
     plain = visitor.picture(HEAD)
     value = visitor.point(HEAD, 2, 3).inner_text()
     visitor.away()
-    adjust(visitor)
-    take(visitor, "colours", "Row")
+    adjust(visitor, "colours", "Row")
     expect(visitor.widget(HEAD).locator(".legend")).to_contain_text("maximum of the row")
     seen = visitor.changed(HEAD, plain)
     page.keyboard.press("Escape")
     expect(visitor.point(HEAD, 2, 3)).to_have_text(value)
     visitor.away()
-    adjust(visitor)
-    take(visitor, "heads", "Max of all layers")
-    seen = visitor.changed(HEAD, seen)
+    adjust(visitor, "heads", "Max of all layers")
+    visitor.changed(HEAD, seen)
     visitor.widget("mass").get_by_role("slider").press("ArrowLeft")
     visitor.asks(mass="95")
-    visitor.changed(HEAD, seen)
+    visitor.says(re.compile(r"keys of each row that reach 95 % are shown, [\d.]+ on average"))
     visitor.widget("reset_look").get_by_role("button").click()
     visitor.shows(HEAD, plain)
     page.keyboard.press("Escape")
     for said in ("1 key hidden", "Raw attention weights"):
         visitor.click(HEAD, -0.7, 1)  # the label over a column
         visitor.says(said)
-    visitor.fill("Second sentence", "a dog")
-    adjust(visitor)
-    take(visitor, "sentences", "A→B")
-    sized(visitor, HEAD, 6, 3)
 
 
 def test_quick_clicks_lose_nothing_and_a_wrong_view_is_said_under_its_buttons(
@@ -168,54 +129,42 @@ def test_quick_clicks_lose_nothing_and_a_wrong_view_is_said_under_its_buttons(
 
 
 def test_long_inputs_stay_usable(visitor: Visitor) -> None:
-    """2,000 tokens of ours; 512 in a published model of 144 heads, as lines too."""
-    for model, text, longest in (
-        ("long", "a bc " * 400, r"2,?0\d\d"),
-        ("long-gpt2", "abcdefgh " * 60, r"5\d\d"),
-    ):
-        page = visitor.open(f"/attention?model={model}&text=a&layer=0&head=0")
-        visitor.type(text)
-        sized(visitor, HEAD, longest, longest)
-        visitor.rest()
-        visitor.drawn(GRID)
-        said = visitor.point(HEAD, 5, 2)
-        expect(said).to_contain_text("attends to")
-        first = said.inner_text()
-        expect(visitor.point(HEAD, 400, 30)).not_to_have_text(first)
-        before = visitor.picture(HEAD)
-        visitor.pick(GRID, layer=1, head=1)
-        expect(page.get_by_text(re.compile("Layer 1, head 1$"))).to_be_visible()
-        visitor.changed(HEAD, before)
-    visitor.turn_to("Lines")
-    named = re.compile(rf"lines from {longest} query tokens to {longest} key tokens")
-    expect(visitor.widget(LINES).locator("canvas").first).to_have_attribute("aria-label", named)
+    """2,000 tokens of ours as a matrix; 512 in a published model of 144 heads as lines."""
+    visitor.open("/attention?model=long&text=a&layer=0&head=0")
+    visitor.type("a bc " * 400)
+    sized(visitor, HEAD, r"2,?0\d\d", r"2,?0\d\d")
+    visitor.rest()
+    said = visitor.point(HEAD, 5, 2)
+    expect(said).to_contain_text("attends to")
+    first = said.inner_text()
+    expect(visitor.point(HEAD, 400, 30)).not_to_have_text(first)
+    before = visitor.picture(HEAD)
+    visitor.pick(GRID, layer=1, head=1)
+    visitor.changed(HEAD, before)
+    visitor.open(f"/attention?model=long-gpt2&view=Lines&text={'abcdefgh+' * 60}")
+    named = re.compile(r"lines from 5\d\d query tokens to 5\d\d key tokens")
+    expect(visitor.widget("attention_lines").locator("canvas").first).to_have_attribute(
+        "aria-label", named
+    )
 
 
-def test_a_view_is_saved_as_pictures_numbers_and_an_offline_page(
-    visitor: Visitor, tmp_path: Path
-) -> None:
-    """That the page is alive offline is proven in tests/export/test_offline_page.py."""
-    text = "the black cat"
-    page = visitor.open(f"/attention?model=translation&part=Cross&text={text}&layer=0&head=1")
+def test_a_view_is_saved_as_pictures_numbers_and_an_offline_page(visitor: Visitor) -> None:
+    """What stands in them is proven in tests/export and tests/pages/test_export.py."""
+    page = visitor.open("/attention?model=translation&part=Cross&text=the+black+cat&head=1")
     visitor.drawn(HEAD)
     visitor.widget("export").get_by_role("button").first.click()
-    files = {}
-    for ending in ("png", "svg", "csv", "json", "npz", "html"):
+    for ending, content in {
+        "png": b"\x89PNG",
+        "svg": b"<svg",
+        "csv": b"query",
+        "json": b"the black cat",
+        "npz": b"PK",
+        "html": b"Content-Security-Policy",
+    }.items():
         with page.expect_download() as download:
             visitor.widget(f"export_{ending}").get_by_role("button").click()
-        files[ending] = tmp_path / download.value.suggested_filename
-        download.value.save_as(files[ending])
-        assert files[ending].suffix == f".{ending}"
-    found = run_text(opened_model.open_model("translation"), text)
-    weights = found.weights("decoder.cross_attn", 0, 1)
-    table = list(csv.reader(io.StringIO(files["csv"].read_text("utf-8-sig"))))
-    assert [[float(cell) for cell in row[1:]] for row in table[1:]] == weights.tolist()
-    assert json.loads(files["json"].read_text())["about"]["sentence"] == text
-    with np.load(files["npz"], allow_pickle=False) as kept:
-        assert np.array_equal(kept["values"], weights.numpy())
-    assert files["png"].read_bytes().startswith(b"\x89PNG")
-    assert b"<svg" in files["svg"].read_bytes()
-    assert b"Content-Security-Policy" in files["html"].read_bytes()
+        assert download.value.suggested_filename.endswith(f".{ending}")
+        assert content in Path(download.value.path()).read_bytes()
 
 
 def panel(visitor: Visitor, of: str) -> Locator:
@@ -285,21 +234,16 @@ def test_heads_are_ranked_arranged_and_followed_through_the_layers(visitor: Visi
     visitor.choose("Metric", "Induction score")
     expect(page.get_by_text("Induction score of every head", exact=True)).to_be_visible()
     visitor.drawn("best_heads")
-    first, third = (visitor.widget("best_heads").get_by_role("button").nth(at) for at in (0, 2))
-    expect(first).to_contain_text("layer 1")
-    assert float(first.locator(".number").inner_text()) > 0.5, "it was trained to continue repeats"
+    third = visitor.widget("best_heads").get_by_role("button").nth(2)
     third.click()
     expect(third).to_have_attribute("aria-pressed", "true")
     visitor.click("heads_table", 0, 1)
     expect(page.get_by_text(re.compile("Layer 0, head 1$"))).to_be_visible()
     visitor.follow("Logit lens")
-    expect(visitor.point("made_of", 0, 1)).to_contain_text("Layer 0, head 1: ")
     visitor.click("made_of", 0, 0)
     expect(visitor.widget("head").get_by_role("combobox")).to_have_value("0")
 
     visitor.open("/heads?model=bert&side=Similarity&layer=0&head=0&text=the+capital+of+france")
-    same = "layer 0 · head 2 and layer 0 · head 2: 1.00"
-    expect(visitor.point("similarity", 2, 2)).to_contain_text(same)
     visitor.click("similarity", 11, 0)
     visitor.asks(head="3")
     visitor.rest()

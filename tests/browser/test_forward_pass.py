@@ -138,15 +138,9 @@ def test_a_layer_is_opened_in_the_picture_and_its_parts_are_doors(visitor: Visit
     scores.click(position={"x": 50, "y": 80})  # a small picture
     expect(part(visitor, "Scores, head 1")).to_be_visible()
     expect(page.get_by_role("combobox", name="Head", exact=True)).to_have_value("1")
-    for name, title, choices in (
-        ("Masked scores", "Masks", {"example": "Your sentence"}),
-        ("Up projection", "Forward pass", {"stage": "decoder.0.mlp.up"}),
-        ("Queries", "Query and key", {}),
-    ):
-        visitor.open(f"/?{CHOICES}&part=Decoder&answer=3&block=d0")
-        part(visitor, name).press("Enter")
-        visitor.titled(title)
-        visitor.asks(head="0", **choices)
-        visitor.rest()
+    part(visitor, "Queries").press("Enter")
+    visitor.titled("Query and key")
+    visitor.asks(head="1")
+    visitor.rest()
     query = page.get_by_role("combobox", name="Query", exact=True)
     expect(query).to_have_value(re.compile("^3 · "))

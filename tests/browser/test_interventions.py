@@ -40,6 +40,33 @@ def edits(visitor: Visitor) -> str:
     return visitor.query().get("edits", "")
 
 
+def test_a_pinned_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor: Visitor) -> None:
+    page = visitor.open(f"/attention?{OURS}&layer=0&head=1")
+    visitor.click("attention_head", 2, 1)
+    visitor.asks(held="q2k1")
+    page.get_by_role("link", name="Interventions on the pinned cell").click()
+    visitor.titled("Interventions")
+    visitor.rest()
+    expect(page.get_by_text(re.compile(r"^Pinned: .* \(2\) → .* \(1\)$"))).to_be_visible()
+    visitor.press("Cut this edge in head 1")
+    listed(visitor, "head 1: edge")
+    visitor.press("Remove")
+    visitor.until_run(visitor.widget("change").get_by_text("Mask", exact=True).click)
+    visitor.asks(change="Mask")
+    visitor.turn_to("Cell by cell")
+    visitor.away()
+    before = visitor.picture("map_after")
+    visitor.click("paint", 0, 0)
+    listed(visitor, "may not attend to")
+    visitor.away()
+    visitor.changed("map_after", before)
+    visitor.rest()
+    visitor.click("paint", 0, 0)
+    wait_until(lambda: edits(visitor) == "", "painted back, so nothing is changed")
+    visitor.away()
+    visitor.shows("map_after", before)
+
+
 def test_the_pass_is_changed_in_two_places_undone_redone_and_compared(visitor: Visitor) -> None:
     page = visitor.open(f"/interventions?{OURS}&layer=0&head=1")
     before = chart(visitor, "probabilities").text_content()
@@ -75,33 +102,6 @@ def test_every_head_is_ablated_at_once_and_a_click_chooses_or_ablates_one(visito
     canvas.evaluate(CHOOSE_AND_CLICK, ["Ablates the head", 0, 2])
     listed(visitor, "Layer 0, head 2: zero ablation")
     expect(page.get_by_text("in the pass with your interventions")).to_be_visible()
-
-
-def test_a_pinned_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor: Visitor) -> None:
-    page = visitor.open(f"/attention?{OURS}&layer=0&head=1")
-    visitor.click("attention_head", 2, 1)
-    visitor.asks(held="q2k1")
-    page.get_by_role("link", name="Interventions on the pinned cell").click()
-    visitor.titled("Interventions")
-    visitor.rest()
-    expect(page.get_by_text(re.compile(r"^Pinned: .* \(2\) → .* \(1\)$"))).to_be_visible()
-    visitor.press("Cut this edge in head 1")
-    listed(visitor, "head 1: edge")
-    visitor.press("Remove")
-    visitor.until_run(visitor.widget("change").get_by_text("Mask", exact=True).click)
-    visitor.asks(change="Mask")
-    visitor.turn_to("Cell by cell")
-    visitor.away()
-    before = visitor.picture("map_after")
-    visitor.click("paint", 0, 0)
-    listed(visitor, "may not attend to")
-    visitor.away()
-    visitor.changed("map_after", before)
-    visitor.rest()
-    visitor.click("paint", 0, 0)
-    wait_until(lambda: edits(visitor) == "", "painted back, so nothing is changed")
-    visitor.away()
-    visitor.shows("map_after", before)
 
 
 def test_a_part_of_a_circuit_is_picked_and_its_direction_is_added(visitor: Visitor) -> None:

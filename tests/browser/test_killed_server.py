@@ -1,6 +1,5 @@
 """A server of two that is killed in mid work: who reads, what trains and what is downloaded."""
 
-import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from explorer.runs.spec import PAUSED, STOPPED, TRAINING
 from explorer.runs.worker import train_to_end
 from tests import proxy
 from tests.browser.conftest import Visit
+from tests.browser.test_training import becomes, press
 from tests.browser.visiting import Visitor
 from tests.downloads.serving import COMMIT, Site, served
 from tests.runs.making import tiny_run
@@ -97,17 +97,6 @@ def test_a_click_downloads_a_model_which_opens_when_it_is_there(
     site.go_on.clear()
 
 
-def press(visitor: Visitor, key: str) -> None:
-    visitor.rest()
-    visitor.widget(key).get_by_role("button").click()
-
-
-def becomes(visitor: Visitor, run: Run, state: str) -> None:
-    """The run is in this state, and the page says so."""
-    wait_until(lambda: run.status().state == state, f"{run.name}: {state}")
-    visitor.says(re.compile(f"{run.name} · .*{state}", re.IGNORECASE))
-
-
 def goes_on(run: Run) -> None:
     now = run.status().step
     wait_until(lambda: run.status().step >= now + 20, "20 further steps")
@@ -122,11 +111,8 @@ def has_every_step(run: Run) -> None:
 
 def trains_through_pages_and_a_pause(visitor: Visitor, run: Run) -> None:
     visitor.open(f"/training?run={run.name}")
-    becomes(visitor, run, PAUSED)
     press(visitor, "resume")
     becomes(visitor, run, TRAINING)
-    progress = visitor.page.get_by_test_id("stProgress")
-    expect(progress).not_to_have_text(progress.inner_text())
     visitor.follow("Attention maps")
     goes_on(run)
     visitor.follow("Training")
@@ -164,8 +150,6 @@ def a_reader_behind_nginx(
         wait_until(lambda: (page.evaluate("0"), reader.socket is not line)[1], "another line")
         reader.rest()
         reader.shows(MATRIX, seen)
-        reader.asks(model="shakespeare")
-        reader.at_head(1, 1)
         reader.pick(GRID, layer=1, head=3)  # the first that the other replica hears of them
         reader.at_head(1, 3)
         reader.changed(MATRIX, seen)
