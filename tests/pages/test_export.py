@@ -5,6 +5,7 @@ import io
 import json
 import re
 from collections.abc import Sequence
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -17,9 +18,11 @@ from explorer.export.figure_data import Figure, FigureData
 from explorer.tasks import TASKS
 from explorer.views.shared import export_panel
 from tests import apps
+from tests.apps import said, views
 from tests.browser.page_views import table
+from tests.pages.drawn import ATTENTION, DRAWN, SAID
 from tests.source import ROOT
-from tests.views.drawing import every_view, put_state
+from tests.views.drawing import every_view
 
 POSITIONS = "input/positions"
 """Its pictures are of a formula, not of a model."""
@@ -43,10 +46,13 @@ BEHIND_EXPANDERS = {"flow_edges", "parameter_boxes", "positions_3d", "beside_0"}
 pytestmark = pytest.mark.usefixtures("small_models")
 
 
-def test_every_page_exports_what_it_draws(
+def test_every_view_draws_exports_and_has_lines_to_paste(
     monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    """All that stands on the page, also below the export, and in each expander, opened."""
+    """All that stands on the page, also below the export, and in each expander, opened.
+
+    Each view has one of the three kinds of attention, in turn.
+    """
     offered: list[Sequence[Figure]] = []
     choose, formats = export_panel._choose_figure, export_panel.file_formats
     in_files: list[Sequence[Drawn]] = []
@@ -61,18 +67,25 @@ def test_every_page_exports_what_it_draws(
 
     monkeypatch.setattr(export_panel, "_choose_figure", keep_figures)
     monkeypatch.setattr(export_panel, "file_formats", keep_views)
-    opened = dict.fromkeys(expanders(), True) | {"export": True}
     seen: set[str] = set()
-    for path, asked in every_view():
+    for (path, asked), part in zip(every_view(), cycle(ATTENTION), strict=False):
         view = next(iter(asked.values()), path)
         with subtests.test(path=path, asked=asked):
-            at = apps.page(path, **{"model": "translation", **asked, **SOMETHING.get(view, {})})
             offered.clear()
             in_files.clear()
-            put_state(at, **opened)
+            address = {"model": "translation", "part": part, **asked, **SOMETHING.get(view, {})}
+            at = opened_page(path, [*expanders(), "export", "code"], address)
+            assert len(at.title) == 1
+            assert address["model"] != "translation" or at.session_state["part"] == ATTENTION[part]
+            for key, name in asked.items():
+                assert at.session_state[key] == name, "this is the view that was asked for"
+            assert SAID.get(path, "") in said(at)
+            assert DRAWN.get((path, *asked.values()), set()) <= views(at)
+            assert "import" in str(at.code[0].value)
+            assert "Run this in the folder of the README:" in said(at)
             shown: dict[str, Drawn] = at.session_state[KEY].drawn
-            views = {key for key, one in shown.items() if one.offline}
-            assert on_screen(at) == (views, len(shown) - len(views))
+            ours = {key for key, one in shown.items() if one.offline}
+            assert on_screen(at) == (ours, len(shown) - len(ours))
             assert bool(shown) == (view not in WORDS)
             if not shown:
                 assert not offered
@@ -97,12 +110,22 @@ def test_every_page_exports_what_it_draws(
     assert seen >= BEHIND_EXPANDERS
 
 
+def opened_page(path: str, opened: Sequence[str], address: dict[str, str]) -> AppTest:
+    """A page whose expanders of these keys are open from the beginning."""
+    at = apps.at_address(apps.SHELL, **address)
+    for key in opened:
+        at.session_state[key] = True
+    if path != apps.FIRST:
+        at.switch_page(f"../../pages/{path}.py")
+    return apps.run(at)
+
+
 def on_screen(at: AppTest) -> tuple[set[str], int]:
     """The keys of all views but players and titles, and how many charts there are beside them."""
-    views = {str(key) for key in apps.views(at)}
+    keys = {str(key) for key in views(at)}
     charts = len(at.get("vega_lite_chart")) + len(at.get("plotly_chart"))
     return {
-        key for key in views if not key.endswith(("-choice", "-ask", "_steps", "_title"))
+        key for key in keys if not key.endswith(("-choice", "-ask", "_steps", "_title"))
     }, charts
 
 
@@ -138,18 +161,6 @@ def test_the_list_of_figures_leaves_out_what_all_begin_with() -> None:
         (["Curve", "Table"], ["Curve", "Table"]),
     ):  # fmt: skip
         assert export_panel.short_titles(titles) == short
-
-
-def test_nothing_is_drawn_past_the_export() -> None:
-    """Charts go through the one function that keeps what it has drawn."""
-    drawing = re.compile(r"(?<!`)\bst\.\w*(_chart|image|pyplot|map)\(")
-    found = {
-        path.relative_to(ROOT).as_posix()
-        for folder in ("explorer", "pages")
-        for path in (ROOT / folder).rglob("*.py")
-        if drawing.search(path.read_text(encoding="utf-8"))
-    }
-    assert found == {"explorer/components/chart.py"}
 
 
 def read(figure: Figure, files: dict[str, bytes]) -> None:

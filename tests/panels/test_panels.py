@@ -3,11 +3,13 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from explorer import snippets
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.head_metrics import METRICS
 from explorer.app.session import KEY
@@ -15,6 +17,19 @@ from explorer.catalog import available_models, opened_model
 from explorer.catalog.folders import runs_root
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference import continuation
+from explorer.inference.edited_pass import run_edited
+from explorer.inference.forward_pass import run_text
+from explorer.interventions.address_text import to_address
+from explorer.interventions.edits import (
+    AblateHead,
+    AblateMlp,
+    CutEdge,
+    EditHistory,
+    HideKey,
+    MaskCell,
+    PresetMask,
+    ReplaceToken,
+)
 from explorer.runs.run import create
 from explorer.runs.worker import advance
 from explorer.text import word_tokenizer
@@ -26,7 +41,7 @@ from models.config import GenerationConfig
 from tests import apps
 from tests.panels.pasting import Panel, as_array, panel
 from tests.shelf import WORDS, put
-from tests.views.drawing import every_view, pasted, press, run, sent, words_model
+from tests.views.drawing import sent, words_model
 
 ALL = ("translation", "letters", "reviews", "reverse", "bert", "gpt2", "t5")
 MOST = ("translation", "letters", "bert", "t5")
@@ -38,6 +53,7 @@ Check = Callable[[Panel], None]
 
 def start(page: Panel) -> None:
     page.shows("start_head", "weights")
+    assert any("of the answer" in line for line in page.printed)
 
 
 def tokens(page: Panel) -> None:
@@ -214,8 +230,9 @@ def every_head(page: Panel) -> None:
     torch.testing.assert_close(seen, page.made["found"], rtol=1e-3, atol=1e-4)
 
 
-def nothing(page: Panel) -> None:
-    """That the lines run is all: tests/browser/truth/changing.py recomputes their numbers."""
+def faithful(page: Panel) -> None:
+    """That the lines run and print; tests/analysis/test_faithfulness.py has their numbers."""
+    assert page.printed
 
 
 def stages(page: Panel) -> None:
@@ -289,6 +306,42 @@ def steering(page: Panel) -> None:
         assert made["written"].strip() in page.words()
 
 
+def rows_of(page: Panel, name: str) -> list[dict[str, Any]]:
+    """The rows of the table of this name behind a chart."""
+    specs = [json.loads(each.proto.spec) for each in page.at.get("vega_lite_chart")]
+    layers = (layer for spec in specs for layer in spec["layer"])
+    return next(each["data"]["values"] for each in layers if each["data"]["name"] == name)
+
+
+def parts(page: Panel) -> None:
+    """Estimate and exact value of every part: the points, the strongest, how they agree."""
+    about, exact = page.made["scores"].writers, page.made["exact"]
+    points = rows_of(page, "parts")
+    assert [each["estimate"] for each in points] == pytest.approx(about.tolist(), abs=1e-5)
+    assert [each["exact"] for each in points] == pytest.approx(exact.tolist(), abs=1e-5)
+    order = about.abs().argsort(descending=True)[: len(page.column("part"))]
+    assert page.column("exact") == [three(float(value)) for value in exact[order]]
+    assert page.column(page.at.session_state["attributed_by"]) == [
+        three(float(value)) for value in about[order]
+    ]
+    r = torch.corrcoef(torch.stack([about, exact]).double())[0, 1]
+    assert f"over all parts: {r:.3f}." in page.words()
+    page.says(page.made["scores"].difference)
+
+
+def circuit(page: Panel) -> None:
+    """The strongest edges, circuits of every size, and the smallest that restores 90 %."""
+    made = page.made
+    edges = [made["scores"].edge(*place) for place in made["strongest"]]
+    count = len(edges)
+    assert page.column("edge")[:count] == [edge.title for edge in edges]
+    assert page.column("exact")[:count] == [three(float(value)) for value in made["exact"]]
+    drawn = [row["share"] for row in rows_of(page, "curves") if "alone" in row["which"]][::2]
+    shares = [min(1.5, max(-0.5, each.circuit)) for each in made["points"]]
+    assert drawn == pytest.approx(shares, abs=1e-4)
+    assert f"About {page.printed[-1]} of {len(made['scores'].order):,} edges" in page.words()
+
+
 def traced(page: Panel) -> None:
     """The grid, from where the texts differ."""
     seen = page.picture("traced_values")
@@ -317,6 +370,21 @@ DRAWN = {"temperature": "1.5", "top_k": "7", "top_p": "0.9", "seed": "4"}
 OTHER_MODEL = {"with": "Another model", "text": "the dog"}
 PAIR = {"text": "the cat was good", "pair": "the dog was bad"}
 CUT_AND_MASKED = "1.2~h.e.0.1.m~m.e.0.n.1"
+D = "decoder.self_attn"
+OF_MOST_KINDS = to_address(
+    EditHistory(
+        (
+            AblateHead(D, 0, 1),
+            AblateMlp(D, 0, "mean"),
+            MaskCell(D, None, 2, 1, False),
+            HideKey(D, 1, 0),
+            CutEdge(D, 1, 1, 2, 0),
+            ReplaceToken(D, 1, 200),
+        ),
+        6,
+    )
+)
+EDITED = {"with": "Your interventions"}
 ADJUSTED: tuple[dict[str, str], ...] = (
     {},
     {"heads": "Mean", "weighting": "Value norm"},
@@ -411,6 +479,9 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     *[("attention/attention", look, adjusted, MOST) for look in ADJUSTED],
     ("experiments/interventions", {"edits": "1.1~h.d.0.1.z"}, before_after, WRITING),
     ("experiments/interventions", {"edits": CUT_AND_MASKED}, before_after, ("bert", "reviews")),
+    ("experiments/interventions", {"edits": OF_MOST_KINDS}, before_after, ("letters",)),
+    ("experiments/compare", {**EDITED, "edits": OF_MOST_KINDS}, compared, ("letters",)),
+    ("attention/attention", PAIR, adjusted, ("bert",)),
     *(
         ("experiments/circuits", asked | {"text": clean, "corrupted": corrupted}, steering, (name,))
         for name, (clean, corrupted) in STEERED.items()
@@ -424,6 +495,8 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
             (name,),
         )
         for view, check, ways, names in (
+            ("Heads", parts, ({}, {"attributed_by": "EAP"}), ("letters",)),
+            ("Circuit", circuit, ({"patched_edges": "7"},), ("letters",)),
             ("Causal tracing", traced, TRACED, STEERED),
             ("Head card", card, ({}, {"layer": "1", "head": "1"}), ("letters", "gpt2")),
             ("Head card", card, ({},), ("reviews", "bert")),
@@ -444,7 +517,7 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
         ("translation",),
     ),
     ("experiments/interventions", {"look": "Every head"}, every_head, MOST),
-    ("experiments/interventions", {"look": "Faithfulness"}, nothing, MOST),
+    ("experiments/interventions", {"look": "Faithfulness"}, faithful, MOST),
 ]
 STATE = {"training/training": {"reverse_steps": 4, "reverse_batch_size": 2}}
 
@@ -481,33 +554,6 @@ def test_the_lines_of_two_schemes_open_the_model_that_has_the_learned_one(
         page = panel(SCHEME, SHIPPED, **asked)
         scheme(page)
         assert {"table", "other_table"} <= page.made.keys()
-
-
-def test_every_view_has_lines_to_paste(small_models: Path, subtests: pytest.Subtests) -> None:
-    for path, asked in every_view():
-        with subtests.test(path=path, asked=asked):
-            at = apps.page(path, model="letters", part="Decoder", **asked)
-            assert "import" in pasted(at)
-            assert "Run this in the folder of the README:" in apps.said(at)
-            for key, name in asked.items():
-                assert at.session_state[key] == name, "this is the view that was asked for"
-
-
-def test_the_hunt_s_lines_tell_no_mistake_before_it_is_found(small_models: Path) -> None:
-    """They hold the instrument to the right run, and to both once the answer is out."""
-    asked = {"room": "Find the mistake", "order": "0", "instrument": "Score scale"}
-    at = apps.page("experiments/museum", model="translation", **asked)
-    before = pasted(at)
-    assert "MISTAKES[" not in before
-    guesses = next(box for box in at.selectbox if str(box.key).startswith("guess_"))
-    for option in guesses.options[:2]:
-        at.selectbox(key=str(guesses.key)).set_value(option).run()
-        press(at, "answer")
-    after = at.code[0].value
-    assert "MISTAKES[" in after
-    for lines in (before, after):
-        assert "'Score scale'" in lines
-        run(lines, small_models)
 
 
 def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
@@ -592,3 +638,22 @@ def test_what_fills_up_a_prompt_is_not_looked_at(
         opened, "the cat dog", page.made["ids"][0, len(begun) :].tolist()
     )
     assert (page.made["logits"][0] - standing.logits).abs().nan_to_num().max() < 1e-5
+
+
+def test_what_the_lines_of_two_heads_leave_out(small_models: Path) -> None:
+    """Edits that hold tensors are said; maps over other tokens have no difference."""
+    opened, folder = opened_model.open_model("letters"), small_models / "letters"
+    forward = run_text(opened, "the cat")
+    passed = run_edited(opened, forward, (PresetMask(D, 0, "none", 1), AblateHead(D, 0, 1)))
+    here = folder, D, 1, 1
+    code = snippets.two_heads_script(
+        snippets.Head(forward, *here), snippets.Head(passed.forward, *here, passed.core_edits)
+    )
+    assert "# Left out, since they hold tensors: 1 of the edits." in code
+    other = run_text(opened_model.open_model("reviews"), "not a white cat eats")
+    code = snippets.two_heads_script(
+        snippets.Head(forward, folder, D, 0, 1),
+        snippets.Head(other, small_models / "reviews", "encoder.self_attn", 0, 1),
+    )
+    assert "print(first, second)" in code
+    assert "second - first" not in code

@@ -75,24 +75,15 @@ def test_the_browser_draws_other_heads_where_the_weights_are_drawn_as_they_are()
         assert "of" not in sent(page(**options), "attention_head")[0], options
 
 
-def test_a_mistake_is_said_until_something_else_is_chosen() -> None:
-    at = put_state(page(mass="7"), adjust=True)
+def test_a_mistake_is_said_until_something_else_is_chosen_and_one_button_undoes_all() -> None:
+    at = put_state(page(mass="7", hide=["2 · cat"]), adjust=True)
     assert "not “7”" in said(at)
+    assert "1 key hidden" in said(at)
     at.toggle(key="log").set_value(True).run()
     assert "not “7”" not in said(at)
     assert "log colours" in said(at)
-
-
-def test_everything_is_undone_by_one_button() -> None:
-    at = page(hide_first="true", mass="50", heads="Max", weighting="Value norm")
-    assert "max over heads" in said(at)
-    assert RAW in said(press(put_state(at, adjust=True), "reset_look"))
-
-
-def test_a_key_that_the_next_text_does_not_have_is_shown_again() -> None:
-    at = page(hide=["2 · cat"])
-    assert "1 key hidden" in said(at)
-    assert RAW in said(put_state(at, text="the dog sleeps"))
+    assert "hidden" not in said(put_state(at, text="the dog sleeps")), "it has no such key"
+    assert RAW in said(press(at, "reset_look"))
 
 
 def test_what_is_exported_names_the_hidden_keys(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,22 +1,19 @@
 """The Checkpoints page without a browser: its tensors, its list of models, damaged folders."""
 
 import json
-import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis import weight_statistics
 from explorer.app.session import KEY
 from explorer.catalog import folders, uploads
 from explorer.runs.open_run import open_folder
 from explorer.runs.worker import train_to_end
-from explorer.text.number_format import megabytes, three
-from explorer.views.checkpoints import VIEWS, weight_norms
+from explorer.text.number_format import megabytes
+from explorer.views.checkpoints import VIEWS
 from explorer.views.checkpoints.model_list import MOST_ROWS
 from explorer.views.checkpoints.weight_norms import short_part
 from models import Transformer, TransformerConfig
@@ -62,45 +59,21 @@ def listed(at: AppTest) -> list[str]:
     return [key.removeprefix("open_") for key in keys if key.startswith("open_")]
 
 
-def test_the_views_follow_the_sidebar() -> None:
-    for part, attention in [
-        ("Encoder", "encoder.blocks.0.self_attn"),
-        ("Decoder", "decoder.blocks.0.self_attn"),
-        ("Cross", "decoder.blocks.0.cross_attn"),
-    ]:
-        for view in ("Weights", "Singular values"):
-            at = page(model="translation", show=view, part=part)
-            assert f"`{attention}.q_proj.weight`" in said(at)
+def test_what_a_view_offers_follows_the_tensors_and_the_sidebar() -> None:
+    for part in ("Encoder", "Cross"):
         at = page(model="translation", show="Heads", part=part)
         statistics = next(c for c in at.segmented_control if c.key == "statistic").options
         assert ("Mean distance" in statistics) == (part != "Cross")
-
-
-def test_only_the_chosen_view_is_computed_and_once(
-    small_models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counted: list[str] = []
-    summary = weight_statistics.tensor_summary
-
-    def never(*_: Any) -> None:
-        raise AssertionError("nobody asked for this")
-
-    def counting(name: str, tensor: torch.Tensor) -> weight_statistics.TensorSummary:
-        counted.append(name)
-        return summary(name, tensor)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(weight_norms, "summarized", never)
-        for view in ("Parameters", "Weights", "Singular values", "Heads"):
-            page(model="reverse", show=view)
-    monkeypatch.setattr(weight_statistics, "tensor_summary", counting)
-    (small_models / "letters" / WEIGHTS).touch()  # opened anew
-    page(model="letters", show="Norms")
-    once = len(counted)
-    assert once == len(set(counted)) > 0
-    page(model="letters", show="Diagnostics")
-    page(model="letters", show="Norms", tensors="Biases")
-    assert len(counted) == once
+    options = page(model="letters", show="Singular values").selectbox(key="tensor").options
+    assert options
+    assert not any(option.endswith("bias") for option in options), "a vector has no spectrum"
+    at = page(model="translation", show="Norms", tensors="Biases")
+    assert views(at) >= {"norms_encoder", "norms_decoder"}
+    at = page(model="translation", ledger="paper")
+    fault = next(each for each in at.caption if "cannot be exported" in each.value)
+    nearest = fault.help.replace("\\", "").replace("\u2060", "")
+    assert nearest.startswith("The nearest is ")
+    assert "kind is decoder, here encoder-decoder" in nearest
 
 
 def test_the_list_says_what_a_model_is_and_how_big(small_models: Path) -> None:
@@ -109,16 +82,6 @@ def test_the_list_says_what_a_model_is_and_how_big(small_models: Path) -> None:
     assert {megabytes(size), "ours", "letters"} <= {text.value for text in at.text}
     assert at.selectbox(key="model").help == "Letters"
     assert any(caption.value.startswith("decoder, 2 × 4 heads") for caption in at.caption)
-
-
-def test_the_parameter_tree_says_how_it_adds_up_and_why_nothing_is_exported() -> None:
-    at = page(model="translation", ledger="paper")
-    assert "the parts below add up to one layer" in said(at)
-    fault = next(each for each in at.caption if "cannot be exported" in each.value)
-    assert fault.value == "It cannot be exported: no published model family has this architecture."
-    nearest = fault.help.replace("\\", "").replace("\u2060", "")
-    assert nearest.startswith("The nearest is ")
-    assert "kind is decoder, here encoder-decoder" in nearest
 
 
 @pytest.mark.usefixtures("at_the_machine")
@@ -150,18 +113,6 @@ def test_a_tensor_is_chosen_by_the_address_and_kept_where_a_layer_and_a_model_ha
     assert "`decoder.blocks.0.self_attn.q_proj.weight`" in said(at)
 
 
-def test_a_vector_has_no_spectrum_and_each_kind_has_norms() -> None:
-    at = page(model="letters", show="Singular values")
-    options = at.selectbox(key="tensor").options
-    assert options
-    assert not any(option.endswith("bias") for option in options)
-    assert "Exact: a singular value decomposition" in said(at)
-    for kind in ["Matrices", "Norm gains", "Biases"]:
-        at = page(model="translation", show="Norms", tensors=kind)
-        assert views(at) >= {"norms_encoder", "norms_decoder"}
-        assert f"**{kind}: root mean square**" in said(at)
-
-
 def test_parts_of_a_layer_have_names_of_their_own() -> None:
     model = Transformer(TransformerConfig(kind="encoder-decoder", norm_position="sandwich"))
     assert model.decoder is not None
@@ -180,7 +131,7 @@ def test_diagnostics_name_what_is_wrong_with_a_model_that_opens(spoiled: Path) -
     assert f"All weights are zero in {name}" in said(at)
     assert "**Unexpected tensors**" in said(at)
     assert not any("<b>" in prose.value for prose in [*at.markdown, *at.caption])
-    for view in ("Weights", "Singular values", "Norms", "Heads"):
+    for view in VIEWS:
         page(model="letters", show=view, tensor="self_attn.k_proj.weight")
 
 
@@ -226,15 +177,6 @@ def test_a_folder_that_is_no_model_says_why_when_asked(spoiled: Path) -> None:
     assert "banana" in said(press(at, "why_letters"))
     assert "**Files that cannot be read**" in said(at)
     assert "banana" not in said(press(at, "why_letters"))
-
-
-def test_numbers_have_three_digits() -> None:
-    said = {0.0: "0", 1.0: "1.00", 0.98765: "0.988", 12.34: "12.3", 123.4: "123", 1234.0: "1,230"}
-    said |= {-0.00512: "−0.00512", 9.999: "10.0", 0.0000004321: "4.32e−7", math.inf: "∞"}
-    for value, text in said.items():
-        assert three(value) == text
-    assert three(math.nan) == "no value"
-    assert megabytes(548_105_171) == "548 MB"
 
 
 def test_of_many_models_the_first_and_the_chosen_one_are_listed(spoiled: Path) -> None:

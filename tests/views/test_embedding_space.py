@@ -11,12 +11,9 @@ from streamlit.testing.v1 import AppTest
 from explorer.catalog import opened_model
 from tests import apps
 from tests.apps import said
-from tests.views.drawing import put_state, words_model
+from tests.views.drawing import words_model
 
-
-@pytest.fixture(autouse=True)
-def _shelf(small_models: Path, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLORER_MODELS", str(published))
+pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def page(model: str, **address: str) -> AppTest:
@@ -53,10 +50,11 @@ def test_a_stack_is_that_of_the_chosen_attention_until_one_is_chosen() -> None:
     assert not [each for each in page("letters").segmented_control if each.key == "of_stack"]
 
 
-def test_an_embedding_that_is_not_finite_has_no_space(
+def test_an_embedding_that_is_not_finite_or_without_a_direction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words_model(tmp_path, "broken")
+    for name in ("broken", "padded"):
+        words_model(tmp_path, name)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     weights = dict(opened_model.open_model("broken").model.named_parameters())
     weights["decoder.embedding.weight"].data[0, 0] = torch.nan
@@ -64,15 +62,7 @@ def test_an_embedding_that_is_not_finite_has_no_space(
     assert "NaN or infinite values" in said(at)
     assert not at.get("plotly_chart")
     assert column(at, "cosine similarity"), "the other tokens still have neighbours"
-
-
-def test_a_row_without_a_direction_is_nobody_s_neighbour(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words_model(tmp_path, "padded")
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    opened = opened_model.open_model("padded")
-    opened.model.last_stack.embedding.weight.data[1:] = 0
+    opened_model.open_model("padded").model.last_stack.embedding.weight.data[1:] = 0
     at = page("padded")
-    assert put_state(at).get("plotly_chart")
-    assert column(at, "cosine similarity") == []
+    assert at.get("plotly_chart")
+    assert column(at, "cosine similarity") == [], "a row without a direction is no neighbour"

@@ -100,14 +100,9 @@ def test_what_is_cut_is_told_from_what_rounds_to_0() -> None:
     assert words in cut_summary(sampling_stages(some, sampling), sampling)
 
 
-def test_what_is_cut_is_said_and_marked() -> None:
-    count = opened_model.open_model("letters").config.vocab_size
-    assert f"Nothing is cut: {count:,} tokens can be sampled." in said(page(top_p="1.0"))
-    at = page(top_k="4", top_p="0.6")
-    shown = cells(at, "stages")
+def test_what_is_cut_is_marked() -> None:
+    shown = cells(page(top_k="4", top_p="0.6"), "stages")
     assert sum(row["top-k 4"] == "cut" for row in shown.values()) == len(shown) - 4
-    assert "top-k cuts" in said(at)
-    assert "top-p cuts" in said(at)
 
 
 def test_at_temperature_0_nothing_is_sampled() -> None:
@@ -182,25 +177,16 @@ def test_generation_stops_and_says_why() -> None:
         assert at.button(key="draw").disabled
         opened = opened_model.open_model(model)
         last = int(branches(at).rsplit("-", 1)[-1].rsplit("d", 1)[-1])
-        if last in end_ids(opened):
-            assert "ends the text" in said(at)
-        else:
-            assert f"all {opened.config.max_len} positions of this model are filled" in said(at)
+        filled = f"all {opened.config.max_len} positions of this model are filled"
+        assert ("ends the text" if last in end_ids(opened) else filled) in said(at)
 
 
 def test_a_typed_target_is_fed_and_the_shifted_row_is_drawn() -> None:
-    forced = {"model": "translation", "way": "Teacher forcing"}
-    at = page(**forced, target="le chat noir")
+    at = page(model="translation", way="Teacher forcing", target="le chat noir")
     shown = cells(at, "forcing")
     assert [*shown["input"].values()] == ["<s>", "le", "chat", "noir"]
     assert [*shown["target"].values()] == ["le", "chat", "noir", "</s>"]
-    assert "Teacher forcing: " in said(at)
     assert UNKNOWN not in said(at)
-    assert "so written as <unk>: “ours”." in said(page(**forced, target="le ours"))
-    assert "shorten it" in said(page(**forced, target="le " * 90))
-    at = page(**forced, text="cat the")
-    assert "this is the model's own output; you can type another" in said(at), "no reference answer"
-    assert "Free running: the output is the target." in said(at)
 
 
 def test_words_of_ones_own_are_forced_and_what_does_not_fit_is_said() -> None:

@@ -13,7 +13,7 @@ from explorer.analysis.gradient_noise import gradients, noise_scale
 from explorer.analysis.one_update import OneUpdate
 from explorer.catalog.opened_model import Opened
 from explorer.runs.open_run import open_folder
-from explorer.runs.retraining import saved, trained_on, untrained
+from explorer.runs.retraining import saved
 from explorer.runs.run import Run
 from explorer.runs.worker import advance, train_to_end
 from explorer.tasks import TASKS
@@ -76,19 +76,13 @@ def test_it_is_about_the_run_of_the_chosen_model_or_the_newest_until_another_is_
 
 
 def test_an_update_after_a_snapshot_is_the_one_of_the_run(trained: Run) -> None:
-    for place, step in enumerate([0, 1, 2, 3, 5, 7, 10]):
-        at = apps.page(PAGE, run=trained.name, update_after=str(place), update_stage="1")
+    """The sentence SAME is said where the weights trained again are the snapshot's, bit for bit."""
+    at = apps.page(PAGE, run=trained.name, update_stage="1")
+    for place, step in ((0, 0), (3, 3), (6, 10)):
+        put_state(at, update_after=place)
         assert f"Update {step + 1} of 12 · Loss per token" in said(at)
         assert update_found.SAME in said(at)
         assert f"their mean, {three(loss_at(trained, step + 1))} nats" in said(at)
-
-
-def test_what_is_trained_again_equals_every_snapshot_bit_for_bit(trained: Run) -> None:
-    spec, again = trained.spec, untrained(trained, trained.spec)
-    for step, folder in trained.snapshots():
-        for _ in trained_on(again, trained, TASKS["reverse"], spec, step):
-            pass
-        assert update_found.largest_difference(again.model, folder) == 0
 
 
 def test_the_saved_state_of_a_run_gives_the_update_that_a_resume_does(
@@ -125,6 +119,24 @@ def test_where_training_again_takes_too_long_the_gradient_is_shown_alone(
     assert rows["gradient norm"] == three(norms[3])
 
 
+def test_every_stage_and_an_example_are_drawn_and_what_is_too_much_is_said(trained: Run) -> None:
+    at = apps.page(PAGE, run=trained.name, update_after="0", update_example="2")
+    seen = set()
+    for stage in (0, 2, 5, 1):
+        put_state(at, update_stage=stage)
+        seen |= apps.views(at)
+    assert {"update_reads_0", "batch_losses", "update_gradient", "update_update"} <= seen
+    assert "Example 2, encoder" in said(at)
+    batch = trained.task().batch(0, trained.spec.training)
+    (example,) = examples_of(trained.task(), Batch(batch.inputs, batch.labels), 3)[2:]
+    header, _ = sent(at, "update_reads_1")
+    assert header["labels"] == [token.label for token in example.inputs[-1]]
+    at = apps.page(PAGE, run=trained.name, inside_view="Head scores", scores_text="a" * 300)
+    assert "This text is 30" in said(at)
+    at = apps.page(PAGE, run=trained.name, inside_view="Loss landscape")
+    assert f"{17 * 17 + len(trained.snapshots())} forward passes in all" in said(at)
+
+
 def test_the_lines_make_the_losses_of_the_picture(trained: Run, tmp_path: Path) -> None:
     at = apps.page(PAGE, run=trained.name, update_after="3", update_stage="1")
     made, _ = run(pasted(at), tmp_path)
@@ -132,19 +144,6 @@ def test_the_lines_make_the_losses_of_the_picture(trained: Run, tmp_path: Path) 
     losses = made["update"].losses
     assert header["shape"] == list(losses.shape)
     assert f"their mean, {three(float(losses[~losses.isnan()].mean()))} nats" in said(at)
-
-
-def test_every_stage_is_drawn(trained: Run) -> None:
-    at = apps.page(PAGE, run=trained.name)
-    seen = set()
-    for stage in range(6):
-        put_state(at, update_stage=stage)
-        seen |= apps.views(at)
-    assert {"update_reads_0", "batch_losses", "update_gradient", "update_update"} <= seen
-
-
-def test_without_a_run_it_says_what_to_do(small_models: Path) -> None:
-    assert "Choose a run above" in said(apps.page(PAGE))
 
 
 def test_a_run_of_another_is_found_only_by_its_key(
@@ -171,7 +170,7 @@ def test_settings_that_changed_while_it_trained_are_those_of_its_updates(
     assert rows["clipped to"] == "0.0100"
 
 
-@pytest.mark.parametrize("optimizer", ["muon", "sgd", "adam"])
+@pytest.mark.parametrize("optimizer", ["muon", "sgd"])
 def test_a_run_of_every_optimizer_is_trained_again(runs: Path, optimizer: str) -> None:
     made = trained_run(runs, optimizer=optimizer)
     at = apps.page(PAGE, run=made.name, update_after="4", update_stage="1")
@@ -261,23 +260,3 @@ def test_losses_that_are_no_numbers_are_drawn_and_said(
     assert "are not finite, since the training has diverged" in said(at)
     known = int((made.task().batch(2, made.spec.training).labels != IGNORE).sum())
     assert f"{known:,} of {known:,} are not finite" in said(at)
-
-
-def test_a_sentence_that_cannot_be_read_is_said(trained: Run) -> None:
-    at = apps.page(PAGE, run=trained.name, inside_view="Head scores", scores_text="a" * 300)
-    assert not at.exception
-    assert "This text is 30" in said(at)
-
-
-def test_an_example_of_an_update_is_drawn_as_before_the_training(trained: Run) -> None:
-    at = apps.page(PAGE, run=trained.name, update_after="0", update_stage="1", update_example="2")
-    assert "Example 2, encoder" in said(at)
-    batch = trained.task().batch(0, trained.spec.training)
-    (example,) = examples_of(trained.task(), Batch(batch.inputs, batch.labels), 3)[2:]
-    header, _ = sent(at, "update_reads_1")
-    assert header["labels"] == [token.label for token in example.inputs[-1]]
-
-
-def test_the_passes_of_a_landscape_are_counted_with_those_of_the_path(trained: Run) -> None:
-    at = apps.page(PAGE, run=trained.name, inside_view="Loss landscape")
-    assert f"{17 * 17 + len(trained.snapshots())} forward passes in all" in said(at)

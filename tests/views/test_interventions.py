@@ -3,7 +3,6 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis import ablation
 from explorer.app.session import KEY, session
 from explorer.catalog.opened_model import Opened, open_model
 from explorer.inference import edited_pass
@@ -11,7 +10,6 @@ from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.interventions.address_text import (
     KIND_LETTERS,
     MAX_EDITS,
-    MAX_PATCH_TEXT,
     to_address,
 )
 from explorer.interventions.edits import (
@@ -35,8 +33,6 @@ from tests.apps import said, views
 from tests.views.drawing import pasted, press, put_persistent
 
 D = "decoder.self_attn"
-LONG_PASSES = [("Every head", "heads"), ("Faithfulness", "cuts")]
-"""Views that take many passes, and how their button is called."""
 
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -50,14 +46,17 @@ def edits(at: AppTest) -> str:
     return str(at.text_input(key="edits").value)
 
 
-def test_what_is_no_edit_is_dropped_and_said() -> None:
+def test_edits_wait_while_another_page_or_text_is_looked_at() -> None:
     at = page(edits="1.1~h.d.0.1.z~h.d.1.1.z~junk")
     assert edits(at) == "1.1~h.d.0.1.z~h.d.1.1.z"
-    assert "“junk” in the address is not an intervention and was dropped." in said(at)
     assert edits(press(at, "redo")) == "1.2~h.d.0.1.z~h.d.1.1.z"
-
-
-def test_edits_wait_while_another_page_is_looked_at() -> None:
+    at = page(edits="1.2~k.d.a.3~h.d.0.1.z", text="the")
+    assert edits(at) == "1.2~k.d.a.3~h.d.0.1.z"
+    at.text_input(key="text").set_value("the cat and the hat").run()
+    assert "not apply" not in said(at)
+    assert "masked for every query" in said(at)
+    at = page(edits="1.1~h.d.0.1.z", layer="0", head="1", becomes="Mean over positions")
+    assert edits(press(at, "ablate_head")) == "1.1~h.d.0.1.m", "the same head is ablated once"
     at = page(edits="1.1~h.d.0.1.z")
     for left in ("1.1~h.d.0.1.z", ""):
         at.switch_page("../../pages/attention/attention.py").run()
@@ -67,14 +66,16 @@ def test_edits_wait_while_another_page_is_looked_at() -> None:
             press(at, "remove_0")
 
 
-def test_a_patch_of_another_length_is_refused_before_the_click() -> None:
-    at = page(change="Patch", text="the cat")
-    assert at.button(key="patch").disabled
-    at.text_input(key="patch_text").set_value("the cat and the hat").run()
+def test_a_patch_begins_with_the_text_of_the_address_and_one_of_another_length_is_refused() -> None:
+    at = page(change="Patch", text="the cat", patch_text="the cat and the hat")
     assert at.button(key="patch").disabled
     assert "only texts of the same length have the same positions" in said(at)
+    at.text_input(key="patch_text").set_value("").run()
+    assert at.button(key="patch").disabled
     at.text_input(key="patch_text").set_value("the hat").run()
     assert "patched from “the hat”" in said(press(at, "patch"))
+    at = page(text="the cat", layer="0", head="1", held="q2k1", change="Edge")
+    assert (at.selectbox(key="edge_query").value, at.selectbox(key="edge_key").value) == (2, 1)
 
 
 def test_a_direction_is_added_from_two_texts_or_from_a_head() -> None:
@@ -91,9 +92,6 @@ def test_a_direction_is_added_from_two_texts_or_from_a_head() -> None:
     again = page(text="the cat", edits=edits(at))
     assert "2. Layer 1: −2.50 × the output of head 2" in said(again), "the link has both"
     assert "Steer(" in pasted(again)
-    at = page(change="Steer", text="the cat", steer_toward="cat", steer_away="cat")
-    assert at.button(key="steer").disabled
-    assert "The direction between these texts has no length" in said(at)
 
 
 def test_a_model_that_writes_writes_its_answer_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,9 +110,7 @@ def test_a_model_that_writes_writes_its_answer_anew(monkeypatch: pytest.MonkeyPa
 
 def test_a_held_cell_is_changed_by_one_click() -> None:
     at = page(text="the cat", layer="0", head="1")
-    assert "Click a cell to pin it" in said(at)
     put_persistent(at, "held", held="q2k1")
-    assert "Pinned: “" in said(at)
     labels = [each.label for each in at.button if str(each.key).startswith("held_edit")]
     assert labels == [
         "Cut this edge in head 1",
@@ -127,23 +123,6 @@ def test_a_held_cell_is_changed_by_one_click() -> None:
     assert edits(press(at, "held_edit_0")) == ""
 
 
-def test_a_form_begins_with_what_is_held_and_what_the_address_says() -> None:
-    letters = {"text": "the cat", "layer": "0", "head": "1", "held": "q2k1"}
-    at = page(**letters, change="Edge")
-    assert (at.selectbox(key="edge_query").value, at.selectbox(key="edge_key").value) == (2, 1)
-    assert "Token 2 is “" in said(page(**letters, change="Token"))
-    for part, held, token in [("Encoder", "q2k3", 2), ("Decoder", "q1k0", 1), ("Cross", "q0k3", 3)]:
-        at = page(model="translation", part=part, held=held, change="Token")
-        assert f"Token {token} is “" in said(at), "a place in the answer is none in the source"
-    at = page(text="the cat", change="Token", token_at="2", new_token="hat")
-    assert "Token 2 is “" in said(at)
-    assert "There is no token" not in said(at)
-    assert at.text_input(key="new_token").value == "hat"
-    at = page(text="the cat", change="Patch", patch_text="the hat")
-    assert at.text_input(key="patch_text").value == "the hat"
-    assert not at.button(key="patch").disabled
-
-
 def test_the_other_weights_of_a_cut_edge_sum_to_what_is_said() -> None:
     """Without the weight, which is 0 where the first cut has been."""
     head = {"text": "the cat", "layer": "0", "head": "1"}
@@ -152,11 +131,6 @@ def test_the_other_weights_of_a_cut_edge_sum_to_what_is_said() -> None:
     for edited in ("", "1.1~x.d.0.1.2.1.z"):
         at = page(**head, held="q2k1", change="Edge", edits=edited)
         assert f"stay as they are: in this head they sum to {others}." in said(at)
-
-
-def test_the_same_head_is_ablated_once() -> None:
-    at = page(edits="1.1~h.d.0.1.z", layer="0", head="1", becomes="Mean over positions")
-    assert edits(press(at, "ablate_head")) == "1.1~h.d.0.1.m"
 
 
 @pytest.fixture
@@ -215,29 +189,6 @@ def test_a_full_history_says_so() -> None:
     assert edit_history.FULL in said(at)
 
 
-def test_a_sentence_that_an_address_cannot_hold_is_to_be_shortened() -> None:
-    long = "\N{GRINNING FACE}" * MAX_PATCH_TEXT
-    at = page(model="reviews", text="cat", change="Patch", patch_text=long)
-    assert at.button(key="patch").disabled
-    assert "takes 1,610 characters in the address, which has room for about 1,500" in said(at)
-    assert edit_history.FULL not in said(at), "there is none to remove"
-    at.text_input(key="patch_text").set_value("\N{GRINNING FACE}" * 200).run()
-    assert edits(press(at, "patch")).startswith("1.1~p.e.")
-
-
-def test_what_does_not_fit_waits_for_a_text_that_it_fits() -> None:
-    address = "1.2~k.d.a.3~h.d.0.1.z"
-    at = page(edits=address, text="the cat and the hat")
-    assert "not apply" not in said(at)
-    at.text_input(key="text").set_value("the").run()
-    assert "1 intervention does not apply to this model and text" in said(at)
-    assert "(does not apply). There is no key 3 here" in said(at)
-    assert edits(at) == address
-    at.text_input(key="text").set_value("the cat and the hat").run()
-    assert "not apply" not in said(at)
-    assert "masked for every query" in said(at)
-
-
 def test_an_edit_of_attention_that_a_model_does_not_have_is_set_aside() -> None:
     """It waits, and another is made."""
     for model, part in [
@@ -294,29 +245,14 @@ def is_shown(at: AppTest) -> bool:
     return "heads_off" in views(at) or "set to zero, the strongest first" in said(at)
 
 
-def test_what_takes_long_waits_for_a_button_and_too_long_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for look, name in LONG_PASSES:
+def test_heads_and_cuts_are_those_of_the_pass_with_the_interventions() -> None:
+    for look in ("Every head", "Faithfulness"):
         at = page(text="the cat", look=look)
         assert is_shown(at), "what is quick is shown at once"
         assert "in the original pass" in said(at)
         at.text_input(key="edits").set_value("1.1~k.d.a.1").run()
         assert is_shown(at)
         assert "in the pass with your interventions" in said(at)
-        with monkeypatch.context() as patch:
-            patch.setattr("explorer.views.shared.long_work.QUICK", 1)
-            at = page(text="the cat", look=look)
-            assert not is_shown(at)
-            assert is_shown(press(at, f"begin_{name}"))
-            at.text_input(key="text").set_value("the hat").run()
-            assert not is_shown(at), "another text is another wait"
-        with monkeypatch.context() as patch:
-            patch.setattr(ablation, "MOST", 1)
-            patch.setattr("explorer.analysis.faithfulness.MOST", 1)
-            at = page(text="the cat", look=look)
-            assert not is_shown(at)
-            assert "too long: shorten the text" in said(at)
 
 
 def strongest(at: AppTest) -> list[list[str]]:

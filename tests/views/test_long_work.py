@@ -1,11 +1,15 @@
 """Work piece by piece: what was made stays, and what is too much is said."""
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.ablation import MOST
+from explorer.app.session import KEY
 from explorer.catalog.opened_model import open_model
 from explorer.views.shared import long_work
 from explorer.views.shared.long_work import piece_by_piece
+from tests.apps import page
+from tests.views.drawing import press
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -44,3 +48,30 @@ def test_what_is_too_much_is_said_and_not_made(monkeypatch: pytest.MonkeyPatch) 
     )
     assert found is None
     assert said == ["Too long."]
+
+
+CIRCUITS = {"text": "the cat", "corrupted": "the hat"}
+LONG: dict[str, tuple[str, dict[str, str], str]] = {
+    "heads": ("interventions", {"look": "Every head", "text": "the cat"}, "heads_off"),
+    "cuts": ("interventions", {"look": "Faithfulness", "text": "the cat"}, "edges_cut"),
+    "tracing": ("circuits", {**CIRCUITS, "circuit_view": "Causal tracing"}, "traced_values"),
+    "path_patching": ("circuits", {**CIRCUITS, "circuit_view": "Path patching"}, "path_ends"),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_what_takes_long_waits_for_a_click(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And again for another text."""
+    monkeypatch.setattr(long_work, "QUICK", 1)
+    path, address, key = LONG[name]
+    at = page(f"experiments/{path}", model="letters", **address)
+    assert key not in drawn(at)
+    assert key in drawn(press(at, f"begin_{name}"))
+    at.text_input(key="text").set_value("the rat").run()
+    assert not at.exception
+    assert key not in drawn(at)
+
+
+def drawn(at: AppTest) -> set[str]:
+    """The keys of all views and charts."""
+    return {*at.session_state[KEY].drawn}

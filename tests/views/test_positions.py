@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable
-from itertools import permutations
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,9 @@ from explorer.catalog import opened_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.components import wire
 from explorer.inference import forward_pass
-from explorer.inference.position_passes import Permuted
+from explorer.inference.position_passes import Permuted, permuted, swapped_order
 from explorer.text.literal import literal
+from explorer.text.number_format import three
 from explorer.views.positions.doubled_exponent import RIGHT, WRONG
 from explorer.views.positions.scheme import ALONE
 from models.config import POSITIONS
@@ -54,26 +55,13 @@ def test_every_scheme_of_a_model_that_has_it_has_every_view(own: Path) -> None:
             assert "This is the chosen model's own scheme." in said(at)
             assert at.segmented_control(key="scheme").options[0] == SCHEMES[scheme]
             assert "no such trained positions" not in said(at)
-    at = page(model="learned", lab=LONGER)
-    assert "The table has 24 rows, so 24 tokens fit: position 24 has no vector" in said(at)
 
 
-def test_a_scheme_that_the_model_does_not_have_is_made_up_where_it_needs_no_training() -> None:
-    for scheme in ["Sinusoidal", "Learned", "Rotary", "ALiBi", "None"]:
-        at = page(scheme=scheme)
-        assert ("no such trained positions" in said(at)) == (scheme == "Learned")
-    for scheme in ["Learned", "Relative"]:
-        for view in [ORDER, LONGER]:
-            missing = "These positions are trained parameters, and this model has none"
-            assert missing in said(page(scheme=scheme, lab=view))
-    at = page(scheme="Relative")
-    assert "This model has no trained biases for distances" in said(at)
-    assert "products" in views(at)
+def test_another_model_brings_its_own_scheme() -> None:
     at = page(scheme="ALiBi", head="1")
-    assert "ALiBi: bias of head 1, query against key" in said(at)
     at.selectbox(key="model").set_value("reviews").run()
     assert not at.exception
-    assert "This is the chosen model's own scheme." in said(at), "another model, its own scheme"
+    assert "This is the chosen model's own scheme." in said(at)
 
 
 def test_trained_positions_of_another_model_are_a_click_away(own: Path) -> None:
@@ -109,7 +97,7 @@ def test_any_two_schemes_stand_side_by_side_at_one_size_and_scale(
 ) -> None:
     words_model(own, "plain", d_model=32)
     words_model(own, "taught", positions="learned")
-    for first, second in permutations(SCHEMES, 2):
+    for first, second in combinations(SCHEMES, 2):
         with subtests.test(first=first, second=second):
             names = SCHEMES[first], SCHEMES[second]
             at = page(model="plain", scheme=names[0], other_scheme=names[1])
@@ -136,24 +124,7 @@ def test_any_two_schemes_stand_side_by_side_at_one_size_and_scale(
                 assert "They are 16 wide, as is the learned table beside them." in said(at)
 
 
-def test_the_scheme_beside_follows_the_address_and_the_first_scheme() -> None:
-    at = page(scheme="Rotary", other_scheme="ALiBi", similar_by="Dot product")
-    assert {"positions_table", "products", "other_products"} <= views(at)
-    assert sent(at, "products")[0]["words"]["unit"] == "product"
-    at.segmented_control(key="scheme").set_value("ALiBi").run()
-    assert not at.exception
-    assert at.selectbox(key="other_scheme").value == ALONE
-    assert views(at) == {"products"}, "no scheme stands beside itself"
-    for asked in ("Banana", "Sinusoidal"):
-        at = page(other_scheme=asked)
-        assert f"“Beside it” has no “{asked}” here; showing {ALONE}." in said(at)
-        assert "other_products" not in views(at)
-    at = page(other_scheme="Rotary", lab=ORDER)
-    assert "other_products" not in views(at)
-
-
-def test_two_schemes_are_compared_by_cosine_unless_asked_otherwise() -> None:
-    assert sent(page(), "products")[0]["words"]["unit"] == "product"
+def test_two_schemes_are_compared_by_cosine_and_none_stands_beside_itself() -> None:
     at = page(other_scheme="Rotary")
     for key in KEYS:
         assert sent(at, f"{key}products")[0]["words"]["unit"] == "cosine similarity"
@@ -162,6 +133,11 @@ def test_two_schemes_are_compared_by_cosine_unless_asked_otherwise() -> None:
     at.segmented_control(key="similar_by").set_value("Dot product").run()
     assert not at.exception
     assert sent(at, "other_products")[0]["words"]["unit"] == "product"
+    at.segmented_control(key="scheme").set_value("Rotary").run()
+    assert not at.exception
+    assert at.selectbox(key="other_scheme").value == ALONE
+    assert views(at) == {"positions_table", "products"}
+    assert "other_products" not in views(page(other_scheme="Rotary", lab=ORDER))
 
 
 def test_a_shipped_model_has_learned_positions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,13 +173,6 @@ def test_the_figures_of_two_schemes_are_exported_by_their_names(
     assert titles == [f"{side}{kind}" for kind in kinds for side in sides]
 
 
-def test_a_longer_text_is_the_encoders_and_said_to_be() -> None:
-    for part, name in [("Decoder", "Decoder self-attention"), ("Cross", "Cross-attention")]:
-        at = page(model="translation", lab=LONGER, part=part)
-        assert f"{name}, chosen above, reads the generated text." in said(at)
-        assert "Encoder self-attention · Layer 0, head 0, effective keys per query" in said(at)
-
-
 def test_an_order_that_is_none_is_one_sentence_with_the_way_out() -> None:
     at = page(**OWN_ORDER)
     as_it_was = "The order is the same, so nothing changes."
@@ -214,32 +183,46 @@ def test_an_order_that_is_none_is_one_sentence_with_the_way_out() -> None:
         at.text_input(key="places").set_value(places).run()
         assert not at.exception
         assert "name each position from 0 to" in said(at), places
-    assert "type a sentence" in said(page(text=" ", lab=ORDER))
 
 
-def test_a_long_text_can_be_turned_around_and_a_longer_one_is_refused(own: Path) -> None:
-    long_model(own, "long")
+def test_a_long_text_can_be_turned_around_and_only_lengths_that_are_run_are_offered(
+    own: Path,
+) -> None:
+    for name, most in (("long", 2_048), ("some", 1_500), ("few", 64)):
+        long_model(own, name, positions="rotary", max_len=most)
     at = page(model="long", text="abc " * 499, lab=ORDER)
     assert "The order affects the output" in said(at)
     at.segmented_control(key="order_of").set_value("Custom order").run()
     assert not at.exception
     assert "name each position from 0 to 1,9" in said(at)
-    at = page(model="long", text="abc", lab=LONGER)
-    assert "This model reads 2,048 tokens; texts of more than 2,048 are not run here." in said(at)
-
-
-def test_only_lengths_that_are_run_are_offered(own: Path) -> None:
-    for name, most in (("some", 1_500), ("few", 64)):
-        long_model(own, name, positions="rotary", max_len=most)
-    at = page(model="some", lab=LONGER)
-    assert at.segmented_control(key="times").options == ["1.25 ×"]
-    assert "repeated to 1,875 tokens, in one forward pass" in said(at)
     left_out = "Texts of more than 2,048 tokens are not run here, so 1.5 × and 2 × are not offered."
-    assert left_out in said(at)
-    at = page(model="few", lab=LONGER)
-    assert at.segmented_control(key="times").options == ["1.25 ×", "1.5 ×", "2 ×"]
-    assert "repeated to 128 tokens, in one forward pass" in said(at)
-    assert "not offered" not in said(at)
+    for model, times, longest, is_left_out in (
+        ("some", ["1.25 ×"], "1,875", True),
+        ("few", ["1.25 ×", "1.5 ×", "2 ×"], "128", False),
+    ):
+        at = page(model=model, lab=LONGER)
+        assert at.segmented_control(key="times").options == times
+        assert f"repeated to {longest} tokens, in one forward pass" in said(at)
+        assert (left_out in said(at)) is is_left_out
+
+
+def test_the_change_of_another_order_is_that_of_its_pass() -> None:
+    at = page(text="the cat and the hat", lab=ORDER, scheme="None")
+    opened = opened_model.open_model("letters")
+    found = forward_pass.run_text(opened, "the cat and the hat")
+
+    def says_the_change_of(order: list[int]) -> None:
+        change = three(100 * permuted(opened, found, order, "none").largest)
+        assert f"the final vectors change by up to {change} %" in said(at)
+
+    at.button_group(key="order_of").set_value("Swap two tokens").run()
+    at.selectbox(key="swap_one").select(2).run()
+    at.selectbox(key="swap_other").select(5).run()
+    says_the_change_of(swapped_order(found, 2, 5))
+    at.button_group(key="order_of").set_value("Custom order").run()
+    own = [0, *range(len(found.tokens) - 1, 0, -1)]
+    at.text_input(key="places").set_value(" ".join(map(str, own))).run()
+    says_the_change_of(own)
 
 
 FORMULAS: dict[str, Callable[[int, int], float]] = {
@@ -264,9 +247,3 @@ def test_where_every_token_of_another_order_stands() -> None:
     order = torch.randperm(50_000, generator=torch.Generator().manual_seed(0)).tolist()
     places = Permuted(found, found, tuple(order), torch.empty(0)).places
     assert [order[place] for place in places] == list(range(50_000))
-
-
-def test_an_odd_width_has_its_place() -> None:
-    at = page(table_width="An odd width, 7")
-    assert "7 dimensions are 3 pairs and a last sine without its cosine." in said(at)
-    assert {"positions_table", "products"} <= views(at)

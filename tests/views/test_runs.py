@@ -9,13 +9,13 @@ from streamlit.testing.v1 import AppTest
 from explorer.app.session import KEY
 from explorer.catalog.folders import runs_root
 from explorer.catalog.opened_model import open_model
-from explorer.runs import deleting
 from explorer.runs.run import Run, all_runs, create
 from explorer.runs.run_notes import Notes
 from explorer.runs.sweep import notes_of
 from explorer.runs.worker import train_to_end
 from explorer.text.literal import literal
 from explorer.text.number_format import three
+from explorer.views.runs.run_comparison import comparison_columns, measured_runs
 from explorer.views.runs.run_rows import SORTS, found, ordinal, rows_of
 from tests import apps
 from tests.apps import said
@@ -48,11 +48,6 @@ def table(at: AppTest) -> list[dict[str, Any]]:
     """The rows of the table of runs."""
     rows: list[dict[str, Any]] = at.dataframe[0].value.to_dict("records")
     return rows
-
-
-def test_without_a_run_it_says_what_to_do(desk: Desk) -> None:
-    assert "No run yet: start one" in said(page())
-    assert "No race yet: start one" in said(page(**RACES))
 
 
 def test_what_was_changed_while_it_trained_is_named_with_its_step(
@@ -108,6 +103,9 @@ def test_several_are_compared_by_what_differs_and_the_lines_make_the_curves(
 def test_runs_of_one_task_that_were_measured_are_drawn_from_settings_to_result(
     trained: list[Run], tmp_path: Path
 ) -> None:
+    found = measured_runs([*trained, tiny_run(tmp_path, lr=0.04), Run(tmp_path / "no run")])
+    assert [each.name for each in found] == [each.name for each in trained]
+    assert comparison_columns(found) == {"batch_size": [4, 4], "lr": [0.001, 0.003]}
     names = [each.name for each in trained]
     other = tiny_run(tmp_path, task="sort").name
     at = page(runs=[names[0], other])
@@ -141,17 +139,6 @@ def test_chosen_runs_are_deleted_and_come_back(trained: list[Run], tmp_path: Pat
     press(at, "undo_all")
     assert {each.name for each in all_runs(tmp_path)} == {each.name for each in trained}
     assert [row["run"] for row in table(at)] == ["reverse-2", "reverse-1"]
-
-
-def test_what_was_deleted_too_long_ago_is_not_offered_and_does_not_come_back(
-    trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = press(page(runs=[each.name for each in trained]), "delete_runs")
-    monkeypatch.setattr(deleting, "_changed", lambda _: 0.0)
-    press(at, "undo_all")
-    assert "is gone for good" in said(at)
-    assert "undo_all" not in {each.key for each in at.button}
-    assert all_runs(tmp_path) == []
 
 
 def test_a_click_starts_a_race_and_its_leader_is_named(desk: Desk, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Button
 
 from explorer.app import limits
 from explorer.app.session import KEY
@@ -30,6 +31,7 @@ from explorer.tasks import TASKS, task_of
 from explorer.text import AdoptedTokenizer
 from explorer.text.literal import literal
 from explorer.views.training import live_attention, live_run, run_words
+from explorer.views.training.data_view import length_bars
 from explorer.views.training.form_inputs import COLD, HOT
 from tests import apps
 from tests.apps import said
@@ -69,62 +71,50 @@ def test_a_click_makes_a_run_as_the_form_says_and_shows_it(desk: Desk, tmp_path:
     assert run.commanded() == "pause"
 
 
-def test_a_fault_is_said_in_its_own_words_and_nothing_starts(desk: Desk, tmp_path: Path) -> None:
-    at = page()
-    at.number_input(key="reverse_heads").set_value(3).run()
-    assert not at.exception
-    assert "d_model 64 is not divisible by n_heads 3." in said(at)
-    starts = [button for button in at.button if button.label == "Start training"]
-    assert all(button.disabled for button in starts)
-    assert all_runs(tmp_path) == []
+def starting(at: AppTest) -> Button:
+    """The button that starts a run."""
+    return next(each for each in at.button if each.label == "Start training")
 
 
-def test_too_many_steps_are_said_by_the_button(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLORER_LIMIT_RUN_STEPS", "5000")
-    at = page()
-    at.number_input(key="reverse_steps").set_value(9_000).run()
-    assert limits.RUN_STEPS.refusal(9_000) in said(at)
-
-
-def test_a_warm_up_that_the_run_does_not_outlast_is_said_below_the_steps(desk: Desk) -> None:
-    at = page()
-    assert "during the warm-up" not in said(at)
-    at.number_input(key="reverse_steps").set_value(100).run()
-    at.number_input(key="reverse_warmup").set_value(9_000).run()
-    sentence = (
-        "The run ends during the warm-up, so its learning rate only rises to 0.0000556, not "
-        "0.00500."
-    )
-    assert sentence in said(at)
-    assert not at.button(key="start_training").disabled
-    at.number_input(key="reverse_warmup").set_value(100).run()
-    assert "during the warm-up" not in said(at)
-
-
-def test_what_a_run_takes_is_said_before_it_starts(desk: Desk) -> None:
-    at = page()
-    assert re.search(r"89,758 parameters · [\d.]+ MB of memory · about [\d.]+ steps/s", said(at))
-    at.number_input(key="reverse_layers").set_value(2).run()
-    assert "89,758" not in said(at)
-    assert not at.button(key="start_training").disabled
-
-
-def test_a_model_larger_than_the_machine_is_refused_with_its_size(
+def test_what_a_run_takes_and_what_it_cannot_be_is_said_before_it_starts(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_RUN_STEPS", "20000")
     at = page()
-    at.number_input(key="reverse_d_model").set_value(8192)
-    at.number_input(key="reverse_layers").set_value(48).run()
-    assert not at.exception
-    assert re.search(r"This model has [\d,]+ parameters; at most 20,000,000", said(at))
+    assert re.search(r"89,758 parameters · [\d.]+ MB of memory · about [\d.]+ steps/s", said(at))
+    short = "The run ends during the warm-up, so its learning rate only rises to 0.0000556, not "
+    large = r"This model has [\d,]+ parameters; at most 20,000,000"
+    for settings, sentence, is_refused in (
+        ({"heads": 3}, r"d_model 64 is not divisible by n_heads 3\.", True),
+        ({"heads": 4, "steps": 30_000}, re.escape(limits.RUN_STEPS.refusal(30_000)), True),
+        ({"steps": 100, "warmup": 9_000}, re.escape(f"{short}0.00500."), False),
+        ({"warmup": 100, "d_model": 8_192, "layers": 48}, large, True),
+    ):
+        for name, value in settings.items():
+            at.number_input(key=f"reverse_{name}").set_value(value)
+        at.run()
+        assert not at.exception
+        assert re.search(sentence, said(at)), sentence
+        assert starting(at).disabled is is_refused
+        assert ("during the warm-up" in said(at)) is ("warmup" in settings and not is_refused)
     monkeypatch.setattr("explorer.runs.run_size.available_memory", lambda: 5_000_000)
     at = page()
     assert "of memory and this machine now has 5 MB" in said(at)
-    assert all(b.disabled for b in at.button if b.label == "Start training")
+    assert starting(at).disabled
     assert all_runs(tmp_path) == []
 
 
-def test_what_is_shown_without_a_run_is_said_whether_or_not_there_are_runs(
+def test_the_batches_of_a_task_are_counted_as_the_form_says(desk: Desk) -> None:
+    at = page(task="negation", training_view="Data")
+    at.number_input(key="negation_batch_size").set_value(32).run()
+    assert "first 20 batches (640 examples)" in said(at)
+    assert "The first 4 of 32 examples of the first batch" in said(at)
+    assert length_bars([3, 3, 5]) == {"3": 2, "4": 0, "5": 1}
+    many = length_bars(list(range(1, 101)))
+    assert (len(many) <= 12, sum(many.values()), next(iter(many))) == (True, 100, "1–9")
+
+
+def test_a_finished_run_is_found_by_the_address_and_told_nothing(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(SHIPPED))
@@ -135,7 +125,46 @@ def test_what_is_shown_without_a_run_is_said_whether_or_not_there_are_runs(
     at = page()
     assert at.selectbox(key="run").placeholder == "Choose an earlier run"
     assert sentence in said(at)
-    assert sentence not in said(page(run=run.name))
+    changes = '{"step": 4, "lr": 0.25}\n{"step": 9, "clip": 0.5, "evaluate_every": 3}\n'
+    (run.folder / "changes.jsonl").write_text(changes)
+    (run.folder / "refused.json").write_text('{"step": 4, "fault": "Too large."}')
+    at = page(run=run.name)
+    for words in (
+        "reverse-1** · done",
+        "on the expected pattern",
+        f"**{literal('reverse-1')} · Cross-attention",  # not the shipped model of its task
+        "The change was not applied after step 4: Too large.",
+    ):
+        assert words in said(at)
+    assert sentence not in said(at)
+    assert re.search(r"Answer: \*\*.*\*\* · expected: esrever", said(at))
+    assert re.search(r"Generalisation gap at step 12: \*\*[−.\d]+\*\* nats", said(at))
+    spec = json.dumps([json.loads(each.proto.spec) for each in at.get("vega_lite_chart")])
+    for change in (
+        "learning rate 0.00500 \\u2192 0.250",
+        "clip gradients at 1.00 \\u2192 0.500, evaluate every 0 \\u2192 3",
+    ):
+        assert change in spec
+    assert at.button(key="open_run").label == "Open reverse-1 on Attention maps"
+    assert at.button(key="resume").disabled
+    assert at.number_input(key="reverse_layers").label == "Layers"
+    assert at.number_input(key="reverse_d_model").value == 16, "the form follows the run"
+    assert "Differs from" not in said(at)
+    at.number_input(key="reverse_lr").set_value(0.05).run()
+    assert "Needs a restart." in said(at)
+    assert run.requested() == {}
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [("negation", r"Answer: \*\*\w+\*\* 0\.\d+ · "), ("induction", r"Next token: \*\*")],
+)
+def test_the_answer_of_every_kind_of_model_is_on_the_page(
+    desk: Desk, tmp_path: Path, task: str, words: str
+) -> None:
+    run = tiny_run(tmp_path, task=task)
+    train_to_end(run.folder)
+    assert re.search(words, said(page(run=run.name)))
 
 
 def test_the_rows_of_the_expected_pattern_are_the_right_answer() -> None:
@@ -153,20 +182,6 @@ def test_the_score_says_over_how_many_rows_it_is_where_an_answer_is_wrong() -> N
     assert live_attention._said(torch.tensor(0.976), expected) == "0.98 on the expected pattern"
     expected[1:] = 0
     assert live_attention._said(torch.tensor(0.976), expected).endswith("pattern in 1 of 4 rows")
-
-
-def test_a_finished_run_is_found_again_by_the_address(desk: Desk, tmp_path: Path) -> None:
-    run = tiny_run(tmp_path)
-    train_to_end(run.folder)
-    at = page(run=run.name)
-    text = said(at)
-    assert "reverse-1** · done" in text
-    assert "on the expected pattern" in text
-    assert f"**{literal('reverse-1')} · Cross-attention" in text, (
-        "not the shipped model of its task"
-    )
-    assert at.button(key="open_run").label == "Open reverse-1 on Attention maps"
-    assert at.button(key="resume").disabled
 
 
 def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
@@ -213,42 +228,35 @@ def test_where_looks_are_slow_they_are_fewer(desk: Desk, tmp_path: Path) -> None
     took.clear()
 
 
-def test_a_long_curve_says_what_a_point_is(desk: Desk, tmp_path: Path) -> None:
-    run = tiny_run(tmp_path)
-    desk.submit(run)
-    assert "Each point" not in said(page(run=run.name))
-    lines = [json.dumps({"step": at, "loss": 1.0, "value": 0.5}) for at in range(1, 602)]
-    (run.folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
-    text = said(page(run=run.name))
-    assert "Each point is the mean of up to 3 updates." in text
-    assert "151 of 601 measurements are drawn: one in 4, and the last." in text
-
-
-def test_the_held_out_curve_spans_the_whole_run_and_a_resumed_one(
+def test_a_long_curve_says_what_a_point_is_and_keeps_its_points_when_it_goes_on(
     desk: Desk, tmp_path: Path
 ) -> None:
     run = tiny_run(tmp_path)
     desk.submit(run)
     path = run.folder / "metrics.jsonl"
-    lines = [json.dumps({"step": at, "value": at / 4000}) + "\n" for at in range(1500)]
-    path.write_text("".join(lines))
+
+    def measured(steps: range) -> str:
+        rows = ({"step": at, "loss": 1.0, "value": at / 4000} for at in steps)
+        return "".join(json.dumps(row) + "\n" for row in rows)
+
+    def held_out_steps(at: AppTest) -> list[int]:
+        assert not at.exception
+        (figure,) = at.session_state[KEY].drawn["held_out_curve"].figures()
+        return list(figure.columns["step"])
+
     at = page(run=run.name)
-    steps = held_out_steps(at)
-    assert (steps[0], steps[-1], len(steps)) == (0, 1499, 189)
-    assert set(steps[:-1]) == set(range(0, 1500, 8))
+    assert "Each point" not in said(at)
+    path.write_text(measured(range(1, 602)))
+    text = said(at.run())
+    assert "Each point is the mean of up to 3 updates." in text
+    assert "151 of 601 measurements are drawn: one in 4, and the last." in text
+    path.write_text(measured(range(1500)))
+    at = page(run=run.name)
+    assert held_out_steps(at) == [*range(0, 1500, 8), 1499]
     cut_after(path, 1000)  # as a run does that goes on from step 1,000
     with path.open("a") as file:
-        file.writelines(json.dumps({"step": at, "value": 0.5}) + "\n" for at in range(1001, 2400))
-    steps = held_out_steps(at.run())
-    assert (steps[0], steps[-1]) == (0, 2399)
-    assert set(steps[:-1]) == set(range(0, 2400, 8)), "the same points as before"
-
-
-def held_out_steps(at: AppTest) -> list[int]:
-    """The steps of the points that the second chart is given."""
-    assert not at.exception
-    (figure,) = at.session_state[KEY].drawn["held_out_curve"].figures()
-    return list(figure.columns["step"])
+        file.write(measured(range(1001, 2400)))
+    assert held_out_steps(at.run()) == [*range(0, 2400, 8), 2399], "the same points as before"
 
 
 def test_a_run_that_its_cluster_has_forgotten_can_be_resumed(desk: Desk, tmp_path: Path) -> None:
@@ -296,18 +304,6 @@ def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(
     assert "Differs from" not in said(at)
 
 
-def test_a_run_that_is_done_is_told_nothing(desk: Desk, tmp_path: Path) -> None:
-    run = tiny_run(tmp_path)
-    train_to_end(run.folder)
-    at = page(run=run.name)
-    assert at.number_input(key="reverse_layers").label == "Layers"
-    assert at.number_input(key="reverse_d_model").value == 16, "the form follows the run"
-    assert "Differs from" not in said(at)
-    at.number_input(key="reverse_lr").set_value(0.25).run()
-    assert "learning rate 0.00500 → 0.250. Needs a restart." in said(at)
-    assert run.requested() == {}
-
-
 def test_a_run_is_started_again_with_the_same_weights_or_new_ones_or_new_data(
     desk: Desk, tmp_path: Path
 ) -> None:
@@ -350,57 +346,6 @@ def test_what_was_typed_is_there_after_another_page_and_another_task(desk: Desk)
     assert at.selectbox(key="reverse_schedule").value == "cosine"
 
 
-def test_the_answer_now_the_gap_and_both_ways_of_decoding_are_on_the_page(
-    desk: Desk, tmp_path: Path
-) -> None:
-    run = tiny_run(tmp_path)
-    train_to_end(run.folder)
-    text = said(page(run=run.name))
-    assert re.search(r"Answer: \*\*.*\*\* · expected: esrever", text)
-    assert re.search(r"Generalisation gap at step 12: \*\*[−.\d]+\*\* nats", text)
-    negation = tiny_run(tmp_path, task="negation")
-    train_to_end(negation.folder)
-    assert re.search(r"Answer: \*\*\w+\*\* 0\.\d+ · ", said(page(run=negation.name)))
-    induction = tiny_run(tmp_path, task="induction")
-    train_to_end(induction.folder)
-    assert "Next token: **" in said(page(run=induction.name))
-
-
-def test_changes_stand_on_the_curve(desk: Desk, tmp_path: Path) -> None:
-    run = tiny_run(tmp_path)
-    train_to_end(run.folder)
-    lines = '{"step": 4, "lr": 0.25}\n{"step": 9, "clip": 0.5, "evaluate_every": 3}\n'
-    (run.folder / "changes.jsonl").write_text(lines)
-    assert live_run._changes(run, run.spec) == [
-        (4, "learning rate 0.00500 → 0.250"),
-        (9, "clip gradients at 1.00 → 0.500, evaluate every 0 → 3"),
-    ]
-    assert not page(run=run.name).exception
-
-
-def test_a_change_that_was_refused_is_said(desk: Desk, tmp_path: Path) -> None:
-    run = tiny_run(tmp_path)
-    train_to_end(run.folder)
-    (run.folder / "refused.json").write_text('{"step": 4, "fault": "Too large."}')
-    words = "The change was not applied after step 4: Too large."
-    assert words in said(page(run=run.name))
-
-
-def test_an_address_that_names_no_run_is_one_sentence(desk: Desk) -> None:
-    for name in ["nothing-9", "../../etc", "<script>", "x" * 3000]:
-        assert "There is no run called" in said(page(run=name))
-
-
-def test_a_damaged_run_is_one_sentence_and_the_rest_goes_on(desk: Desk, tmp_path: Path) -> None:
-    whole = tiny_run(tmp_path)
-    train_to_end(whole.folder)
-    for file in ["spec.json", "status.json"]:
-        run = tiny_run(tmp_path)
-        (run.folder / file).write_text("{")
-        assert f"{run.name} cannot be read" in said(page(run=run.name))
-        assert "done" in said(page(run=whole.name))
-
-
 def test_absurd_numbers_in_the_files_of_a_run_are_passed_over(desk: Desk, tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     train_to_end(run.folder)
@@ -416,18 +361,22 @@ def test_absurd_numbers_in_the_files_of_a_run_are_passed_over(desk: Desk, tmp_pa
     assert "000,000" not in text
 
 
-def test_weights_that_are_damaged_hide_the_picture_only(desk: Desk, tmp_path: Path) -> None:
-    run, other = tiny_run(tmp_path), tiny_run(tmp_path)
-    for each in (run, other):
+def test_what_is_damaged_is_one_sentence_and_the_rest_goes_on(desk: Desk, tmp_path: Path) -> None:
+    whole, cut = tiny_run(tmp_path), tiny_run(tmp_path)
+    for each in (whole, cut):
         train_to_end(each.folder)
-    newest = run.latest()
+    for file in ["spec.json", "status.json"]:
+        run = tiny_run(tmp_path)
+        (run.folder / file).write_text("{")
+        assert f"{run.name} cannot be read" in said(page(run=run.name))
+    newest = cut.latest()
     assert newest is not None
     (newest / "model.safetensors").write_bytes(b"cut")
-    at = page(run=other.name)
+    at = page(run=whole.name)
     assert "on the expected pattern" in said(at)
-    at.selectbox(key="run").set_value(run.name).run()
+    at.selectbox(key="run").set_value(cut.name).run()
     assert not at.exception
-    assert "reverse-1** · done" in said(at)
+    assert f"{cut.title}** · done" in said(at)
     assert "cannot be opened" in said(at)
     assert "on the expected pattern" not in said(at), "that would be the other run's attention"
 
@@ -511,13 +460,6 @@ def test_a_model_is_fine_tuned_whole_or_with_adapters_and_keeps_its_tokenizer(
     assert not [each for each in at.caption if "are trained" in each.value]
 
 
-def test_a_task_of_another_vocabulary_is_refused_beside_a_model(
-    desk: Desk, small_models: Path
-) -> None:
-    at = page(task="reverse", start_from="letters")
-    assert "has a vocabulary of its own, which this model does not read" in said(at)
-
-
 def test_a_run_reads_with_the_tokenizer_of_another_model(
     desk: Desk, tmp_path: Path, published: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -552,19 +494,15 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(
 def test_progress_says_where_how_fast_and_how_long() -> None:
     status = Status("training", 120, 400, measure="exact match", value=0.25, steps_per_second=31.24)
     measured = "exact match 0.250 on held-out data"
-    at_120 = f"Step 120 of 400 · 31.2 steps/s · 9 s left · {measured}"
-    assert run_words.progress_words(status) == at_120
-    later = run_words.progress_words(status.replace(measured_at=100))
-    assert later.endswith(f"{measured} at step 100")
-    assert run_words.progress_words(Status("done", 400, 400, seconds=12.3)) == (
-        "Step 400 of 400 · 12 s of training"
-    )
-
-
-def test_durations() -> None:
+    for each, words in (
+        (status, f"Step 120 of 400 · 31.2 steps/s · 9 s left · {measured}"),
+        (
+            status.replace(measured_at=100),
+            f"Step 120 of 400 · 31.2 steps/s · 9 s left · {measured} at step 100",
+        ),
+        (Status("done", 400, 400, seconds=12.3), "Step 400 of 400 · 12 s of training"),
+    ):
+        assert run_words.progress_words(each) == words
     for seconds, short in [(3.4, "3 s"), (89, "89 s"), (600, "10 min"), (7200, "2.0 h")]:
         assert run_words.duration(seconds) == short
-
-
-def test_every_state_has_words() -> None:
     assert set(run_words.STATE_WORDS) == set(STATES)

@@ -1,23 +1,23 @@
 """The film of a training: every frame is the pass of its snapshot, and what is said of the run."""
 
 import shutil
-from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
+from explorer.app.training_steps import TRAINED
 from explorer.components import wire
-from explorer.inference.answers import longest_answer
 from explorer.inference.forward_pass import rerun, run_text
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
-from explorer.views.training_history import film_view, moments
+from explorer.runs.spec import WAITING
+from explorer.views.training_history import moments
 from tests import apps
-from tests.apps import said
-from tests.views.drawing import press, put_state, sent
+from tests.apps import exported, said
+from tests.views.drawing import PAGES, path_of, press, sent
 
 TEXT = "abcdef"
 PAGE = "training/training_history"
@@ -33,6 +33,12 @@ def page(run: Run, **address: str) -> AppTest:
 def test_a_frame_is_the_pass_of_its_snapshot(run: Run) -> None:
     header, planes = sent(page(run), "film")
     assert header["steps"] == STEPS
+    assert header["keys"] == ["film_heads", "film_map", "film_pass"]
+    assert len(planes) == len(STEPS) * len(header["keys"])
+    assert header["at"] == len(STEPS) - 1
+    at = page(run, training_step="2", film_step="6")
+    assert sent(at, "film")[0]["at"] == STEPS.index(2), "it begins at the step of the bar"
+    assert "“Step of the film” has no “6” in this training; showing step " in said(at)
     snapshots = dict(run.snapshots())
     last = run_text(open_folder(snapshots[12]), TEXT)
     for place, step in enumerate(STEPS):
@@ -43,22 +49,6 @@ def test_a_frame_is_the_pass_of_its_snapshot(run: Run) -> None:
         found = np.frombuffer(shown["exact"], "<f4").reshape(expected.shape)
         assert np.array_equal(found, expected), step
         assert header["said"][place][0] == ["Writes", run_text(opened, TEXT).answer.text or "–"]
-
-
-def test_every_view_that_changes_has_a_message_in_every_frame(run: Run) -> None:
-    header, planes = sent(page(run), "film")
-    assert header["keys"] == ["film_heads", "film_map", "film_pass"]
-    assert len(planes) == len(STEPS) * len(header["keys"])
-
-
-def test_it_begins_at_the_step_of_the_bar(run: Run) -> None:
-    assert sent(page(run, training_step="2"), "film")[0]["at"] == STEPS.index(2)
-    assert sent(page(run), "film")[0]["at"] == len(STEPS) - 1
-
-
-def test_a_step_that_the_film_has_not_is_said(run: Run) -> None:
-    shown = page(run, film_step="6")
-    assert "“Step of the film” has no “6” in this training; showing step 12." in said(shown)
 
 
 def test_a_guess_is_answered_with_the_pattern_over_the_heads(run: Run) -> None:
@@ -98,42 +88,6 @@ def test_another_kind_of_attention_expects_nothing(run: Run) -> None:
     assert "has no expected pattern for this attention" in said(at)
 
 
-def test_a_sentence_too_long_for_a_film_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("explorer.views.training_history.film_view.MOST_TOKENS", 3)
-    assert "A film shows at most 3 tokens" in said(page(run))
-
-
-def test_a_sentence_too_long_is_said_before_any_pass(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("explorer.views.training_history.film_view.MOST_TOKENS", 3)
-    monkeypatch.setattr(moments, "history_of", lambda context: pytest.fail("passes were made"))
-    assert "A film shows at most 3 tokens" in said(page(run))
-
-
-def test_the_film_is_encoded_once_while_nothing_changes(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = Counter[str]()
-
-    def count(name: str, function: Callable[..., Any]) -> None:
-        def counted(*given: Any, **named: Any) -> Any:
-            made[name] += 1
-            return function(*given, **named)
-
-        monkeypatch.setattr(film_view, name, counted)
-
-    for name in ("_messages", "encode_film"):
-        count(name, getattr(film_view, name))
-    at = page(run)
-    first = dict(made)
-    assert first == {"_messages": len(STEPS), "encode_film": 1}
-    at.run()
-    assert dict(made) == first
-    put_state(at, head=0)
-    assert dict(made) == {"_messages": 2 * len(STEPS), "encode_film": 2}
-
-
 def test_weights_that_are_replaced_make_another_frame(run: Run) -> None:
     at = page(run)
     before = sent(at, "film")[1]["1 film_map"]
@@ -147,8 +101,63 @@ def test_weights_that_are_replaced_make_another_frame(run: Run) -> None:
     assert shown[0] == shown[1]
 
 
-def test_the_cost_of_a_film_counts_the_answers_and_both_passes(run: Run) -> None:
-    opened = open_folder(dict(run.snapshots())[12])
-    forward = run_text(opened, TEXT)
-    reads = len(forward.source) + longest_answer(opened)
-    assert moments._cost(opened, forward) == 3 * reads * opened.model.n_parameters
+def test_a_sentence_too_long_for_a_film_is_said_before_any_pass(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.views.training_history.film_view.MOST_TOKENS", 3)
+    monkeypatch.setattr(moments, "history_of", lambda context: pytest.fail("passes were made"))
+    assert "A film shows at most 3 tokens" in said(page(run))
+
+
+def test_a_run_that_goes_on_is_followed_until_it_ends(run: Run, tmp_path: Path) -> None:
+    at = apps.page(PAGE, model=run.name, text=TEXT)
+    assert not at.get("progress"), "it has ended"
+    shutil.rmtree(run.folder / "checkpoint")
+    step, last = run.snapshots()[-1]
+    aside = last.rename(tmp_path / "aside")
+    run.mark(WAITING)
+    at.run()
+    assert not at.exception
+    assert at.get("progress")
+    assert at.selectbox(key="training_step").options[-1] == "newest"
+    assert step not in sent(at, "film")[0]["steps"]
+    aside.rename(last)
+    at.run()
+    assert sent(at, "film")[0]["steps"] == [step for step, _ in run.snapshots()]
+
+
+# ---- the step in the bar, on every page -------------------------------------------------------
+
+
+def at_step(run: Run, path: str = "attention/attention", **address: str) -> AppTest:
+    return apps.page(path, model=run.name, text=TEXT, **address)
+
+
+def test_a_page_shows_the_model_of_the_step_and_its_export_says_which(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = at_step(run, training_step="5", layer="0", head="1")
+    chosen = at.selectbox(key="training_step")
+    assert chosen.options == [*"012357", "10", "12", "final"]
+    figure = exported(at, monkeypatch)
+    opened = open_folder(dict(run.snapshots())[5])
+    expected = run_text(opened, TEXT).weights("decoder.cross_attn", 0, 1)
+    assert torch.equal(figure.values, expected), "of the snapshot, exactly"
+    assert figure.about["training step"] == "5"
+    assert "at step 5" in figure.title
+    at.selectbox(key="training_step").set_value(TRAINED).run()
+    assert not at.exception
+    assert "at step" not in said(at), "the trained one comes back"
+
+
+def test_a_step_that_is_not_there_is_replaced(run: Run) -> None:
+    for asked in ("6", "../5", ""):
+        at = at_step(run, training_step=asked)
+        assert f"“Step” has no “{asked}” in its training; showing final." in said(at)
+        assert at.selectbox(key="training_step").value == TRAINED
+
+
+def test_every_page_draws_a_model_at_a_step(run: Run, subtests: pytest.Subtests) -> None:
+    for path in map(path_of, PAGES):
+        with subtests.test(path=path):
+            at_step(run, path, training_step="2")
