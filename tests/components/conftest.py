@@ -1,20 +1,50 @@
-"""The views in a real browser: one server for the demos, one visitor for each test."""
+"""The views in a real browser: one server and one page, which goes from demo to demo."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.visiting import Visitor
+from tests.browser.map_places import UNSEEN
+from tests.browser.visiting import DRAWN_ANEW, Visitor
 from tests.served import Server
 
 HERE = Path(__file__).parent
+WIDTH, HEIGHT = 1280, 900
+NOTE_WRITING = """{
+  const {prototype} = CanvasRenderingContext2D, {fillText, drawImage, clearRect} = prototype;
+  prototype.fillText = function (text, x, y, ...more) {
+    const wide = this.measureText(text).width;
+    const left = {center: x - wide / 2, right: x - wide, end: x - wide}[this.textAlign] ?? x;
+    (this.canvas.texts ??= []).push([text, left, left + wide, y]);
+    return fillText.call(this, text, x, y, ...more);
+  };
+  prototype.drawImage = function (picture, ...more) {
+    (this.canvas.texts ??= []).push(...picture.texts ?? []);
+    return drawImage.call(this, picture, ...more);
+  };
+  prototype.clearRect = function (...box) {
+    this.canvas.texts = [];
+    return clearRect.call(this, ...box);
+  };
+}"""
+"""Laid before a page opens: a canvas notes which texts were painted last, and where each stands."""
+GO = """address => {
+  history.pushState({}, "", address);
+  window.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
+}"""
+"""As the browser's own back button goes: the app stays loaded, which a page takes a second for."""
+TOLD = re.compile(r"^told .*, run \d+$")
+
+OpenDemo = Callable[..., Visitor]
+Text = tuple[str, float, float, float]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.is_relative_to(HERE) and "open_demo" in getattr(item, "fixturenames", ()):
+        if item.path.is_relative_to(HERE) and "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
 
 
@@ -29,19 +59,28 @@ def demos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def _tab(browser: Browser, demos: Server) -> Iterator[Visitor]:
-    """One tab for all demos: what they are made of is fetched once."""
-    visitor = Visitor(browser, demos.url)
+    """One tab for all demos, loaded once."""
+    visitor = Visitor(browser, demos.url, width=WIDTH, height=HEIGHT)
+    visitor.context.add_init_script(NOTE_WRITING)
+    visitor.fetch("/")
     yield visitor
     visitor.close()
 
 
-GO = """address => {
-  history.pushState({}, "", address);
-  window.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
-}"""
-"""As the browser's own back button goes: the app stays loaded, which a page takes a second for."""
+def painted(visitor: Visitor) -> None:
+    """Wait for the frame after the next: what was asked for last is drawn by then."""
+    visitor.page.evaluate(DRAWN_ANEW)
 
-OpenDemo = Callable[..., Visitor]
+
+def told(visitor: Visitor, what: str) -> None:
+    """Wait until the page was told this last."""
+    expect(visitor.page.get_by_text(re.compile(rf"^told {re.escape(what)}"))).to_be_visible()
+
+
+def texts_on(visitor: Visitor, key: str) -> list[Text]:
+    """What is written on the canvas under this key, without the marks around a label."""
+    found = visitor.widget(key).locator("canvas").first.evaluate("canvas => canvas.texts ?? []")
+    return [(text.translate(UNSEEN), *place) for text, *place in found]
 
 
 def to_no_demo(page: Page) -> None:
@@ -51,28 +90,28 @@ def to_no_demo(page: Page) -> None:
     expect(page.get_by_text("told None, run 0")).to_be_visible()
 
 
-@pytest.fixture
-def open_demo(browser: Browser, demos: Server, _tab: Visitor) -> Iterator[OpenDemo]:
-    """Opens one demo and waits until its view is painted; nothing may go wrong meanwhile.
+def open_in(visitor: Visitor, name: str, show: str = "", more: str = "") -> Page:
+    """Go to a demo, and wait until its views are painted."""
+    page = visitor.page
+    to_no_demo(page)
+    page.evaluate(GO, f"/demo_{name}?show={show}{more}")
+    failed = page.get_by_test_id("stException")
+    expect(page.get_by_text(TOLD).or_(failed).first).to_be_visible()
+    expect(failed).to_have_count(0)
+    page.locator(".view").first.wait_for(state="attached")
+    expect(page.locator(".view:not([data-painted])")).to_have_count(0)
+    return page
 
-    What a test opens later is gone to as the browser's back button goes.
-    """
-    visitors = [_tab]
+
+@pytest.fixture
+def open_demo(_tab: Visitor) -> Iterator[OpenDemo]:
+    """Opens one demo and waits until its views are painted; nothing may go wrong meanwhile."""
     _tab.begin()
 
-    def arrive(name: str, show: str = "", **how: object) -> Visitor:
-        if how:  # another size, or the dark
-            visitors.append(Visitor(browser, demos.url, **how))  # type: ignore[arg-type]
-        page, address = visitors[-1].page, f"/demo_{name}?show={show}"
-        if page.url.startswith(demos.url):
-            to_no_demo(page)
-            page.evaluate(GO, address)
-        else:
-            page.goto(demos.url + address)
-        page.locator(".view[data-painted]").first.wait_for(state="attached")
-        return visitors[-1]
+    def arrive(name: str, show: str = "", more: str = "") -> Visitor:
+        open_in(_tab, name, show, more)
+        return _tab
 
     yield arrive
-    for visitor in visitors:
-        visitor.no_mishap()
-        (visitor.leave if visitor is _tab else visitor.close)()
+    _tab.no_mishap()
+    to_no_demo(_tab.page)

@@ -1,7 +1,8 @@
 """Every view on a page of its own: `streamlit run tests/components/demo.py`.
 
-A page takes what it shows from the address, such as /demo_matrix?show=strange, and its view's
-key is the view's name. Each page ends in what its view has told and in how often it has run.
+A page shows a view of all data that it has to stand, one under another, each under a key of its
+own. What it needs alone it takes from the address, such as /demo_matrix?show=1024. Each page ends
+in what its view has told and in how often it has run.
 """
 
 import sys
@@ -23,7 +24,7 @@ from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.components import chips, grid, lines, matrix, mounting
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.cells import cells
-from explorer.components.circuit_map import Held, circuit_map
+from explorer.components.circuit_map import CircuitMap, Held, circuit_map
 from explorer.components.film import Curve, Moment, film
 from explorer.components.film import encode as encode_film
 from explorer.components.grid import EveryHead
@@ -44,14 +45,16 @@ from explorer.components.ranked import Item, ranked
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.components.title import title
 from explorer.components.tree import Node, tree
-from explorer.text.token_labels import Label
 from explorer.views.overview import doors, pass_picture
 from tests.components import flows
+from tests.components.flows import numbered
 from tests.components.invented_circuit import invented
 from tests.components.passed import passed
 from tests.components.samples import (
     EMOJI,
+    FILM_STEPS,
     FRENCH,
+    NEARLY,
     SENTENCE,
     STRANGE,
     STRANGE_SENTENCE,
@@ -65,10 +68,8 @@ from tests.components.samples import (
 from tests.text.test_number_format import TIES
 
 state, n = st.session_state, len(WORDS)
-
-
-STEPS = (0, 1, 2, 10, 100)
-"""Of the demo's film."""
+MANY = [f"{WORDS[at % n]}{at}" for at in range(1024)]
+SPOKEN = Words("token", "Point at a cell.", "{row}, {column}: {value}", "Take {row}")
 
 
 def choose(*told: Any) -> None:
@@ -79,8 +80,41 @@ def told(at_first: Any) -> Any:
     return state.get("told", at_first)
 
 
-def numbered(size: int) -> list[str]:
-    return [f"{WORDS[i % n]}{i}" for i in range(size)]
+def demo_everything(show: str) -> None:
+    """Every view once, of tokens that would be markup, or are read from right to left."""
+    size, name = len(STRANGE), STRANGE[0]
+    weights, each = attention(size), heads(2, 4, size, size)
+    board([Column("is")], [Row(at, [Cell(at)]) for at in STRANGE], SPOKEN, key="board", title=name)
+    picks: dict[str, Any] = {"selected": (0, 0), "on_pick": choose}
+    cells(weights, STRANGE, STRANGE, key="cells", title=name, unit="weight", **picks)
+    chips(words(STRANGE_SENTENCE), key="chips", text=STRANGE_SENTENCE)
+    show_circuit(invented(STRANGE), key="circuit_map")
+    show_film(3, "everything", name)
+    grid(each, key="grid", title=name, **picks)
+    inspect(weights, STRANGE, STRANGE, key="inspect", title=name)
+    lines(each[0], STRANGE, STRANGE, key="lines", title=name)
+    matrix(weights, STRANGE, STRANGE, key="matrix", title=name)
+    shown = flows.picture(flows.made_up(2, size), {"decoder": STRANGE})
+    show_miniature(shown, "miniature")
+    show_flow(shown, "pass_map")
+    player(name, 3, 0, key="player", on_move=choose)
+    items = [Item(0, at, name, name, weights) for at in range(2)]
+    ranked(items, key="ranked", title=name, **picks)
+    section = StageSection(name, tuple(STRANGE), ("",) * size, (False,) * size, 1.0, name)
+    how: dict[str, Any] = {"title": name, "height": 400, "note": name}
+    stage_list([section], key="stage_list", at=0, on_move=choose, **how)
+    nodes = [Node(at - 1, at, 0, token, "1", "{token} is kept") for at, token in enumerate(STRANGE)]
+    tree(nodes, key="tree", title=name, idle="", rows=1, marked=[0], on_pick=choose)
+
+
+def demo_rounded(show: str) -> None:
+    """Numbers that are halves of a last digit, and one that would be a half if rounded twice."""
+    ties, names = torch.tensor(TIES).reshape(3, 3), list("abc")
+    how: dict[str, Any] = {"title": "demo", "unit": "", "selected": (0, 0), "on_pick": choose}
+    matrix(ties, names, names, key="matrix")
+    cells(ties, names, names, key="cells", **how)
+    matrix(torch.tensor([[NEARLY["matrix"]]]), ["a"], ["a"], key="nearly_matrix")
+    cells(torch.tensor([[NEARLY["cells"]]]), ["a"], ["a"], key="nearly_cells", **how)
 
 
 def demo_board(show: str) -> None:
@@ -89,90 +123,86 @@ def demo_board(show: str) -> None:
         for at, name in enumerate(["the", "<b>x</b>", "\u202eabc"])
     ]
     columns = [Column("before", "sums to 1"), Column("after")]
-    if show == "wide":
-        columns = [Column(str(at)) for at in range(60)]
-        rows = [Row("in", [Cell(f"t{at}") for at in range(60)], is_token=False)]
-    spoken = Words("token", "Point at a cell.", "{row}, {column}: {value}", "Take {row}")
-    board(columns, rows, spoken, key="board", title="demo", narrow=show == "wide", on_pick=choose)
+    board(columns, rows, SPOKEN, key="board", title="demo", on_pick=choose)
+    columns = [Column(str(at)) for at in range(60)]
+    rows = [Row("in", [Cell(f"t{at}") for at in range(60)], is_token=False)]
+    board(columns, rows, SPOKEN, key="wide", title="demo", narrow=True, on_pick=choose)
 
 
 def demo_cells(show: str) -> None:
-    values = {
-        "ties": torch.tensor(TIES).reshape(3, 3),
-        "nearly": torch.tensor([[0.382497]]),
-        "small": torch.arange(8).reshape(2, 4) / 80,
+    long = ["<s>", "the", "cat", "antidisestablishmentarianism", "sat", "on", "the", "mat"]
+    for key, values in {
+        "cells": torch.arange(8).reshape(2, 4) / 100,
         "diverging": torch.tensor([[-2.0, 0.0, torch.nan]]),
         "large": torch.rand(144, 144),
-        "words": torch.arange(64).reshape(8, 8) / 64,
-    }[show]
-    rows, columns = ([str(at) for at in range(size)] for size in values.shape)
-    if show == "words":
-        long = "antidisestablishmentarianism"
-        rows = columns = ["<s>", "the", "cat", long, "sat", "on", "the", "mat"]
-    cells(
-        values,
-        rows,
-        columns,
-        key="cells",
-        title="demo",
-        selected=told((0, 1)),
-        on_pick=choose,
-        unit="weight",
-        scale="diverging" if show == "diverging" else "sequential",
-    )
+        "long": torch.arange(64).reshape(8, 8) / 64,
+    }.items():
+        rows, columns = ([str(at) for at in range(size)] for size in values.shape)
+        cells(
+            values,
+            long if key == "long" else rows,
+            long if key == "long" else columns,
+            key=key,
+            title="demo",
+            selected=told((0, 1)) if key == "cells" else (0, 0),
+            on_pick=choose,
+            unit="weight",
+            scale="diverging" if key == "diverging" else "sequential",
+        )
 
 
 def demo_chips(show: str) -> None:
-    if show == "words":
-        picked = chips(
-            words(SENTENCE), key="chips", text=SENTENCE, highlight=4, on_pick=lambda place: None
-        )
-        st.text(f"picked {picked}")
-    elif show == "later":
-        chips(numbered(400), key="chips", highlight=300, later=301, height=94)
-    elif show == "strange":
-        chips(words(STRANGE_SENTENCE), key="chips", text=STRANGE_SENTENCE)
-        chips(["plain", "strings", "too"], key="plain")
-    elif show == "emoji":
-        chips(EMOJI, key="chips")
-    elif show == "shaded":
-        chips(["a", "b", "c"], key="chips", values=[-1.0, 2.0, 0.5], unit="norm")
-    elif show == "two":
-        chips(words("the cat"), key="chips", below=words("the dog"), highlight=[2])
-    else:
-        text = ("to be or not to be " * 6000)[: int(show)]
-        chips(characters(text), key="chips", text=text, height=400)
+    picked = chips(
+        words(SENTENCE), key="chips", text=SENTENCE, highlight=4, on_pick=lambda place: None
+    )
+    st.text(f"picked {picked}")
+    chips(MANY[:400], key="later", highlight=300, later=301, height=94)
+    chips(EMOJI, key="emoji")
+    chips(["a", "b", "c"], key="shaded", values=[-1.0, 2.0, 0.5], unit="norm")
+    chips(words("the cat"), key="two", below=words("the dog"), highlight=[2])
+    text = ("to be or not to be " * 6000)[:20_000]
+    chips(characters(text), key="long", text=text, height=400)
 
 
-def demo_film(show: str) -> None:
-    """Five moments of a map whose cells say which; `show` is its number of tokens."""
-    tokens = [str(at) for at in range(int(show or 3))]
+def show_film(tokens: int, run: str, said: str = "") -> None:
+    """Five moments of a map whose cells say which."""
+    names = [str(at) for at in range(tokens)]
 
     def draw(at: int) -> None:
-        weights = torch.full((len(tokens), len(tokens)), at / 8)
-        matrix(weights, tokens, tokens, key="film_map", title="map", height=240)
+        weights = torch.full((tokens, tokens), at / 8)
+        matrix(weights, names, names, key="film_map", title="map", height=240)
 
     curves = (
-        Curve("loss", [(step, 4.0 / (1 + step)) for step in STEPS]),
+        Curve("loss", [(step, 4.0 / (1 + step)) for step in FILM_STEPS]),
         Curve("score", [(0, float("nan")), (1, 0.25), (100, 1.0)], share=True),
     )
     moments = []
-    for at, step in enumerate(STEPS):
+    for at, step in enumerate(FILM_STEPS):
         with mounting.filmed() as messages:
             draw(at)
-        moments.append(Moment(step, messages, [("Writes", f"<i>{step}</i>")]))
-    message = encode_film(moments, 4, "demo", "run", "film_step", curves, ((10, "forms"),))
-    film(message, key="film", title="demo", curves=curves, count=len(STEPS), on_compare=choose)
+        moments.append(Moment(step, messages, [("Writes", said or f"<i>{step}</i>")]))
+    message = encode_film(moments, 4, "film", run, "film_step", curves, ((10, "forms"),))
+    count = len(FILM_STEPS)
+    film(message, key="film", title="demo", curves=curves, count=count, on_compare=choose)
     draw(4)
+
+
+def demo_film(show: str) -> None:
+    show_film(3, show)
     st.text_input("Words", key="words")
 
 
 def demo_grid(show: str) -> None:
-    weights = heads(12, 12, 128, 128) if show == "large" else heads(2, 4, 12, 12) * causal(12)
-    if show == "deep":
-        weights = heads(30, 9, 14, 14) * causal(14)
-    if show == "unknown":
-        weights[1, 2] = torch.nan
+    values = heads(2, 4, 12, 12) * causal(12)
+    unknown = values.clone()
+    unknown[1, 2] = torch.nan
+    grid(values, selected=told((0, 0)), key="grid", title="demo", on_pick=choose)
+    for key, shown in {"large": heads(12, 12, 128, 128), "unknown": unknown}.items():
+        grid(shown, selected=(0, 0), key=key, title="demo", on_pick=choose)
+
+
+def demo_deep(show: str) -> None:
+    weights = heads(30, 9, 14, 14) * causal(14)
     grid(weights, selected=told((0, 0)), key="grid", title="demo", on_pick=choose)
 
 
@@ -191,7 +221,7 @@ def every(show: str) -> tuple[Tensor, Tensor]:
 
 def demo_every(show: str) -> None:
     weights, allowed = every(show)
-    labels = numbered(weights.shape[-1])
+    labels = MANY[: weights.shape[-1]]
     small = replace(thumbnails_of_weights(weights), exact=weights, allowed=allowed)
     layer, head = told((0, 0))
     whose = EveryHead("demo", ("demo, layer ", ", head "))
@@ -211,102 +241,68 @@ def demo_every(show: str) -> None:
 
 
 def demo_inspect(show: str) -> None:
-    if show == "words":
-        inspect(
-            attention(n) * causal(n), WORDS, WORDS, key="inspect", title="demo", allowed=causal(n)
-        )
-    elif show == "cross":
-        inspect(heads(len(FRENCH), n), FRENCH, WORDS, key="inspect", title="demo", same=False)
-    elif show == "emoji":
-        inspect(attention(len(EMOJI)), EMOJI, EMOJI, key="inspect", title="demo")
-    elif show == "held":
-        held = told(((0, 4),))[0]
-        inspect(attention(n), WORDS, WORDS, key="inspect", title="demo", pinned=held, on_pin=choose)
-    elif show == "empty":
-        values = attention(n)
-        values[2] = 0
-        values[3, 4] = torch.nan
-        inspect(values, WORDS, WORDS, key="inspect", title="demo")
+    weights, empty, held = attention(n), attention(n), told(((0, 4),))[0]
+    empty[2], empty[3, 4] = 0, torch.nan
+    inspect(weights, WORDS, WORDS, key="inspect", title="demo", allowed=causal(n))
+    inspect(heads(len(FRENCH), n), FRENCH, WORDS, key="cross", title="demo", same=False)
+    inspect(attention(len(EMOJI)), EMOJI, EMOJI, key="emoji", title="demo")
+    inspect(weights, WORDS, WORDS, key="held", title="demo", pinned=held, on_pin=choose)
+    inspect(empty, WORDS, WORDS, key="empty", title="demo")
 
 
 def demo_lines(show: str) -> None:
-    if show == "words":
-        lines(heads(4, n, n), WORDS, WORDS, key="lines", title="demo")
-    elif show == "cross":
-        head = st.slider("Head", 0, 3, 1, key="head")
-        lines(heads(4, 10, n), FRENCH, WORDS, key="lines", title="demo", drawn=[head])
-    elif show == "held":
-        drawn, held = told(((1, 2), (0, 4)))
-        lines(
-            heads(4, n, n),
-            WORDS,
-            WORDS,
-            key="lines",
-            title="demo",
-            drawn=drawn,
-            pinned=held,
-            on_choice=choose,
-        )
-    elif show == "strange":
-        lines(heads(4, len(STRANGE), len(STRANGE)), STRANGE, STRANGE, key="lines", title="demo")
-    else:
-        labels = numbered(int(show))
-        lines(heads(12, len(labels), len(labels)), labels, labels, key="lines", title="demo")
+    if show == "long":
+        lines(heads(12, 512, 512), MANY[:512], MANY[:512], key="lines", title="demo")
+        return
+    head = st.slider("Head", 0, 3, 1, key="head")
+    lines(heads(4, 10, n), FRENCH, WORDS, key="cross", title="demo", drawn=[head])
+    lines(heads(4, n, n), WORDS, WORDS, key="lines", title="demo")
+    drawn, held = told(((1, 2), (0, 4)))
+    how: dict[str, Any] = {"drawn": drawn, "pinned": held, "on_choice": choose}
+    lines(heads(4, n, n), WORDS, WORDS, key="held", title="demo", **how)
 
 
 def demo_matrix(show: str) -> None:
-    how: dict[str, Any] = {}
-    labels: Sequence[Label] = WORDS
-    values = attention(n)
-    if show == "words":
-        values = attention(n, st.slider("Seed", 0, 9, 0, key="seed"))
-        how = {"allowed": causal(n)}
-    elif show == "strange":
-        labels, values = STRANGE, attention(len(STRANGE))
-    elif show == "emoji":
-        labels, values = EMOJI, attention(len(EMOJI))
-    elif show == "difference":
-        values = torch.randn(n, n, generator=torch.Generator().manual_seed(1))
-        how = {"scale": "diverging", "unit": "difference"}
-    elif show == "exact":
-        labels, values = list("ab"), torch.tensor([[3000.0, 0.3], [0.05, 3e-8]])
-        how = {"scale": "diverging", "exact": True, "places": [[3, 4], [12, 14]]}
-    elif show == "ties":
-        labels, values = list("abc"), torch.tensor(TIES).reshape(3, 3)
-    elif show == "nearly":
-        labels, values = ["a"], torch.tensor([[0.534990]])
-    elif show == "cut":
-        cut = torch.zeros(n, n, dtype=torch.bool)
-        cut[0, 1] = True
-        how = {"hidden": [2], "cut": cut, "on_hide": choose}
-    elif show == "held":
-        if st.button("Hold the first"):
-            choose((0, 0))
-        how = {"pinned": told(((3, 1),))[0], "on_pin": choose}
-    elif show == "unknown":
-        values[5] = torch.nan
-        how = {"allowed": causal(n)}
-    elif show.isdecimal():
-        labels, values = numbered(int(show)), attention(int(show))
-        how = {"allowed": causal(int(show))}
-    matrix(values, labels, labels, key="matrix", **how)
+    """Matrices of few tokens, or a large one."""
+    if show:
+        size = int(show)
+        matrix(attention(size), MANY[:size], MANY[:size], key="matrix", allowed=causal(size))
+        return
+    seed = st.slider("Seed", 0, 9, 0, key="seed")
+    matrix(attention(n, seed), WORDS, WORDS, key="matrix", allowed=causal(n))
+    difference = torch.randn(n, n, generator=torch.Generator().manual_seed(1))
+    matrix(difference, WORDS, WORDS, key="difference", scale="diverging", unit="difference")
+    how: dict[str, Any] = {"scale": "diverging", "exact": True, "places": [[3, 4], [12, 14]]}
+    matrix(torch.tensor([[3000.0, 0.3], [0.05, 3e-8]]), ["a", "b"], ["a", "b"], key="exact", **how)
+    unknown = attention(n)
+    unknown[5] = torch.nan
+    matrix(unknown, WORDS, WORDS, key="unknown", allowed=causal(n))
+    matrix(attention(len(EMOJI)), EMOJI, EMOJI, key="emoji")
+    for at, scaled in enumerate(({}, {"scaling": "row"}, {"scaling": "column"}, {"log": True})):
+        values = torch.tensor([[0.8, 0.0], [0.1, 0.05]])
+        matrix(values, ["a", "b"], ["c", "d"], key=f"scaled{at}", height=190, **scaled)
 
 
-def demo_scaled(show: str) -> None:
-    values = torch.tensor([[0.8, 0.0], [0.1, 0.05]])
-    ways: list[dict[str, Any]] = [{}, {"scaling": "row"}, {"scaling": "column"}, {"log": True}]
-    for at, how in enumerate(ways):
-        matrix(values, ["a", "b"], ["c", "d"], key=f"matrix{at}", height=190, **how)
+def demo_held(show: str) -> None:
+    """A matrix whose pinned cell the page knows, and one whose columns can be hidden."""
+    if st.button("Hold the first"):
+        choose((0, 0))
+    matrix(attention(n), WORDS, WORDS, key="matrix", pinned=told(((3, 1),))[0], on_pin=choose)
+    cut = torch.zeros(n, n, dtype=torch.bool)
+    cut[0, 1] = True
+    hide = partial(setattr, state, "hides")
+    matrix(attention(n), WORDS, WORDS, key="cut", hidden=[2], cut=cut, on_hide=hide)
+    st.text(f"hides {state.get('hides')}")
 
 
 def demo_beside(show: str) -> None:
     """Pictures of different sizes and labels, in places of one size."""
-    labels = [numbered(15), numbered(14), ["a", "antidisestablishmentarianism", "b"]]
-    beside = [Beside(each, each) for each in labels] if show == "beside" else []
-    for at, (column, names) in enumerate(zip(st.columns(3), labels, strict=True)):
-        with column:
-            values = attention(len(names))
-            matrix(values, names, names, key=f"matrix{at}", height=370, beside=beside)
+    labels = [MANY[:15], MANY[:14], ["a", "antidisestablishmentarianism", "b"]]
+    for key, beside in {"alone": [], "beside": [Beside(each, each) for each in labels]}.items():
+        for at, (column, names) in enumerate(zip(st.columns(3), labels, strict=True)):
+            with column:
+                values = attention(len(names))
+                matrix(values, names, names, key=f"{key}{at}", height=370, beside=beside)
 
 
 def demo_pass_map(show: str) -> None:
@@ -318,18 +314,7 @@ def demo_pass_map(show: str) -> None:
     what, value = told(("chosen", [answer, -1, -1, 0.005, last, 0, *[-1] * 5]))
     if what == "chosen":
         state.held = value
-    pass_map(
-        encode(picture, "pass_map", "demo", answer),
-        key="pass_map",
-        title="demo",
-        choice=state.held,
-        height=760,
-        on_chosen=partial(choose, "chosen"),
-        on_go=partial(choose, "go"),
-        appends=[],
-        on_append=partial(choose, "append"),
-        figures=mounting.no_figures,
-    )
+    show_flow(picture, "pass_map", state.held, height=760)
     stack, layer = state.held[4:6]
     if stack >= 0:
         inside = block_inside(forward, names[stack], layer)
@@ -343,7 +328,6 @@ MAPS: dict[str, Callable[[], PassMap]] = {
     "words": lambda: flows.picture(flows.made_up(2, 6), {"decoder": WORDS[:6]}),
     "late": lambda: flows.picture(flows.made_up(2, 3), {"decoder": WORDS[:3]}, known=[2]),
     "deep": lambda: flows.picture(flows.made_up(30, 12), {"decoder": WORDS}),
-    "strange": lambda: flows.picture(flows.made_up(2, len(STRANGE)), {"decoder": STRANGE}),
     "emoji": lambda: flows.picture(flows.made_up(2, len(EMOJI)), {"decoder": EMOJI}),
     "unknown": lambda: flows.picture(
         flows.without_numbers(flows.made_up(2, 3)), {"decoder": WORDS[:3]}
@@ -354,83 +338,99 @@ MAPS: dict[str, Callable[[], PassMap]] = {
 }
 
 
-def demo_flow(show: str) -> None:
-    shown = MAPS[show.partition(" held")[0]]()
+def show_flow(
+    shown: PassMap,
+    key: str,
+    choice: Sequence[Any] = (),
+    height: int = 460,
+    appends: Sequence[bool] = (),
+) -> None:
     asked = len(shown.flow.starts) - 1
-    choice = [asked, -1, -1, 0.005, -1, -1, *[-1] * 5]
-    if show.endswith("held"):
-        choice = [1, 0, 0, 0.05, -1, -1, 0, 1, 2, 1, 2]
-    appends = [True, True, False] if show == "words" else []
     pass_map(
-        encode(shown, "pass_map", "demo", asked, appends, most=24_000),
-        key="pass_map",
+        encode(shown, key, "demo", asked, appends, most=24_000),
+        key=key,
         title="demo",
-        choice=choice,
-        height=460,
+        choice=choice or [asked, -1, -1, 0.005, -1, -1, *[-1] * 5],
+        height=height,
         on_chosen=partial(choose, "chosen"),
         on_go=partial(choose, "go"),
         appends=appends,
         on_append=partial(choose, "append"),
         figures=mounting.no_figures,
     )
-    if show == "late":
-        late = [flows.answer(at) for at in range(3)]
-        late[0] = MapAnswer("a0", [("a0", torch.nan)])
-        other_answers("pass_map", late, shown.of)
-    if shown.has_lens:
-        stack = shown.stacks[-1]
-        layers = len(shown.flow.stacks[stack.name])
-        for layer in reversed(range(layers)):
-            row = [(f"w{layer}-{at}", (layer + 1) / 100) for at in range(len(stack.tokens))]
-            lens_rows("pass_map", layer, [row], shown.of)
 
 
-def demo_miniature(show: str) -> None:
-    """The pass in small: of a model of a kind, or a made-up one."""
-    if st.button("Elsewhere"):
-        choose("elsewhere", None)
-    flow = MAPS[show]().flow
+def demo_flow(show: str) -> None:
+    """Passes by their names, each under its name."""
+    for name in show.split(","):
+        shown, key = MAPS[name](), name.replace(" ", "_")
+        show_flow(shown, key, appends=[True, True, False] if name == "words" else [])
+        if name == "words":
+            show_flow(shown, "held", [1, 0, 0, 0.05, -1, -1, 0, 1, 2, 1, 2])
+        if name == "late":
+            late = [flows.answer(at) for at in range(3)]
+            late[0] = MapAnswer("a0", [("a0", torch.nan)])
+            other_answers(key, late, shown.of)
+        if shown.has_lens:
+            stack = shown.stacks[-1]
+            for layer in reversed(range(len(shown.flow.stacks[stack.name]))):
+                row = [(f"w{layer}-{at}", (layer + 1) / 100) for at in range(len(stack.tokens))]
+                lens_rows(key, layer, [row], shown.of)
+
+
+def show_miniature(shown: PassMap, key: str, lit: str = "attention") -> None:
+    flow = shown.flow
     stack = list(flow.stacks)[-1]
     miniature(
         flow,
         route(flow, flow.starts[-1]),
-        key="miniature",
+        key=key,
         title="demo",
         parts=[("tokens", "Tokens"), ("attention", "Attention"), ("answer", "Answer")],
-        lit=["answer"] if told(("", None))[0] == "elsewhere" else ["attention"],
+        lit=[lit],
         layer=(stack, len(flow.stacks[stack]) - 1),
         height=190,
         on_go=choose,
     )
 
 
+def demo_miniature(show: str) -> None:
+    """The pass in small, of models of several kinds and of made-up ones."""
+    if st.button("Elsewhere"):
+        choose("elsewhere", None)
+    lit = "answer" if told(("", None))[0] == "elsewhere" else "attention"
+    for name in ("words", "deep", "both", "deep encoder", "mean", "no head", "one", "nothing"):
+        show_miniature(MAPS[name](), name.replace(" ", "_"), lit)
+
+
+def show_circuit(shown: CircuitMap, key: str, held: Held | None = None) -> None:
+    held = held or Held(len(shown.edges))
+    circuit_map(shown, key=key, title="demo", held=held, on_held=choose)
+
+
 def demo_circuit_map(show: str) -> None:
-    """A circuit; what is chosen comes back."""
-    shown = {
-        "long": lambda: invented(numbered(90)),
-        "strange": lambda: invented(STRANGE),
-        "deep": lambda: invented(layers=30),
-        "class": lambda: replace(invented(), place=None),
-    }.get(show, invented)()
+    """Circuits; what is chosen in the first comes back."""
+    shown = invented()
     if st.button("Another head"):
         choose(Held(len(shown.edges), (5, 0)))
-    circuit_map(
-        shown,
-        key="circuit_map",
-        title="demo",
-        held=told((Held(len(shown.edges)),))[0],
-        on_held=choose,
-    )
+    show_circuit(shown, "circuit_map", told((None,))[0])
+    show_circuit(invented(MANY[:90]), "long")
+    show_circuit(invented(layers=30), "deep")
+    show_circuit(replace(shown, place=None), "class")
 
 
 def demo_ranked(show: str) -> None:
-    weights = heads(4, 6, 16, 16) if show == "many" else heads(2, 4, 12, 12) * causal(12)
-    places = [(layer, head) for layer in range(len(weights)) for head in range(weights.shape[1])]
-    items = [
-        Item(layer, head, f"{at} of {len(places)}", f"{0.9 - at / 100:.3f}", weights[layer, head])
-        for at, (layer, head) in enumerate(places, 1)
-    ]
-    ranked(items, key="ranked", title="demo", selected=told((0, 0)), on_pick=choose)
+    for key, weights in {
+        "ranked": heads(2, 4, 12, 12) * causal(12),
+        "many": heads(4, 6, 16, 16),
+    }.items():
+        layers, count = weights.shape[:2]
+        places = [(layer, head) for layer in range(layers) for head in range(count)]
+        items = [
+            Item(*place, f"{at} of {len(places)}", f"{0.9 - at / 100:.3f}", weights[place])
+            for at, place in enumerate(places, 1)
+        ]
+        ranked(items, key=key, title="demo", selected=told((0, 0)), on_pick=choose)
 
 
 def demo_stage_list(show: str) -> None:
@@ -481,18 +481,10 @@ def demo_tree(show: str) -> None:
         Node(0, 1, 1, "<i>b</i>", "0.25", "{token} is cut", "cut"),
         Node(1, 2, 0, "c", "0.1", "{token} is forced", "forced"),
     ]
-    if show == "long":
-        nodes = [Node(at - 1, at, 0, f"n{at}", "1.00", "{token}") for at in range(40)]
-    tree(
-        nodes,
-        key="tree",
-        title="demo",
-        idle="Point at a node.",
-        rows=3,
-        marked=range(len(nodes)) if show == "long" else [0, 1],
-        follows=show == "long",
-        on_pick=choose,
-    )
+    long = [Node(at - 1, at, 0, f"n{at}", "1.00", "{token}") for at in range(40)]
+    how: dict[str, Any] = {"title": "demo", "idle": "Point at a node.", "rows": 3}
+    tree(nodes, key="tree", marked=[0, 1], follows=False, on_pick=choose, **how)
+    tree(long, key="long", marked=range(40), follows=True, on_pick=choose, **how)
 
 
 def index() -> None:
@@ -510,27 +502,7 @@ def page_of(demo: Callable[[str], None]) -> st.Page:
     return st.Page(shown, title=demo.__name__, url_path=demo.__name__)
 
 
-DEMOS = (
-    demo_board,
-    demo_cells,
-    demo_chips,
-    demo_film,
-    demo_grid,
-    demo_every,
-    demo_inspect,
-    demo_lines,
-    demo_matrix,
-    demo_scaled,
-    demo_beside,
-    demo_pass_map,
-    demo_flow,
-    demo_circuit_map,
-    demo_miniature,
-    demo_ranked,
-    demo_stage_list,
-    demo_player,
-    demo_tree,
-)
+DEMOS = [demo for name, demo in list(globals().items()) if name.startswith("demo_")]
 st.set_page_config(layout="wide")
 st.navigation([st.Page(index, default=True), *map(page_of, DEMOS)]).run()
 state.runs = state.get("runs", 0) + 1

@@ -9,7 +9,7 @@ from torch import Tensor
 from explorer.analysis.information_flow import InformationFlow
 from explorer.text.number_format import three
 from tests.browser.map_places import Drawn
-from tests.browser.truth.screen import painted
+from tests.browser.screen import painted
 from tests.components.conftest import OpenDemo
 from tests.components.flows import made_up
 

@@ -19,6 +19,9 @@ STRANGE = [
 ]
 SENTENCE = "the small black cat sat on the mat and slept while nobody was looking at it, they say"
 STRANGE_SENTENCE = " ".join(STRANGE)
+FILM_STEPS = (0, 1, 2, 10, 100)
+NEARLY = {"matrix": 0.534990, "cells": 0.382497}
+"""Numbers that are 0.5350 and 0.3825 in steps of 16 bits, and so would be rounded twice."""
 
 
 @dataclass(frozen=True)

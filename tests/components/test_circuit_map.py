@@ -1,6 +1,6 @@
 """The circuit on the picture of the pass: where its parts stand, what is said, what is chosen."""
 
-import re
+import json
 from dataclasses import replace
 
 import pytest
@@ -18,8 +18,7 @@ from explorer.components.circuit_map import (
     held_in,
 )
 from tests.browser.circuit_places import Drawn
-from tests.browser.truth.screen import painted
-from tests.components.conftest import OpenDemo
+from tests.components.conftest import OpenDemo, painted, told
 from tests.components.invented_circuit import EDGES, MOVER, PLACES, invented
 
 # ---- what is sent -----------------------------------------------------------------------------
@@ -72,116 +71,78 @@ def test_its_table_has_a_row_for_every_edge() -> None:
 # ---- what is drawn ----------------------------------------------------------------------------
 
 
-def told(drawn: Drawn, held: Held) -> None:
-    text = re.compile(re.escape(f"told ({held!r},)"))
-    expect(drawn.visitor.page.get_by_text(text)).to_be_visible()
-
-
-def opened(open_demo: OpenDemo, show: str = "", **how: object) -> Drawn:
-    drawn = Drawn(open_demo("circuit_map", show, **how))
-    expect(drawn.visitor.page.get_by_text(re.compile(r"^told .*, run \d+$"))).to_be_visible()
+def opened(open_demo: OpenDemo) -> Drawn:
+    drawn = Drawn(open_demo("circuit_map"))
     painted(drawn.visitor)
     return drawn
 
 
-def test_parts_stand_in_their_rows_and_columns_and_apart(open_demo: OpenDemo) -> None:
-    items = opened(open_demo).items()
+def test_parts_and_edges_stand_in_their_places_and_say_their_scores(open_demo: OpenDemo) -> None:
+    drawn = opened(open_demo)
+    items, keys = drawn.items(), drawn.visitor.page.keyboard
     assert {"1.2@5", "port 1.2@4", "5.0@5", "0.1@4", "MLP 0@4", "MLP 5@5"} <= set(items)
-    assert items["0.1@4"]["y"] > items["MLP 0@4"]["y"] > items["1.2@5"]["y"] > items["5.0@5"]["y"]
-    assert items["5.0@5"]["y"] > items["MLP 5@5"]["y"] > items["logits@5"]["y"]
+    from_below = ("0.1@4", "MLP 0@4", "1.2@5", "5.0@5", "MLP 5@5", "logits@5")
+    heights = [items[name]["y"] for name in from_below]
+    assert heights == sorted(heights, reverse=True)
+    assert len(set(heights)) == len(heights)
     assert items["port 1.2@4"]["y"] == items["1.2@5"]["y"], "a head is one row"
     assert items["port 1.2@4"]["x"] < items["1.2@5"]["x"]
-
-
-def test_a_class_is_over_the_whole_text(open_demo: OpenDemo) -> None:
-    items = opened(open_demo, "class").items()
-    assert items["port 1.2@0"]["x"] < items["logits@0"]["x"] < items["1.2@5"]["x"]
-
-
-@pytest.mark.parametrize(
-    ("show", "folded"),
-    [
-        ("deep", "Folded: 27 of 30 layers with nothing drawn."),
-        ("long", "Folded: 3 of 6 layers and 86 of 90 tokens with nothing drawn."),
-        ("strange", "Folded: 3 of 6 layers with nothing drawn."),
-    ],
-)
-def test_what_has_no_part_is_folded_and_it_says_how_much(
-    open_demo: OpenDemo, show: str, folded: str
-) -> None:
-    drawn = opened(open_demo, show)
-    expect(drawn.view.locator(".notes")).to_have_text(folded)
-    stage = drawn.view.locator(".stage")
-    assert stage.evaluate("stage => stage.scrollWidth <= stage.clientWidth"), "it fits"
-
-
-def test_a_part_that_is_pointed_at_says_its_scores_and_its_edges(open_demo: OpenDemo) -> None:
-    card = opened(open_demo).point("1.2@5")
-    assert card == (
+    assert drawn.point("1.2@5") == (
         "Head 1.2 estimate +3.50 exact +3.25 of the difference 32.5 % "
         "2 drawn edges into it MLP 0 as v +3.00 0.1 as k +0.800 "
         "3 drawn edges out of it logits +4.00 5.0 q −2.00 MLP 5 −0.500"
     )
-
-
-def test_an_edge_says_its_scores_and_where_it_runs(open_demo: OpenDemo) -> None:
-    drawn = opened(open_demo)
+    drawn.visitor.away()
     drawn.canvas.focus()
-    drawn.visitor.page.keyboard.press("ArrowRight")
+    keys.press("ArrowRight")
     assert drawn.card() == (
         "1.2 → logits edge 1 of 8 estimate +4.00 spread over pairs 0.500 exact +3.50 "
         "of the difference 35.0 % at to (5) +3.60 elsewhere 10.0 %"
     )
     for _ in range(2):
-        drawn.visitor.page.keyboard.press("ArrowRight")
+        keys.press("ArrowRight")
     assert drawn.card().startswith("1.2 → 5.0 q edge 3 of 8, read as q estimate −2.00 exact not")
     expect(drawn.view.locator(".spoken")).to_have_text("1.2 → 5.0 q: estimate −2.00.")
+    keys.press("Escape")
+    names = []
+    for _ in range(7):
+        keys.press("ArrowUp")
+        names.append(drawn.view.locator(".card .title").inner_text())
+    heads = ["Head 0.1", "Feed-forward 0", "Head 1.2", "Head 5.0", "Feed-forward 5"]
+    assert names == ["Embedding", *heads, "Output"]
+
+    for key, folded in {
+        "deep": "Folded: 27 of 30 layers with nothing drawn.",
+        "long": "Folded: 3 of 6 layers and 86 of 90 tokens with nothing drawn.",
+    }.items():
+        view = drawn.visitor.widget(key)
+        expect(view.locator(".notes")).to_have_text(folded)
+        fits = "stage => stage.scrollWidth <= stage.clientWidth"
+        assert view.locator(".stage").evaluate(fits), f"{key} does not fit"
+    view = drawn.visitor.widget("class").locator(".circuit-map")  # it is over the whole text
+    places = json.loads(view.get_attribute("data-place") or "[]")
+    x = {(each["title"], each["at"]): each["x"] for each in places}
+    assert x["1.2", 0] < x["logits", 0] < x["1.2", 5]
 
 
-def test_fewer_edges_are_drawn_without_the_server_and_the_page_hears_of_it(
+def test_what_is_chosen_is_told_and_what_the_page_chooses_is_on_the_card(
     open_demo: OpenDemo,
 ) -> None:
-    drawn = opened(open_demo)
-    drawn.view.locator("input").fill(str(counts(invented()).index(5)))
+    drawn, most = opened(open_demo), len(EDGES)
+    drawn.click("1.2@5")
+    told(drawn.visitor, f"({Held(most, (1, 2))!r},)")
+    drawn.visitor.away()
+    assert drawn.card().startswith("Head 1.2"), "what is chosen stays"
+    drawn.canvas.focus()
+    for key in ("Escape", "ArrowRight", "Enter"):
+        drawn.visitor.page.keyboard.press(key)
+    told(drawn.visitor, f"({Held(most, None, 0)!r},)")
+    drawn.visitor.page.get_by_text("Another head").click()
+    expect(drawn.view.locator(".card .title")).to_have_text("Head 5.0")
+    drawn.view.locator("input").fill(str(counts(invented()).index(5)))  # fewer edges
     painted(drawn.visitor)
     assert "MLP 5@5" not in drawn.items()
     expect(drawn.view.locator(".sentence")).to_have_text(
         "of 1,234; each carries at least 1.00 of the 10.0"
     )
-    told(drawn, Held(5))
-
-
-def test_a_head_and_an_edge_that_are_chosen_are_told(open_demo: OpenDemo) -> None:
-    drawn, most = opened(open_demo), len(EDGES)
-    drawn.click("1.2@5")
-    told(drawn, Held(most, (1, 2)))
-    drawn.visitor.away()
-    assert drawn.card().startswith("Head 1.2"), "what is chosen stays"
-    drawn.canvas.focus()
-    drawn.visitor.page.keyboard.press("Escape")
-    drawn.visitor.page.keyboard.press("ArrowRight")
-    drawn.visitor.page.keyboard.press("Enter")
-    told(drawn, Held(most, None, 0))
-
-
-def test_what_the_page_chooses_is_on_the_card(open_demo: OpenDemo) -> None:
-    drawn = opened(open_demo)
-    drawn.visitor.page.get_by_text("Another head").click()
-    expect(drawn.view.locator(".card .title")).to_have_text("Head 5.0")
-
-
-def test_the_keys_go_through_the_parts_from_below(open_demo: OpenDemo) -> None:
-    drawn, names = opened(open_demo), []
-    drawn.canvas.focus()
-    for _ in range(7):
-        drawn.visitor.page.keyboard.press("ArrowUp")
-        names.append(drawn.view.locator(".card .title").inner_text())
-    assert names == [
-        "Embedding",
-        "Head 0.1",
-        "Feed-forward 0",
-        "Head 1.2",
-        "Head 5.0",
-        "Feed-forward 5",
-        "Output",
-    ]
+    told(drawn.visitor, "(Held(count=5")

@@ -1,47 +1,61 @@
 """The overview in a real browser, and what it makes of what a browser sends."""
 
 import numpy as np
-import pytest
 import torch
 from playwright.sync_api import expect
 
 from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.components import wire
 from explorer.components.grid import LOW, encode, fitting_height, natural_height
-from tests.components.conftest import OpenDemo
+from tests.browser.visiting import Visitor
+from tests.components.conftest import OpenDemo, told
 from tests.components.samples import causal, heads
 
 
 def test_a_head_names_itself_and_is_chosen_by_a_click_and_by_keys(open_demo: OpenDemo) -> None:
-    visitor = open_demo("grid", "small")
+    visitor = open_demo("grid")
     page, sentence = visitor.page, visitor.point("grid", 1, 2)
     largest = float((heads(2, 4, 12, 12) * causal(12))[1, 2].max())
     expect(sentence).to_contain_text(f"layer 1, head 2: maximum weight {largest:.3f}")
     visitor.pick("grid", layer=1, head=3)
-    expect(page.get_by_text("told (1, 3), run 2")).to_be_visible()
+    told(visitor, "(1, 3), run 2")
     visitor.pick("grid", layer=1, head=3)  # it is the one that is chosen
     visitor.pick("grid", layer=0, head=1)
-    expect(page.get_by_text("told (0, 1), run 3")).to_be_visible()
+    told(visitor, "(0, 1), run 3")
     visitor.away()
-    page.locator(".grid canvas").focus()
+    visitor.widget("grid").locator("canvas").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
     expect(sentence).to_contain_text("layer 1, head 2")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("told (1, 2), run 4")).to_be_visible()
+    told(visitor, "(1, 2), run 4")
+    expect(visitor.widget("large").locator(".notes")).to_contain_text("max over 4×4 cells")
+    expect(visitor.point("large", 11, 7)).to_contain_text("layer 11, head 7")
+    unknown = visitor.point("unknown", 1, 2)
+    expect(unknown).to_contain_text("head 2: its weights are not a number")
+    expect(visitor.widget("unknown").locator(".notes")).to_contain_text("grey: not a number")
 
 
-def test_144_heads_of_128_tokens_say_how_they_were_made_small(open_demo: OpenDemo) -> None:
-    visitor = open_demo("grid", "large")
-    expect(visitor.page.locator(".grid .notes")).to_contain_text("max over 4×4 cells")
-    expect(visitor.point("grid", 11, 7)).to_contain_text("layer 11, head 7")
-
-
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080), (700, 720)])
-def test_many_layers_stand_in_columns_that_fill_the_room(
-    open_demo: OpenDemo, width: int, height: int
+def test_many_layers_stand_in_columns_that_fill_the_room_and_the_keys_go_through_them(
+    open_demo: OpenDemo,
 ) -> None:
-    visitor = open_demo("grid", "deep", width=width, height=height)
+    visitor = open_demo("deep")
+    page, rows = visitor.page, 0
+    for width, height in [(1920, 1080), (700, 720), (1280, 720)]:
+        page.set_viewport_size({"width": width, "height": height})
+        visitor.settled()
+        rows = fills_the_room(visitor)
+    visitor.pick("grid", layer=rows - 1, head=2)
+    visitor.away()
+    page.locator(".grid canvas").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".grid .sentence")).to_contain_text(f"layer {rows}, head 2")
+    page.keyboard.press("Enter")
+    told(visitor, f"({rows}, 2)")
+
+
+def fills_the_room(visitor: Visitor) -> int:
+    """30 layers of 9 heads do, and each is found where it is; how many stand in a column."""
     view = visitor.widget("grid").locator("[data-columns]")
     rows, across = map(float, str(view.get_attribute("data-columns")).split())
     left, top, wide, high = map(float, str(view.get_attribute("data-cells")).split())
@@ -58,32 +72,13 @@ def test_many_layers_stand_in_columns_that_fill_the_room(
     assert room, "no further column, or no larger picture, would fit"
     for layer, head in [(0, 0), (29, 8), (int(rows) - 1, 4), (int(rows), 0)]:
         expect(visitor.point("grid", layer, head)).to_contain_text(f"layer {layer}, head {head}:")
+    return int(rows)
 
 
-def test_the_keys_go_from_one_column_of_layers_to_the_next(open_demo: OpenDemo) -> None:
-    visitor = open_demo("grid", "deep")
-    view = visitor.widget("grid").locator("[data-columns]")
-    rows = int(str(view.get_attribute("data-columns")).split()[0])
-    visitor.pick("grid", layer=rows - 1, head=2)
-    visitor.away()
-    page = visitor.page
-    page.locator(".grid canvas").focus()
-    page.keyboard.press("ArrowDown")
-    expect(page.locator(".grid .sentence")).to_contain_text(f"layer {rows}, head 2")
-    page.keyboard.press("Enter")
-    expect(page.get_by_text(f"told ({rows}, 2)")).to_be_visible()
-
-
-def test_a_small_weight_is_not_drawn_as_zero() -> None:
+def test_a_small_weight_is_not_sent_as_zero_nor_what_is_no_number_as_one() -> None:
     weights = torch.tensor([[[[1.0, 1e-6, 0.0]]]])
     _, planes = wire.unpack(encode(thumbnails_of_weights(weights), "layer", "head", name="g"))
     assert np.frombuffer(planes["cells"], np.uint8).tolist() == [255, 1, 0]
-
-
-def test_a_head_that_is_no_number_is_grey_and_says_so(open_demo: OpenDemo) -> None:
-    visitor = open_demo("grid", "unknown")
-    expect(visitor.point("grid", 1, 2)).to_contain_text("head 2: its weights are not a number")
-    expect(visitor.page.locator(".grid .notes")).to_contain_text("grey: not a number")
     weights = torch.tensor([[[[1.0, torch.nan, 0.0]], [[torch.nan] * 3]]])
     header, planes = wire.unpack(encode(thumbnails_of_weights(weights), "layer", "head", name="g"))
     assert header["tops"] == [[1.0, None]]

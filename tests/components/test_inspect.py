@@ -2,27 +2,27 @@
 
 import pytest
 import torch
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
 from explorer.components import wire
 from explorer.components.inspect import STRONGEST, encode
-from tests.components.conftest import OpenDemo
+from tests.components.conftest import OpenDemo, told
 from tests.components.samples import WORDS, attention, heads
 
 WORDS_OF = {"row": "query", "column": "key", "unit": "weight"}
 
 
-def chip(page: Page, at: int, side: int = 0) -> Locator:
-    return page.locator(f'.inspect .chip[data-side="{side}"][data-at="{at}"]')
+def chip(view: Locator, at: int, side: int = 0) -> Locator:
+    return view.locator(f'.chip[data-side="{side}"][data-at="{at}"]')
 
 
-def band(page: Page, at: int, which: str, side: int = 0) -> str:
-    colour: str = chip(page, at, side).locator(f".{which}").evaluate("b => b.style.backgroundColor")
+def band(view: Locator, at: int, which: str, side: int = 0) -> str:
+    colour: str = chip(view, at, side).locator(f".{which}").evaluate("b => b.style.backgroundColor")
     return colour
 
 
-def said(page: Page, half: str) -> Locator:
-    return page.locator(f".inspect .{half} .said")
+def said(view: Locator, half: str) -> Locator:
+    return view.locator(f".{half} .said")
 
 
 def names_the_strongest(half: Locator, lead: str, values: torch.Tensor) -> None:
@@ -41,71 +41,71 @@ def names_the_strongest(half: Locator, lead: str, values: torch.Tensor) -> None:
 
 
 def test_both_directions_of_a_token_are_named_and_shaded(open_demo: OpenDemo) -> None:
-    page = open_demo("inspect", "words").page
-    weights = attention(12)
-    chip(page, 4).hover()
-    names_the_strongest(said(page, "above"), "attends to", weights[4])
-    names_the_strongest(said(page, "below"), "attended to by", weights[:, 4])
-    strongest = band(page, int(weights[4].argmax()), "high")
-    weaker = band(page, int(weights[4, :4].argmin()), "high")
+    visitor = open_demo("inspect")
+    view, weights = visitor.widget("inspect"), attention(12)
+    chip(view, 4).hover()
+    names_the_strongest(said(view, "above"), "attends to", weights[4])
+    names_the_strongest(said(view, "below"), "attended to by", weights[:, 4])
+    strongest = band(view, int(weights[4].argmax()), "high")
+    weaker = band(view, int(weights[4, :4].argmin()), "high")
     assert strongest
     assert weaker not in ("", strongest)
-    assert band(page, 6, "high") == "", "it may not look ahead"
-    assert "off" in str(chip(page, 6).locator(".high").get_attribute("class"))
-    assert band(page, int(weights[:, 4].argmax()), "low")
+    assert band(view, 6, "high") == "", "it may not look ahead"
+    assert "off" in str(chip(view, 6).locator(".high").get_attribute("class"))
+    assert band(view, int(weights[:, 4].argmax()), "low")
+
+    view, weights = visitor.widget("cross"), heads(10, 12)  # two strips
+    chip(view, 3, side=0).hover()
+    expect(said(view, "above")).to_contain_text("attends to")
+    expect(said(view, "below")).to_have_text("")
+    assert band(view, int(weights[3].argmax()), "high", side=1)
+    chip(view, 2, side=1).hover()
+    expect(said(view, "below")).to_contain_text("attended to by")
+    expect(said(view, "above")).to_have_text("")
+    assert band(view, int(weights[:, 2].argmax()), "low", side=0)
+    chip(view, 3, side=0).focus()
+    visitor.page.keyboard.press("ArrowDown")
+    expect(view.locator(".chip[data-side='1'][aria-pressed='true']")).to_have_count(1)
+
+    view = visitor.widget("empty")  # a row of zeros looks at nothing
+    chip(view, 2).hover()
+    expect(said(view, "above")).to_have_text("attends to nothing")
+    chip(view, 3).hover()
+    grey = chip(view, 4).locator(".high")
+    assert "off" not in str(grey.get_attribute("class")), "it is not masked"
+    assert "rgb" in str(grey.get_attribute("style"))
+    expect(view.locator(".notes")).to_contain_text("grey is not a number")
+
+    group, bytes_of = visitor.widget("emoji").locator(".group"), ["F0", "9F", "98", "80"]
+    expect(group).to_have_count(1)
+    labels = [f"😀 {place}/4 <0x{byte}>" for place, byte in enumerate(bytes_of, 1)]
+    expect(group.locator(".label")).to_have_text(labels)
 
 
 def test_a_token_is_held_told_walked_from_and_let_go(open_demo: OpenDemo) -> None:
-    visitor = open_demo("inspect", "held")
-    page = visitor.page
-    sentence = page.locator(".inspect .sentence")
+    visitor = open_demo("inspect")
+    page, view = visitor.page, visitor.widget("held")
+    sentence = view.locator(".sentence")
     expect(sentence).to_contain_text("cat is token 4 of 12")
-    chip(page, 7).hover()
+    chip(view, 7).hover()
     expect(sentence).to_contain_text("the is token 7 of 12")
     visitor.away()
     expect(sentence).to_contain_text("cat is token 4 of 12")
-    chip(page, 7).click()
-    expect(page.get_by_text("told ((0, 7),)")).to_be_visible()
+    chip(view, 7).click()
+    told(visitor, "((0, 7),)")
     visitor.away()
     expect(sentence).to_contain_text("pinned, Esc unpins")
     page.keyboard.press("ArrowRight")
     expect(sentence).to_contain_text("mat is token 8 of 12")
-    expect(chip(page, 8)).to_have_attribute("aria-pressed", "true")
-    expect(page.locator(".inspect .spoken")).to_contain_text("mat attends to")
+    expect(chip(view, 8)).to_have_attribute("aria-pressed", "true")
+    expect(view.locator(".spoken")).to_contain_text("mat attends to")
     page.keyboard.press("Escape")
-    expect(page.get_by_text("told (None,)")).to_be_visible()
+    told(visitor, "(None,)")
     expect(sentence).to_have_class("sentence idle")
-    chip(page, 5).click()
-    chip(page, 5).click()
+    chip(view, 5).click()
+    chip(view, 5).click()
     visitor.away()
     expect(sentence).to_have_class("sentence idle")
-
-
-def test_cross_attention_has_two_strips(open_demo: OpenDemo) -> None:
-    page = open_demo("inspect", "cross").page
-    weights = heads(10, 12)
-    chip(page, 3, side=0).hover()
-    expect(said(page, "above")).to_contain_text("attends to")
-    expect(said(page, "below")).to_have_text("")
-    assert band(page, int(weights[3].argmax()), "high", side=1)
-    chip(page, 2, side=1).hover()
-    expect(said(page, "below")).to_contain_text("attended to by")
-    expect(said(page, "above")).to_have_text("")
-    assert band(page, int(weights[:, 2].argmax()), "low", side=0)
-    chip(page, 3, side=0).focus()
-    page.keyboard.press("ArrowDown")
-    expect(page.locator(".inspect .chip[data-side='1'][aria-pressed='true']")).to_have_count(1)
-
-
-def test_a_row_of_zeros_looks_at_nothing(open_demo: OpenDemo) -> None:
-    page = open_demo("inspect", "empty").page
-    chip(page, 2).hover()
-    expect(said(page, "above")).to_have_text("attends to nothing")
-    chip(page, 3).hover()
-    grey = chip(page, 4).locator(".high")
-    assert "off" not in str(grey.get_attribute("class")), "it is not masked"
-    assert "rgb" in str(grey.get_attribute("style"))
-    expect(page.locator(".inspect .notes")).to_contain_text("grey is not a number")
 
 
 def test_every_weight_is_sent_and_wrong_shapes_are_refused() -> None:

@@ -1,6 +1,5 @@
 """A step is done in the browser and by Python at the same addresses."""
 
-import pytest
 from playwright.sync_api import Browser
 
 from explorer.components import lesson
@@ -35,12 +34,11 @@ CASES: list[tuple[dict[str, str], str, bool]] = [
 """What `done` has, an address, and whether it is done there, in a step that opens /masks."""
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize("base", ["", "/below/it"])
-def test_the_browser_and_python_agree(browser: Browser, base: str) -> None:
+def test_the_browser_and_python_agree(browser: Browser) -> None:
+    cases = [(base, *case) for base in ("", "/below/it") for case in CASES]
     asked = [
         {"done": done, "page": "masks", "first": FIRST_PAGE, "base": base, "usual": USUAL}
-        for done, _, _ in CASES
+        for base, done, _, _ in cases
     ]
     code = read(lesson.HERE / "strip.js").replace("export default", "const drawn =")
     page = browser.new_page()
@@ -49,13 +47,11 @@ def test_the_browser_and_python_agree(browser: Browser, base: str) -> None:
           const isDone = new Function(`${code}; return isDone;`)();
           return asked.map((each, i) => isDone(each, new URL(addresses[i], "http://app.test")));
         }""",
-        [code, asked, [base + address for _, address, _ in CASES]],
+        [code, asked, [base + address for base, _, address, _ in cases]],
     )
     page.close()
-    assert found == [expected for *_, expected in CASES]
-
-
-@pytest.mark.parametrize(("done", "address", "expected"), CASES)
-def test_python_says_so(done: dict[str, str], address: str, expected: bool) -> None:
-    at = Step("There", address, "x")
-    assert is_done(Step("t", "/masks", "x", done=done), at.page, at.choices, USUAL) is expected
+    assert found == [expected for *_, expected in cases]
+    for done, address, expected in CASES:
+        at = Step("There", address, "x")
+        says = is_done(Step("t", "/masks", "x", done=done), at.page, at.choices, USUAL)
+        assert says is expected, (done, address)

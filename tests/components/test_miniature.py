@@ -5,69 +5,54 @@ from typing import Any
 import pytest
 import streamlit as st
 import torch
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
 from explorer.analysis.information_flow import route
 from explorer.components import miniature as drawing
 from explorer.components import wire
 from tests.browser.visiting import Visitor
-from tests.components.conftest import OpenDemo
+from tests.components.conftest import OpenDemo, told
 from tests.components.flows import KINDS, made_up, nothing_across, of_kind
 
+KEYS = ("both", "deep_encoder", "mean", "no_head", "one", "nothing")
 PARTS = ["Answer", "Attention", "Tokens"]
 MARGIN, HEIGHT = 10, 190
 """Pixels above the last layer and below the first, and of all."""
 
 
-def parts(visitor: Visitor) -> Locator:
-    return visitor.widget("miniature").get_by_role("button")
-
-
-def told(visitor: Visitor, *what: object) -> None:
-    expect(visitor.page.get_by_text(f"told {what}, run")).to_be_visible()
-
-
 def click(visitor: Visitor, level: float) -> None:
-    """At this share of the layers, from below."""
-    canvas = visitor.widget("miniature").locator("canvas")
+    """At this share of the thirty layers, from below."""
+    canvas = visitor.widget("deep").locator("canvas")
     y = HEIGHT - MARGIN - level * (HEIGHT - 2 * MARGIN)
     canvas.click(position={"x": 40, "y": y})
 
 
-def test_the_part_that_the_page_shows_is_lit_and_each_is_a_way(open_demo: OpenDemo) -> None:
-    visitor = open_demo("miniature", "words")
-    expect(parts(visitor)).to_have_text(PARTS)
-    current = visitor.widget("miniature").locator("[aria-current=true]")
-    expect(current).to_have_text(["Attention"])
-    for name in reversed(PARTS):
-        parts(visitor).get_by_text(name, exact=True).click()
-        told(visitor, name.lower(), None)
-    before = visitor.picture("miniature")
-    visitor.page.get_by_role("button", name="Elsewhere").click()
-    expect(current).to_have_text(["Answer"])
-    visitor.changed("miniature", before)
-
-
-def test_a_layer_is_clicked_in_it_and_the_ends_are_the_tokens_and_the_answer(
+def test_the_part_that_the_page_shows_is_lit_and_each_part_and_layer_is_a_way(
     open_demo: OpenDemo,
 ) -> None:
-    visitor = open_demo("miniature", "deep")
+    visitor = open_demo("miniature")
+    view = visitor.widget("words")
+    parts, current = view.get_by_role("button"), view.locator("[aria-current=true]")
+    expect(parts).to_have_text(PARTS)
+    expect(current).to_have_text(["Attention"])
+    for name in reversed(PARTS):
+        parts.get_by_text(name, exact=True).click()
+        told(visitor, f"{(name.lower(), None)}")
+    before = visitor.picture("words")
+    visitor.page.get_by_role("button", name="Elsewhere").click()
+    expect(current).to_have_text(["Answer"])
+    visitor.changed("words", before)
     for layer in (0, 17, 29):
         click(visitor, (layer + 0.5) / 30)
-        told(visitor, "layer", layer)
-    click(visitor, -0.03)
-    told(visitor, "tokens", None)
-    click(visitor, 1.03)
-    told(visitor, "answer", None)
-
-
-@pytest.mark.parametrize("show", ["both", "deep encoder", "mean", "no head", "one", "nothing"])
-def test_it_is_drawn_of_every_kind_in_both_modes(open_demo: OpenDemo, show: str) -> None:
-    visitor = open_demo("miniature", show)
-    label = visitor.widget("miniature").locator("canvas")
-    expect(label).to_have_attribute("aria-label", "demo")
-    light = visitor.picture("miniature")
-    assert open_demo("miniature", show, dark=True).picture("miniature") != light
+        told(visitor, f"{('layer', layer)}")
+    for level, end in ((-0.03, "tokens"), (1.03, "answer")):
+        click(visitor, level)
+        told(visitor, f"{(end, None)}")
+    pictures = [visitor.picture(key) for key in KEYS]
+    assert len(set(pictures)) == len(KEYS), "two kinds of model look the same"
+    for key in KEYS:
+        said = visitor.widget(key).locator("canvas")
+        expect(said).to_have_attribute("aria-label", "demo")
 
 
 def test_what_a_browser_may_send_goes_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,15 +2,15 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.components.conftest import OpenDemo
+from tests.browser.visiting import Visitor
+from tests.components.conftest import OpenDemo, told
 
 
-def moving(open_demo: OpenDemo, name: str = "player", show: str = "") -> Page:
-    """A demo in a browser that asks for no less motion."""
-    page = open_demo(name, show).page
-    page.emulate_media(reduced_motion="no-preference")
-    page.get_by_label("Speed").select_option("4")
-    return page
+def moves(visitor: Visitor) -> Page:
+    """Who is there asks for no less motion."""
+    visitor.page.emulate_media(reduced_motion="no-preference")
+    visitor.page.get_by_label("Speed").select_option("4")
+    return visitor.page
 
 
 def plays(page: Page, is_on: bool = True) -> None:
@@ -20,40 +20,36 @@ def plays(page: Page, is_on: bool = True) -> None:
 
 
 def test_buttons_keys_and_the_slider_step(open_demo: OpenDemo) -> None:
-    page = open_demo("player").page
+    visitor = open_demo("player")
+    page = visitor.page
     where, place = page.locator(".where"), page.get_by_role("slider", name="Step")
     expect(page.get_by_role("button", name="Back")).to_be_disabled()
+    expect(page.locator(".player .play")).to_be_hidden()  # who asks for less motion only steps
+    expect(page.get_by_label("Speed")).to_be_hidden()
+    page.keyboard.press("p")
     page.get_by_role("button", name="Next").click()
     expect(where).to_have_text("Step: 1 of 4")
-    expect(page.get_by_text("told (1,), run 2")).to_be_visible()
+    told(visitor, "(1,), run 2")
     for press, text in (("ArrowRight", "2"), ("ArrowRight", "3"), ("ArrowLeft", "2")):
         page.keyboard.press(press)
         expect(where).to_have_text(f"Step: {text} of 4")
-        expect(page.get_by_text(f"told ({text},), run")).to_be_visible()
+        told(visitor, f"({text},), run")
     words = page.get_by_label("Words")
     words.press("ArrowLeft")
     words.press("p")
     expect(words).to_have_value("p")
     expect(where).to_have_text("Step: 2 of 4")
     place.press("End")
-    expect(page.get_by_text("told (4,), run")).to_be_visible()
+    told(visitor, "(4,), run")
     expect(place).to_have_attribute("aria-valuetext", "4 of 4")
     expect(page.get_by_role("button", name="Next")).to_be_disabled()
-
-
-def test_who_asks_for_less_motion_steps_and_does_not_play(open_demo: OpenDemo) -> None:
-    page = open_demo("player").page
-    expect(page.get_by_role("button", name="Next")).to_be_visible()
-    expect(page.locator(".player .play")).to_be_hidden()
-    expect(page.get_by_label("Speed")).to_be_hidden()
-    page.keyboard.press("p")
-    page.keyboard.press("ArrowRight")
-    expect(page.get_by_text("told (1,), run 2")).to_be_visible()
     expect(page.locator(".player .playing")).to_have_count(0)
 
 
-def test_playing_draws_every_step_and_ends_at_the_last(open_demo: OpenDemo) -> None:
-    page = moving(open_demo)
+def test_playing_draws_every_step_and_ends_at_the_last_or_with_any_other_action(
+    open_demo: OpenDemo,
+) -> None:
+    page = moves(open_demo("player"))
     page.get_by_role("button", name="Play").click()
     plays(page)
     expect(page.get_by_text("seen [0, 1, 2, 3, 4]")).to_be_visible()
@@ -61,10 +57,6 @@ def test_playing_draws_every_step_and_ends_at_the_last(open_demo: OpenDemo) -> N
     page.keyboard.press("p")
     expect(page.get_by_text("seen [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]")).to_be_visible()
     plays(page, is_on=False)
-
-
-def test_playing_ends_with_any_other_action(open_demo: OpenDemo) -> None:
-    page = moving(open_demo)
     page.get_by_label("Speed").select_option("0.5")
     for act in (
         lambda: page.keyboard.press("p"),
@@ -77,20 +69,15 @@ def test_playing_ends_with_any_other_action(open_demo: OpenDemo) -> None:
         plays(page)
         act()
         plays(page, is_on=False)
-
-
-def test_steps_that_grow_are_played_to_where_no_more_are_made(open_demo: OpenDemo) -> None:
-    page = moving(open_demo, show="grows")
+    page = moves(open_demo("player", "grows"))  # to where no more steps are made
     page.keyboard.press("p")
     expect(page.get_by_text(f"seen {[*range(10)]}")).to_be_visible()
     expect(page.locator(".where")).to_have_text("Step: 9 of 9")
     plays(page, is_on=False)
-
-
-def test_the_stages_of_a_pass_are_played_as_well(open_demo: OpenDemo) -> None:
-    page = moving(open_demo, "stage_list", "small")
+    visitor = open_demo("stage_list")  # the stages of a pass are played as well
+    page = moves(visitor)
     page.keyboard.press("p")
     plays(page)
-    expect(page.get_by_text("told (8,), run 9")).to_be_visible()
+    told(visitor, "(8,), run 9")
     plays(page, is_on=False)
     expect(page.locator(".stage_list [aria-current=step]")).to_have_text("Logits")

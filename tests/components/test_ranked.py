@@ -6,30 +6,28 @@ from playwright.sync_api import expect
 
 from explorer.components import wire
 from explorer.components.ranked import Item, checked_ranking, encode
-from tests.components.conftest import OpenDemo
+from tests.components.conftest import OpenDemo, told
 
 ITEMS = [Item(1, 3, "1 of 2", "0.5", torch.tensor([[0.5, 1e-6, 0.0]])) for _ in range(2)]
 
 
 def test_a_head_says_itself_and_is_chosen_by_a_click_and_by_keys(open_demo: OpenDemo) -> None:
-    page = open_demo("ranked", "small").page
-    second = page.get_by_role("button", name="2 of 8: layer 0, head 1, 0.880")
+    visitor = open_demo("ranked")
+    view = visitor.widget("ranked").locator(".ranked")
+    second = view.get_by_role("button", name="2 of 8: layer 0, head 1, 0.880")
     second.hover()
-    expect(page.locator(".ranked .sentence")).to_contain_text("2 of 8: layer 0, head 1, 0.880")
+    expect(view.locator(".sentence")).to_contain_text("2 of 8: layer 0, head 1, 0.880")
     second.click()
-    expect(page.get_by_text("told (0, 1), run 2")).to_be_visible()
+    told(visitor, "(0, 1), run 2")
     expect(second).to_have_attribute("aria-pressed", "true")
-    expect(page.locator(".ranked [aria-pressed=true]")).to_have_count(1)
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("told (0, 2), run 3")).to_be_visible()
-
-
-def test_four_rows_of_six_are_seen_whole(open_demo: OpenDemo) -> None:
-    page = open_demo("ranked", "many").page
-    expect(page.locator(".ranked button")).to_have_count(24)
+    expect(view.locator("[aria-pressed=true]")).to_have_count(1)
+    visitor.page.keyboard.press("Tab")
+    visitor.page.keyboard.press("Enter")
+    told(visitor, "(0, 2), run 3")
+    many = visitor.widget("many").locator(".ranked")  # four rows of six are seen whole
+    expect(many.locator("button")).to_have_count(24)
     fits = "element => element.scrollHeight <= element.clientHeight"
-    assert page.locator(".ranked .stage").evaluate(fits), "the height was decided for six in a row"
+    assert many.locator(".stage").evaluate(fits), "the height was decided for six in a row"
 
 
 def test_a_small_weight_is_not_drawn_as_zero() -> None:

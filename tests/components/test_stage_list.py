@@ -2,36 +2,29 @@
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.components.conftest import OpenDemo
+from tests.components.conftest import OpenDemo, told
 
 
 def here(page: Page) -> Locator:
     return page.locator(".stage_list [aria-current=step]")
 
 
-def test_only_the_section_of_the_chosen_stage_is_open_beside_the_norm_of_the_stream(
+def test_only_the_section_of_the_chosen_stage_is_open_and_the_keys_move(
     open_demo: OpenDemo,
 ) -> None:
-    page = open_demo("stage_list", "small").page
-    view = page.locator(".view.stage_list")
+    visitor = open_demo("stage_list")
+    page, view = visitor.page, visitor.page.locator(".view.stage_list")
     expect(view.locator(".one")).to_have_text(["Tokens", "Sum"])
     first = view.locator(".section > button span:first-child").first
     expect(first).to_have_text("<i>Embedding</i>")
     widths = [bar.evaluate("bar => bar.style.width") for bar in view.locator(".bar i").all()]
-    assert widths == ["50%", "100%", "100%", "0%"]
+    assert widths == ["50%", "100%", "100%", "0%"]  # beside the norm of the stream
     expect(view.locator(".norm").first).to_have_text("1.00")
     expect(view.locator(".bar").last).to_be_hidden()
     expect(view.get_by_role("button", name="Back", exact=True)).to_be_disabled()
-    view.get_by_role("button", name="Layer 1").click()
-    expect(view.locator(".one")).to_have_text(["Queries", "Add", "Hidden"])
-    expect(view.locator(".branch")).to_have_text(["self-attention", "feed-forward"])
-    expect(view.locator(".one.stream")).to_have_text(["Add"])
-    expect(view.locator(".where")).to_have_text("6 of 9")
-    expect(page.get_by_text("told (5,), run 2")).to_be_visible()
-
-
-def test_keys_move_and_stop_at_both_ends_and_who_writes_does_not_move(open_demo: OpenDemo) -> None:
-    page = open_demo("stage_list", "small").page
+    main = page.get_by_test_id("stMain")
+    main.click(position={"x": 600, "y": 880})
+    expect(main).to_be_focused()
     for press, title in (
         ("ArrowLeft", "Tokens"),
         (" ", "Sum"),
@@ -40,16 +33,23 @@ def test_keys_move_and_stop_at_both_ends_and_who_writes_does_not_move(open_demo:
     ):
         page.keyboard.press(press)
         expect(here(page)).to_have_text(title)
-    expect(page.get_by_text("told (1,), run")).to_be_visible()
+        assert page.locator("[data-testid=stMain]:focus-visible").count() == 0, "a frame is drawn"
+    told(visitor, "(1,), run")
     words = page.get_by_label("Words")
-    for press in ("a", " ", "ArrowLeft"):
+    for press in ("a", " ", "ArrowLeft"):  # who writes does not move
         words.press(press)
     expect(words).to_have_value("a ")
     expect(here(page)).to_have_text("Sum")
+    view.get_by_role("button", name="Layer 1").click()
+    expect(view.locator(".one")).to_have_text(["Queries", "Add", "Hidden"])
+    expect(view.locator(".branch")).to_have_text(["self-attention", "feed-forward"])
+    expect(view.locator(".one.stream")).to_have_text(["Add"])
+    expect(view.locator(".where")).to_have_text("6 of 9")
+    told(visitor, "(5,), run")
     page.get_by_role("button", name="To the end").click()
     expect(here(page)).to_have_text("Logits")
     expect(page.get_by_role("button", name="Next", exact=True)).to_be_disabled()
-    expect(page.locator(".stage_list .spoken")).to_have_text("Answer, Logits")
+    expect(view.locator(".spoken")).to_have_text("Answer, Logits")
 
 
 def test_after_a_click_on_a_cell_the_keys_step_and_after_tab_the_arrows_move_the_cell(
@@ -81,17 +81,9 @@ def test_after_a_click_on_a_cell_the_keys_step_and_after_tab_the_arrows_move_the
     expect(canvas).to_be_focused()
 
 
-def test_a_step_after_a_click_on_blank_ground_draws_no_frame(open_demo: OpenDemo) -> None:
-    page = open_demo("stage_list", "small").page
-    main = page.get_by_test_id("stMain")
-    main.click(position={"x": 600, "y": 880})
-    expect(main).to_be_focused()
-    page.keyboard.press(" ")
-    expect(here(page)).to_have_text("Sum")
-    assert page.locator("[data-testid=stMain]:focus-visible").count() == 0
-
-
-def test_a_long_list_fades_where_it_goes_on(open_demo: OpenDemo) -> None:
+def test_a_long_list_shows_the_chosen_stage_and_fades_where_it_goes_on(
+    open_demo: OpenDemo,
+) -> None:
     page = open_demo("stage_list", "long").page
     stage = page.locator(".stage_list .stage")
     goes_on = (
@@ -101,15 +93,9 @@ def test_a_long_list_fades_where_it_goes_on(open_demo: OpenDemo) -> None:
     assert "linear-gradient" in stage.evaluate("stage => getComputedStyle(stage).maskImage")
     page.get_by_role("button", name="To the end").click()
     expect(here(page)).to_have_text("Logits")
+    expect(here(page)).to_be_in_viewport()
+    assert stage.evaluate("stage => stage.scrollTop") > 0
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollTop") == 0
     stage.evaluate("stage => { stage.scrollTop = stage.scrollHeight; }")
     expect(stage).to_have_css("--more-bottom", "0")
     assert stage.evaluate(goes_on) == ["1", "0"]
-
-
-def test_in_a_long_list_the_chosen_stage_is_in_view(open_demo: OpenDemo) -> None:
-    page = open_demo("stage_list", "long").page
-    page.get_by_role("button", name="To the end").click()
-    expect(here(page)).to_have_text("Logits")
-    expect(here(page)).to_be_in_viewport()
-    assert page.locator(".stage_list .stage").evaluate("stage => stage.scrollTop") > 0
-    assert page.locator("[data-testid=stMain]").evaluate("main => main.scrollTop") == 0

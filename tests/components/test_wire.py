@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page
 
 from explorer.components import wire
 from explorer.components.mounting import HERE, read, slim_js
+from tests.text.test_number_format import HELD
 
 SEEDS = range(12)
 
@@ -115,9 +116,15 @@ def read_by(reader: Page, sent: torch.Tensor) -> list[tuple[float, str]]:
     return found
 
 
-@pytest.mark.browser
-def test_no_digit_is_finer_than_what_was_sent(reader: Page) -> None:
-    """A number that is a step away, and so sent alike, is not said to another digit."""
+def test_the_browser_reads_what_python_wrote_and_says_no_digit_that_was_not_sent(
+    reader: Page,
+) -> None:
+    for sent in map(weights, SEEDS):
+        expected = there_and_back(sent)[1].reshape(-1)
+        got = read_by(reader, sent)
+        assert np.allclose([value for value, _ in got], expected, atol=1e-12)
+        assert [text for _, text in got] == [shown(value) for value in expected]
+    # A number that is a step away, and so sent alike, is not said to another digit.
     for largest in (0.004, 1.6, 30.0, 800.0):
         sent = largest * torch.linspace(-1, 1, 101) ** 3
         coded = wire.encode(sent)
@@ -125,15 +132,6 @@ def test_no_digit_is_finer_than_what_was_sent(reader: Page) -> None:
         for _, text in read_by(reader, sent):
             digits = len(text.partition(".")[2])
             assert 10.0**-digits >= step or digits == 0, text
-
-
-@pytest.mark.browser
-def test_the_browser_reads_what_python_wrote(reader: Page) -> None:
-    for sent in map(weights, SEEDS):
-        expected = there_and_back(sent)[1].reshape(-1)
-        got = read_by(reader, sent)
-        assert np.allclose([value for value, _ in got], expected, atol=1e-12)
-        assert [text for _, text in got] == [shown(value) for value in expected]
 
 
 def test_a_signed_picture_is_right_to_half_a_shade_and_its_outliers_are_its_end() -> None:
@@ -161,3 +159,9 @@ def test_what_is_no_number_has_a_shade_of_its_own() -> None:
     ends, plane = wire.signed_shades(torch.tensor([[[1.0, inf, -inf, nan]], [[nan] * 4]]))
     assert [*plane] == [252, 253, 254, 255, 255, 255, 255, 255]
     assert ends == [[1.0, 1.0], [None, None]]
+
+
+@pytest.mark.browser
+def test_no_digit_is_written_that_a_difference_does_not_hold(reader: Page) -> None:
+    written = reader.evaluate("all => all.map(([value, error]) => three(value, error))", HELD)
+    assert written == [text for *_, text in HELD]

@@ -1,0 +1,193 @@
+"""What holds for every view: keys, words, themes, narrow windows, hostile tokens, rounding."""
+
+import re
+from collections.abc import Callable
+
+import torch
+from playwright.sync_api import Locator, expect
+
+from explorer.text.number_format import three
+from explorer.text.token_labels import text_of
+from tests.browser.axe import RULES, findings
+from tests.browser.map_places import UNSEEN, Drawn
+from tests.browser.visiting import Visitor
+from tests.components.conftest import HEIGHT, WIDTH, OpenDemo, painted, texts_on
+from tests.components.samples import NEARLY, STRANGE, attention
+from tests.served import wait_until
+from tests.text.test_number_format import TIES
+
+TAKES_KEYS = {
+    "board": ".board .stage",
+    "cells": ".cells canvas",
+    "chips": ".chips .chip",
+    "circuit_map": ".circuit-map canvas",
+    "film": ".film .place",
+    "grid": ".grid canvas",
+    "inspect": ".inspect .chip",
+    "lines": ".lines .stage",
+    "matrix": ".matrix canvas",
+    "miniature": ".miniature button",
+    "pass_map": ".pass-map canvas",
+    "player": ".player .on",
+    "ranked": ".ranked .stage button",
+    "stage_list": ".stage_list .stage button",
+    "tree": ".tree .node",
+}
+"""What takes the keys in each view of the page that has them all, by its key."""
+PAINTED = ("cells", "circuit_map", "film", "grid", "lines", "matrix", "miniature", "pass_map")
+LEAST_SAID = 15
+"""Letters of a title and a number."""
+THEME = "getComputedStyle(document.querySelector('[data-testid=stApp]')).colorScheme"
+MOST_STOPS = 200
+TAKES_FOCUS = """selectors => {
+  let at = document.activeElement;
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  return selectors.filter(selector => at?.matches(selector));
+}"""
+SAYS = """canvas => {
+  const by = canvas.getAttribute("aria-describedby");
+  const text = by ? canvas.getRootNode().getElementById(by).textContent : "";
+  return [canvas.getAttribute("aria-label") ?? "", text];
+}"""
+"""The name of a picture, and what it says of its largest values."""
+IN_DIRECTION = """tokens => tokens.map(token => getComputedStyle(token).unicodeBidi)"""
+WIDEST = "views => Math.max(...views.map(view => view.getBoundingClientRect().right)) - innerWidth"
+HEBREW = 3
+
+
+def sentence(visitor: Visitor, key: str) -> Locator:
+    return visitor.widget(key).locator(".sentence").first
+
+
+def hovered(key: str, part: str) -> Callable[[Visitor, int], Locator]:
+    """What a view says where the pointer is over one of these parts."""
+
+    def say(visitor: Visitor, at: int) -> Locator:
+        visitor.widget(key).locator(part).nth(at).hover()
+        return sentence(visitor, key)
+
+    return say
+
+
+def of_lines(visitor: Visitor, at: int) -> Locator:
+    visitor.widget("lines").locator(".stage").hover(position={"x": 20, "y": at * 24 + 12})
+    return sentence(visitor, "lines")
+
+
+def of_map(visitor: Visitor, at: int) -> Locator:
+    drawn = Drawn(visitor)
+    drawn.canvas.scroll_into_view_if_needed()
+    drawn.point(drawn.token(0, at))
+    return drawn.sentence
+
+
+def of_stages(visitor: Visitor, at: int) -> Locator:
+    return visitor.widget("stage_list").locator(".one").nth(at)
+
+
+SAID: dict[str, Callable[[Visitor, int], Locator]] = {
+    "board": hovered("board", "td"),
+    "cells": lambda visitor, at: visitor.point("cells", at, 0),
+    "inspect": hovered("inspect", ".chip"),
+    "lines": of_lines,
+    "matrix": lambda visitor, at: visitor.point("matrix", at, 0),
+    "pass_map": of_map,
+    "stage_list": of_stages,
+    "tree": hovered("tree", ".node"),
+}
+"""By view, what it says of a token that is pointed at."""
+
+
+def test_a_token_is_text_in_its_own_direction_and_no_markup(open_demo: OpenDemo) -> None:
+    visitor = open_demo("everything")
+    page, faults = visitor.page, []
+    for key, say in SAID.items():
+        for at in (0, HEBREW, len(STRANGE) - 1):
+            said = say(visitor, at)
+            painted(visitor)
+            if text_of(STRANGE[at]) not in said.inner_text().translate(UNSEEN):
+                faults.append(f"{key} says {said.inner_text()!r} of {STRANGE[at]!r}")
+            directions = said.locator("bdi, .token").evaluate_all(IN_DIRECTION)
+            if not set(directions) <= {"isolate", "plaintext"}:
+                faults.append(f"{key}: {STRANGE[at]!r} runs {directions}")
+    for key, names in {
+        "film": "dd",
+        "player": ".where",
+        "ranked": "button",
+        "chips": ".chip",
+    }.items():
+        if STRANGE[0] not in " ".join(visitor.widget(key).locator(names).all_inner_texts()):
+            faults.append(f"{key} does not have {STRANGE[0]!r}")
+    for key in PAINTED:
+        canvas = visitor.widget(key).locator("canvas").first
+        for text, *_ in canvas.evaluate("canvas => canvas.texts ?? []"):
+            if re.search("[\u0590-\u06ff]", text) and not text.startswith("\u2068"):
+                faults.append(f"{key} paints {text!r} in the direction of what is around it")
+    assert faults == []
+    assert page.title() == "demo_everything"
+    expect(page.locator(".view script, .view b, img[src=x]")).to_have_count(0)
+
+
+def test_every_view_is_reached_with_the_tab_key(open_demo: OpenDemo) -> None:
+    """A script may focus what that key passes over."""
+    page, left = open_demo("everything").page, set(TAKES_KEYS)
+    for _ in range(MOST_STOPS):
+        page.keyboard.press("Tab")
+        reached = page.evaluate(TAKES_FOCUS, list(TAKES_KEYS.values()))
+        left -= {key for key, selector in TAKES_KEYS.items() if selector in reached}
+        if not left:
+            break
+    assert left == set()
+
+
+def test_every_picture_has_a_name_and_words_and_a_look_for_the_dark(open_demo: OpenDemo) -> None:
+    visitor = open_demo("everything")
+    canvases = {key: visitor.widget(key).locator("canvas").first for key in PAINTED}
+    said = {key: canvas.evaluate(SAYS) for key, canvas in canvases.items()}
+    assert [key for key, words in said.items() if len("".join(words)) < LEAST_SAID] == []
+    assert said["matrix"][1].startswith(f"{STRANGE[0]}. The largest: ")
+    largest = attention(len(STRANGE)).flatten().topk(3).values
+    for key in ("matrix", "cells"):
+        assert re.findall(r": ([\d.]+)[; .]", said[key][1]) == [three(float(at)) for at in largest]
+    light = {key: visitor.picture(key) for key in PAINTED}
+    faults = []
+    for theme in ("light", "dark"):
+        visitor.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        visitor.page.wait_for_function(f"() => {THEME} === '{theme}'")
+        visitor.settled()
+        found = [each for each in findings(visitor.page) if each.partition(" ")[0] not in RULES]
+        faults += [f"{theme}: {each}" for each in found]
+        if theme == "dark":
+            for key, before in light.items():
+                visitor.changed(key, before)
+    assert faults == []
+    visitor.page.emulate_media(color_scheme="light")
+    for key, before in light.items():
+        visitor.shows(key, before)
+
+
+def test_every_view_fits_a_narrow_window_and_comes_back(open_demo: OpenDemo) -> None:
+    visitor = open_demo("everything")
+    wide = {key: visitor.picture(key) for key in PAINTED}
+    views = visitor.page.locator(".view")
+    for width in (390, WIDTH):
+        visitor.page.set_viewport_size({"width": width, "height": HEIGHT})
+        wait_until(lambda: views.evaluate_all(WIDEST) <= 0, "views within the window", 30)
+    for key, before in wide.items():
+        visitor.shows(key, before)
+
+
+def test_a_number_is_said_and_painted_as_a_sentence_of_the_page_rounds_it(
+    open_demo: OpenDemo,
+) -> None:
+    visitor, faults = open_demo("rounded"), []
+    for key in ("matrix", "cells"):
+        for place, value in enumerate(TIES):
+            said = visitor.point(key, *divmod(place, 3)).locator(".value").inner_text()
+            if said.strip() != three(torch.tensor(value).item()):
+                faults.append(f"{key} says {said} of {value}")
+        nearly = NEARLY[key]
+        written = [text for text, *_ in texts_on(visitor, f"nearly_{key}") if text.startswith("0.")]
+        if not written or not all(f"{nearly:.6f}".startswith(text) for text in written):
+            faults.append(f"{key} paints {written} of {nearly:.6f}")
+    assert faults == []
