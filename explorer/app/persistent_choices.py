@@ -24,9 +24,11 @@ _EVERY: list[PersistentChoices] = []
 def follow_address() -> None:
     """After the browser's Back: what the page declares is read from the address again.
 
-    So is what the bar and the text were when a stage or a branch was chosen last.
+    So is what the bar and the text were when a stage or a branch was chosen last. What another
+    address asked for in vain is said no more.
     """
     reader = session()
+    reader.invalid.clear()
     for each in _EVERY:
         if any(map(url.is_declared, each.defaults)):
             reader.persistent.pop(each.name, None)

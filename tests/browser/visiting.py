@@ -25,26 +25,44 @@ from explorer.app.former_addresses import FORMER_PAGES
 from tests.served import wait_until
 
 expect.set_options(timeout=30_000)  # what is waited for may be slow, what never comes still fails
-PAINTED_WITH_FONTS = """
-async canvas => {
-  await document.fonts.ready;
-  await new Promise(requestAnimationFrame);
-  return canvas.toDataURL();
-}"""
 DRAWN_ANEW = """() => new Promise(come => {
   requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(come)));
 })"""
-SETTLED = """async view => {
-  await document.fonts.ready;
-  for (let same = 0, before = null; same < 5;) {
+SETTLED = """async seconds => {
+  const end = performance.now() + 1000 * seconds;
+  const looked = "[data-testid=stApp], [data-testid=stMain], [data-testid=stSidebar], h1, " +
+    "summary, [role=dialog], [data-testid=stPopoverBody], [class*=st-key-], .view, canvas";
+  const roots = () => {
+    const found = [document];
+    for (const root of found) {
+      for (const {shadowRoot} of root.querySelectorAll("*")) if (shadowRoot) found.push(shadowRoot);
+    }
+    return found;
+  };
+  const moves = ({playState, effect}) =>
+    playState === "running" && Number.isFinite(effect?.getComputedTiming().endTime);
+  const look = each => {
+    const {x, y, width, height} = each.getBoundingClientRect();
+    const {color, backgroundColor, opacity} = getComputedStyle(each);
+    return [x, y, width, height, color, backgroundColor, opacity, each.dataset.cells].join();
+  };
+  let before = [], same = 0;
+  while (same < 3) {
+    await document.fonts.ready;
     await new Promise(requestAnimationFrame);
-    const box = view.getBoundingClientRect();
-    const now = [view.dataset.cells, box.left, box.top, box.width, box.height].join();
-    same = now === before ? same + 1 : 0;
+    const now = roots().flatMap(root => [
+      ...root.getAnimations().filter(moves).map(each => `moves ${performance.now()}`),
+      ...[...root.querySelectorAll(looked)].map(look),
+    ]);
+    const changed = now.find((each, at) => each !== before[at]) ?? before[now.length];
+    same = changed === undefined ? same + 1 : 0;
     before = now;
+    if (performance.now() > end) throw new Error(`the page still changes: ${changed}`);
   }
 }"""
-"""A view is laid out again when its fonts are there, and when what stands above it is drawn."""
+"""Nothing moves or fades, the fonts are there, and three frames look like the one before."""
+THEME = "getComputedStyle(document.querySelector('[data-testid=stApp]')).colorScheme"
+WITHIN = "main => main.scrollWidth <= main.clientWidth"
 AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 RESTS = f"""seconds => new Promise(come => {{
   const end = performance.now() + 1000 * seconds;
@@ -269,6 +287,29 @@ class Visitor:
         """Wait until the app has drawn something and its script has ended."""
         assert self.page.evaluate(RESTS, seconds), f"{self.page.url} was not drawn in {seconds} s"
 
+    def settled(self, seconds: float = 30) -> None:
+        """Wait until nothing moves, fades or is laid out anew, as after another theme or size.
+
+        What reads a colour, a size, a place or a picture after a switch waits for this.
+        """
+        self.page.evaluate(SETTLED, seconds)
+
+    def themed(self, theme: str) -> None:
+        """The system asks for this theme, “light” or “dark”; the page has it."""
+        self.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        self.page.wait_for_function(f"() => {THEME} === '{theme}'")
+        self.settled()
+
+    def sized(self, width: int, height: int = 900) -> None:
+        """The window has this size, and the page is laid out for it."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.settled()
+
+    def fits(self, what: str) -> None:
+        """Nothing runs over the edge of the page but within its own frame; tables resize late."""
+        main = self.page.get_by_test_id("stMain")
+        wait_until(lambda: bool(main.evaluate(WITHIN)), f"{what} within the edge of the page")
+
     def has_everything(self) -> None:
         """Wait until all that the page shows has come: its code, its fonts, its pictures.
 
@@ -311,7 +352,7 @@ class Visitor:
         """The canvas of the view under this key, and the middle of one of its cells on it."""
         self.drawn(key)
         view = self.widget(key).locator("[data-cells]").first
-        view.evaluate(SETTLED)
+        self.settled()
         left, top, *sizes = map(float, str(view.get_attribute("data-cells")).split())
         if columns := view.get_attribute("data-columns"):  # as many rows of cells in each
             rows, across = map(float, columns.split())
@@ -371,8 +412,9 @@ class Visitor:
         With its fonts: a view may be painted before they are there, and is painted again.
         """
         self.drawn(key)
+        self.settled()
         canvas = self.widget(key).locator("canvas").first
-        url: str = canvas.evaluate(PAINTED_WITH_FONTS)
+        url: str = canvas.evaluate("canvas => canvas.toDataURL()")
         return url
 
     def changed(self, key: str, before: str) -> str:

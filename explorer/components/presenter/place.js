@@ -42,38 +42,52 @@ const isDrawn = () => [...everywhere(".view")].every(view => view.dataset.painte
 
 const hasSteps = one => one.can(1, true) || one.can(-1, true);
 
-// All of the figure under its heading, or as much as the window holds.
-function scrollToFigure(main, figure) {
-  const box = figure.getBoundingClientRect(), from = main.getBoundingClientRect().top;
+// Where the page is scrolled to for all of the figure under its heading, or as much as the window holds.
+function topFor(main, figure) {
+  const box = figure.getBoundingClientRect(), from = main.getBoundingClientRect().top - main.scrollTop;
   const panel = document.querySelector(".st-key-lesson_panel")?.getBoundingClientRect().height ?? 0;
   const over = box.bottom - from - (innerHeight - panel);
-  if (over <= 0) return;
+  if (over <= 0) return 0;
   const heading = headingTop(main, box) - from - ABOVE_HEADING;
   const top = heading > over - NEAR ? heading : Math.min(box.top - from, over);
   const steps = steppers().filter(hasSteps).map(one => one.root.getBoundingClientRect().top - from - ABOVE_STEPS);
-  main.scrollBy({top: Math.min(top, ...steps), behavior: "instant"});
+  return Math.max(0, Math.min(top, ...steps));
 }
 
 function makePlace(presenter) {
   const {dataset} = document.documentElement, here = () => location.pathname + step();
   const page = () => document.querySelector("[data-testid=stMain]");
-  let looks = 0, before = "", found = {};
+  let looks = 0, before = "", found = {}, scrolled = null;
   const find = () => { found = {place: here(), top: page()?.scrollTop ?? 0}; };
+  const scroll = (main, figure) => {
+    main.scrollTo({top: topFor(main, figure), behavior: "instant"});
+    scrolled = main.scrollTop;
+  };
+  // What stands above the figure may come late: the page follows it until somebody else scrolls.
+  const follow = (place, main) => {
+    if (scrolled === null || !main) return;
+    const figure = mainFigure(main), isOver = dataset.placed !== place || main.scrollTop !== scrolled;
+    if (isOver || ++looks > PATIENCE) {
+      scrolled = null;
+      looks = 0;
+    } else if (figure) scroll(main, figure);
+  };
   const look = () => {
     const place = here(), main = page();
+    if (presenter.on) follow(place, main);
     if (!presenter.on || dataset.placed === place || !main || !document.querySelector(RESTS)) return;
     if (found.place !== place) find();
     const figure = mainFigure(main), {top, bottom} = figure?.getBoundingClientRect() ?? {};
     const now = JSON.stringify([place, top, bottom]), isStill = figure && now === before && isDrawn();
     before = now;
     if (!isStill && ++looks < PATIENCE) return;
-    if (figure && !showsControl() && main.scrollTop === 0) scrollToFigure(main, figure);
+    if (figure && !showsControl() && main.scrollTop === 0) scroll(main, figure);
     looks = 0;
     dataset.placed = place;
   };
   setInterval(look, LOOK);
   return {
-    begin() { delete dataset.placed; before = ""; looks = 0; find(); },
+    begin() { delete dataset.placed; before = ""; looks = 0; scrolled = null; find(); },
     end() { if (found.place === here()) page()?.scrollTo({top: found.top, behavior: "instant"}); },
   };
 }
