@@ -1,6 +1,5 @@
 """Uploads: the patches of Streamlit about them do what they say, and a page says what it missed."""
 
-import inspect
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +8,6 @@ import pytest
 import streamlit as st
 from streamlit import config
 from streamlit.config_option import ConfigOption
-from streamlit.elements.widgets import file_uploader
 from streamlit.errors import StreamlitAPIException
 from streamlit.proto.Common_pb2 import FileURLs, FileURLsRequest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -17,7 +15,6 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
-from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
 from explorer.app import limits, local_reader, streamlit_patches
 from explorer.app.received_uploads import RECEIVED
@@ -146,20 +143,6 @@ def test_a_folder_of_too_many_files_is_refused_in_a_sentence(
     assert not many.file_urls
     assert len(few_of_streamlit.file_urls) == most
     assert len(many_of_streamlit.file_urls) == most + 1
-
-
-def test_streamlit_keeps_the_files_of_who_left() -> None:
-    """Where it does not, forget_file and what counts uploads may go."""
-    shut_down = inspect.getsource(AppSession.shutdown)
-    left = inspect.getsource(WebsocketSessionManager.disconnect_session)
-    read = inspect.getsource(file_uploader)
-    assert "remove_session_files" in shut_down
-    assert "remove_session_files" not in left
-    assert "remove_file" not in read
-    assert [*inspect.signature(MemoryUploadedFileManager.remove_file).parameters][1:] == [
-        "session_id",
-        "file_id",
-    ]
 
 
 @pytest.mark.usefixtures("small_models")

@@ -2,7 +2,6 @@
 
 import importlib.metadata
 import itertools
-import re
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -24,7 +23,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.app import streamlit_patches
 from explorer.components import matrix  # noqa: F401  (a view installs what it needs)
 from tests.apps import page
-from tests.source import ROOT, imports, python_files
+from tests.source import imports, python_files
 
 streamlit_patches.read_theme_once()  # as app.py does, which no test here starts
 streamlit_patches.take_hashes_back()
@@ -81,26 +80,10 @@ def private(module: str) -> bool:
     return module.startswith("streamlit.") and not name.startswith(public) and name.count(".") > 0
 
 
-def test_private_parts_are_touched_in_one_file_and_its_tests() -> None:
-    touching = {path for path in python_files() for module in imports(path) if private(module)}
-    here = {"explorer/app/streamlit_patches.py", "tests/app/test_streamlit_patches.py"}
-    here |= {"tests/app/test_patched_uploads.py", "tests/app/test_patched_runs.py"}
-    # They stand before Streamlit's own door, and keep its own sessions.
-    here |= {"tests/server/uploading.py", "tests/server/test_crowd.py"}
-    assert {path.as_posix() for path in touching} == here
-    app = python_files("app.py", "pages", "explorer")
-    attributes = re.compile(r"_new_widget_state|cached_message_hashes|_script_run|\bst\._[a-z]")
-    named = {path.as_posix() for path in app if attributes.search((ROOT / path).read_text("utf-8"))}
-    assert named == {"explorer/app/streamlit_patches.py"}
-    # No message of a script reaches the theme of Streamlit's page; that the switch changes it
-    # without loading the page anew is seen in tests/browser/test_tools.py.
-    browser = re.compile(r"__react|memoizedProps|stActiveTheme")
-    scripts = {
-        path
-        for path in (ROOT / "explorer").rglob("*.js")
-        if browser.search(path.read_text("utf-8"))
-    }
-    assert {path.name for path in scripts} == {"theme.js"}
+def test_private_parts_are_touched_in_one_file() -> None:
+    app = python_files("app.py", "pages", "explorer", "models")
+    touching = {path.as_posix() for path in app if any(map(private, imports(path)))}
+    assert touching == {"explorer/app/streamlit_patches.py"}
 
 
 def waiting_after_a_click() -> list[ForwardMsg]:

@@ -1,7 +1,5 @@
 """The table of parameters: complete, nothing left over, as documented; former values still open."""
 
-import ast
-import re
 from itertools import chain
 
 import pytest
@@ -11,33 +9,9 @@ from explorer.app import url
 from explorer.app.address_table import PARAMETERS
 from explorer.app.former_addresses import FORMER_PAGES, FORMER_VALUES
 from tests.apps import page, said
-from tests.source import ROOT, python_files
+from tests.source import python_files
 
 pytestmark = pytest.mark.usefixtures("small_models")
-ADDRESS = re.compile(r"\bquery_params\b(?![=(])|[\"']query-params[\"']")
-
-
-def test_only_one_module_touches_the_address() -> None:
-    app = python_files("app.py", "pages", "explorer")
-    touching = [p.as_posix() for p in app if ADDRESS.search((ROOT / p).read_text("utf-8"))]
-    assert touching == ["explorer/app/url.py"]
-
-
-def constants() -> set[object]:
-    """What the pages, views and rooms name, but the tables themselves."""
-    tables = {"url", "address_table", "former_addresses"}
-    paths = [path for path in python_files("pages", "explorer") if path.stem not in tables]
-    nodes = chain.from_iterable(ast.walk(ast.parse((ROOT / p).read_text("utf-8"))) for p in paths)
-    return {node.value for node in nodes if isinstance(node, ast.Constant)}
-
-
-def test_no_parameter_and_no_reworded_value_is_left_over() -> None:
-    """What nothing names any more has no row, and a former value stands for one of today."""
-    named = constants()
-    assert {row.name for row in PARAMETERS} - named == set()
-    options = {now for values in FORMER_VALUES.values() for now in values.values()}
-    made_of = re.compile(r"^\d+ · |(?<= )\d+$|(?<=: )")
-    assert {piece for now in options for piece in made_of.split(now) if piece} - named == set()
 
 
 def test_every_page_of_the_table_is_one() -> None:
