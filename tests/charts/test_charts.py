@@ -99,7 +99,7 @@ def test_a_chart_is_json_that_vega_lite_accepts_in_the_one_frame(subtests: pytes
             assert chart["config"] is CONFIG
             spec = json.loads(json.dumps(chart, allow_nan=False))
             spec.setdefault("data", {"name": "given"})
-            altair.Chart.from_dict(spec, validate=True)
+            altair.TopLevelSpec.validate(spec)
 
 
 def domains(chart: dict[str, Any], axis: str) -> list[list[float] | None]:

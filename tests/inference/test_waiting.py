@@ -212,4 +212,4 @@ def test_a_reader_who_waits_may_leave_and_the_work_goes_on(letters: Opened, tmp_
             ends.set()
         assert made.result() is letters
     assert kept(letters, "result", object, lambda _: 1) is letters
-    assert open_entry(entry).name == "asked", "nothing waits for who left"
+    assert open_entry(entry).config.kind == "decoder", "nothing waits for who left"
