@@ -4,9 +4,8 @@ import io
 import json
 import os
 import re
-import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -70,14 +69,10 @@ def test_paths_are_open_to_this_machine_and_to_others_only_if_the_start_says_so(
         for is_local in (True, False):
             with pytest.raises(ModelError, match=r"^Paths and hub IDs are not allowed; .*\.$"):
                 folders.find_model(str(here), is_local)
-    for unsaid in ["", None]:
-        if unsaid is None:
-            monkeypatch.delenv(folders.ALLOW_PATHS)
-        else:
-            monkeypatch.setenv(folders.ALLOW_PATHS, unsaid)
-        assert folders.find_model(str(here), is_local=True) == here
-        with pytest.raises(ModelError, match="EXPLORER_FREE_PATH=1 to allow them"):
-            folders.find_model(str(here))
+    monkeypatch.delenv(folders.ALLOW_PATHS)
+    assert folders.find_model(str(here), is_local=True) == here
+    with pytest.raises(ModelError, match="EXPLORER_FREE_PATH=1 to allow them"):
+        folders.find_model(str(here))
     monkeypatch.setenv(limits.PUBLIC, "1")
     for said in ["", "1"]:
         monkeypatch.setenv(folders.ALLOW_PATHS, said)
@@ -140,10 +135,13 @@ def test_an_upload_is_kept_once_by_what_is_in_it(tmp_path: Path) -> None:
     assert keep(tmp_path, {**WEIGHTS, **moved[0]}) != keep(tmp_path, {**WEIGHTS, **moved[1]})
     assert uploads.uploaded(folders.model_name(mine), tmp_path) == mine
     assert not list(tmp_path.glob(f"{uploads.RECEIVING}*")), "also what a killed process left"
+    assert keep(tmp_path, owner="somebody").parent != kept.parent, "nobody learns what is there"
+    assert (kept.parent / uploads.OWNER).read_text() == "me me"
     key = mine.parent.name
     for name in [
         *("", "upload-", "upload-../x", f"upload-{'0' * 24}", f"{key}/..", "x" * 9999),
         *(key, f"-{key}", f"other-{key}", f"..-{key}", f"my-bert-upload-{'0' * 24}", f"*-{key}"),
+        f"{uploads.OWNER}-{key}",
     ]:
         assert uploads.uploaded(name, tmp_path) is None
     (before := tmp_path / f"upload-{'1' * 24}").mkdir()
@@ -182,12 +180,8 @@ def test_of_a_real_folder_only_what_opens_the_model_is_kept(tmp_path: Path) -> N
     assert uploads.skipped_files(kept.skipped) == (
         "Skipped 29 files that a model does not need: .DS_Store, .gitattributes and 27 others."
     )
-    for count, words in [
-        (3, "3 files that a model does not need: README.md, b and 1 other"),
-        (2, "2 files that a model does not need: README.md and b"),
-        (1, "1 file that a model does not need: README.md"),
-    ]:
-        assert uploads.skipped_files(["README.md", "b", "c"][:count]) == f"Skipped {words}."
+    assert uploads.skipped_files(["a"]) == "Skipped 1 file that a model does not need: a."
+    assert uploads.skipped_files(["a", "b", "c"]).endswith("need: a, b and 1 other.")
     assert uploads.skipped_files([]) == ""
     assert "\r" not in uploads.skipped_files(["Icon\r"])
 
@@ -224,10 +218,7 @@ def test_the_weights_that_are_read_are_those_that_are_kept(tmp_path: Path) -> No
 def test_weights_that_are_not_read_are_refused_as_those_of_a_folder_are(tmp_path: Path) -> None:
     for weights, why in {
         "pytorch_model.bin": "holds pickled weights, which can run code when they are opened",
-        "model.onnx": r"holds its weights as model\.onnx",
         "onnx/model.onnx": r"holds its weights as model\.onnx",
-        "adapter_model.safetensors": "holds an adapter",
-        ".git/model.safetensors": r"has no model\.safetensors",
         "2_Dense/model.safetensors": r"has no model\.safetensors",
     }.items():
         with pytest.raises(ModelError, match=rf"^my-bert {why}"):
@@ -375,15 +366,6 @@ def test_a_stranger_with_many_keys_pushes_out_only_what_came_from_their_network(
     assert mine in kept_in(tmp_path)
 
 
-def test_what_two_have_uploaded_each_has_alone(tmp_path: Path) -> None:
-    """Who has the same files can neither make another's key nor learn that it is there."""
-    mine, theirs = keep(tmp_path), keep(tmp_path, owner="somebody")
-    assert mine.parent != theirs.parent
-    assert (mine.parent / uploads.OWNER).read_text() == "me me"
-    key = mine.parent.name
-    assert uploads.uploaded(f"{uploads.OWNER}-{key}", tmp_path) is None
-
-
 def test_what_does_not_open_is_gone_at_once_and_pushes_nothing_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -506,22 +488,9 @@ def test_a_path_may_lead_to_a_gguf_file_or_its_folder(
     assert folders.checkpoints_in(tmp_path) == [file.parent]
 
 
-def test_one_that_another_removes_meanwhile_ends_in_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = keep(tmp_path, inside("a/")).parent
-    look = Path.rglob
-
-    def removed(path: Path, pattern: str) -> Iterator[Path]:
-        found = look(path, pattern)
-        yield next(found)
-        shutil.rmtree(path)
-        yield from found
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rglob", removed)
-        assert [each.folder for each in uploads.stored(tmp_path)] == [folder]
-    assert uploads.stored(tmp_path) == []
+def test_one_that_is_gone_meanwhile_ends_in_no_error(tmp_path: Path) -> None:
+    (tmp_path / f"{folders.UPLOAD}gone").symlink_to("nowhere")
+    assert [(each.bytes, each.whose) for each in uploads.stored(tmp_path)] == [(0, uploads.NOBODY)]
 
 
 def test_what_nobody_used_for_days_is_gone_also_where_nobody_uploads(

@@ -11,11 +11,9 @@ from models.attention import (
     HeadInputs,
     MultiHeadAttention,
     attention_weights,
-    fused_attention,
     scaled_dot_product_attention,
 )
 from models.masking import (
-    boolean_mask,
     both,
     causal_mask,
     keep_of,
@@ -24,8 +22,6 @@ from models.masking import (
 )
 from models.tap import NO_TAP
 from models.trace import RecordingTap
-from tests.closeness import assert_close_to
-from tests.grids import grid
 
 GENERATOR = torch.Generator().manual_seed(1)
 
@@ -40,22 +36,6 @@ def some_mask() -> Tensor:
     mask[0, :, 2] = False
     mask[1] = False
     return mask
-
-
-@grid("groups, masked, biased", (4, 2, 1), (False, True), (False, True))
-def test_fused_is_watched_with_its_gradients(groups: int, masked: bool, biased: bool) -> None:
-    q, k, v = normal(2, 4, 5, 8), normal(2, groups, 7, 8), normal(2, groups, 7, 8)
-    mask = some_mask() if masked else None
-    bias = normal(1, 4, 5, 7).detach() if biased else None
-    fused = fused_attention(q, k, v, mask, bias)
-    watched, weights = scaled_dot_product_attention(q, k, v, mask, bias)
-    assert_close_to(fused, watched)
-    sums = torch.ones(2, 4, 5) if mask is None else mask.any(-1).expand(2, 4, 5)
-    assert_close_to(weights.sum(-1), sums.double())
-    gradients = [torch.autograd.grad(out.square().sum(), (q, k, v)) for out in (fused, watched)]
-    for one, other in zip(*gradients, strict=True):
-        assert one.isfinite().all()
-        assert_close_to(one, other)
 
 
 def test_a_masked_row_is_all_zeros_in_every_precision() -> None:
@@ -83,16 +63,6 @@ def test_a_mask_of_integers_is_that_of_booleans() -> None:
             assert torch.equal(attended, attention(x, mask=square, tap=tap))
         document = documents.scaled_dot_product_attention(q, k, v, one * mask.to(dtype))
         assert all(map(torch.equal, document, expected))
-
-
-def test_no_mask_is_read_before_it_is_used() -> None:
-    """A tensor without numbers stands for one on a device that would have to be waited for."""
-    for dtype in (torch.bool, torch.int64):
-        mask = torch.ones(1, 1, 5, 5, dtype=dtype, device="meta")
-        made = boolean_mask(mask)
-        assert made is not None
-        assert made.dtype == torch.bool
-        assert (made is mask) == (dtype == torch.bool)
 
 
 @pytest.mark.usefixtures("shapes_unchecked")

@@ -121,15 +121,3 @@ def test_a_head_that_shared_its_keys_copies_them(config: TransformerConfig, way:
         model.decode(third, cache=cache),
     ]
     assert_close_to(torch.cat(logits, 1), at_once)
-
-
-def test_keys_that_heads_share_again_are_written_into_the_room_there_is() -> None:
-    cache = LayerCache()
-    cache.append(torch.zeros(1, 1, 4, 2), torch.zeros(1, 1, 4, 2))
-    own = torch.arange(8.0).view(1, 4, 1, 2)
-    cache.append(own, own)
-    room = cache.read()[0].data_ptr()
-    shared = torch.ones(1, 2, 1, 2)
-    keys, _ = cache.append(shared, shared)
-    assert keys.data_ptr() == room
-    assert torch.equal(keys[:, :, -2:], torch.cat([own, shared.repeat_interleave(2, 1)], 2))

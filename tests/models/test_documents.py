@@ -1,7 +1,6 @@
 """The four documents' calls, as they are written: the lines that run here stand in their texts."""
 
 import ast
-import inspect
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,32 +8,15 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 import models
-from models import documents
+from models import Transformer, documents
+from models.presets import PRESETS
 from tests.closeness import assert_close_to
 
 BESIDE = Path(models.__file__).parents[2] / "shared" / "data"
 TEXTS = Path(os.environ.get("EXPLORER_DATA") or BESIDE).parent / "seeds"
-
-HANDOUT_DEFINES = {
-    "PositionalEncoding": "__init__(self, d_model, max_len=5000)",
-    "scaled_dot_product_attention": "scaled_dot_product_attention(q, k, v, mask=None)",
-    "MultiHeadAttention": "__init__(self, d_model, num_heads)",
-}
-"""It calls nothing outside of its definitions."""
-WEB_DEFINES = {
-    "InputEmbedding": "__init__(self, vocab_size: int, d_model: int)",
-    "PositionalEncoding": "__init__(self, d_model: int, max_len: int = 512, dropout: float = 0.1)",
-    "MultiHeadAttention": "__init__(self, d_model: int, num_heads: int)",
-    "FeedForward": "__init__(self, d_model: int, d_ff: int = 256, dropout: float = 0.1)",
-    "EncoderBlock": """__init__(self, d_model: int, num_heads: int, d_ff: int = 256,
-        dropout: float = 0.1)""",
-    "TransformerEncoder": """__init__(self, vocab_size: int, d_model: int, num_heads: int,
-        num_layers: int, d_ff: int, max_len: int = 512, dropout: float = 0.1)""",
-    "TransformerClassifier": """__init__(self, vocab_size, d_model, num_heads, num_layers, d_ff,
-        num_classes, dropout=0.1)""",
-}
 
 NOTEBOOK = """
 src_vocab_size = 11
@@ -123,12 +105,10 @@ generated = model.generate(
 )
 """
 CALLS = {
-    "000": "",
     "001": NOTEBOOK + NOTEBOOK_DECODES,
     "002": WEB + WEB_ATTENDS + WEB_BLOCKS + WEB_ENCODER + WEB_CLASSIFIER,
     "003": README,
 }
-DEFINES = {"000": HANDOUT_DEFINES, "002": WEB_DEFINES}
 
 
 def run(lines: str, **given: Any) -> dict[str, Any]:
@@ -158,7 +138,7 @@ def document(number: str) -> str:
 def test_what_runs_here_stands_in_the_documents(subtests: pytest.Subtests) -> None:
     for number, calls in CALLS.items():
         text = squeezed(document(number))
-        for line in (*statements(calls), *DEFINES.get(number, {}).values()):
+        for line in statements(calls):
             with subtests.test(document=number, line=line):
                 assert squeezed(line) in text
 
@@ -168,19 +148,6 @@ def test_the_readme_has_post_norm_in_its_equations_and_no_code_of_a_part() -> No
     text = document("003")
     assert "out = LayerNorm(x + MultiHeadAttention(x))" in text
     assert not [word for word in ("class ", "def ") if word in text]
-
-
-def test_every_part_has_the_arguments_of_its_document() -> None:
-    """By name and in this order, and optional where the document's are."""
-    for line_of in DEFINES.values():
-        for name, line in line_of.items():
-            (defined,) = ast.parse(f"def {line}: ...").body
-            assert isinstance(defined, ast.FunctionDef)
-            theirs = [each.arg for each in defined.args.args if each.arg != "self"]
-            ours = inspect.signature(getattr(documents, name)).parameters
-            assert list(ours)[: len(theirs)] == theirs, name
-            optional = [each for each in ours if ours[each].default is not inspect.Parameter.empty]
-            assert optional >= theirs[len(theirs) - len(defined.args.defaults) :], name
 
 
 def test_the_lecture_handout() -> None:
@@ -199,6 +166,7 @@ def test_the_lecture_handout() -> None:
     assert_close_to(attention_weights, torch.softmax(scores, dim=-1))
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_the_notebook_tutorial() -> None:
     made = run(NOTEBOOK)
     model = made["model"]
@@ -228,9 +196,34 @@ def test_the_web_tutorial() -> None:
     assert made["preds"].shape == (16,)
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_the_repository_readme() -> None:
     source, target = torch.randint(3, 32000, (2, 1, 4))
     made = run(README, source_sequences=source, target_sequences=target, source_sequence=source)
     assert made["model"].n_parameters == 93_322_496
     assert made["outputs"].shape == (1, 4, 32000)
     assert 1 < made["generated"].shape[1] <= 51
+
+
+def test_the_paper_ties_its_three_matrices_and_drops_only_what_enters_the_residual_stream() -> None:
+    """Sections 3.4 and 5.4, and 65 million parameters in table 3."""
+    with torch.device("meta"):
+        paper = Transformer(PRESETS["paper"]())
+    assert paper.n_parameters == 37_000 * 512 + 44_138_496 == 63_082_496
+    small: dict[str, Any] = {"d_model": 8, "n_heads": 2, "n_layers": 1, "d_ff": 32, "dropout": 0.5}
+    model = Transformer(PRESETS["paper"](11, **small)).train()
+    assert model.encoder is not None
+    assert model.decoder is not None
+    assert model.encoder.embedding is model.decoder.embedding
+    assert [name for name, _ in model.named_parameters() if name.startswith("head")] == []
+    shares = {name: m.p for name, m in model.named_modules() if isinstance(m, nn.Dropout)}
+    dropped = {name for name, share in shares.items() if share}
+    residual = "self_residual cross_residual mlp_residual".split()
+    assert dropped == {
+        *(f"{stack}.dropout" for stack in ("encoder", "decoder")),
+        *(f"decoder.blocks.0.{each}.dropout" for each in residual),
+        *(f"encoder.blocks.0.{each}.dropout" for each in ("self_residual", "mlp_residual")),
+    }
+    assert {shares[name] for name in dropped} == {0.5}
+    documents = Transformer(PRESETS["lecture handout"]().replace(**small))
+    assert documents.get_submodule("encoder.blocks.0.mlp.dropout").p == 0.5, "as they were"

@@ -134,15 +134,10 @@ def test_a_mask_may_be_set_over_padding_and_in_cross_attention() -> None:
     assert torch.equal(blind["memory"], trace(model, *inputs)["memory"])
 
 
-def test_patching_carries_a_pass_over() -> None:
-    patched = edited(Replace("decoder.1.resid_pre", OTHER["decoder.1.resid_pre"]))
-    close(patched.output, OTHER.output)
-    row = edited(Replace("decoder.1.resid_pre", OTHER["decoder.1.resid_pre"][:1]))
-    close(row.output[0], OTHER.output[0])
-
-
-def test_patching_one_position_changes_it_and_what_looks_at_it() -> None:
-    close(edited(ReplaceAt("logits", 3, OTHER["logits"][0, 3])).output[0, 3], OTHER.output[0, 3])
+def test_patching_carries_over_a_pass_a_row_or_a_position() -> None:
+    stream = OTHER["decoder.1.resid_pre"]
+    close(edited(Replace("decoder.1.resid_pre", stream)).output, OTHER.output)
+    close(edited(Replace("decoder.1.resid_pre", stream[:1])).output[0], OTHER.output[0])
     patched = edited(ReplaceAt(OUT, 3, OTHER[OUT][0, 1, 3], 1))
     close(patched[OUT][0, 1, 3], OTHER[OUT][0, 1, 3])
     close(patched[OUT][:, [0, 2]], PLAIN[OUT][:, [0, 2]])
@@ -150,19 +145,22 @@ def test_patching_one_position_changes_it_and_what_looks_at_it() -> None:
     assert not torch.allclose(patched.output[:, 3:], PLAIN.output[:, 3:])
 
 
-def test_edits_are_made_in_their_order() -> None:
+def test_edits_are_made_in_their_order_and_leave_the_recorded_pass_as_it_was() -> None:
     site, one = "decoder.0.mlp.hidden", torch.ones(())
-    for edits, value in (
-        ((Scale(site), Replace(site, one)), 1),
-        ((Replace(site, one), Scale(site, 3)), 3),
-    ):
-        assert (edited(*edits)[site] == value).all()
+    assert (edited(Scale(site), Replace(site, one))[site] == 1).all()
+    assert (edited(Replace(site, one), Scale(site, 3))[site] == 3).all()
+    before = PLAIN[OUT].clone()
+    for edit in (SetCell(OUT, 4, 1), Mean(OUT), ReplaceAt(OUT, 1, before[0, 0, 0])):
+        edit(PLAIN[OUT])
+    assert torch.equal(before, PLAIN[OUT])
 
 
-def test_mean_ablation_leaves_a_head_its_mean_over_positions() -> None:
+def test_a_mean_is_over_positions_and_of_an_edge_over_who_may_look_at_its_key() -> None:
     seen, before = edited(Mean(OUT, head=1))[OUT], PLAIN[OUT]
     close(seen[:, 1], before[:, 1].mean(-2, keepdim=True).expand(2, 6, 4))
     close(seen[:, [0, 2]], before[:, [0, 2]])
+    edge = edited(SetCell(WEIGHTS, 5, 2, None)).weights(FIRST)
+    close(edge[:, :, 5, 2], PLAIN.weights(FIRST)[:, :, 2:, 2].mean(-1))
 
 
 def test_a_batch_of_edits_is_one_edit_each() -> None:
@@ -247,19 +245,6 @@ def test_what_is_added_reaches_generated_tokens_with_and_without_the_cache() -> 
         kept = torch.ones_like(so_far).bool()  # generated padding is a token like any other
         logits = trace(MODEL, so_far, keep=kept, edits=[add]).output[:, -1]
         assert torch.equal(logits.argmax(-1), written[True][:, end])
-
-
-def test_an_edge_at_its_mean_looks_as_others_do_at_that_key() -> None:
-    mean = edited(SetCell(WEIGHTS, 5, 2, None)).weights(FIRST)
-    looking = PLAIN.weights(FIRST)[:, :, 2:, 2]  # a decoder's queries before 2 may not look
-    close(mean[:, :, 5, 2], looking.mean(-1))
-
-
-def test_edits_leave_the_recorded_pass_as_it_was() -> None:
-    before = PLAIN[OUT].clone()
-    for edit in (SetCell(OUT, 4, 1), Mean(OUT), ReplaceAt(OUT, 1, before[0, 0, 0])):
-        edit(PLAIN[OUT])
-    assert torch.equal(before, PLAIN[OUT])
 
 
 MISFITS: dict[str, Edit] = {

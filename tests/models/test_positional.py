@@ -10,7 +10,6 @@ from models.positional import (
     AlibiPositions,
     LearnedPositions,
     PositionalEncoding,
-    RotaryPositions,
     build_positions,
     sinusoids,
 )
@@ -43,20 +42,6 @@ def test_as_a_module_it_adds() -> None:
     assert_close_to(encoding(x) - x, sinusoids(torch.arange(5), 8).float().expand(3, -1, -1))
     assert not list(encoding.parameters())
     assert not encoding.state_dict(), "a table that can be computed is in no checkpoint"
-
-
-def test_rotary_products_depend_on_distance_alone() -> None:
-    rotary = RotaryPositions(8, theta=100.0)
-    q, k = X[:1, :2, :1].double(), X[1:, :2, :1].double()
-
-    def product(query: int, key: int) -> torch.Tensor:
-        turns = [rotary.rotation(torch.tensor([position])) for position in (query, key)]
-        return (turns[0](q) * turns[1](k)).sum(-1)
-
-    for distance in (0, 1, 9):
-        for start in (1, 30):
-            assert_close_to(product(start + distance, start), product(distance, 0), 1e-5)
-    assert not torch.allclose(product(3, 0), product(0, 3))
 
 
 SLOPES = {

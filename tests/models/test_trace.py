@@ -6,14 +6,16 @@ import pytest
 import torch
 from torch import Tensor
 
+from models.block import Block, StackContext
 from models.config import KINDS, POSITIONS, GenerationConfig
+from models.gradients import gradients as gradients_at
 from models.interventions import Replace, Scale
 from models.masking import causal_mask
 from models.trace import CHEAP_SITES, RecordingTap, Trace, trace
 from models.transformer import Transformer
 from tests.closeness import assert_close_to
 from tests.grids import grid
-from tests.models.building import config_of, ids_of, inputs_of, keeps_of, shaken
+from tests.models.building import SMALL, config_of, ids_of, inputs_of, keeps_of, shake, shaken
 from tests.models.edits import RemoveKey
 from tests.models.grid import GRID, SOME_OF_EACH
 
@@ -78,6 +80,30 @@ def test_gradients_are_the_same_on_both_paths(kind: str, positions: str, side: s
         assert_close_to(watched[name], gradient, what=name)
 
 
+def test_the_stream_passes_every_site_in_order() -> None:
+    generator = torch.Generator().manual_seed(1)
+    x, memory = (torch.randn(2, n, 12, generator=generator) for n in (5, 7))
+    block, tap = shake(Block(SMALL, cross=True)), RecordingTap()
+    out = block(x, StackContext(memory=memory), tap=tap)
+    values = tap.values
+    stream = x + values["self_attn.out"]
+    assert torch.equal(values["resid_pre"], x)
+    assert_close_to(values["resid_mid"], stream)
+    stream = stream + values["cross_attn.out"]
+    assert_close_to(values["resid_cross"], stream)
+    assert_close_to(out, stream + values["mlp.out"])
+    assert torch.equal(values["resid_post"], out)
+    order = ["resid_pre", "resid_mid", "resid_cross", "resid_post"]
+    assert [site for site in values if site.startswith("resid")] == order
+    shapes = {site: tuple(value.shape) for site, value in values.items()}
+    for attention, keys in (("self_attn", 5), ("cross_attn", 7)):
+        assert shapes[f"{attention}.q"] == shapes[f"{attention}.head_out"] == (2, 3, 5, 4)
+        assert shapes[f"{attention}.k"] == shapes[f"{attention}.v"] == (2, 3, keys, 4)
+        assert shapes[f"{attention}.scores"] == shapes[f"{attention}.weights"] == (2, 3, 5, keys)
+        assert shapes[f"{attention}.mask"] == shapes[f"{attention}.bias"] == (1, 1, 5, keys)
+    assert shapes["mlp.hidden"] == (2, 5, 20)
+
+
 def test_the_documented_sites_are_there() -> None:
     config = config_of("encoder-decoder")
     watched = trace(shaken(config), *inputs_of(config))
@@ -140,6 +166,8 @@ def test_nothing_of_a_pass_stays_on_the_model(kind: str, positions: str) -> None
     before = state_of(model)
     model(*inputs)
     trace(model, *inputs, edits=[Scale("*.self_attn.head_out", head=1)])
+    gradients_at(model, *inputs, of=Tensor.sum, sites=("*.head_out",))
+    assert all(each.grad is None and each.requires_grad for each in model.parameters())
     if kind != "encoder":
         model.generate(inputs[0], max_length=4)
     assert state_of(model) == before

@@ -57,14 +57,6 @@ def test_a_decoder_sees_no_future_and_an_encoder_does(kind: str, positions: str)
         assert_close_to(before, after)
 
 
-def test_only_without_positions_an_encoder_sees_a_set() -> None:
-    ids, order = ids_of(2, 6), torch.tensor([3, 1, 5, 0, 2, 4])
-    for positions in POSITIONS:
-        model = shaken(config_of("encoder", positions=positions))
-        is_a_set = torch.allclose(model(ids)[:, order], model(ids[:, order]))
-        assert is_a_set is (positions == "none"), positions
-
-
 def test_a_wrong_call_is_told_in_a_sentence() -> None:
     decoder, ids = shaken(SMALL), ids_of(2, 6)
     both = shaken(config_of("encoder-decoder"))

@@ -33,14 +33,8 @@ def test_a_hyphen_inside_a_word_needs_no_escape() -> None:
         assert literal(text).count(hyphen) == text.count("-")
 
 
-def test_lines_are_one_line() -> None:
+def test_a_text_is_one_line_of_what_can_be_seen_and_cut_at_a_word() -> None:
     assert literal("  one\n\n    two  ") == "one ↵ two"
-
-
-def test_what_cannot_be_seen_is_named() -> None:
     assert "U" in literal("a\u202eb")
     assert "\u202e" not in literal("a\u202eb")
-
-
-def test_a_long_text_is_cut() -> None:
     assert literal("word " * 1_000, longest=20) == "word word word word…"

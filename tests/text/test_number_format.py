@@ -2,10 +2,18 @@
 
 import math
 
-import pytest
+from explorer.text.number_format import error_of, fixed, three
 
-from explorer.text.number_format import fixed, three
-
+HELD = (
+    (0.000494, 1.1e-6, "0.00049"),
+    (-0.0000194, 1.1e-6, "−0.00002"),
+    (0.0000016, 1.1e-6, "0"),
+    (0.0000012345, 3e-8, "1.2e−6"),
+    (4.94e-7, 4e-9, "4.9e−7"),
+    (1_015.4, 1.1e-6, "1,020"),
+    (0.9996, 1.1e-4, "1.00"),
+)
+"""Numbers, by how much they may be off, and what is written of them."""
 TIES = (0.3125, 0.0625, 2.5, 1.125, 12.25, 1_015.0, 2**-11, 2**-16, 0.9995117)
 
 
@@ -25,17 +33,19 @@ def test_every_float_is_written() -> None:
     assert (three(5e-324), fixed(5e-324, 4)) == ("4.94e−324", "0.0000")
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (9.996e-7, "1.00e−6"),
-        (1.2345e-7, "1.23e−7"),
-        (999.5, "1,000"),
-        (123_456.0, "123,000"),
-        (0.0, "0"),
-        (math.nan, "no value"),
-        (-math.inf, "−∞"),
-    ],
-)
-def test_three_digits(value: float, text: str) -> None:
-    assert three(value) == text
+def test_three_digits() -> None:
+    for value, text in {
+        9.996e-7: "1.00e−6",
+        1.2345e-7: "1.23e−7",
+        999.5: "1,000",
+        123_456.0: "123,000",
+        0.0: "0",
+        math.nan: "no value",
+        -math.inf: "−∞",
+    }.items():
+        assert three(value) == text
+
+
+def test_no_digit_is_written_that_a_difference_does_not_hold() -> None:
+    assert [three(value, error) for value, error, _ in HELD] == [text for *_, text in HELD]
+    assert three(0.000494, error_of(8.6, -10.7) / 19.3) == "0.00049"

@@ -4,17 +4,33 @@ import copy
 import json
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.models.loading.gguf_damage import (
+    F32,
+    FLAG,
+    I32,
+    LIST,
+    U32,
+    U64,
+    Draft,
+    Tensor,
+    good,
+    listed,
+    word,
+    words,
+)
 from tests.models.loading.hostile import UGLY, packed, unpacked
 
 SIZES = (31, 32, 40, 62, 63, 64)
 NUMBERS = st.sampled_from([0, 1, 2, 3, 255, *((1 << size) - 1 for size in SIZES), 1 << 20])
 VALUES: tuple[Any, ...] = (
     *(None, True, 0, 1, -1, 7.5, 1e308, 1 << 31, 1 << 40, 1 << 63, 1 << 64, 10**90),
-    *("", "7", "F16", UGLY, [], [[]], [0] * 3_000, [[[[]]]] * 40, {}, {"0": None}, {UGLY: [UGLY]}),
+    *("", "7", "F16", "../config.json", "/etc/passwd", "..", UGLY),
+    *([], [[]], [0] * 3_000, [[[[]]]] * 40, {}, {"0": None}, {UGLY: [UGLY]}),
 )
 EDITS = st.sampled_from(["flip", "write", "number", "swap", "repeat", "remove", "cut"])
 
@@ -87,13 +103,60 @@ def changed_json(draw: st.DrawFn, sound: Any) -> Any:
     return value
 
 
+SPECIAL = (float("nan"), float("inf"), -1.0, 0.0, 1e38)
+ITEMS = st.lists(st.sampled_from(["", "a", "a b", "<s>", b"\xff", "x" * 9_000]), max_size=14)
+VALUES_OF_GGUF = st.one_of(
+    NUMBERS.map(lambda number: (U64, number.to_bytes(8, "little"))),
+    NUMBERS.map(lambda number: (U32, number.to_bytes(8, "little")[:4])),
+    st.just((FLAG, b"\1")),
+    st.sampled_from(SPECIAL).map(lambda number: (F32, struct.pack("<f", number))),
+    st.sampled_from(["", "bert", "falcon", "gpt2", UGLY, b"\xff"]).map(word),
+    ITEMS.map(lambda texts: words(*texts)),
+    ITEMS.map(lambda texts: (LIST, listed(I32, [len(text) for text in texts]))),
+    st.tuples(st.integers(0, 14), NUMBERS).map(lambda of: (LIST, struct.pack("<IQ", *of))),
+    st.integers(13, 99).map(lambda kind: (kind, b"")),
+)
+"""Of every type, some of which lie about what follows."""
+
+
+@st.composite
+def changed_draft(draw: st.DrawFn) -> Draft:
+    """A GGUF file of which some values and tensors are others, or which claims other counts."""
+    draft = good()
+    for _ in range(draw(st.integers(1, 3))):
+        edit = draw(st.sampled_from(["value", "value", "tensor", "tensor", "claim"]))
+        if edit == "value":
+            name = draw(st.sampled_from([*draft.values, "x", "llama.rope.freq_base"]))
+            draft = draft.with_values({name: draw(st.none() | VALUES_OF_GGUF)})
+        elif edit == "tensor":
+            name, old = draw(st.sampled_from([*draft.tensors.items()]))
+            content = draw(st.sampled_from([old.bytes(), b"", bytes(64), b"\xff" * 4 * 32]))
+            axes = st.lists(
+                st.sampled_from([*old.axes, 1, 32, 33]) | NUMBERS, min_size=1, max_size=5
+            )
+            other = Tensor(
+                draw(st.just(old.axes) | axes.map(tuple)),
+                draw(st.just(old.kind) | st.integers(0, 40)),
+                draw(st.none() | st.sampled_from([4, 32, 64]) | NUMBERS),
+                content,
+            )
+            draft = draft.with_tensors({name: draw(st.sampled_from([other, other, None]))})
+        else:
+            counts = {"n_tensors": draw(NUMBERS)}, {"n_values": draw(NUMBERS)}
+            twice = {"more_tensors": [("output_norm.weight", Tensor((32,)))]}
+            version = {"version": draw(st.binary(min_size=4, max_size=4))}
+            draft = replace(draft, **draw(st.sampled_from([*counts, twice, version])))
+    return draft
+
+
 def changed_file(name: str, sound: bytes) -> st.SearchStrategy[bytes]:
     """A file of this name: JSON, safetensors with a header of JSON, or GGUF, by its bytes too."""
     if name.endswith(".json"):
         other = changed_json(json.loads(sound)).map(lambda value: json.dumps(value).encode())
         return other | changed_bytes(sound, len(sound))
     if name.endswith(".gguf"):
-        return changed_bytes(sound, sound.index(struct.pack("<f", 0.01) * 4))
+        by_fields = changed_draft().map(Draft.written)
+        return by_fields | changed_bytes(sound, sound.index(struct.pack("<f", 0.01) * 4))
     header, numbers = unpacked(sound)
     other = changed_json(header).map(lambda value: packed(json.dumps(value).encode(), numbers))
     return other | changed_bytes(sound, len(sound) - len(numbers) + 20)

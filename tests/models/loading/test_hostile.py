@@ -149,10 +149,8 @@ TERABYTE = {"n_embd": 10**6, "n_head": 500, "vocab_size": 4_000, "n_positions": 
 PUBLISHED: Cases = {
     "of more layers": (config(n_layer=3), "which its config asks for"),
     "of many layers": (config(n_layer=200), "asks for 200 layers"),
-    "of another width": (config(n_embd=24), "has the shape (13, 12)"),
     "a terabyte": (config(**TERABYTE), "has the shape"),
     "of a quantizer": (config(quantization_config={"quant_method": "gptq"}), "quantization_config"),
-    "of an ugly family": (config(model_type=UGLY), "is not supported"),
     "with code of its own": (
         config(model_type="mine", auto_map={"AutoModel": "modeling.Mine"}),
         "code that a folder brings along is never run",
@@ -163,17 +161,12 @@ HUGE = {"d_model": 10**6, "vocab_size": 4_000, "d_ff": 10**6, "n_heads": 1, "pos
 OURS: Cases = {
     "a huge config": (config(**HUGE), "which is not what the config says."),
     "many layers": (config(n_layers=200), "asks for 200 layers, but there are only 37"),
-    "a table that is too large": (config(max_len=500_001), "sinusoids is too large"),
     "100,000 windows": (config(windows=[0] * 100_000), "windows must name one per layer"),
     "30,000 unknown keys": (config(**dict.fromkeys(map(str, range(30_000)))), "unknown keys"),
     "tokenizer is no text": (data(TOKENIZER, b"\xff"), "tokenizer.json in one is not text."),
     "a weight is missing": (
         tensors(lambda weights: weights.pop("head.bias")),
         "one lacks head.bias, which its config asks for.",
-    ),
-    "a weight is too short": (
-        with_tensor("head.bias", torch.zeros(12)),
-        "head.bias in one has the shape (12,), which is not what the config says.",
     ),
 }
 
@@ -233,7 +226,7 @@ def twice(folder: Path, places: dict[str, Any]) -> None:
 FILE_NAMES: dict[str, list[Any]] = {
     "which is no safetensors file": [INDEX],
     "names a file outside the folder": ["../out.safetensors", "/etc/passwd", "..\\a.safetensors"],
-    "names a file by no file name": [7, [shard(1)], "", UGLY, "a\0.safetensors"],
+    "names a file by no file name": [[shard(1)], UGLY, "a\0.safetensors"],
     "which the index puts there": [shard(1)],
 }
 INDEXED: Cases = {
@@ -245,24 +238,15 @@ INDEXED: Cases = {
         all_of(sharded(), without(shard(2))),
         "lacks 1 of the 2 files of its weights, first model-00002-of-00002.safetensors.",
     ),
-    "a file that is a pointer": (all_of(sharded(), data(shard(2), POINTER)), "git lfs pull"),
     "a file that is elsewhere": (all_of(sharded(), moved_out(shard(1))), "is a link out"),
-    "an ugly tensor in no file": (mapped(shard(1), UGLY), "which the index puts there"),
     "a tensor in two files": (sharded(twice), "so which one counts is not known"),
-    "no file": (all_of(sharded(), data(INDEX, '{"weight_map": {}}')), "has no weight_map"),
     "100,000 files": (
         sharded(lambda _, places: places.update({f"{i}": f"{i}.x" for i in range(99_999)})),
         "names more than 1,000 files",
     ),
     "1,000 empty files": (of_many(990, lambda i: "{}"), "lacks"),
-    "20 files of long headers": (
-        of_many(20, lambda i: "{}" + " " * 4_000_000),
-        "is too long to be one",
-    ),
-    "3 files of many tensors": (
-        of_many(3, lambda i: many(5_000, f"{i}-")),
-        "holds more than 10,000 tensors",
-    ),
+    "20 files of long headers": (of_many(20, lambda i: "{}" + " " * 4 * MIB), "is too long to be"),
+    "3 files of many tensors": (of_many(3, lambda i: many(5_000, f"{i}-")), "holds more than 10"),
 }
 
 
@@ -303,55 +287,34 @@ NO_SAFETENSORS: Cases = {
 }
 
 
-def exchange(entries: Header) -> None:
-    """Two tensors of unlike length in each other's place."""
-    offsets = "data_offsets"
-    entries[WTE][offsets], entries[NORM][offsets] = entries[NORM][offsets], entries[WTE][offsets]
-
-
-HEADERS: Cases = {
-    "of 2^63 bytes": (header("{}", 1 << 63), CUT),
-    "too long": (header(one() + " " * 5 * MIB), "is too long to be one"),
+NUMBERS: Cases = {
+    "header of 2^63 bytes": (header("{}", 1 << 63), CUT),
+    "header too long": (header(one() + " " * 5 * MIB), "is too long to be one"),
     "190,000 lists": (header('{"a":[' + "[]," * 190_000 + "1]}"), CUT),
     "190,000 names": (header(json.dumps(dict.fromkeys(map(str, range(190_000)), 1))), CUT),
     "one name of 4 MB": (header('{"🙂' + "a" * 4_000_000 + '":1}'), CUT),
     "half a character": (header(one().replace('"a"', '"\\udc00"')), CUT),
-    "of no tensor": (header("{}"), "there are only 0 tensors."),
     "10,000 tensors": (header(many(10_000)), "which its config asks for."),
     "10,001 tensors": (header(many(10_001)), "holds more than 10,000 tensors."),
     "an axis too long": (header(one(shape=[0, 1 << 41])), "has a shape that no weight has"),
     "a shape that overflows": (header(one(shape=[1 << 32, 1 << 32, 4])), CUT),
-    "a thousand axes": (header(one(shape=[1] * 1_000)), CUT),
     "half a byte long": (header(one(dtype="F4", shape=[1])), CUT),
     "over another": (lying(lambda entries: entries.update({NORM: entries[BIAS]})), CUT),
-    "in another's place": (lying(exchange), CUT),
     "before bytes of nobody": (lying(lambda entries: None, b"1234"), CUT),
-    "behind a gap": (lying(lambda entries: entries.pop(NORM)), CUT),
-}
-
-TENSORS: Cases = {
-    f"{name} {shape}": (with_tensor(name, torch.zeros(shape)), f"has the shape {shape}")
-    for name, shape in ((WTE, (156,)), (NORM, ()), (NORM, (12, 1, 1, 1)), (NORM, (0,)))
-} | {
-    "one missing": (tensors(lambda values: values.pop(WTE)), "lacks wte.weight, which"),
+    "another shape": (with_tensor(NORM, torch.zeros(12, 1, 1, 1)), "has the shape (12, 1, 1, 1)"),
     "bytes": (with_type(WTE, torch.int8), "is quantized (I8), which is not read here"),
     "eight bits": (with_type(WTE, torch.float8_e4m3fn), "is quantized (F8_E4M3)"),
     "whole numbers": (with_type(NORM, torch.int64), "is of type I64, which no weight has"),
-    "NaN": (with_type(WTE, torch.float32, math.nan), "wte.weight in one holds NaN"),
+    "NaN": (with_type(WTE, torch.float16, math.nan), "wte.weight in one holds NaN"),
     "infinity": (with_type(NORM, torch.float32, -math.inf), "in one holds NaN, infinite"),
-    "half NaN": (with_type(WTE, torch.float16, math.nan), "holds NaN"),
     "what 32 bits cannot hold": (with_type(WTE, torch.float64, 1e300), "or too large numbers"),
-    "as many as 200 layers need": (
-        all_of(config(n_layer=200), header(many(10_000))),
-        "which its config asks for",
-    ),
 }
 
 
 @pytest.mark.parametrize(
     "cases",
-    [JSON, PUBLISHED, FILES, INDEXED, NO_SAFETENSORS, HEADERS, TENSORS],
-    ids=["json", "config", "files", "index", "no safetensors", "headers", "tensors"],
+    [JSON, PUBLISHED, FILES, INDEXED, NO_SAFETENSORS, NUMBERS],
+    ids=["json", "config", "files", "index", "no safetensors", "numbers"],
 )
 def test_each_damage_to_a_published_folder_is_refused_in_its_sentence(
     cases: Cases, gpt2: Path, opener: Opener
@@ -370,21 +333,19 @@ def test_the_longest_sinusoid_table_costs_little_memory(ours: Path, opener: Open
     assert opener.ask(ours).error is None
 
 
-@pytest.mark.parametrize("name", [CONFIG, WEIGHTS])
-def test_an_unreadable_file_is_refused(
-    name: str, gpt2: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_file_is_refused(gpt2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root may read everything, so the system's answer is put in its place."""
     opened = Path.open
+    for name in (CONFIG, WEIGHTS):
 
-    def forbidden(path: Path, *how: Any, **more: Any) -> Any:
-        if path.name == name:
-            raise PermissionError(13, "Permission denied", str(path))
-        return opened(path, *how, **more)
+        def forbidden(path: Path, mode: str, *how: int, name: str = name) -> Any:
+            if path.name == name:
+                raise PermissionError(13, "Permission denied", str(path))
+            return opened(path, mode, *how)
 
-    monkeypatch.setattr(Path, "open", forbidden)
-    with pytest.raises(CheckpointError, match=rf"^one has no readable {name}\.$"):
-        load_checkpoint(gpt2)
+        monkeypatch.setattr(Path, "open", forbidden)
+        with pytest.raises(CheckpointError, match=rf"^one has no readable {name}\.$"):
+            load_checkpoint(gpt2)
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path, opener: Opener) -> None:

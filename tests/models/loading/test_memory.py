@@ -32,31 +32,30 @@ def test_in_a_container_it_is_what_is_left_of_its_limit(
     assert memory.available_memory() == 1_000
 
 
-def test_what_a_container_holds_in_memory_alone_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+BY_VERSION = (
+    {
+        "memory.max": "800",
+        "memory.current": "300",
+        "memory.stat": "anon 100\nfile 200\nshmem 150\nfile_mapped 9\n",
+    },
+    {
+        "memory.limit_in_bytes": "800",
+        "memory.usage_in_bytes": "300",
+        "memory.stat": "cache 1\nshmem 1\ntotal_cache 200\ntotal_shmem 150\n",
+    },
+)
+
+
+def test_what_a_container_holds_in_memory_alone_is_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By the names that both versions of the kernel's interface have for it."""
     monkeypatch.setattr(memory, "_available", lambda: 1_000)
-    for folder, numbers in {
-        "/sys/fs/cgroup": {
-            "memory.max": "800",
-            "memory.current": "300",
-            "memory.stat": "anon 100\nfile 200\nshmem 150\nfile_mapped 9\n",
-        },
-        "/sys/fs/cgroup/memory": {
-            "memory.limit_in_bytes": "800",
-            "memory.usage_in_bytes": "300",
-            "memory.stat": "cache 1\nshmem 1\ntotal_cache 200\ntotal_shmem 150\n",
-        },
-    }.items():
-        files = {(folder, name): content for name, content in numbers.items()}
-
-        def read(folder: str, name: str, files: dict[tuple[str, str], str] = files) -> str:
-            try:
-                return files[folder, name]
-            except KeyError:
-                raise FileNotFoundError from None
-
-        monkeypatch.setattr(memory, "_read", read)
-        assert memory.available_memory() == 550, folder
+    for (of, _, *names), files in zip(memory.LIMITS, BY_VERSION, strict=True):
+        for name, content in files.items():
+            (tmp_path / name).write_text(content)
+        monkeypatch.setattr(memory, "LIMITS", [(of, str(tmp_path), *names)])
+        assert memory.available_memory() == 550
 
 
 @pytest.mark.parametrize(

@@ -196,16 +196,6 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
         find_tokenizer(folder, "bert")
 
 
-def test_the_cache_of_a_hub_links_to_its_own_blobs(tmp_path: Path) -> None:
-    blobs, folder = tmp_path / "blobs", tmp_path / "snapshots" / "abc"
-    blobs.mkdir()
-    folder.mkdir(parents=True)
-    (blobs / "123").write_text("[UNK]\nword\n")
-    (folder / "vocab.txt").symlink_to("../../blobs/123")
-    with open_files(find_tokenizer(folder, "bert")) as files:
-        assert set(files) == {"vocab.txt"}
-
-
 def test_a_child_starts_without_what_it_never_needs() -> None:
     """Numpy alone takes twice the time of all the rest."""
     loaded = "import sys, explorer.text.published.child; print(*sys.modules)"
