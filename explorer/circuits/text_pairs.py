@@ -16,7 +16,7 @@ from explorer.inference.answers import first_place, masks_in, option_name
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.inference.results_cache import if_kept, kept
 from explorer.text import Token
-from explorer.text.number_format import three
+from explorer.text.number_format import error_of, three
 from models import TransformerConfig
 
 LEAST = 1e-3
@@ -80,6 +80,12 @@ class Question:
     def key(self) -> tuple[object, ...]:
         """What distinguishes this question from others of the same model."""
         return self.metric, tuple(pair.texts for pair in self.pairs)
+
+    @property
+    def error(self) -> float:
+        """By how much a difference of the metric after two passes may be off."""
+        pairs = self.pairs
+        return error_of(*(v for each in pairs for v in (each.clean_value, each.corrupted_value)))
 
     @property
     def why_no_gradient(self) -> str:

@@ -50,17 +50,21 @@ function number(value, spec) {
 }
 
 // As it was sent: in single precision, or by its code, which knows no less than a step.
-const sent = ({data, singles}, value) => singles ? three(value) : number(value, data);
+const sent = ({data, singles}, value) => singles ? three(value, data.error) : number(value, data);
 
-// Three significant digits, as number_format.py writes them.
-function three(value) {
+// Three significant digits, or as many as a value holds that may be off by `error`: as
+// number_format.py writes them.
+function three(value, error = 0) {
   if (Number.isNaN(value)) return "no value";
   const sign = value < 0 ? "−" : "", size = Math.abs(value);
   if (size === Infinity) return `${sign}∞`;
   if (size === 0) return "0";
-  const rounded = Number(size.toPrecision(3)), magnitude = Math.floor(Math.log10(rounded));
-  if (Math.floor(Math.log10(size)) < -5) return sign + size.toExponential(2).replace("e-", "e−");
-  const places = Math.max(0, 2 - magnitude);
+  const first = Math.floor(Math.log10(size));
+  const behind = error ? Math.min(2, first + Math.floor(-Math.log10(2 * error))) : 2;
+  if (behind < 0) return "0";
+  const rounded = Number(size.toPrecision(behind + 1)), magnitude = Math.floor(Math.log10(rounded));
+  if (first < -5) return sign + size.toExponential(behind).replace("e-", "e−");
+  const places = Math.max(0, behind - magnitude);
   return sign + rounded.toLocaleString("en-US", {minimumFractionDigits: places, maximumFractionDigits: places});
 }
 

@@ -13,8 +13,20 @@ EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 """The largest float has 309 digits before the point."""
 
 
-def three(value: float) -> str:
-    """Three significant digits; thousands are grouped, and nothing is written as 1e+03."""
+PASSES = 2e-6
+"""By so much of the largest number two passes in single precision may differ."""
+
+
+def error_of(*numbers: float) -> float:
+    """By how much a difference of such numbers of two passes may be off."""
+    return PASSES * max(map(abs, numbers))
+
+
+def three(value: float, error: float = 0.0) -> str:
+    """Three significant digits, or as many as a value holds that may be off by `error`.
+
+    Thousands are grouped, and nothing is written as 1e+03.
+    """
     if math.isnan(value):
         return "no value"
     if math.isinf(value):
@@ -23,13 +35,16 @@ def three(value: float) -> str:
         return "0"
     sign, size = ("−" if value < 0 else ""), abs(value)
     magnitude = math.floor(math.log10(size))
+    behind = min(2, magnitude + math.floor(-math.log10(2 * error))) if error else 2
+    if behind < 0:  # not even the first digit is held
+        return "0"
     if magnitude < -5:
-        mantissa = _rounded(size, 2 - magnitude).scaleb(-magnitude)
+        mantissa = _rounded(size, behind - magnitude).scaleb(-magnitude)
         if mantissa >= 10:
             mantissa, magnitude = mantissa / 10, magnitude + 1
-        return f"{sign}{mantissa:.2f}e−{-magnitude}"
-    rounded = _rounded(size, 2 - magnitude)
-    places = max(0, 2 - rounded.adjusted())
+        return f"{sign}{mantissa:.{behind}f}e−{-magnitude}"
+    rounded = _rounded(size, behind - magnitude)
+    places = max(0, behind - rounded.adjusted())
     return f"{sign}{rounded:,.{places}f}"
 
 

@@ -46,6 +46,7 @@ def cells(
     scale: str = "sequential",
     height: int | None = None,
     written: tuple[Sequence[str], Sequence[str]] | None = None,
+    error: float = 0.0,
 ) -> None:
     """Draw `values` (rows, columns); `on_pick(row, column)` is called before the next run.
 
@@ -53,7 +54,7 @@ def cells(
     the largest value does. NaN is hatched and called `absent`. `sentence` says a cell,
     with {row}, {column} and {value}; `title` names the picture. Where names are long, `written`
     has what stands beside the rows and over the columns instead; who points at a cell reads the
-    names.
+    names. Digits below what a value may be off by, its `error`, are not said.
     """
 
     def hand_over() -> None:
@@ -71,7 +72,17 @@ def cells(
     words = {**words, "unit": unit, "absent": absent}
     _VIEW(
         key=key,
-        data=encode(values, rows, columns, words, scale=scale, top=top, name=key, written=written),
+        data=encode(
+            values,
+            rows,
+            columns,
+            words,
+            scale=scale,
+            top=top,
+            name=key,
+            written=written,
+            error=error,
+        ),
         height=height or natural_height(len(rows)),
         choice=[*selected, *events.answered(key)] if selected else None,
         figures=figures,
@@ -95,6 +106,7 @@ def encode(
     top: float | None,
     name: str,
     written: tuple[Sequence[str], Sequence[str]] | None = None,
+    error: float = 0.0,
 ) -> bytes:
     """The whole table as one message."""
     if tuple(values.shape) != (len(rows), len(columns)):
@@ -115,6 +127,7 @@ def encode(
         "rows": list(rows),
         "columns": list(columns),
         "written": [list(labels) for labels in written or (rows, columns)],
+        **({"error": error} if error else {}),
     }
     planes = {"values": wire.plane(coded.codes), **wire.few(array)}
     return wire.pack(header, planes)

@@ -72,7 +72,7 @@ def draw_circuit(context: PageContext, question: Question) -> None:
         if curve is not None:
             _draw_curve(curve, scores)
     with listed:
-        _draw_edges(edges, method)
+        _draw_edges(question, edges, method)
     clean = run_text(context.opened, question.pairs[0].texts.clean)
     lines = partial(circuit_lines, clean, context.folder, question, method, len(edges))
     widgets.code_panel(attribute, exact_edges, CorruptedPass.metrics, script=lines)
@@ -99,14 +99,14 @@ def _draw_curve(curve: Curve, scores: Scores) -> None:
     )
 
 
-def _draw_edges(edges: list[Edge], method: str) -> None:
+def _draw_edges(question: Question, edges: list[Edge], method: str) -> None:
     st.markdown("**Strongest edges**")
     known = [(edge.estimate, edge.exact) for edge in edges if edge.exact is not None]
     r = correlation([about for about, _ in known], [value for _, value in known])
     table = {
         "edge": [edge.title for edge in edges],
         method: [three(edge.estimate) for edge in edges],
-        "exact": ["" if edge.exact is None else three(edge.exact) for edge in edges],
+        "exact": ["" if e.exact is None else three(e.exact, question.error) for e in edges],
     }
     if any(edge.spread is not None for edge in edges):
         table["spread"] = ["" if e.spread is None else three(e.spread) for e in edges]

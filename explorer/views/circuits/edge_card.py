@@ -24,7 +24,9 @@ NO_HEAD = "Neither end of this edge is a head, so there is no attention map to s
 def draw_edge_card(context: PageContext, question: Question, edge: Edge) -> None:
     """The edge in a sentence or two, then the card of the head at one of its ends."""
     st.markdown(f"**{edge.title}**")
-    st.markdown(" ".join([carried(edge, question.metric), *composed(context.opened, edge)]))
+    st.markdown(
+        " ".join([carried(edge, question.metric, question.error), *composed(context.opened, edge)])
+    )
     ends = {each.title: each for each in (edge.target, edge.source) if each.kind == "head"}
     if not ends:
         st.caption(NO_HEAD)
@@ -35,11 +37,11 @@ def draw_edge_card(context: PageContext, question: Question, edge: Edge) -> None
     draw_head_card(context, question, head.layer, head.head)
 
 
-def carried(edge: Edge, metric: str) -> str:
-    """How much of the metric it carries."""
+def carried(edge: Edge, metric: str, error: float = 0.0) -> str:
+    """How much of the metric it carries; the exact value may be off by `error`."""
     unit = f" {UNITS[metric]}" if UNITS[metric] else ""
     spread = "" if edge.spread is None else f" ± {three(edge.spread)}"
-    exact = "" if edge.exact is None else f", {three(edge.exact)}{unit} by patching"
+    exact = "" if edge.exact is None else f", {three(edge.exact, error)}{unit} by patching"
     return f"It carries {three(edge.estimate)}{spread}{unit} of the metric by estimate{exact}."
 
 

@@ -53,7 +53,7 @@ def draw_parts(context: PageContext, question: Question) -> None:
         exact = exact_of_writers(context, question)
         values: list[float | None] = [*(exact or ())]
         values = values or [None] * len(scores.writers)
-        _draw_strongest(scores, values, method)
+        _draw_strongest(question, scores, values, method)
     with left:
         estimates = scores.writers.tolist()
         _draw_grid(context, question, scores, values if which == EXACT else estimates)
@@ -124,16 +124,19 @@ def _draw_grid(
         scale="diverging",
         top=max(of_heads) or None,
         height=min(natural_height(len(rows)), AROUND + len(rows) * WIDTH // (wiring.layers + 1)),
+        error=question.error,
     )
 
 
-def _draw_strongest(scores: Scores, exact: list[float | None], method: str) -> None:
+def _draw_strongest(
+    question: Question, scores: Scores, exact: list[float | None], method: str
+) -> None:
     st.markdown("**Strongest parts**")
     order = scores.writers.abs().argsort(descending=True)[:LISTED].tolist()
     table = {
         "part": [node_of(scores.wiring.columns[at]).title for at in order],
         method: [three(float(scores.writers[at])) for at in order],
-        "exact": ["" if (value := exact[at]) is None else three(value) for at in order],
+        "exact": ["" if (v := exact[at]) is None else three(v, question.error) for at in order],
     }
     if scores.writers_spread is not None:
         table["spread"] = [three(float(scores.writers_spread[at])) for at in order]

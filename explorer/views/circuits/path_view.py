@@ -114,15 +114,14 @@ def _in_words(
     order = sorted(range(len(edges)), key=lambda at: -abs(values[at]))
     best = order[0]
     among = f"Strongest of {len(edges):,} edges" if len(edges) > 1 else "The only edge"
-    said = [
-        f"{among}: {edge_title(wiring, edges[best])}, with {three(values[best])} {unit}".rstrip()
-        + "."
-    ]
+    most = f"{three(values[best], question.error)} {unit}".rstrip()
+    said = [f"{among}: {edge_title(wiring, edges[best])}, with {most}."]
     for at, (row, column) in enumerate(edges):
         kinds = wiring.rows[row].kind, wiring.columns[column].kind
         if at != best and ("logits" in kinds or "embedding" in kinds):
             edge = edge_title(wiring, edges[at])
-            said.append(f"{edge}: {three(values[at])} {unit}".rstrip() + ".")
+            value = three(values[at], question.error)
+            said.append(f"{edge}: {value} {unit}".rstrip() + ".")
     return " ".join(said)
 
 
@@ -161,6 +160,7 @@ def _draw_grid(
         absent="no edge",
         scale="diverging",
         height=height_across(*grid.shape),
+        error=question.error,
     )
 
 
@@ -192,7 +192,7 @@ def _draw_strongest(
     st.dataframe(
         {
             "edge": [edge_title(wiring, edges[at]) for at in order],
-            unit: [three(values[at]) for at in order],
+            unit: [three(values[at], question.error) for at in order],
         },
         hide_index=True,
         column_config={unit: st.column_config.TextColumn(alignment="right")},

@@ -77,6 +77,9 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     drawn, numbers = widgets.side_by_side(7, 3)
     unit = "" if number == SHARE else UNITS[question.metric]
     values = (found.share if number == SHARE else found.change).T
+    error = (
+        question.error / abs(found.clean - found.corrupted) if number == SHARE else question.error
+    )
     first = min(each.first_changed for each in tracings)
     names = token_labels(shown)
     done = "comes back" if found.denoising else "is lost"
@@ -105,10 +108,11 @@ def draw_tracing(context: PageContext, question: Question) -> None:
             top=max(1.0, float(values.abs().nan_to_num().max())) if number == SHARE else None,
             height=height_across(len(values) - first, len(layers)),
             written=(names[first:], layers),
+            error=error,
         )
         st.caption(_explained(question, pairs, what, way, first))
     with numbers:
-        _draw_largest(values, names, unit or number.lower())
+        _draw_largest(values, names, unit or number.lower(), error)
     widgets.code_panel(
         Tracing.columns,
         ReplaceAt,
@@ -153,20 +157,20 @@ def _in_words(
     tokens = found.values.shape[1]
     best = divmod(int(found.share.abs().nan_to_num().argmax()), tokens)
     done = "comes back" if found.denoising else "is lost"
-    unit = UNITS[question.metric]
+    unit, error = UNITS[question.metric], question.error / abs(found.clean - found.corrupted)
     most = "most of the difference" if float(found.share[best]) > 0 else "the largest share"
     largest = (
         f"{what}: {most} {done} at layer {best[0]}, {_named(names, best[1])}: "
-        f"{three(float(found.share[best]))} of it."
+        f"{three(float(found.share[best]), error)} of it."
     )
     metric, clean, corrupted = (
         f"{three(value)} {unit}".strip()
         for value in (float(found.values[chosen]), found.clean, found.corrupted)
     )
+    share = three(float(found.share[chosen]), error)
     return (
-        f"{largest} Chosen: layer {chosen[0]}, {_named(names, chosen[1])}: "
-        f"{three(float(found.share[chosen]))} of it {done}, so the metric is {metric}, between "
-        f"{corrupted} (corrupted) and {clean} (clean)."
+        f"{largest} Chosen: layer {chosen[0]}, {_named(names, chosen[1])}: {share} of it {done}, "
+        f"so the metric is {metric}, between {corrupted} (corrupted) and {clean} (clean)."
     )
 
 
@@ -198,7 +202,7 @@ def _explained(
     return " ".join(said)
 
 
-def _draw_largest(values: Tensor, names: Sequence[str], unit: str) -> None:
+def _draw_largest(values: Tensor, names: Sequence[str], unit: str, error: float) -> None:
     """A row for each of the largest values of (t, layers)."""
     st.markdown("**Largest effects**")
     flat, layers = values.flatten(), values.shape[1]
@@ -207,7 +211,7 @@ def _draw_largest(values: Tensor, names: Sequence[str], unit: str) -> None:
         {
             "token": [f"{names[i // layers]} ({i // layers})" for i in order],
             "layer": [i % layers for i in order],
-            unit: [three(float(flat[i])) for i in order],
+            unit: [three(float(flat[i]), error) for i in order],
         },
         hide_index=True,
         column_config={unit: st.column_config.TextColumn(alignment="right")},
