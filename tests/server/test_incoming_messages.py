@@ -8,12 +8,7 @@ from typing import Any
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from explorer.app.streamlit_patches import (
-    KNOWN_MESSAGES,
-    WIDGETS,
-    is_for_readers,
-)
-from explorer.server import incoming_messages
+from explorer.app.streamlit_patches import KNOWN_MESSAGES, WIDGETS, is_for_readers
 from explorer.server.incoming_messages import (
     AT_ONCE,
     KEPT_AFTER,
@@ -70,32 +65,32 @@ def test_what_is_no_message_closes_the_connection_without_a_stack(
     assert all(record.exc_info is None for record in caplog.records)
 
 
-def test_who_says_too_much_waits_and_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    waited: list[float] = []
+@pytest.fixture
+def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long each message had to wait, in a time that does not pass."""
+    seconds: list[float] = []
+    sleep = asyncio.sleep
 
-    async def note(seconds: float) -> None:
-        waited.append(seconds)
+    async def note(time: float) -> None:
+        seconds.append(time)
+        await sleep(0)
 
     monkeypatch.setattr(asyncio, "sleep", note)
+    return seconds
+
+
+def test_who_says_too_much_waits_and_is_heard(
+    waited: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_MESSAGE_RATE", "10")
     inside, _ = say(*[RERUN] * 200)
     assert len(inside.heard) == 200
     assert waited[0] == 0
     assert waited[-1] > 10, "200 of them take 15 seconds and some"
-
-
-def test_a_long_message_counts_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    waited: list[float] = []
-
-    async def note(seconds: float) -> None:
-        waited.append(seconds)
-
-    monkeypatch.setattr(asyncio, "sleep", note)
-    monkeypatch.setenv("EXPLORER_LIMIT_MESSAGE_RATE", "10")
-    long = message(rerun_script={"page_name": "a" * LARGE * 30})
-    say(long, long, long)
+    waited.clear()
+    say(*[message(rerun_script={"page_name": "a" * LARGE * 30})] * 3)
     assert waited[0] == 0
-    assert waited[-1] > 3, "each takes three seconds, and five are free"
+    assert waited[-1] > 3, "a long one counts as many: three seconds each, and five are free"
 
 
 SHORT, LONG = b"a" * LARGE, b"a" * 2 * LARGE
@@ -129,15 +124,9 @@ class Talks:
 
 
 def test_the_connections_of_a_network_share_what_some_may_say(
-    monkeypatch: pytest.MonkeyPatch,
+    waited: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each message costs the loop some milliseconds at worst, whoever it is for."""
-    waited: list[float] = []
-    sleep = asyncio.sleep
-
-    async def note(seconds: float) -> None:
-        waited.append(seconds)
-        await sleep(0)
 
     async def talk(*clients: str) -> None:
         messages = Messages(Inside(), is_for_readers)
@@ -145,7 +134,6 @@ def test_the_connections_of_a_network_share_what_some_may_say(
         await asyncio.gather(*(asked(messages, scope, [RERUN] * AT_ONCE) for scope in scopes))
 
     monkeypatch.setenv("EXPLORER_LIMIT_MESSAGE_RATE", "1")
-    monkeypatch.setattr(asyncio, "sleep", note)
     run_apart(talk(*["192.0.2.1"] * OF_A_NETWORK, "192.0.2.2"))
     assert max(waited) == 0
     run_apart(talk(*["192.0.2.1"] * 2 * OF_A_NETWORK))
@@ -177,4 +165,4 @@ def test_a_moment_of_many_is_free_and_then_they_come_in_step() -> None:
 
 
 def test_what_is_no_websocket_passes() -> None:
-    assert ask(incoming_messages.Messages(Inside(), is_for_readers), scope_of()).status == 200
+    assert ask(Messages(Inside(), is_for_readers), scope_of()).status == 200

@@ -37,11 +37,17 @@ raise OSError({TEXT!r})
 """
 
 
-def test_nothing_that_was_typed_is_noted() -> None:
-    command = [sys.executable, "-c", SCRIPT]
+def noted_by(script: str) -> list[str]:
+    """The lines that a process with this script writes."""
+    command = [sys.executable, "-c", script]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    lines = [json.loads(line) for line in ended.stderr.splitlines()]
-    assert TEXT not in ended.stderr
+    return ended.stderr.splitlines()
+
+
+def test_nothing_that_was_typed_is_noted() -> None:
+    said = noted_by(SCRIPT)
+    assert not [line for line in said if TEXT in line]
+    lines = [json.loads(line) for line in said]
     assert all(line["at"].endswith("+00:00") for line in lines)
     first, template, written, caught, warned, *uncaught = lines
     assert (first["event"], first["level"], first["port"]) == ("Listening.", "info", 8501)
@@ -76,7 +82,7 @@ def test_what_one_place_says_again_and_again_is_noted_some_times_a_minute() -> N
 
 
 def test_so_it_is_with_whatever_notes_something() -> None:
-    said = f"""
+    lines = noted_by(f"""
 import logging
 from explorer.server import json_logs
 
@@ -84,10 +90,8 @@ json_logs.install()
 for logger in map(logging.getLogger, ["explorer", "streamlit.made.later"]):
     for _ in range({2 * MOST}):
         logger.warning("Again.")
-"""
-    command = [sys.executable, "-c", said]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert len(ended.stderr.splitlines()) == MOST, "it is one line of code"
+""")
+    assert len(lines) == MOST, "it is one line of code"
 
 
 @pytest.mark.parametrize(
@@ -103,8 +107,5 @@ def test_a_public_server_has_them_unless_told_otherwise(
         monkeypatch.setenv("EXPLORER_LOGS", said)
     assert json_logs.are_wanted() is wanted
     assert json_logs.fault() is None
-
-
-def test_a_wrong_setting_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LOGS", "xml")
     assert json_logs.fault() == "EXPLORER_LOGS must be json or plain, not 'xml'."
