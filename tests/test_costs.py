@@ -1,16 +1,13 @@
 """What a look costs, as far as no clock is needed: bytes sent, forward passes made."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import streamlit as st
-import torch
 from torch import nn
 
 from explorer.app import context
@@ -18,51 +15,6 @@ from explorer.catalog import available_models
 from models import Transformer
 from tests import apps
 from tests.benchmarks import drawings
-from tests.reader import Answer, Reader
-from tests.served import ROOT, Server
-
-TOKENS = [f"token{i}" for i in range(128)]
-ONE_HEAD = f"""
-import sys
-
-import streamlit as st
-
-sys.path.insert(0, {str(ROOT)!r})
-from explorer.components import matrix
-from tests.test_costs import TOKENS, without_a_pattern
-
-head = st.session_state["head"] = st.session_state.get("head", -1) + 1
-matrix(without_a_pattern(head), TOKENS, TOKENS, key="matrix")
-"""
-
-
-def without_a_pattern(head: int) -> torch.Tensor:
-    """Attention (128, 128) of noise, which is the hardest to send."""
-    random = torch.Generator().manual_seed(head)
-    return (2 * torch.randn(128, 128, generator=random)).softmax(-1)
-
-
-async def two_changes(url: str) -> tuple[Answer, Answer]:
-    """The answers to a first visit, and to the second change of the head after it."""
-    reader = Reader(url)
-    await reader.open()
-    try:
-        first, _, third = [await reader.act() for _ in range(3)]
-        return first, third
-    finally:
-        await reader.close()
-
-
-def test_another_head_of_128_tokens_is_less_than_25_000_bytes(tmp_path: Path) -> None:
-    """Everything that the change sends."""
-    script = tmp_path / "page.py"
-    script.write_text(ONE_HEAD)
-    # In a thread: a browser of other tests may have its loop in this one.
-    with Server(tmp_path / "runs", script=script) as server, ThreadPoolExecutor() as apart:
-        first, third = apart.submit(asyncio.run, two_changes(server.url)).result()
-    assert not first.failures + third.failures
-    assert third.picture() != first.picture()
-    assert third.size <= 25_000
 
 
 def test_an_overview_of_144_heads_does_not_grow_with_the_text(tmp_path: Path) -> None:

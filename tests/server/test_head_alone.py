@@ -1,13 +1,15 @@
 """Another head: only what follows it is sent, where nothing else on the page has changed."""
 
 from collections.abc import Collection
-from pathlib import Path
 
+import torch
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
+from explorer.components.matrix import encode
 from tests.apart import run_apart
 from tests.reader import Answer, Reader, widgets
 from tests.served import Server
+from tests.shelf import WORDS
 
 LINKS_OF_THE_HEAD = 3
 Seen = tuple[Answer, Answer]
@@ -32,7 +34,7 @@ async def another_head(url: str, query: str = "", *, typed: str = "") -> Seen:
     await reader.open()
     first = await reader.act()
     text = WidgetState(id=reader.widgets["text"].id, string_value=typed)
-    answer = await reader.pick_head(0, *([text] if typed else []))
+    answer = await reader.pick_head(1, *([text] if typed else []))
     await reader.close()
     for each in (first, answer):
         assert each.failures == []
@@ -47,22 +49,20 @@ def is_whole(answer: Answer, parts: Collection[str] = ("text", "model", "overvie
     return drawn[0]
 
 
-def test_only_what_follows_the_head_is_drawn_again(tmp_path: Path) -> None:
-    async def seen(url: str) -> list[Seen]:
+def test_only_what_follows_the_head_is_drawn_again(app: Server) -> None:
+    async def seen() -> list[Seen]:
         return [
-            await another_head(url),
-            await another_head(url, typed="cat mat"),
-            await another_head(url, "layer=99"),
+            await another_head(app.url),
+            await another_head(app.url, typed="cat mat"),
+            await another_head(app.url, "layer=99"),
         ]
 
-    with Server(tmp_path / "runs") as server:
-        alone, typed, noted = run_apart(seen(server.url))
-        assert server.tracebacks == []
+    alone, typed, noted = run_apart(seen())
     first, answer = alone
     assert is_whole(first)
     assert not is_whole(answer)
     assert {"layer", "head", "view", "attention_head"} <= keys(answer)
-    assert any("head 0" in each for each in texts(answer)), "what is said of the head"
+    assert any("head 1" in each for each in texts(answer)), "what is said of the head"
     assert 2 * len(answer.elements) < len(first.elements)
 
     assert is_whole(typed[1]), "another sentence needs the page"
@@ -73,16 +73,26 @@ def test_only_what_follows_the_head_is_drawn_again(tmp_path: Path) -> None:
     assert not any("99" in each for each in texts(noted[1]))
 
 
-def test_a_page_that_ends_early_has_the_lists_of_the_bar(tmp_path: Path) -> None:
-    async def first(url: str) -> Answer:
-        reader = Reader(url, page="attention", query="text=" + 400 * "cat ")
+def test_another_head_of_128_tokens_is_less_than_35_000_bytes(app: Server) -> None:
+    """Everything that the change sends, with weights without a pattern: they take most bytes."""
+    words = "+".join(WORDS[at % 11] for at in range(127))
+    _, answer = run_apart(another_head(app.url, f"model=long&text={words}"))
+    random = torch.Generator().manual_seed(0)
+    noise = (2 * torch.randn(128, 128, generator=random)).softmax(-1)
+    tokens = [f"token{at}" for at in range(128)]
+    picture = encode(noise, tokens, tokens, scale="sequential", allowed=None, words={})
+    assert len(picture) <= 17_000
+    assert answer.size - len(answer.picture()) + len(picture) <= 35_000
+
+
+def test_a_page_that_ends_early_has_the_lists_of_the_bar(app: Server) -> None:
+    async def first() -> Answer:
+        reader = Reader(app.url, page="attention", query="text=" + 400 * "cat ")
         await reader.open()
         answer = await reader.act()
         await reader.close()
         return answer
 
-    with Server(tmp_path / "runs") as server:
-        answer = run_apart(first(server.url))
-        assert server.tracebacks == []
+    answer = run_apart(first())
     assert answer.picture() == b"", "the sentence is too long for the model"
     assert {"text", "model", "part", "layer", "head"} <= keys(answer)

@@ -36,15 +36,14 @@ def said(answer: Answer) -> str:
 
 
 def test_row_1_one_link_to_a_long_text_ends_in_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    app: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """13 KB and 300 letters were 27,000 tokens, 8 GB in 34 seconds, and the end of the server."""
-    runs = tmp_path / "runs"
-    monkeypatch.setenv("EXPLORER_RUNS", str(runs))
+    monkeypatch.setenv("EXPLORER_RUNS", str(app.runs))
     million_positions(tmp_path / "model")
 
-    async def visit(url: str, page: str) -> Answer:
-        reader = Reader(url, page=page)
+    async def visit(page: str) -> Answer:
+        reader = Reader(app.url, page=page)
         name = uploaded(reader, tmp_path / "model")
         reader.query = f"model={name}&text={LETTERS}"
         await reader.open()
@@ -53,11 +52,10 @@ def test_row_1_one_link_to_a_long_text_ends_in_a_sentence(
         finally:
             await reader.close()
 
-    with Server(runs, env={"EXPLORER_PUBLIC": "1"}) as server:
-        held = psutil.Process(server.pid).memory_info().rss
-        for page in ("", "generation"):
-            answer = run_apart(visit(server.url, page))
-            assert "is 27,000 tokens long and at most 2,048 tokens are read" in said(answer), page
-            assert answer.failures == []
-        assert psutil.Process(server.pid).memory_info().rss - held <= BYTES
-        assert server.tracebacks == []
+    held = psutil.Process(app.pid).memory_info().rss
+    for page in ("", "generation"):
+        answer = run_apart(visit(page))
+        assert "is 27,000 tokens long and at most 4,096 tokens are read" in said(answer), page
+        assert answer.failures == []
+    assert psutil.Process(app.pid).memory_info().rss - held <= BYTES
+    assert app.tracebacks == []

@@ -12,12 +12,12 @@ from tests.apart import run_apart
 from tests.reader import BIDI, Answer, Reader
 from tests.runs.making import tiny_spec
 from tests.served import Server
+from tests.server.conftest import TOKEN
 from tests.server.hostile_values import for_a_view, for_a_widget, for_events
 from tests.source import python_files
 
 PAGES = sorted(path.stem for path in python_files("pages"))
 FIRST = "overview"
-TOKEN = "correct horse battery"
 EVENTS_OF = "$$STREAMLIT_INTERNAL_KEY_{}__events"
 """What Streamlit calls that which happened in a view."""
 
@@ -75,10 +75,6 @@ async def answers(page: str, reader: Reader, drawn: Answer) -> list[str]:
     return said
 
 
-def test_values_that_no_browser_sends_end_in_no_error(tmp_path: Path, small_models: Path) -> None:
-    env = {"EXPLORER_LIMIT_MESSAGE_RATE": "1000000", "EXPLORER_ADMIN_TOKEN": TOKEN}
-    runs = tmp_path / "runs"
-
-    with Server(runs, env=env) as server:
-        assert run_apart(errors(server.url, runs)) == []
-        assert server.tracebacks == []
+def test_values_that_no_browser_sends_end_in_no_error(app: Server) -> None:
+    assert run_apart(errors(app.url, app.runs)) == []
+    assert app.tracebacks == []

@@ -1,9 +1,5 @@
 """A session goes on for its reader, and for no stranger who learned its name."""
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
@@ -11,15 +7,10 @@ from websockets.typing import Subprotocol
 
 from explorer.app.reader import COOKIE, owner_of
 from explorer.server.reader_cookie import OWNER, with_owner
+from tests.apart import run_apart
 from tests.served import Server
 from tests.server.asking import scope_of
 
-APP = """
-import streamlit as st
-from starlette.middleware import Middleware
-from explorer.server.reader_cookie import ReaderCookie
-app = st.App("session_page.py", middleware=[Middleware(ReaderCookie)])
-"""
 HERS, HIS = "a" * 32, "b" * 32
 
 
@@ -74,9 +65,5 @@ async def steal(server: Server) -> None:
         await socket.close()
 
 
-def test_who_knows_the_name_of_a_session_is_not_given_it(tmp_path: Path) -> None:
-    (tmp_path / "session_page.py").write_text("")
-    script = tmp_path / "session_app.py"
-    script.write_text(APP)
-    with Server(tmp_path / "runs", script=script) as server, ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, steal(server)).result()
+def test_who_knows_the_name_of_a_session_is_not_given_it(app: Server) -> None:
+    run_apart(steal(app))
