@@ -1,4 +1,4 @@
-"""Every view of every page, from the pages' own tables: one that is new has no truth, and fails."""
+"""Every view of every page, from the pages' own tables."""
 
 import ast
 from collections.abc import Iterable, Iterator

@@ -18,7 +18,7 @@ from tests.served import Server
 from tests.source import ROOT
 
 SHAKESPEARE = "model=shakespeare&part=Decoder&layer=1&head=2&text=To+be,+or+not+to+be"
-TRANSLATION = "model=translation&part=Cross&layer=0&head=1&text=the+black+cat+sees+the+white+house"
+TRANSLATION = "model=translation&layer=0&head=1&text=the+black+cat+sees+the+white+house&order=0"
 INDUCTION = (
     "part=Decoder&layer=0&head=0&text=abcdeabcdeab&corrupted=adcbeadcbeab&answer_token=c"
     "&against_token=e&attributed_by=EAP&steer_strength=1.5&path_reads=Keys&composed_by=K"
@@ -145,18 +145,19 @@ READS: dict[View, Read] = {
 
 @pytest.fixture(scope="module")
 def runs(server: Server) -> dict[str, str]:
-    """What an address asks of a page for the short runs that were trained here."""
+    """What addresses ask for where it is not one of ASKS, by the page or by the view."""
     notes = notes_of("A race")
     race = [tiny_run(server.runs, lr=lr) for lr in (1e-3, 1e-2)]
     repeats = tiny_run(server.runs, task="induction")
+    for run in race:
+        run.note(notes)
     for run in (*race, repeats):
-        if run is not repeats:
-            run.note(notes)
         train_to_end(run.folder)
     name = race[0].name
     return {
-        "over training": f"model={repeats.name}&{INDUCTION}",
-        "step": f"model={name}&part=Encoder&layer=0&head=0&text=cab&other_step=5",
+        "circuits": f"model=induction&{INDUCTION}",
+        "Over training": f"model={repeats.name}&{INDUCTION}",
+        "A training step": f"model={name}&part=Encoder&layer=0&head=0&text=cab&other_step=5",
         "inside_training": f"run={name}&update_after=4&update_stage=1&scores_part=Encoder",
         "training_history": f"model={name}&{REVERSE}&training_step=5",
         "runs": "&".join((f"sweep={notes.sweep}", *(f"runs={run.name}" for run in race))),
@@ -176,16 +177,11 @@ ASKS = {
 }
 
 
-def asked(view: View, runs: dict[str, str]) -> str:
-    """What a view's address asks for, but for the view."""
-    page, name = view
-    if name in ("Over training", "A training step") or page in runs:
-        return runs[{"Over training": "over training", "A training step": "step"}.get(name, page)]
-    if page == "circuits":
-        return f"model=induction&{INDUCTION}"
+def asked(page: str, name: str, runs: dict[str, str]) -> str:
+    """What the address of a view asks for, but for the view."""
     if name.startswith(page_views.FIND):
-        return f"{TRANSLATION}&order=0"
-    return f"{SHAKESPEARE}&{ASKS.get(page, '')}"
+        return TRANSLATION
+    return runs.get(name) or runs.get(page) or f"{SHAKESPEARE}&{ASKS.get(page, '')}"
 
 
 def section_of(page: str) -> str:
@@ -199,7 +195,7 @@ def test_what_is_shown_was_sent(visitor: Visitor, section: str, runs: dict[str, 
     for (page, name), read in READS.items():
         if section_of(page) != section:
             continue
-        asks = asked((page, name), runs)
+        asks = asked(page, name, runs)
         if (page, asks) != last:
             heard.elements.clear()
             place = "" if page == "overview" else page
@@ -220,3 +216,21 @@ def test_no_view_is_left_out() -> None:
     """What the pages' own tables offer is read here."""
     assert set(page_views.every()) == set(READS)
     assert set(page_views.CHOICES) <= set(page_views.pages())
+
+
+def test_a_wrong_digit_is_seen() -> None:
+    cases = [
+        ("0.319", 0.3186, True),
+        ("0.318", 0.3186, False),  # cut off where it should be rounded
+        ("0", 0.3, False),
+        ("124", 123.6, True),
+        ("123", 123.6, False),
+        ("7.90e−7", 7.904e-7, True),
+        ("7.90e−7", 7.96e-7, False),
+        ("−1,024 logits", -1024, True),
+        ("1,025", 1024, False),
+        ("0.0424", "**0.0424**", True),
+        ("0.0424", "0.0425", False),
+    ]
+    for shown, sent, is_right in cases:
+        assert (Pair("a number", shown, sent).fault() == "") is is_right, (shown, sent)
