@@ -91,7 +91,7 @@ def to_no_demo(page: Page) -> None:
 
 
 def open_in(visitor: Visitor, name: str, show: str = "", more: str = "") -> Page:
-    """Go to a demo, and wait until its views are painted."""
+    """Go to a demo, and wait until its views are painted and stand still."""
     page = visitor.page
     to_no_demo(page)
     page.evaluate(GO, f"/demo_{name}?show={show}{more}")
@@ -100,6 +100,7 @@ def open_in(visitor: Visitor, name: str, show: str = "", more: str = "") -> Page
     expect(failed).to_have_count(0)
     page.locator(".view").first.wait_for(state="attached")
     expect(page.locator(".view:not([data-painted])")).to_have_count(0)
+    visitor.settled()
     return page
 
 

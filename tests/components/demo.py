@@ -45,6 +45,7 @@ from explorer.components.ranked import Item, ranked
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.components.title import title
 from explorer.components.tree import Node, tree
+from explorer.text.token_labels import texts
 from explorer.views.overview import doors, pass_picture
 from tests.components import flows
 from tests.components.flows import numbered
@@ -84,9 +85,10 @@ def demo_everything(show: str) -> None:
     """Every view once, of tokens that would be markup, or are read from right to left."""
     size, name = len(STRANGE), STRANGE[0]
     weights, each = attention(size), heads(2, 4, size, size)
-    board([Column("is")], [Row(at, [Cell(at)]) for at in STRANGE], SPOKEN, key="board", title=name)
+    shown = texts(STRANGE)
+    board([Column("is")], [Row(at, [Cell(at)]) for at in shown], SPOKEN, key="board", title=name)
     picks: dict[str, Any] = {"selected": (0, 0), "on_pick": choose}
-    cells(weights, STRANGE, STRANGE, key="cells", title=name, unit="weight", **picks)
+    cells(weights, shown, shown, key="cells", title=name, unit="weight", **picks)
     chips(words(STRANGE_SENTENCE), key="chips", text=STRANGE_SENTENCE)
     show_circuit(invented(STRANGE), key="circuit_map")
     show_film(3, "everything", name)
@@ -94,9 +96,9 @@ def demo_everything(show: str) -> None:
     inspect(weights, STRANGE, STRANGE, key="inspect", title=name)
     lines(each[0], STRANGE, STRANGE, key="lines", title=name)
     matrix(weights, STRANGE, STRANGE, key="matrix", title=name)
-    shown = flows.picture(flows.made_up(2, size), {"decoder": STRANGE})
-    show_miniature(shown, "miniature")
-    show_flow(shown, "pass_map")
+    flow = flows.picture(flows.made_up(2, size), {"decoder": STRANGE})
+    show_miniature(flow, "miniature")
+    show_flow(flow, "pass_map")
     player(name, 3, 0, key="player", on_move=choose)
     items = [Item(0, at, name, name, weights) for at in range(2)]
     ranked(items, key="ranked", title=name, **picks)
@@ -311,11 +313,13 @@ def demo_pass_map(show: str) -> None:
     picture = pass_picture.picture_of(opened, forward)
     names = [stack.name for stack in picture.stacks]
     last, answer = len(names) - 1, len(picture.flow.starts) - 1
-    what, value = told(("chosen", [answer, -1, -1, 0.005, last, 0, *[-1] * 5]))
-    if what == "chosen":
+    at_first = [answer, -1, -1, 0.005, last, 0, *[-1] * 5]
+    what, value = told(("chosen", at_first))
+    if what == "chosen" and value:
         state.held = value
-    show_flow(picture, "pass_map", state.held, height=760)
-    stack, layer = state.held[4:6]
+    held = state.get("held", at_first)
+    show_flow(picture, "pass_map", held, height=760)
+    stack, layer = held[4:6]
     if stack >= 0:
         inside = block_inside(forward, names[stack], layer)
         heads = forward.config.n_heads

@@ -120,7 +120,7 @@ def test_a_token_is_text_in_its_own_direction_and_no_markup(open_demo: OpenDemo)
             faults.append(f"{key} does not have {STRANGE[0]!r}")
     for key in PAINTED:
         canvas = visitor.widget(key).locator("canvas").first
-        for text, *_ in canvas.evaluate("canvas => canvas.texts ?? []"):
+        for text in canvas.evaluate("canvas => (canvas.texts ?? []).map(([text]) => String(text))"):
             if re.search("[\u0590-\u06ff]", text) and not text.startswith("\u2068"):
                 faults.append(f"{key} paints {text!r} in the direction of what is around it")
     assert faults == []

@@ -27,7 +27,7 @@ def in_address(page: Page, step: int | None) -> None:
 def test_keys_buttons_and_the_slider_show_each_moment_and_ask_nobody(open_demo: OpenDemo) -> None:
     visitor = open_demo("film", "keys")
     page, sent = visitor.page, list[object]()
-    visitor.socket.on("framesent", sent.append)
+    visitor.socket.on("framesent", lambda message: sent.append(message))
     expect(page.locator(".film i")).to_have_count(0)  # what is said is no markup
     shows(visitor, 4)
     slider = page.get_by_role("slider", name="Training step")

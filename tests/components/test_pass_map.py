@@ -1,7 +1,9 @@
-"""The picture of the whole pass in a real browser: its walks, its words, what it holds."""
+"""The picture of the whole pass in a real browser: its walks, words, keys, and what it holds."""
 
 import base64
+import re
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,24 +12,18 @@ from playwright.sync_api import Locator, expect
 from torch import Tensor
 
 from explorer.analysis.information_flow import BlockShares, InformationFlow, Route, route
-from explorer.components import mounting
+from explorer.components import mounting, wire
 from explorer.components.pass_map import DOORS, PassMap, encode
 from explorer.text.number_format import three
+from tests.browser.map_places import Drawn
 from tests.browser.visiting import Visitor
-from tests.components.conftest import OpenDemo
-from tests.components.drawn_maps import (
-    FLOW,
-    SELF,
-    USUAL,
-    every_share,
-    opened,
-    others,
-    percent,
-    told,
-)
-from tests.components.flows import KINDS, of_kind
+from tests.components.conftest import OpenDemo, painted, told
+from tests.components.flows import KINDS, made_up, numbered, of_kind, pass_of, picture
 from tests.components.samples import WORDS
+from tests.served import wait_until
 
+USUAL, SELF = 0.005, "decoder.self_attn"
+FLOW = made_up(2, 6)
 HERE = mounting.HERE / "pass_map"
 WALKS = f"""async ([message, from, at, least]) => {{
   {mounting._shared()}
@@ -46,6 +42,47 @@ WALKS = f"""async ([message, from, at, least]) => {{
 }}"""
 """The view's own walks over a message, from an answer or from a token of a stack."""
 LEAST = 0.01
+
+
+def others(part: str, values: Tensor) -> Tensor:
+    """What stands between two tokens, (layers, q, k)."""
+    own = torch.eye(values.shape[-1]).bool() if part.endswith("self_attn") else False
+    return values.masked_fill(torch.as_tensor(own), 0)
+
+
+def every_share(flow: InformationFlow) -> int:
+    """How many keys have a share in another token."""
+    return sum(
+        int((others(part, found.keys) > 0).sum())
+        for blocks in flow.stacks.values()
+        for block in blocks
+        for part, found in block.attended.items()
+    )
+
+
+def percent(value: Tensor | float) -> str:
+    return f"{three(100 * float(value))} %"
+
+
+def see(visitor: Visitor, key: str) -> Drawn:
+    """One of the pictures on the page, in sight and with nothing pointed at."""
+    drawn = Drawn(visitor, key)
+    drawn.canvas.scroll_into_view_if_needed()
+    visitor.away()
+    painted(visitor)
+    return drawn
+
+
+def chosen(drawn: Drawn, *value: object) -> None:
+    """Wait until the page was told that this is held, and no layer and no edge."""
+    told(drawn.visitor, f"('chosen', {[*value, -1, -1, *[-1] * 5]})")
+
+
+def counted(drawn: Drawn, true: Route, flow: InformationFlow, least: float) -> None:
+    """The picture says how many edges of these it draws."""
+    shown, every = drawn_from(true, least), every_share(flow)
+    said = f"{shown} of {every} edges between two tokens have importance ≥ {percent(least)}."
+    assert drawn.notes() == said
 
 
 def walked(visitor: Visitor, shown: PassMap, from_: int, at: int) -> dict[str, Any]:
@@ -103,18 +140,6 @@ def drawn_from(true: Route, least: float) -> int:
 # ---- walks ------------------------------------------------------------------------------------
 
 
-def test_an_answer_of_a_model_of_every_kind_is_traced_as_in_python(open_demo: OpenDemo) -> None:
-    visitor = open_demo("flow", "one")
-    for kind in KINDS:
-        shown = of_kind(kind)
-        flow = as_sent(shown.flow)
-        for at, start in enumerate(flow.starts):
-            true = route(flow, start)
-            seen = walked(visitor, shown, -1, at)
-            assert_same(seen, flow, true)
-            assert (seen["drawn"], seen["every"]) == (drawn_from(true, LEAST), every_share(flow))
-
-
 def forwards(flow: InformationFlow, stack: str, token: int) -> Route:
     """How much of every stream is traced to this token: one product for each sub-layer."""
     streams, edges, mlps = dict[str, Tensor](), dict[str, Tensor](), dict[str, Tensor]()
@@ -141,11 +166,17 @@ def forwards(flow: InformationFlow, stack: str, token: int) -> Route:
     return Route(streams, edges, mlps)
 
 
-def test_a_token_of_a_model_of_every_kind_is_followed_as_in_torch(open_demo: OpenDemo) -> None:
+def test_an_answer_is_traced_and_a_token_is_followed_as_in_torch(open_demo: OpenDemo) -> None:
+    """Of a model of every kind."""
     visitor = open_demo("flow", "one")
     for kind in KINDS:
         shown = of_kind(kind)
         flow = as_sent(shown.flow)
+        for at, start in enumerate(flow.starts):
+            true = route(flow, start)
+            seen = walked(visitor, shown, -1, at)
+            assert_same(seen, flow, true)
+            assert (seen["drawn"], seen["every"]) == (drawn_from(true, LEAST), every_share(flow))
         for at, stack in enumerate(flow.stacks):
             for token in (0, 3):
                 seen = walked(visitor, shown, at, token)
@@ -171,46 +202,19 @@ def options(view: Locator) -> list[tuple[str, str]]:
     return list(zip(names, view.locator(".option .value").all_inner_texts(), strict=True))
 
 
-def test_an_answer_pointed_at_says_itself_and_draws_its_edges(open_demo: OpenDemo) -> None:
-    drawn = opened(open_demo, "words")
+def test_an_answer_a_token_and_a_node_say_themselves(open_demo: OpenDemo) -> None:
+    visitor = open_demo("flow", "words,late")
+    drawn = see(visitor, "words")
     assert drawn.said() == "What led to a5: p = 0.450"
     for at in (5, 2, 0):
         assert drawn.point(drawn.answer(at)) == f"What led to a{at}: p = {three(0.5 - at / 100)}"
-        shown, every = drawn_from(route(FLOW, FLOW.starts[at]), USUAL), every_share(FLOW)
-        assert drawn.notes() == (
-            f"{shown} of {every} edges between two tokens have importance ≥ 0.500 %."
-        )
-        assert options(drawn.view) == [
-            (f"a{at}", three(0.5 - at / 100)),
-            (f"b{at}", "0.250"),
-            (f"c{at}", "0.125"),
-        ]
+        counted(drawn, route(FLOW, FLOW.starts[at]), FLOW, USUAL)
+        named = [(f"a{at}", three(0.5 - at / 100)), (f"b{at}", "0.250"), (f"c{at}", "0.125")]
+        assert options(drawn.view) == named
         expect(drawn.view.locator(".asked")).to_have_text(f"After {WORDS[at]}")
-    drawn.visitor.away()
-    expect(drawn.sentence).to_have_text("What led to a5: p = 0.450")
-
-
-def test_answers_that_come_behind_the_picture_are_said_when_they_are_there(
-    open_demo: OpenDemo,
-) -> None:
-    drawn = opened(open_demo, "late")
-    assert drawn.point(drawn.answer(1)) == "What led to a1: p = 0.490"
-    assert drawn.point(drawn.answer(0)) == "What led to a0: p = no value"
-    assert options(drawn.view) == [("a0", "no value")]
-
-
-def test_a_token_pointed_at_says_that_its_ways_are_drawn(open_demo: OpenDemo) -> None:
-    drawn = opened(open_demo, "words")
     said = drawn.point(drawn.token(0, 1))
     assert said.startswith("Where the goes: lines are the share of each residual stream")
-    shown = drawn_from(forwards(FLOW, "decoder", 1), USUAL)
-    assert drawn.notes().startswith(f"{shown} of ")
-
-
-def test_a_node_says_what_attention_and_feed_forward_wrote_and_what_the_lens_reads(
-    open_demo: OpenDemo,
-) -> None:
-    drawn = opened(open_demo, "words")
+    counted(drawn, forwards(FLOW, "decoder", 1), FLOW, USUAL)
     for layer in (0, 1):
         for token in (0, 4):
             block = FLOW.stacks["decoder"][layer]
@@ -221,20 +225,12 @@ def test_a_node_says_what_attention_and_feed_forward_wrote_and_what_the_lens_rea
                 f"feed-forward {percent(block.mlp[token])}. "
                 f"The lens reads w{layer}-{token} {three((layer + 1) / 100)}"
             )
-
-
-def test_a_node_of_cross_attention_names_both_attentions(open_demo: OpenDemo) -> None:
-    drawn, flow = opened(open_demo, "both"), of_kind("both").flow
-    block = flow.stacks["decoder"][1]
-    assert block.mlp is not None
-    residual = [1 - each.residual[2] for each in block.attended.values()]
-    said = drawn.point(drawn.node(1, 1, 2))
-    assert said.startswith(
-        f"t2 in layer 1: attention {percent(residual[0])}, "
-        f"cross-attention {percent(residual[1])}, feed-forward {percent(block.mlp[2])}"
-    )
-    assert "lens" not in drawn.point(drawn.node(0, 0, 2)), "the encoder has none"
-    assert "feed-forward" not in opened(open_demo, "no feed-forward").point(drawn.node(0, 0, 2))
+    visitor.away()
+    expect(drawn.sentence).to_have_text("What led to a5: p = 0.450")
+    drawn = see(visitor, "late")  # its answers come behind the picture
+    assert drawn.point(drawn.answer(1)) == "What led to a1: p = 0.490"
+    assert drawn.point(drawn.answer(0)) == "What led to a0: p = no value"
+    assert options(drawn.view) == [("a0", "no value")]
 
 
 def strongest(true: Route, part: str, layer: int, query: int) -> int:
@@ -254,130 +250,252 @@ def last_edge(shown: PassMap, part: str) -> tuple[int, int, int]:
     return layer, query, strongest(true, part, layer, query)
 
 
-@pytest.mark.parametrize("kind", ["decoder", "both", "beside"])
-def test_an_edge_says_its_head_its_share_and_what_it_carries(
-    open_demo: OpenDemo, kind: str
-) -> None:
-    """At the top only the queries of the answer itself have importance."""
-    drawn, shown = opened(open_demo, kind), of_kind(kind)
-    flow = as_sent(shown.flow)
-    true = route(flow, flow.starts[-1])
-    for stack, blocks in flow.stacks.items():
-        for part in blocks[0].attended:
-            if stack != list(flow.stacks)[-1]:
-                continue
+def test_models_of_every_kind_say_what_they_have(open_demo: OpenDemo) -> None:
+    visitor = open_demo("flow", "decoder,both,beside,no feed-forward,no head,mean")
+    for kind in ("decoder", "both", "beside"):
+        drawn, shown = see(visitor, kind), of_kind(kind)
+        flow = as_sent(shown.flow)
+        true, at = route(flow, flow.starts[-1]), len(flow.stacks) - 1
+        blocks = list(flow.stacks.values())[at]
+        for part, found in blocks[-1].attended.items():  # at the top only the answer's queries
             layer, query, key = last_edge(shown, part)
-            at = list(flow.stacks).index(stack)
             source = 0 if part.endswith("cross_attn") else at
             said = drawn.point(drawn.edge(part.partition(".")[2], at, layer, query, (source, key)))
-            found = blocks[layer].attended[part]
             assert said == (
                 f"Layer {layer}, mostly head {found.heads[query, key]}: t{key} → t{query}: "
                 f"share {percent(found.keys[query, key])}, "
                 f"importance {percent(true.edges[part][layer, query, key])}"
             )
-
-
-def test_where_there_is_no_head_or_a_class_the_sentence_says_so(open_demo: OpenDemo) -> None:
-    drawn = opened(open_demo, "no head")
-    assert drawn.said() == "What each position is made of."
+    drawn, block = see(visitor, "both"), of_kind("both").flow.stacks["decoder"][1]
+    residual = [1 - each.residual[2] for each in block.attended.values()]
+    assert block.mlp is not None
+    assert drawn.point(drawn.node(1, 1, 2)).startswith(
+        f"t2 in layer 1: attention {percent(residual[0])}, "
+        f"cross-attention {percent(residual[1])}, feed-forward {percent(block.mlp[2])}"
+    )
+    assert "lens" not in drawn.point(drawn.node(0, 0, 2)), "the encoder has none"
+    drawn = see(visitor, "no_feed-forward")
+    assert "feed-forward" not in drawn.point(drawn.node(0, 0, 2))
+    drawn = see(visitor, "no_head")
+    expect(drawn.view.get_by_label("Logit lens")).to_be_hidden()
     assert options(drawn.view) == []
     drawn.point(drawn.answer(2))
     assert drawn.said() == "What each position is made of."
-    drawn = opened(open_demo, "mean")
+    drawn = see(visitor, "mean")
     assert drawn.said() == "What led to a0: p = 0.500"
     expect(drawn.view.locator(".asked")).to_have_text("Class of the text")
     assert len(options(drawn.view)) == 3
 
 
-# ---- what is held -----------------------------------------------------------------------------
+# ---- what is held, and the keys ---------------------------------------------------------------
 
 
 def test_what_is_clicked_is_held_and_told(open_demo: OpenDemo) -> None:
-    drawn, nothing = opened(open_demo, "words"), [-1] * 5
+    visitor = open_demo("flow", "words")
+    drawn, true = see(visitor, "words"), route(FLOW, FLOW.starts[5])
+    before = visitor.picture("words")
+    for name in ("From the first token", "Logit lens"):
+        drawn.view.get_by_label(name).uncheck()
+        visitor.changed("words", before)
+        if name == "From the first token":
+            edges = true.edges[SELF].clone()
+            edges[:, :, 0] = 0
+            counted(drawn, replace(true, edges={SELF: edges}), FLOW, USUAL)
+        drawn.view.get_by_label(name).check()
+        visitor.shows("words", before)
     drawn.click(drawn.answer(2))
-    told(drawn, [2, -1, -1, USUAL, -1, -1, *nothing])
-    drawn.visitor.away()
+    chosen(drawn, 2, -1, -1, USUAL)
+    visitor.away()
     expect(drawn.sentence).to_have_text("What led to a2: p = 0.480")
     drawn.click(drawn.token(0, 1))
-    told(drawn, [2, 0, 1, USUAL, -1, -1, *nothing])
-    drawn.visitor.away()
+    chosen(drawn, 2, 0, 1, USUAL)
+    visitor.away()
     expect(drawn.sentence).to_contain_text("Where the goes")
     drawn.click(drawn.token(0, 1))
-    told(drawn, [2, -1, -1, USUAL, -1, -1, *nothing])
+    chosen(drawn, 2, -1, -1, USUAL)
     drawn.click(drawn.node(0, 0, 4))
-    told(drawn, [4, -1, -1, USUAL, -1, -1, *nothing])
+    chosen(drawn, 4, -1, -1, USUAL)
+    slider, true = drawn.view.get_by_role("slider"), route(FLOW, FLOW.starts[4])
+    for press, least in (("Home", 0.001), ("ArrowRight", 0.002), ("End", 0.5), ("ArrowLeft", 0.2)):
+        slider.press(press)
+        expect(drawn.view.locator(".least output")).to_have_text(percent(least))
+        counted(drawn, true, FLOW, least)
+    chosen(drawn, 4, -1, -1, 0.2)
+
+    drawn = see(visitor, "held")  # what the page holds is drawn, and Escape lets it go
+    assert drawn.said().startswith("Where <s> goes")
+    assert drawn.view.locator(".least output").inner_text() == "5.00 %"
+    card = drawn.view.locator(".card")
+    expect(card.locator(".title")).to_have_text("Layer 1, head 2")
+    counted(drawn, forwards(FLOW, "decoder", 0), FLOW, 0.05)
+    drawn.canvas.focus()
+    visitor.page.keyboard.press("Escape")
+    expect(drawn.sentence).to_contain_text("What led to a1")
+    expect(card).to_be_empty()
+    chosen(drawn, 1, -1, -1, 0.05)
 
 
 def test_an_edge_that_is_clicked_opens_its_card_and_its_doors(open_demo: OpenDemo) -> None:
-    drawn, shown = opened(open_demo, "decoder"), of_kind("decoder")
-    flow = as_sent(shown.flow)
+    drawn, shown = see(open_demo("flow", "decoder"), "decoder"), of_kind("decoder")
     layer, query, key = last_edge(shown, SELF)
-    found = flow.stacks["decoder"][layer].attended[SELF]
+    found = as_sent(shown.flow).stacks["decoder"][layer].attended[SELF]
     head, at = int(found.heads[query, key]), drawn.edge("self_attn", 0, layer, query, (0, key))
     drawn.click(at)
-    told(drawn, [5, -1, -1, USUAL, -1, -1, 0, layer, query, key, head])
+    edge = [0, layer, query, key, head]
+    told(drawn.visitor, f"('chosen', {[5, -1, -1, USUAL, -1, -1, *edge]})")
     card = drawn.view.locator(".card")
     expect(card.locator(".title")).to_have_text(f"Layer {layer}, head {head}")
     expect(card.locator(".amount")).to_have_text(f"share {percent(found.keys[query, key])}")
     expect(card.get_by_role("button")).to_have_text(list(DOORS.values()))
+    where = {"part": SELF, "layer": layer, "head": head, "query": query, "key": key}
     for page, name in DOORS.items():
         card.get_by_role("button", name=name, exact=True).click()
-        where = {
-            "page": page,
-            "part": SELF,
-            "layer": layer,
-            "head": head,
-            "query": query,
-            "key": key,
-        }
-        expect(drawn.visitor.page.get_by_text(f"told ('go', {where})")).to_be_visible()
+        told(drawn.visitor, f"('go', { ({'page': page} | where) })")
     drawn.click(at)
     expect(card).to_be_empty()
 
 
-def test_what_the_page_holds_is_drawn(open_demo: OpenDemo) -> None:
-    drawn = opened(open_demo, "words held")
-    assert drawn.said().startswith("Where <s> goes")
-    assert drawn.view.locator(".least output").inner_text() == "5.00 %"
-    expect(drawn.view.locator(".card .title")).to_have_text("Layer 1, head 2")
-    shown = drawn_from(forwards(FLOW, "decoder", 0), 0.05)
-    assert drawn.notes().startswith(f"{shown} of ")
+def test_keys_walk_through_the_answers_and_the_layers(open_demo: OpenDemo) -> None:
+    visitor = open_demo("flow", "words")
+    drawn, keys = see(visitor, "words"), visitor.page.keyboard
+    expect(drawn.view.locator(".play")).to_be_hidden()  # who asks for less motion only steps
+    expect(drawn.view.locator(".write")).to_be_hidden()
+    before = visitor.picture("words")
+    for name, said in (("on", "Layer 0 (0–1)"), ("on", "Layer 1 (0–1)"), ("back", "Layer 0 (0–1)")):
+        drawn.view.locator(f".controls .{name}").click()
+        expect(drawn.sentence).to_have_text(said)
+    visitor.changed("words", before)
+    drawn.canvas.focus()
+    for press, said in (
+        ("Escape", "What led to a5"),
+        ("ArrowRight", "What led to a5"),
+        ("ArrowLeft", "What led to a4"),
+        ("ArrowUp", "Layer 0 (0–1)"),
+        ("ArrowUp", "Layer 1 (0–1)"),
+        ("ArrowUp", "The answer."),
+        ("ArrowDown", "Layer 1 (0–1)"),
+        ("ArrowDown", "Layer 0 (0–1)"),
+        ("ArrowDown", "What led to a4"),
+        ("ArrowDown", "The answer."),
+        ("ArrowUp", "What led to a4"),
+        (" ", "Layer 0 (0–1)"),
+        ("Escape", "What led to a4"),
+    ):
+        keys.press(press)
+        expect(drawn.sentence).to_contain_text(said)
+    chosen(drawn, 4, -1, -1, USUAL)
 
 
-def test_the_threshold_says_how_many_edges_are_drawn_of_how_many(open_demo: OpenDemo) -> None:
-    drawn, true = opened(open_demo, "words"), route(FLOW, FLOW.starts[5])
-    slider = drawn.view.get_by_role("slider")
-    counts = []
-    for press, least in (("Home", 0.001), ("ArrowRight", 0.002), ("End", 0.5), ("ArrowLeft", 0.2)):
-        slider.press(press)
-        expect(drawn.view.locator(".least output")).to_have_text(percent(least))
-        shown, every = drawn_from(true, least), every_share(FLOW)
-        assert drawn.notes() == (
-            f"{shown} of {every} edges between two tokens have importance ≥ {percent(least)}."
-        )
-        counts.append(shown)
-    assert counts[0] > counts[1] > counts[3] >= counts[2]
-    told(drawn, [5, -1, -1, 0.2, -1, -1, *[-1] * 5])
+def test_it_plays_pauses_goes_on_and_the_text_is_gone_on_with(open_demo: OpenDemo) -> None:
+    visitor = open_demo("flow", "one")
+    visitor.page.emulate_media(reduced_motion="no-preference")
+    drawn = see(open_demo("flow", "words,decoder"), "words")
+    before, play = visitor.picture("words"), drawn.view.locator(".play")
+    play.click()
+    expect(play).to_have_text("Pause")
+    play.click()
+    expect(play).to_have_text("Play")
+    expect(drawn.sentence).to_have_text(re.compile(r"^Layer \d \(0–1\)$"))
+    assert visitor.picture("words") != before
+    drawn.view.get_by_label("Speed").select_option("2 ×")
+    play.click()
+    expect(play).to_have_text("Pause")
+    expect(play).to_have_text("Play")
+    expect(drawn.sentence).to_have_text("What led to a5: p = 0.450")
+    visitor.shows("words", before)  # it ends as it began
+    write = drawn.view.locator(".write")
+    write.click()
+    expect(write).to_have_text("Stop")
+    told(visitor, "('append', 0)")
+    write.click()
+    expect(write).to_have_text("Continue the text")
+    expect(drawn.view.locator("button.option")).to_have_count(2)  # the third ends the text
+    drawn.view.locator("button.option").nth(1).click()
+    told(visitor, "('append', 1)")
+    drawn.point(drawn.answer(1))
+    expect(drawn.view.locator("button.option")).to_have_count(0)
+    expect(see(visitor, "decoder").view.locator(".write")).to_be_hidden()
 
 
-def test_the_first_token_s_edges_can_be_left_out(open_demo: OpenDemo) -> None:
-    drawn, true = opened(open_demo, "words"), route(FLOW, FLOW.starts[5])
-    before = drawn.visitor.picture("pass_map")
-    drawn.view.get_by_label("From the first token").uncheck()
-    drawn.visitor.changed("pass_map", before)
-    edges = true.edges[SELF].clone()
-    edges[:, :, 0] = 0
-    shown = drawn_from(replace(true, edges={SELF: edges}), USUAL)
-    expect(drawn.view.locator(".notes")).to_contain_text(f"{shown} of ")
+# ---- odd passes -------------------------------------------------------------------------------
 
 
-def test_the_logit_lens_can_be_left_out(open_demo: OpenDemo) -> None:
-    drawn = opened(open_demo, "words")
-    before = drawn.visitor.picture("pass_map")
-    lens = drawn.view.get_by_label("Logit lens")
-    lens.uncheck()
-    drawn.visitor.changed("pass_map", before)
-    lens.check()
-    drawn.visitor.shows("pass_map", before)
-    expect(opened(open_demo, "no head").view.get_by_label("Logit lens")).to_be_hidden()
+def test_passes_without_numbers_edges_or_room_say_so(open_demo: OpenDemo) -> None:
+    visitor = open_demo("flow", "emoji,unknown,one,nothing,cut")
+    box = see(visitor, "emoji").view.locator(".stage").bounding_box()
+    assert box is not None
+    assert box["width"] <= visitor.size["width"]
+    drawn = see(visitor, "unknown")
+    said = drawn.point(drawn.node(0, 0, 2))
+    assert said.startswith("small in layer 0: attention no value, feed-forward no value")
+    assert "NaN" not in drawn.notes()
+    none = "0 of 0 edges between two tokens have importance ≥ 0.500 %."
+    drawn = see(visitor, "one")
+    assert drawn.notes() == none
+    assert drawn.point(drawn.token(0, 0)).startswith("Where <s> goes")
+    assert drawn.point(drawn.answer(0)) == "What led to a0: p = 0.500"
+    visitor.away()
+    drawn.view.locator(".controls .on").click()
+    expect(drawn.sentence).to_have_text("Layer 0")
+    drawn = see(visitor, "nothing")
+    assert drawn.notes() == none
+    said = drawn.point(drawn.node(0, 0, 1))
+    assert said.startswith("the in layer 0: attention 0 %, feed-forward 0 %")
+
+    flow, most = made_up(10, 90), 24_000  # what is too small to be sent
+    shares = torch.stack([each.attended[SELF].keys for each in flow.stacks["decoder"]])
+    least = float(shares.flatten().topk(most).values[-1])
+    message = encode(picture(flow, {"decoder": numbered(90)}), "pass_map", "demo", 89, most=most)
+    header, planes = wire.unpack(message)
+    assert len(planes[f"{SELF}.keys"]) == 2 * most
+    assert header["edges"] == every_share(flow) > most
+    assert len(message) < 200_000
+    sent = [
+        replace(each, attended={SELF: replace(own, keys=own.keys.where(own.keys >= least, 0))})
+        for each in flow.stacks["decoder"]
+        for own in [each.attended[SELF]]
+    ]
+    walk = route(replace(flow, stacks={"decoder": tuple(sent)}), flow.starts[89])
+    lost = percent(1 - float(walk.streams["decoder"][0].sum()))
+    said = f" Shares under {percent(least)} are not followed: {lost} of the answer."
+    assert see(visitor, "cut").notes().endswith(said)
+
+
+def test_the_wheel_opens_rows_where_there_are_many_and_the_picture_follows_the_window(
+    open_demo: OpenDemo,
+) -> None:
+    visitor = open_demo("flow", "deep")
+    drawn, mouse = see(visitor, "deep"), visitor.page.mouse
+    before = levels(drawn)
+    drawn.point(drawn.node(0, 10, 3))
+    mouse.wheel(0, -400)
+    wait_until(lambda: rows(drawn)[10] > 2 * (before[10] - before[11]), "a higher row 10")
+    assert min(rows(drawn)) < before[10] - before[11]
+    assert (levels(drawn)[0], levels(drawn)[-1]) == pytest.approx((before[0], before[-1]))
+    mouse.wheel(0, 4000)
+    wait_until(lambda: levels(drawn) == pytest.approx(before), "the rows as they were")
+    wide = drawn.column(0, 5)
+    visitor.page.set_viewport_size({"width": 900, "height": 900})
+    wait_until(lambda: drawn.column(0, 5) < wide, "columns that are closer")
+    visitor.settled()
+    assert drawn.point(drawn.answer(2)).startswith("What led to a2")
+
+
+def levels(drawn: Drawn) -> list[float]:
+    return [drawn.level(0, level) for level in range(31)]
+
+
+def rows(drawn: Drawn) -> list[float]:
+    return [below - above for below, above in pairwise(levels(drawn))]
+
+
+def test_a_message_holds_what_a_pass_of_every_kind_has() -> None:
+    for kind in KINDS:
+        shown, forward = of_kind(kind), pass_of(kind)
+        header, planes = wire.unpack(encode(shown, "pass_map", "demo", 0))
+        assert [stack["layers"] for stack in header["stacks"]] == [
+            len(blocks) for blocks in shown.flow.stacks.values()
+        ]
+        assert ("starts" in planes) is (forward.config.head == "classifier")
+        assert header["hasLens"] is forward.config.head.endswith("language-model")
+        assert (f"{header['stacks'][0]['name']}.mlp" in planes) is bool(forward.config.d_ff)

@@ -4,8 +4,6 @@ import re
 from typing import Any
 
 import numpy as np
-import pytest
-import torch
 from playwright.sync_api import Locator, Page, expect
 from torch import Tensor
 
@@ -14,6 +12,7 @@ from explorer.charts import theme
 from explorer.components import wire
 from tests.components.conftest import OpenDemo
 from tests.components.passed import passed
+from tests.served import wait_until
 
 HEAD = 1
 """The head that the demo chooses."""
@@ -46,7 +45,7 @@ def told(page: Page) -> Locator:
     return page.get_by_text(re.compile("^told "))
 
 
-def point(page: Page, part: Locator, x: float, y: float, *, click: bool = False) -> None:
+def point(part: Locator, x: float, y: float, *, click: bool = False) -> None:
     """Point at a place in the pictures of a part."""
     canvas = part.locator("canvas")
     canvas.scroll_into_view_if_needed()
@@ -74,36 +73,35 @@ def colours_of(part: BlockPart, cells: Tensor) -> np.ndarray:
     return found
 
 
-def part_named(kind: str, stack: str, tail: str) -> BlockPart:
-    parts = block_inside(passed(kind)[1], stack, 0).parts
-    return next(part for part in parts if part.name == f"{stack}.0.{tail}")
+def part_named(kind: str, tail: str) -> BlockPart:
+    parts = block_inside(passed(kind)[1], "decoder", 0).parts
+    return next(part for part in parts if part.name == f"decoder.0.{tail}")
 
 
-@pytest.mark.parametrize("kind", ["grouped", "beside"])
-def test_every_cell_has_the_colour_of_its_value(open_demo: OpenDemo, kind: str) -> None:
-    page = open_demo("pass_map", kind).page
-    for label, tail in (
-        ("Scores", "self_attn.scores"),
-        ("Masked scores", "self_attn.masked"),
-        ("Attention weights", "self_attn.weights"),
-        ("Head outputs", "self_attn.head_out"),
-        ("Output projection", "self_attn.out"),
-        ("Down projection", "mlp.out"),
-    ):
-        part = part_named(kind, "decoder", tail)
-        cells = part.cells[HEAD if part.stage.per_head else 0]
-        canvas = box(page, label).locator("canvas")
-        shown = np.array(canvas.evaluate(PIXELS, [*LARGE, *cells.shape]), float)
-        expected = colours_of(part, cells)
-        known = ~np.isnan(expected)
-        assert known.any()
-        assert np.abs(shown - expected)[known].max() <= SHADE, label
-
-
-def test_the_parts_stand_in_the_order_they_run_with_their_shapes(open_demo: OpenDemo) -> None:
-    page = open_demo("pass_map", "grouped").page
-    expect(inside(page).locator(".box")).to_have_count(20)
-    labels = [each.get_attribute("aria-label") for each in inside(page).locator(".box").all()]
+def test_every_cell_has_the_colour_of_its_value_and_every_part_its_shape(
+    open_demo: OpenDemo,
+) -> None:
+    for kind in ("beside", "grouped"):
+        page = open_demo("pass_map", kind).page
+        for label, tail in (
+            ("Scores", "self_attn.scores"),
+            ("Masked scores", "self_attn.masked"),
+            ("Attention weights", "self_attn.weights"),
+            ("Head outputs", "self_attn.head_out"),
+            ("Output projection", "self_attn.out"),
+            ("Down projection", "mlp.out"),
+        ):
+            part = part_named(kind, tail)
+            cells = part.cells[HEAD if part.stage.per_head else 0]
+            canvas = box(page, label).locator("canvas")
+            shown = np.array(canvas.evaluate(PIXELS, [*LARGE, *cells.shape]), float)
+            expected = colours_of(part, cells)
+            known = ~np.isnan(expected)
+            assert known.any()
+            assert np.abs(shown - expected)[known].max() <= SHADE, label
+    boxes = inside(page).locator(".box")
+    expect(boxes).to_have_count(20)
+    labels = boxes.evaluate_all("all => all.map(each => each.ariaLabel)")
     assert labels[:6] == [
         "Residual stream: tokens 7 × d_model 16. Opens Forward pass.",
         "Norm: tokens 7 × d_model 16. Opens Forward pass.",
@@ -115,26 +113,45 @@ def test_the_parts_stand_in_the_order_they_run_with_their_shapes(open_demo: Open
     expect(inside(page).locator(".formula").nth(1)).to_have_text("γ (x − μ) / σ + β")
     expect(inside(page).locator(".name")).to_have_text("Layer 0")
     expect(inside(page).locator("svg circle")).to_have_count(2)  # what is added to the stream
+    weights = box(page, "Attention weights").locator("canvas")
+    page.emulate_media(color_scheme="dark")
+    zero = [int(theme.DARK.background[at : at + 2], 16) for at in (1, 3, 5)]
+
+    def is_dark() -> bool:  # the key is masked: nothing is drawn
+        shown = np.array(weights.evaluate(PIXELS, [*LARGE, 7, 7]))
+        return bool(np.abs(shown[0, 1] - zero).max() <= 2)
+
+    wait_until(is_dark, "pictures in the colours of the dark", 30)
 
 
-def test_three_additions_where_a_decoder_reads_an_encoder(open_demo: OpenDemo) -> None:
-    page = open_demo("pass_map", "both").page
+def test_a_decoder_that_reads_an_encoder_has_three_additions_and_scrolls_sideways(
+    open_demo: OpenDemo,
+) -> None:
+    visitor = open_demo("pass_map", "both")
+    page = visitor.page
     expect(inside(page).locator("svg circle")).to_have_count(3)
     expect(box(page, "Encoder output")).to_be_visible()
     expect(inside(page).locator(".name")).to_have_text("Decoder, layer 0")
+    page.set_viewport_size({"width": 900, "height": 900})
+    visitor.settled()
+    last = inside(page).locator(".box").last
+    last.scroll_into_view_if_needed()
+    expect(last).to_be_in_viewport()
+    overflow = "e => [e.scrollHeight - e.clientHeight, document.body.scrollWidth - innerWidth]"
+    assert max(inside(page).evaluate(overflow)) <= 0
 
 
-def test_pointing_says_what_a_picture_is(open_demo: OpenDemo) -> None:
+def test_a_part_says_itself_is_a_door_and_chooses_its_head(open_demo: OpenDemo) -> None:
     page = open_demo("pass_map", "grouped").page
     says = inside(page).locator(".says")
-    point(page, box(page, "Attention weights"), 6, 60)
+    point(box(page, "Attention weights"), 6, 60)
     expect(says).to_have_text(
         re.compile("^Attention weights of head 1 .4 × 7 × 7., query cha?t, key")
     )
     expect(says).to_have_text(re.compile(r"Darkest: [\d.]+\. Opens Attention maps$"))
-    point(page, box(page, "Masked scores"), 66, 6)
+    point(box(page, "Masked scores"), 66, 6)
     expect(says).to_contain_text(", masked. Colours to ±")
-    point(page, box(page, "Residual stream"), 20, 15)
+    point(box(page, "Residual stream"), 20, 15)
     expect(says).to_have_text(
         re.compile("^Residual stream .7 × 16., token .*, dimension .* Forward pass$")
     )
@@ -142,10 +159,6 @@ def test_pointing_says_what_a_picture_is(open_demo: OpenDemo) -> None:
     expect(says).to_have_text(
         "Each box opens its page; a small picture chooses its head. Scroll sideways for the rest."
     )
-
-
-def test_a_part_is_a_door_with_its_head_and_token(open_demo: OpenDemo) -> None:
-    page = open_demo("pass_map", "grouped").page
     door: dict[str, Any] = {"part": "decoder.self_attn", "layer": 0, "head": 1, "query": 6}
     for label, page_name, address in (
         ("Scores", "head_steps", {"up_to": "scaled"}),
@@ -156,21 +169,13 @@ def test_a_part_is_a_door_with_its_head_and_token(open_demo: OpenDemo) -> None:
         page.keyboard.press("Enter")
         expected = {"page": page_name, **door, "key": None, "address": address}
         expect(told(page)).to_contain_text(str(expected))
-
-
-def test_a_small_picture_and_the_list_choose_the_head(open_demo: OpenDemo) -> None:
-    page = open_demo("pass_map", "grouped").page
-    point(page, box(page, "Scores"), 8, 80, click=True)  # the first of the small ones
+    point(box(page, "Scores"), 8, 80, click=True)  # the first of the small ones
     expect(told(page)).to_contain_text("'page': 'overview'")
     expect(told(page)).to_contain_text("'head': 0, ")
     expect(box(page, "Scores, head 0")).to_be_visible()
     inside(page).get_by_label("Large picture of head").select_option("3")
     expect(box(page, "Keys, head 1")).to_be_visible()
     expect(told(page)).to_contain_text("'head': 3, ")
-
-
-def test_escape_and_the_button_close_it_and_enter_opens_it(open_demo: OpenDemo) -> None:
-    page = open_demo("pass_map", "grouped").page
     box(page, "Scores").focus()
     page.keyboard.press("Escape")
     expect(inside(page)).to_be_hidden()
@@ -180,23 +185,3 @@ def test_escape_and_the_button_close_it_and_enter_opens_it(open_demo: OpenDemo) 
     expect(box(page, "Scores")).to_be_visible()
     inside(page).get_by_role("button", name="Close the layer").click()
     expect(inside(page)).to_be_hidden()
-
-
-def test_it_scrolls_sideways_where_it_is_narrow(open_demo: OpenDemo) -> None:
-    page = open_demo("pass_map", "both", width=900).page
-    last = inside(page).locator(".box").last
-    last.scroll_into_view_if_needed()
-    expect(last).to_be_in_viewport()
-    overflow = "e => [e.scrollHeight - e.clientHeight, document.body.scrollWidth - innerWidth]"
-    assert max(inside(page).evaluate(overflow)) <= 0
-
-
-def test_a_dark_page_has_dark_pictures(open_demo: OpenDemo) -> None:
-    page = open_demo("pass_map", "grouped", dark=True).page
-    part = part_named("grouped", "decoder", "self_attn.weights")
-    canvas = box(page, "Attention weights").locator("canvas")
-    shown = torch.tensor(canvas.evaluate(PIXELS, [*LARGE, *part.cells.shape[1:]]))
-    zero = [int(theme.DARK.background[at : at + 2], 16) for at in (1, 3, 5)]
-    assert (
-        shown[0, 1].float() - torch.tensor(zero).float()
-    ).abs().max() <= 2  # the key is masked: nothing is drawn
