@@ -79,24 +79,26 @@ def test_a_head_that_is_clicked_while_its_list_is_hidden_is_in_the_address() -> 
 
 
 def test_a_fixed_model_has_no_list_and_no_page_that_opens_another() -> None:
-    at = a_page("attention/attention", hidden=["model"])
+    """What follows from it is not said to be chosen."""
+    at = a_page("attention/attention", hidden=["model"], text="日本")
     assert "model" not in [each.key for each in at.selectbox]
     assert "letters" in json.dumps(sent(at, "head_title"))
     assert "Checkpoints" not in titles(at)
-    at = a_page("attention/attention", hidden=["model"], text="日本")
     assert "way_out" not in [each.key for each in at.button]
+    at.session_state["share"] = True
+    listed = run(at).multiselect(key="hide_in_link")
+    assert listed.value == []
+    assert "Navigation: Checkpoints" not in listed.options
+    assert sent(at, "copy_link")[0] == ["hidden", ["model"]]
 
 
-def test_every_link_repeats_what_is_hidden_the_lesson_and_the_folded_sidebar() -> None:
+def test_every_link_repeats_what_is_around_a_view_and_a_kept_view_leaves_it_out() -> None:
+    """What is hidden, the lesson, and the folded sidebar."""
     asked = STAYS | {"sidebar": ["folded"]}
-    at = a_page("attention/attention", **asked)
+    at = a_page("attention/attention", **asked, layer="1")
     found = [parse_qs(link.proto.query_string) for link in at.get("page_link")]
     assert len(found) > 15
     assert [link for link in found if link | asked != link] == []
-
-
-def test_a_kept_view_leaves_out_what_is_around_it() -> None:
-    at = a_page("attention/attention", **STAYS, sidebar=["folded"], layer="1")
     at.button(key="keep").click()
     run(at)
     (view,) = (KEPT.of(at.session_state[KEY].owner) or KeptSession()).views
@@ -120,15 +122,6 @@ def test_the_class_builder_writes_what_is_hidden_into_the_link() -> None:
         ["model", [at.session_state[KEY].shown_model]],
         ["version", [str(address_table.VERSION)]],
     ]
-
-
-def test_what_follows_from_a_fixed_model_is_not_said_to_be_chosen() -> None:
-    at = a_page("attention/attention", hidden=["model"])
-    at.session_state["share"] = True
-    listed = run(at).multiselect(key="hide_in_link")
-    assert listed.value == []
-    assert "Navigation: Checkpoints" not in listed.options
-    assert sent(at, "copy_link")[0] == ["hidden", ["model"]]
 
 
 def test_hidden_controls_come_back_at_a_click_unless_the_link_says_otherwise() -> None:
