@@ -102,7 +102,7 @@ def demo_everything(show: str) -> None:
     player(name, 3, 0, key="player", on_move=choose)
     items = [Item(0, at, name, name, weights) for at in range(2)]
     ranked(items, key="ranked", title=name, **picks)
-    section = StageSection(name, tuple(STRANGE), ("",) * size, (False,) * size, 1.0, name)
+    section = StageSection(name, tuple(shown), ("",) * size, (False,) * size, 1.0, name)
     how: dict[str, Any] = {"title": name, "height": 400, "note": name}
     stage_list([section], key="stage_list", at=0, on_move=choose, **how)
     nodes = [Node(at - 1, at, 0, token, "1", "{token} is kept") for at, token in enumerate(STRANGE)]
