@@ -48,12 +48,6 @@ def test_a_lesson_is_what_its_file_says() -> None:
     assert [*faults(lesson, PAGES)] == []
 
 
-def test_the_template_has_no_fault(tmp_path: Path) -> None:
-    path = tmp_path / "new.toml"
-    path.write_bytes(TEMPLATE.read_bytes())
-    assert [*faults(read_file(path), PAGES)] == []
-
-
 def test_a_step_is_done_when_the_address_says_so() -> None:
     step = Step("t", "/attention?layer=1&hide=2", "x", done={"layer": "2", "held": "*", "hide": ""})
     assert is_done(step, "attention", {"layer": "2", "held": "q1k1", "head": "3"})
@@ -105,9 +99,8 @@ def test_what_is_no_lesson_is_refused(
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
+def test_what_is_no_file_of_a_lesson_is_refused() -> None:
+    for data, said in (
         (b"\xff", "save it as UTF-8"),
         (b"title = ", "this is no TOML"),
         (b"a = " + b"[" * 5_000, "this is no TOML"),
@@ -117,13 +110,11 @@ def test_what_is_no_lesson_is_refused(
         (toml(TOP, *[("[[steps]]", STEP)] * 41), "`steps` are 41"),
         (toml(TOP, ("[[steps]]", {"title": '"a"'})), "step 1: `open` is missing"),
         (toml(TOP, ("[[steps]]", STEP | {"predict": "3"})), "`predict` must be a table"),
-    ],
-)
-def test_what_is_no_file_of_a_lesson_is_refused(data: bytes, said: str) -> None:
-    with pytest.raises(LessonError, match=r"^own\.toml") as refused:
-        lesson_from(data, "own.toml")
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
+    ):
+        with pytest.raises(LessonError, match=r"^own\.toml") as refused:
+            lesson_from(data, "own.toml")
+        assert said in str(refused.value)
+        assert "\n" not in str(refused.value)
 
 
 LONG_KEY = "a." * 8_000 + "a"
@@ -170,13 +161,12 @@ def test_texts_that_never_end_are_found_in_linear_time(text: str) -> None:
         lesson_from(text.encode(), "own.toml")
 
 
-@pytest.mark.parametrize("file", ["Own.toml", "own.txt", "a b.toml", ".toml", "../own.toml"])
-def test_a_name_that_no_address_can_have_is_refused(file: str) -> None:
-    with pytest.raises(LessonError, match="name the file in small letters"):
-        lesson_from(toml(TOP, ("[[steps]]", STEP)), file)
-
-
-def test_a_file_that_is_not_there_is_said_without_where_it_would_be(tmp_path: Path) -> None:
+def test_a_name_that_no_address_can_have_and_a_file_that_is_not_there_are_said(
+    tmp_path: Path,
+) -> None:
+    for file in ("Own.toml", "own.txt", "a b.toml", ".toml", "../own.toml"):
+        with pytest.raises(LessonError, match="name the file in small letters"):
+            lesson_from(toml(TOP, ("[[steps]]", STEP)), file)
     with pytest.raises(LessonError, match=r"^gone\.toml: cannot be read"):
         read_file(tmp_path / "gone.toml")
 
@@ -215,14 +205,15 @@ def test_what_a_lesson_may_not_say_is_a_fault(
     assert all(each.startswith("own.toml, step 1: ") for each in found)
 
 
-def test_a_number_that_stands_on_the_page_is_proven() -> None:
+def test_what_is_proven_or_needs_no_proof_is_no_fault(tmp_path: Path) -> None:
+    """Numbers that stand on the page, wrong options, notes, and the template of a new lesson."""
     step = {"text": '"It was 0.25 and is 1,024.5."', "see": '["is 1,024.5"]'}
     assert [*faults(made(step | {"see_first": '["0.25"]'}), PAGES)] == []
-
-
-def test_a_wrong_option_and_the_notes_are_not_proven() -> None:
     options = {"options": '["0.25", "0.75"]'}
     assert [*faults(made({"notes": '"Section 3.2."'}, options), PAGES)] == []
+    path = tmp_path / "new.toml"
+    path.write_bytes(TEMPLATE.read_bytes())
+    assert [*faults(read_file(path), PAGES)] == []
 
 
 def test_the_example_in_the_documentation_has_no_fault() -> None:

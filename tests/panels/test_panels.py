@@ -1,7 +1,7 @@
 """The code panel of every view: its lines run as pasted and give the page's numbers."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +44,25 @@ from tests.shelf import WORDS, put
 from tests.views.drawing import sent, words_model
 
 ALL = ("translation", "letters", "reviews", "reverse", "bert", "gpt2", "t5")
-MOST = ("translation", "letters", "bert", "t5")
+SOME, OTHERS = ("letters", "t5"), ("translation", "bert")
 PUBLISHED = ("bert", "gpt2", "t5")
 WRITING = ("translation", "letters", "gpt2", "t5")
 FEW = ("translation", "bert")
 Check = Callable[[Panel], None]
+
+
+def drawn(**views: str) -> Check:
+    """Each of these views shows what the lines have made under the name beside it."""
+
+    def check(page: Panel) -> None:
+        for key, name in views.items():
+            page.shows(key, name)
+
+    return check
+
+
+masks = drawn(mask_both="mask", scores="scores", weights="weights")
+compared = drawn(map_first="first", map_second="second", map_difference="weights")
 
 
 def start(page: Panel) -> None:
@@ -98,16 +112,6 @@ def lens(page: Panel) -> None:
     page.says(found.logit)
 
 
-def masks(page: Panel) -> None:
-    page.shows("mask_both", "mask")
-    page.shows("scores", "scores")
-    page.shows("weights", "weights")
-
-
-def student(page: Panel) -> None:
-    page.shows("mask_both", "mask")
-
-
 def finder(page: Panel) -> None:
     layer = page.at.session_state["layer"]
     seen = page.picture("heads_table")[layer]
@@ -124,10 +128,6 @@ def similarity(page: Panel) -> None:
     heads = page.made["every"][0].shape[0]
     row = page.picture("similarity")[state["layer"] * heads + state["head"]]
     torch.testing.assert_close(torch.from_numpy(row).float(), made, rtol=2e-4, atol=2e-4)
-
-
-def rollout(page: Panel) -> None:
-    page.shows("rollout", "shares")
 
 
 def flow(page: Panel) -> None:
@@ -175,16 +175,9 @@ def doctor(page: Panel) -> None:
         assert finding.sentence in page.words()
 
 
-def adjusted(page: Panel) -> None:
-    """The head as its display options change it."""
-    page.shows("attention_head", "weights")
-
-
 def before_after(page: Panel) -> None:
     """The maps, the probabilities that the bars show, every number of the change, the answers."""
-    page.shows("map_before", "first")
-    page.shows("map_after", "second")
-    page.shows("map_difference", "weights")
+    drawn(map_before="first", map_after="second", map_difference="weights")(page)
     made = page.made
     was, now = float(made["was"]), float(made["now"])
     printed = {
@@ -208,13 +201,6 @@ def before_after(page: Panel) -> None:
     np.testing.assert_allclose(shown, made["probabilities"].flatten(), rtol=1e-5)
     for when, answer in zip(("before", "after"), made.get("answers", ()), strict=False):
         assert f"Generated {when}: {answer or 'no readable text'}" in page.words()
-
-
-def compared(page: Panel) -> None:
-    """Both maps as they are, and their difference."""
-    page.shows("map_first", "first")
-    page.shows("map_second", "second")
-    page.shows("map_difference", "weights")
 
 
 def pooled(page: Panel) -> None:
@@ -248,9 +234,9 @@ def stages(page: Panel) -> None:
 
 def scheme(page: Panel) -> None:
     """Every matrix of the one or two schemes on screen."""
-    drawn = [each for each in ("", "other_") if f"{each}products" in apps.views(page.at)]
-    assert drawn
-    for each in drawn:
+    sides = [each for each in ("", "other_") if f"{each}products" in apps.views(page.at)]
+    assert sides
+    for each in sides:
         by_cosine = f"{each}cosines"
         page.shows(f"{each}products", by_cosine if by_cosine in page.made else f"{each}products")
         if f"{each}table" in page.made:
@@ -260,10 +246,6 @@ def scheme(page: Panel) -> None:
 def doubled(page: Panel) -> None:
     page.says(page.made["wrong"].spread)
     assert spread(page.made["right"].spread) in page.words()
-
-
-def order(page: Panel) -> None:
-    page.shows("order_map_1", "weights")
 
 
 def longer(page: Panel) -> None:
@@ -434,22 +416,32 @@ PATHS: tuple[dict[str, str], ...] = (
     {"layer": "0", "head": "1"},
     {"layer": "1", "head": "0", "path_end": "Into this head", "path_reads": "Values"},
 )
+
+
+def each_once(
+    ways: tuple[dict[str, str], ...], names: tuple[str, ...]
+) -> Iterator[tuple[dict[str, str], str]]:
+    """Pairs in which every way and every name occurs."""
+    for at in range(max(len(ways), len(names))):
+        yield ways[at % len(ways)], names[at % len(names)]
+
+
 VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("overview/overview", {}, start, ALL),
     ("input/tokens", {}, tokens, ALL),
-    ("input/embedding_space", {}, space, ALL),
+    ("input/embedding_space", {}, space, (*FEW, "reviews", "gpt2")),
     ("input/embedding_space", {"space_of": "Residual stream", "near": "0"}, space, FEW),
     ("input/embedding_space", {"space_of": "Unembedding"}, space, ("letters", "bert", "t5")),
     ("input/embedding_space", {"of_stack": "Encoder"}, space, ("translation", "t5")),
-    ("attention/query_key", {}, pair, ALL),
-    ("forward_pass/logit_lens", {}, lens, ALL),
-    ("attention/masks", {"example": "Your sentence"}, masks, MOST),
-    ("attention/masks", {"example": "A padded batch"}, masks, MOST),
-    ("attention/masks", {"example": "I am a student"}, student, ("letters",)),
-    ("attention/heads", {"side": "Finder"}, finder, MOST),
-    ("attention/heads", {"side": "Similarity"}, similarity, MOST),
-    ("attention/heads", {"side": "Rollout", "part": "Decoder"}, rollout, MOST),
-    ("attention/heads", {"side": "Flow", "part": "Decoder"}, flow, MOST),
+    ("attention/query_key", {}, pair, (*SOME, "reverse", "bert")),
+    ("forward_pass/logit_lens", {}, lens, (*OTHERS, "reviews", "gpt2")),
+    ("attention/masks", {"example": "Your sentence"}, masks, SOME),
+    ("attention/masks", {"example": "A padded batch"}, masks, OTHERS),
+    ("attention/masks", {"example": "I am a student"}, drawn(mask_both="mask"), ("letters",)),
+    ("attention/heads", {"side": "Finder"}, finder, OTHERS),
+    ("attention/heads", {"side": "Similarity"}, similarity, SOME),
+    ("attention/heads", {"side": "Rollout", "part": "Decoder"}, drawn(rollout="shares"), OTHERS),
+    ("attention/heads", {"side": "Flow", "part": "Decoder"}, flow, SOME),
     ("attention/head_steps", {"part": "Encoder", "text": "the cat"}, stages, (*FEW, "t5")),
     ("attention/head_steps", {}, stages, ("letters", "reviews", "reverse", "gpt2")),
     ("generation/generation", DRAWN, choice, WRITING),
@@ -464,8 +456,18 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     (SCHEME, {"similar_by": "Cosine similarity"}, scheme, ("letters", "bert")),
     (SCHEME, {"table_width": ODD_WIDTH}, scheme, ("letters",)),
     (SCHEME, {"lab": "Doubled exponent"}, doubled, ("letters",)),
-    (SCHEME, {"lab": ORDER, "order_of": "Custom order"}, order, ("letters",)),
-    (SCHEME, {"lab": ORDER, "order_of": "Custom order", "scheme": "None"}, order, ("reviews",)),
+    (
+        SCHEME,
+        {"lab": ORDER, "order_of": "Custom order"},
+        drawn(order_map_1="weights"),
+        ("letters",),
+    ),
+    (
+        SCHEME,
+        {"lab": ORDER, "order_of": "Custom order", "scheme": "None"},
+        drawn(order_map_1="weights"),
+        ("reviews",),
+    ),
     (SCHEME, {"lab": LONGER}, longer, ("letters", "translation", "reviews")),
     (SCHEME, {"lab": LONGER, "scheme": "Rotary", **PAIR}, pair_is_longer, ("bert",)),
     ("training/training", {"task": "reverse"}, training, ("letters",)),
@@ -474,39 +476,37 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("models/checkpoints", {"show": "Weights"}, weights, FEW),
     ("models/checkpoints", {"show": "Norms"}, norms, FEW),
     ("models/checkpoints", {"show": "Singular values"}, spectrum, FEW),
-    ("models/checkpoints", {"show": "Heads"}, statistics, MOST),
+    ("models/checkpoints", {"show": "Heads"}, statistics, SOME),
     ("models/checkpoints", {"show": "Diagnostics"}, doctor, FEW),
-    *[("attention/attention", look, adjusted, MOST) for look in ADJUSTED],
+    *[
+        ("attention/attention", look, drawn(attention_head="weights"), models)
+        for look, models in zip(ADJUSTED, (SOME, OTHERS) * 2, strict=True)
+    ],
     ("experiments/interventions", {"edits": "1.1~h.d.0.1.z"}, before_after, WRITING),
     ("experiments/interventions", {"edits": CUT_AND_MASKED}, before_after, ("bert", "reviews")),
     ("experiments/interventions", {"edits": OF_MOST_KINDS}, before_after, ("letters",)),
     ("experiments/compare", {**EDITED, "edits": OF_MOST_KINDS}, compared, ("letters",)),
-    ("attention/attention", PAIR, adjusted, ("bert",)),
-    *(
-        ("experiments/circuits", asked | {"text": clean, "corrupted": corrupted}, steering, (name,))
-        for name, (clean, corrupted) in STEERED.items()
-        for asked in ({"circuit_view": "Steering"}, {"circuit_view": "Steering"} | STEERED_BY_HEAD)
-    ),
+    ("attention/attention", PAIR, drawn(attention_head="weights"), ("bert",)),
     *(
         (
             "experiments/circuits",
-            asked | dict(zip(BOTH, STEERED[name], strict=True)),
+            {"circuit_view": view, **way, **dict(zip(BOTH, STEERED[name], strict=True))},
             check,
             (name,),
         )
         for view, check, ways, names in (
             ("Heads", parts, ({}, {"attributed_by": "EAP"}), ("letters",)),
             ("Circuit", circuit, ({"patched_edges": "7"},), ("letters",)),
-            ("Causal tracing", traced, TRACED, STEERED),
+            ("Steering", steering, ({}, STEERED_BY_HEAD), (*STEERED,)),
+            ("Causal tracing", traced, TRACED, (*STEERED,)),
             ("Head card", card, ({}, {"layer": "1", "head": "1"}), ("letters", "gpt2")),
             ("Head card", card, ({},), ("reviews", "bert")),
             ("Text as evidence", evidence, ({}, {"excited_by": "Largest weight"}), READERS),
             ("Path patching", paths, PATHS, ("letters", "gpt2")),  # norms leave the others no edges
         )
-        for name in names
-        for asked in ({"circuit_view": view} | way for way in ways)
+        for way, name in each_once(ways, names)
     ),
-    ("experiments/compare", {"with": "Another head"}, compared, MOST),
+    ("experiments/compare", {"with": "Another head"}, compared, OTHERS),
     ("experiments/compare", {"with": "Another sentence"}, compared, FEW),
     ("experiments/compare", {**OTHER_MODEL, "other_model": "reviews"}, pooled, ("letters",)),
     ("experiments/compare", {**OTHER_MODEL, "other_model": "letters"}, pooled, ("reviews",)),
@@ -516,8 +516,8 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
         pooled,
         ("translation",),
     ),
-    ("experiments/interventions", {"look": "Every head"}, every_head, MOST),
-    ("experiments/interventions", {"look": "Faithfulness"}, faithful, MOST),
+    ("experiments/interventions", {"look": "Every head"}, every_head, SOME),
+    ("experiments/interventions", {"look": "Faithfulness"}, faithful, OTHERS),
 ]
 STATE = {"training/training": {"reverse_steps": 4, "reverse_batch_size": 2}}
 
@@ -530,7 +530,7 @@ def shelf(small_models: Path, published: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("path", "address", "check", "models"), VIEWS, ids=[check.__name__ for _, _, check, _ in VIEWS]
+    ("path", "address", "check", "models"), VIEWS, ids=[path.split("/")[1] for path, *_ in VIEWS]
 )
 def test_the_lines_of_a_view_make_its_numbers(
     path: str,

@@ -97,12 +97,16 @@ def test_after_some_wrong_tokens_a_network_waits(
 
 
 def test_a_token_that_can_be_guessed_is_refused_at_the_start(
-    monkeypatch: pytest.MonkeyPatch,
+    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("EXPLORER_ADMIN_TOKEN", "password")
     assert "must have at least 16 characters" in str(admin_token.fault())
     monkeypatch.setenv("EXPLORER_ADMIN_TOKEN", TOKEN)
     assert admin_token.fault() is None
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "none"))
+    at = opened()
+    assert "0 runs by 0 readers" in said(at)
+    assert at.button(key="admin_refresh").label == "Refresh"
 
 
 def test_readers_are_numbers_and_nothing_of_theirs_is_shown(runs: dict[str, Run]) -> None:
@@ -116,6 +120,9 @@ def test_readers_are_numbers_and_nothing_of_theirs_is_shown(runs: dict[str, Run]
     everything = f"{rows} {said(at)}"
     assert not any(word in everything for word in (SECRET, ONE, OTHER, runs["one"].name))
     assert "Memory" in {metric.label for metric in at.metric}
+    links = {link.proto.page for link in at.get("page_link")}
+    assert links
+    assert not any("administration" in link for link in links), "it is in no navigation"
 
 
 def chosen(at: AppTest, whose: str) -> AppTest:
@@ -196,19 +203,3 @@ def test_pages_at_work_are_listed_and_stopped(
     assert (row["whose"], row["page"], row["state"]) == ("reader 2", "heads", "computing")
     press(at, "admin_stop_pages")
     assert ended == [7]
-
-
-def test_it_is_refreshed_where_nothing_is_listed(
-    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "none"))
-    at = opened()
-    assert "0 runs by 0 readers" in said(at)
-    assert at.button(key="admin_refresh").label == "Refresh"
-
-
-def test_it_is_in_no_navigation(runs: dict[str, Run]) -> None:
-    at = opened()
-    links = {link.proto.page for link in at.get("page_link")}
-    assert links
-    assert not any("administration" in link for link in links)

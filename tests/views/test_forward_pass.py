@@ -1,8 +1,6 @@
 """The page Forward pass without a browser: its stages, its labels, and what is pinned in it."""
 
-import os
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +10,13 @@ from explorer.analysis.forward_pass.stage_cut import BETWEEN
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.query_key import strongest
 from explorer.app.session import KEY
-from explorer.catalog import available_models, opened_model
+from explorer.catalog import opened_model
 from explorer.components import mounting
 from explorer.inference import forward_pass
 from explorer.text.labels import readable
-from explorer.views.forward_pass import screen
-from tests import apps, zoo
+from tests import apps
 from tests.apps import said, views
-from tests.views.drawing import persistent, put_persistent, put_state, run_part, sent
+from tests.views.drawing import handed, persistent, put_persistent, put_state, run_part, sent
 
 pytestmark = pytest.mark.usefixtures("small_models")
 WEIGHTS = "decoder.1.self_attn.weights"
@@ -39,30 +36,16 @@ def picture(at: AppTest) -> dict[str, Any]:
     return sent(at, "stage_values")[0]
 
 
-def test_every_stage_of_a_model_and_every_kind_of_stage_of_published_ones(
-    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folders = [published / "gpt2", published / "t5", zoo.classifier(tmp_path / "classifier")]
-    monkeypatch.setenv("EXPLORER_MODELS", os.pathsep.join(map(str, folders)))
-    configs = {entry.name: entry.config for entry in available_models.list_models()}
-    for model, text in [
-        ("translation", "the black cat"),
-        ("classifier", "the cat was good"),
-        ("gpt2", "5 17 3"),
-        ("t5", "the cat"),
-    ]:
-        at, config = page(model=model, text=text), configs[model]
-        assert config is not None
-        stages = stages_of(config)
-        if model != "translation":  # the last of each kind
-            stages = tuple({stage.kind: stage for stage in stages}.values())
-        for stage in stages:
-            put_persistent(at, "stages", stage=stage.name)
-            (heading,) = re.findall(rf"\*\*{re.escape(stage.title)}\*\* · (.*)", said(at))
-            assert heading.startswith(f"{model} · ")
-            assert ("head 0" in heading) is stage.per_head
-            assert stage.kind == "tokens" or "stage_values" in views(at)
-            assert not stage.site or f"`{stage.site}`" in said(at)
+def test_every_stage_has_its_heading_and_its_site() -> None:
+    """The panels draw every kind of stage of every kind of model."""
+    at = page(model="translation", text="the black cat")
+    for stage in stages_of(opened_model.open_model("translation").config):
+        put_persistent(at, "stages", stage=stage.name)
+        (heading,) = re.findall(rf"\*\*{re.escape(stage.title)}\*\* · (.*)", said(at))
+        assert heading.startswith("translation · ")
+        assert ("head 0" in heading) is stage.per_head
+        assert stage.kind == "tokens" or "stage_values" in views(at)
+        assert not stage.site or f"`{stage.site}`" in said(at)
 
 
 def test_a_step_exports_the_stage_on_screen_and_no_longer_the_one_before(
@@ -180,13 +163,9 @@ def test_the_held_pair_goes_to_the_other_pages_and_comes_back() -> None:
     assert (kept(at)["decoder_token"], kept(at)["encoder_token"]) == ("0", "1")
 
 
-def test_without_a_choice_the_key_is_the_one_attended_to_most(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    drawn: dict[str, Any] = {}
-    monkeypatch.setattr(screen, "matrix", lambda *_, **how: drawn.update(how))
+def test_without_a_choice_the_key_is_the_one_attended_to_most() -> None:
     opened = opened_model.open_model("letters")
     of = forward_pass.run_text(opened, opened.example)
-    page(WEIGHTS, head="0")
     last = len(of.target) - 1
-    assert drawn["pinned"] == (last, strongest(of, "decoder.self_attn", 1, 0, last))
+    column = strongest(of, "decoder.self_attn", 1, 0, last)
+    assert handed(page(WEIGHTS, head="0"), "stage_values") == [last, column]

@@ -9,10 +9,9 @@ from explorer.analysis import rollout
 from explorer.app.session import KEY
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
-from explorer.views.shared import head_table
 from tests import apps
 from tests.apps import said, views
-from tests.views.drawing import press
+from tests.views.drawing import press, sent
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -22,10 +21,9 @@ def page(**address: str) -> AppTest:
 
 
 def test_cross_attention_is_no_stack_and_there_is_a_way_out() -> None:
-    for side, view in [("Rollout", "rollout"), ("Flow", "flow")]:
-        at = page(side=side, model="translation", part="Cross")
-        assert "Rollout and flow follow the residual stream of one stack" in said(at)
-        assert view in views(press(at, "follow_Encoder"))
+    at = page(side="Rollout", model="translation", part="Cross")
+    assert "Rollout and flow follow the residual stream of one stack" in said(at)
+    assert "rollout" in views(press(at, "follow_Encoder"))
 
 
 def test_of_fully_masked_rows_there_is_no_metric(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,12 +36,10 @@ def test_of_fully_masked_rows_there_is_no_metric(monkeypatch: pytest.MonkeyPatch
         assert "Every row of this attention is fully masked" in said(at)
 
 
-def test_the_table_has_the_scale_of_its_metric(monkeypatch: pytest.MonkeyPatch) -> None:
-    tops: list[float | None] = []
-    monkeypatch.setattr(head_table, "cells", lambda *_, **how: tops.append(how["top"]))
-    for metric in ["Previous-token score", "Mean distance"]:
-        page(model="letters", metric=metric)
-    assert tops == [1.0, None]
+def test_the_table_has_the_scale_of_its_metric() -> None:
+    for metric, top in (("Previous-token score", 1.0), ("Mean distance", None)):
+        header, _ = sent(page(model="letters", metric=metric), "heads_table")
+        assert (header["high"] == top) is (top is not None)
 
 
 def test_a_token_that_another_sentence_does_not_reach_is_let_go() -> None:

@@ -1,17 +1,16 @@
 """The page Inside training without a browser: whose run it shows, and that its numbers are true."""
 
 import math
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.gradient_noise import gradients, noise_scale
 from explorer.analysis.one_update import OneUpdate
-from explorer.catalog.opened_model import Opened
 from explorer.runs.open_run import open_folder
 from explorer.runs.retraining import saved
 from explorer.runs.run import Run
@@ -20,7 +19,6 @@ from explorer.tasks import TASKS
 from explorer.tasks.data_summary import examples_of
 from explorer.text.number_format import three
 from explorer.views.inside_training import chosen_run, update_found
-from explorer.views.shared.training_snapshots import open_snapshot
 from models.losses import IGNORE
 from models.training import Batch, train
 from tests import apps
@@ -56,10 +54,15 @@ def loss_at(made: Run, step: int) -> float:
     return dict(made.metrics().losses())[step]
 
 
+def values(at: AppTest) -> dict[str, str]:
+    """The first table: what each value is called, and the value."""
+    return dict(zip(*(at.dataframe[0].value[name] for name in ("what", "value")), strict=True))
+
+
 def test_it_is_about_the_run_of_the_chosen_model_or_the_newest_until_another_is_chosen(
     runs: Path,
 ) -> None:
-    first, second = trained_run(runs), trained_run(runs, optimizer="sgd")
+    first, second = trained_run(runs), trained_run(runs, optimizer="muon")
     assert apps.page(PAGE).selectbox(key="run").value == second.name
     assert apps.page(PAGE, model="reviews").selectbox(key="run").value == second.name
     assert apps.page(PAGE, model=first.name, run=second.name).selectbox(key="run").value == (
@@ -100,8 +103,7 @@ def test_the_saved_state_of_a_run_gives_the_update_that_a_resume_does(
     report = next(
         train(began.model, lambda s: task.batch(s, spec.training), spec.training, began.state)
     )
-    rows = dict(zip(*(at.dataframe[0].value[name] for name in ("what", "value")), strict=True))
-    assert rows["loss before"] == f"{three(report.loss)} nats"
+    assert values(at)["loss before"] == f"{three(report.loss)} nats"
     for _ in advance(made.folder):
         pass
     assert loss_at(made, 2) == pytest.approx(report.loss, rel=1e-6)
@@ -114,9 +116,8 @@ def test_where_training_again_takes_too_long_the_gradient_is_shown_alone(
     at = apps.page(PAGE, run=trained.name, update_after="2", update_stage="2")
     assert "so the gradient is shown without the update" in said(at)
     norms = {row.step: row.grad_norm for row in trained.metrics().rows}
-    rows = dict(zip(*(at.dataframe[0].value[name] for name in ("what", "value")), strict=True))
     assert norms[3] is not None
-    assert rows["gradient norm"] == three(norms[3])
+    assert values(at)["gradient norm"] == three(norms[3])
 
 
 def test_every_stage_and_an_example_are_drawn_and_what_is_too_much_is_said(trained: Run) -> None:
@@ -146,101 +147,37 @@ def test_the_lines_make_the_losses_of_the_picture(trained: Run, tmp_path: Path) 
     assert f"their mean, {three(float(losses[~losses.isnan()].mean()))} nats" in said(at)
 
 
-def test_a_run_of_another_is_found_only_by_its_key(
-    small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    made = tiny_run(tmp_path)
-    assert "There is no run called" in said(apps.page(PAGE, run=made.name))
-
-
-def test_settings_that_changed_while_it_trained_are_those_of_its_updates(
-    runs: Path,
-) -> None:
+def test_settings_that_changed_while_it_trained_are_those_of_its_updates(runs: Path) -> None:
     made = tiny_run(runs)
     for progress in advance(made.folder):
         if progress.report.step == 3:
-            made.change(lr=0.0007, clip=0.01)
+            made.change(lr=0.0007, clip=0.01, label_smoothing=0.2)
     assert [each.step for each in made.changes()] == [3]
-    at = apps.page(PAGE, run=made.name, update_after="6", update_stage="1")
-    assert update_found.SAME in said(at)
-    assert f"their mean, {three(loss_at(made, 11))} nats" in said(at)
-    put_state(at, update_stage=2)
-    rows = dict(zip(*(at.dataframe[0].value[name] for name in ("what", "value")), strict=True))
-    assert rows["clipped to"] == "0.0100"
-
-
-@pytest.mark.parametrize("optimizer", ["muon", "sgd"])
-def test_a_run_of_every_optimizer_is_trained_again(runs: Path, optimizer: str) -> None:
-    made = trained_run(runs, optimizer=optimizer)
-    at = apps.page(PAGE, run=made.name, update_after="4", update_stage="1")
-    assert update_found.SAME in said(at)
-    assert f"their mean, {three(loss_at(made, 6))} nats" in said(at)
-
-
-def test_an_update_with_too_many_logits_is_refused_in_a_sentence(
-    trained: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("models.training.LARGE_LOGITS", 1)
-    at = apps.page("training/inside_training", run=trained.name, update_after="1")
-    assert not at.exception
-    assert update_found.TOO_MANY_LOGITS in said(at)
-
-
-@pytest.mark.parametrize("view", ["Loss landscape", "Gradient noise"])
-def test_a_view_that_holds_too_much_is_refused_before_a_snapshot_is_opened(
-    trained: Run, monkeypatch: pytest.MonkeyPatch, view: str
-) -> None:
-    monkeypatch.setenv("EXPLORER_LIMIT_INSIDE_BYTES", "1000")
-    monkeypatch.setattr(chosen_run, "open_snapshot", lambda *_: pytest.fail("a snapshot is opened"))
-    at = apps.page(PAGE, run=trained.name, inside_view=view)
-    assert not at.exception
-    assert "This view of the run would need" in said(at)
-
-
-@pytest.mark.parametrize("view", ["Loss landscape", "Gradient noise", "Dead units"])
-def test_what_is_kept_of_snapshots_opens_none_until_their_files_change(
-    trained: Run, monkeypatch: pytest.MonkeyPatch, view: str
-) -> None:
-    opened: list[Path] = []
-
-    def count(first: Opened, folder: Path) -> Opened:
-        opened.append(folder)
-        return open_snapshot(first, folder)
-
-    monkeypatch.setattr(chosen_run, "open_snapshot", count)
-    at = apps.page(PAGE, run=trained.name, inside_view=view)
-    assert not at.exception
-    assert opened
-    opened.clear()
-    at.run()
-    assert opened == []
-    snapshots = dict(trained.snapshots())
-    for each in snapshots[12].iterdir():
-        shutil.copy(each, snapshots[5] / each.name)
-    at.run()
-    assert not at.exception
-    assert snapshots[5] in opened
-
-
-def test_label_smoothing_is_that_of_the_update_not_of_the_beginning(
-    runs: Path,
-) -> None:
-    made = tiny_run(runs)
-    for progress in advance(made.folder):
-        if progress.report.step == 3:
-            made.change(label_smoothing=0.2)
     words = "Label smoothing of 0.200 is included."
     at = apps.page(PAGE, run=made.name, update_after="1", update_stage="1")
-    assert words not in said(at)
-    at = apps.page(PAGE, run=made.name, update_after="4", update_stage="1")
-    assert words in said(at)
-    at = apps.page(PAGE, run=made.name, inside_view="Gradient noise")
+    assert words not in said(at), "not of the beginning"
+    put_state(at, update_after=6)
+    for each in (words, update_found.SAME, f"their mean, {three(loss_at(made, 11))} nats"):
+        assert each in said(at)
+    assert values(put_state(at, update_stage=2))["clipped to"] == "0.0100"
     model, now = open_folder(dict(made.snapshots())[12]).model, made.training_now()
-    assert now.label_smoothing == 0.2
     found = [*gradients(model, lambda at: made.task().batch(12 + at, now), 32, 0.2)]
-    rows = dict(zip(*(at.dataframe[0].value[name] for name in ("what", "value")), strict=True))
-    assert rows["‖G‖²"] == three(noise_scale(found, now.batch_size).squared_gradient)
+    squared = three(noise_scale(found, now.batch_size).squared_gradient)
+    assert values(apps.page(PAGE, run=made.name, inside_view="Gradient noise"))["‖G‖²"] == squared
+
+
+def test_what_holds_too_much_is_refused_before_a_snapshot_is_opened(
+    trained: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("models.training.LARGE_LOGITS", 1)
+        at = apps.page(PAGE, run=trained.name, update_after="1")
+        assert update_found.TOO_MANY_LOGITS in said(at)
+    monkeypatch.setenv("EXPLORER_LIMIT_INSIDE_BYTES", "1000")
+    monkeypatch.setattr(chosen_run, "open_snapshot", lambda *_: pytest.fail("a snapshot is opened"))
+    for view in ("Loss landscape", "Gradient noise"):
+        at = apps.page(PAGE, run=trained.name, inside_view=view)
+        assert "This view of the run would need" in said(at)
 
 
 @pytest.mark.parametrize("task", ["reverse", "negation"])

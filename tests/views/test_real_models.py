@@ -10,7 +10,6 @@ from explorer.catalog.real_models import REAL_MODELS, RealModel
 from explorer.downloads import background
 from explorer.downloads.background import DownloadState
 from explorer.downloads.model_download import Progress
-from explorer.views.shared import download_progress
 from explorer.views.shared.download_progress import progress_words
 from explorer.views.shared.model_offer import LINE
 from tests import apps, zoo
@@ -99,21 +98,18 @@ def test_a_click_begins_shows_how_far_it_is_and_ends_it(
     again = page()
     assert "cancel_shelf_gpt2" in buttons(again)
     assert progress_words(fetched) == "110 MB of 551 MB, 9.00 MB a second, 49 s left"
+    for seconds, left in {0.2: "1 s", 59.4: "59 s", 3_599: "1 h 0 min", 7_300: "2 h 2 min"}.items():
+        state = DownloadState("running", Progress("fetching", 0, round(seconds * 1e6)), 1e6)
+        assert progress_words(state).endswith(f", {left} left")
     press(again, "cancel_shelf_gpt2")
     assert [state.kind for state in states.values()] == ["absent"]
     states["gpt2"] = DownloadState("absent", left=110_000_000, fault="The hub cannot be reached.")
     at = page()
     assert buttons(at)["get_gpt2"] == "Resume"
     assert "The hub cannot be reached." in said(at)
-
-
-def test_what_another_process_downloads_cannot_be_cancelled_here(
-    states: dict[str, DownloadState],
-) -> None:
     states["gpt2"] = DownloadState("running", is_ours=False)
-    at = page()
-    assert "get_gpt2" not in buttons(at)
-    assert "cancel_shelf_gpt2" not in buttons(at)
+    offered = buttons(page())
+    assert not {"get_gpt2", "cancel_shelf_gpt2"} & {*offered}, "another process downloads it"
 
 
 def test_a_model_that_was_waited_for_opens_and_one_that_is_there_can_be_opened(
@@ -197,21 +193,11 @@ def test_the_real_model_is_met_first_and_an_address_says_which_model_it_means(
     assert not at.exception
     assert at.selectbox(key="model").value == "translation"
     assert at.selectbox(key="model").options[:2] == ["smollm2", "translation"]
+    assert at.selectbox(key="model").options[-1] == "More models"
+    at.selectbox(key="model").set_value("More models").run()
+    assert not at.exception
+    assert at.selectbox(key="model").value == "translation"
     wrong = apps.page("attention/attention", model="nothing")
     assert "There is no model “nothing” here; showing translation." in said(wrong)
     monkeypatch.setenv("EXPLORER_MODELS", str(examples / "smollm2"))
     assert apps.page("attention/attention").selectbox(key="model").value == "smollm2"
-
-
-def test_the_list_of_models_ends_in_the_way_to_more() -> None:
-    at = apps.page("attention/attention", model="letters")
-    assert at.selectbox(key="model").options[-1] == "More models"
-    at.selectbox(key="model").set_value("More models").run()
-    assert not at.exception
-    assert at.selectbox(key="model").value == "letters"
-
-
-def test_the_time_that_is_left_is_rounded() -> None:
-    words = {0.2: "1 s", 59.4: "59 s", 61: "1 min", 3_599: "1 h 0 min", 7_300: "2 h 2 min"}
-    for seconds, expected in words.items():
-        assert download_progress._time(seconds) == expected

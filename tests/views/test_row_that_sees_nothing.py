@@ -10,7 +10,6 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import opened_model
-from explorer.inference import forward_pass, mask_parts
 from explorer.text import character_tokenizer
 from explorer.text.special import DECODER
 from models import Transformer, save_checkpoint
@@ -19,8 +18,6 @@ from tests import apps
 from tests.apps import said
 from tests.shelf import TINY
 from tests.views.drawing import PAGES, path_of, put_persistent, sent
-
-SITE = "decoder.self_attn"
 
 
 @pytest.fixture(autouse=True)
@@ -66,14 +63,6 @@ def test_pages_say_that_a_row_sees_nothing() -> None:
     at = apps.page("attention/head_steps", model="blind", held="q0k0", up_to="values")
     sentence = r"max relative error (\S+)\."
     assert differs_by_less_than_a_millionth(at, sentence)
-
-
-def test_the_padding_that_is_drawn_is_what_the_pass_used() -> None:
-    of = forward_pass.run_text(opened_model.open_model("blind"), "abc")
-    assert of.mask(SITE, 0).any(-1).tolist() == [False, True, True, True]
-    shown = mask_parts.of(of, SITE)
-    assert not shown.padding[:, 0].any()
-    assert torch.equal(shown.padding & shown.causal, shown.both)
 
 
 def test_every_stage_of_the_forward_pass() -> None:

@@ -30,7 +30,7 @@ from explorer.runs.worker import train_to_end
 from explorer.tasks import TASKS, task_of
 from explorer.text import AdoptedTokenizer
 from explorer.text.literal import literal
-from explorer.views.training import live_attention, live_run, run_words
+from explorer.views.training import live_attention, run_words
 from explorer.views.training.data_view import length_bars
 from explorer.views.training.form_inputs import COLD, HOT
 from tests import apps
@@ -205,27 +205,6 @@ def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
     at.text_input(key="watched_reverse").set_value("a" * 300).run()
     assert not at.exception
     assert "tokens long" in said(at)
-
-
-def test_where_looks_are_slow_they_are_fewer(desk: Desk, tmp_path: Path) -> None:
-    run = tiny_run(tmp_path)
-    desk.submit(run)
-    took = live_run._cpu_times()
-    took.clear()
-    waiting = run.status()
-    assert live_run.seconds_between(waiting) == live_run.EVERY, "no look yet"
-    took.extend([9.0, 9.0])
-    assert live_run.seconds_between(waiting) == live_run.EVERY, "the first looks are no measure"
-    page(run=run.name)
-    assert len(took) == 3, "the page counts its look"
-    took.extend([live_run.SLOW / 2] * live_run.LAST)
-    assert live_run.seconds_between(waiting) == live_run.EVERY
-    took.extend([live_run.SLOW * 2] * live_run.LAST)
-    assert live_run.seconds_between(waiting) == live_run.SELDOM
-    assert not page(run=run.name).exception
-    train_to_end(run.folder)
-    assert live_run.seconds_between(run.status()) is None
-    took.clear()
 
 
 def test_a_long_curve_says_what_a_point_is_and_keeps_its_points_when_it_goes_on(
