@@ -241,7 +241,12 @@ ROW = re.compile(r"\{[^{}]*\}").findall
 
 
 def _is_told(text: str, rows: list[dict[str, Any]]) -> bool:
-    """Whether every number of a text is one of the same row."""
-    numbers = [[value for value in row.values() if isinstance(value, int | float)] for row in rows]
+    """Whether every number of a text is one of the same row, as a number or in its texts."""
     shown = re.findall(N, text)
-    return any(all(any(is_rounded(n, x) for x in row) for n in shown) for row in numbers)
+    return any(all(any(_is_in(n, each) for each in row.values()) for n in shown) for row in rows)
+
+
+def _is_in(shown: str, value: object) -> bool:
+    if isinstance(value, str):
+        return shown in re.findall(N, value)
+    return isinstance(value, int | float) and is_rounded(shown, value)
