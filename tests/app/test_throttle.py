@@ -27,6 +27,30 @@ class Clock:
     thread_time = monotonic
 
 
+class Asked(Turns):
+    """Turns that note who asks for one, and say so at once."""
+
+    def __init__(self, most: int = 1) -> None:
+        super().__init__(lambda: most)
+        self.places: list[Place] = []
+        """Of those who have a turn or wait for one, but for those who gave theirs back here."""
+        self.whose: list[tuple[bool, str, str]] = []
+        self.heard: Callable[[], object] = lambda: None
+
+    def ask(self, *, begins: bool, network: str = "", owner: str = "") -> Place:
+        place = super().ask(begins=begins, network=network, owner=owner)
+        self.places.append(place)
+        self.whose.append((begins, network, owner))
+        self.heard()
+        return place
+
+    def end_a_piece(self) -> None:
+        """Whoever has had a turn for longest gives it back."""
+        place = next(place for place in self.places if place.is_set())
+        self.places.remove(place)
+        self.give_back(place)
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
@@ -35,9 +59,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def turns(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Turns:
+def turns(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Asked:
     """One turn at a time, handed on at every step."""
-    made = Turns(lambda: 1)
+    made = Asked()
     monkeypatch.setattr(throttle, "TURNS", made)
     monkeypatch.setattr(throttle, "QUANTUM", 0.0)
     monkeypatch.setattr(throttle, "MOMENT", 0.0)
@@ -58,60 +82,53 @@ def thread() -> Iterator[Callable[[Callable[[], None]], Future[None]]]:
         yield pool.submit
 
 
-def test_within_a_turn_no_other_is_taken(turns: Turns) -> None:
+def test_within_a_turn_no_other_is_taken(turns: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fragment within the run of its page has that run's turn; drawn alone, one of its own."""
-    taken: list[bool] = []
-    ask = turns.ask
-
-    def counted(*, begins: bool, **whose: str) -> Place:
-        taken.append(begins)
-        return ask(begins=begins, **whose)
-
-    turns.ask = counted  # type: ignore[method-assign]
+    monkeypatch.setattr(throttle.reader, "network", lambda: "there")
+    monkeypatch.setattr(throttle.reader, "owner", lambda: "A")
     draw = turn()(lambda: None)
     with turn():
         draw()
-    assert taken == [True], "the page and its fragment are one turn"
+    assert turns.whose == [(True, "there", "A")], "the page and its fragment are one turn"
     draw()
-    assert taken == [True, True]
+    assert turns.whose == [(True, "there", "A")] * 2
 
 
-def test_a_turn_is_given_back_after_a_mishap(turns: Turns) -> None:
+def test_a_turn_is_given_back_after_a_mishap(turns: Asked) -> None:
     for _ in range(3):
         with pytest.raises(ZeroDivisionError), turn():
             raise ZeroDivisionError
     assert turns.ask(begins=True).is_set()
 
 
-def end_a_piece(turns: Turns) -> None:
-    """Whoever has computed longest hands the turn on and wants to go on."""
-    turns.give_back(next(iter(turns._at_work)))
-    turns.ask(begins=False)
-
-
 def test_a_short_answer_waits_for_at_most_two_pieces_of_the_work_of_others(clock: Clock) -> None:
     """However many they are: those who begin and those who go on are served alternately."""
-    turns = Turns(lambda: 2)
+    turns = Asked(2)
+
+    def end_a_piece() -> None:
+        turns.end_a_piece()
+        turns.ask(begins=False)
+
     for _ in range(20):
         turns.ask(begins=True)
     for _ in range(60):
-        end_a_piece(turns)
-    assert len(turns._at_work) == 2
-    assert not turns._beginning
+        end_a_piece()
+    assert sum(place.is_set() for place in turns.places) == 2
     for _ in range(5):
         light, pieces = turns.ask(begins=True), 0
         while not light.is_set():
-            end_a_piece(turns)
+            end_a_piece()
             pieces += 1
         assert pieces <= 2
+        turns.places.remove(light)
         turns.give_back(light)
 
 
-def served(turns: Turns, waiting_runs: Sequence[tuple[str, Place]]) -> Iterator[str]:
+def served(turns: Asked, waiting_runs: Sequence[tuple[str, Place]]) -> Iterator[str]:
     """The names of those who wait, in the order in which their turns come."""
     left = dict(waiting_runs)
     while left:
-        turns.give_back(next(iter(turns._at_work)))
+        turns.end_a_piece()
         (name,) = (name for name, place in left.items() if place.is_set())
         del left[name]
         yield name
@@ -120,7 +137,7 @@ def served(turns: Turns, waiting_runs: Sequence[tuple[str, Place]]) -> Iterator[
 @pytest.mark.parametrize("begins", [True, False])
 def test_readers_take_turns_and_not_their_tabs(clock: Clock, begins: bool) -> None:
     """Whoever comes after a hundred tabs of one reader waits for one turn of that reader."""
-    turns = Turns(lambda: 1)
+    turns = Asked()
     turns.ask(begins=True)
     names = [*(f"A{tab}" for tab in range(100)), "B0", "B1", "C0", "C1"]
     order = list(served(turns, [(n, turns.ask(begins=begins, owner=n[0])) for n in names]))
@@ -130,7 +147,7 @@ def test_readers_take_turns_and_not_their_tabs(clock: Clock, begins: bool) -> No
 
 def test_networks_take_turns_and_not_their_readers(clock: Clock) -> None:
     """A reader without a cookie is a new one each time, and comes from the same network."""
-    turns = Turns(lambda: 1)
+    turns = Asked()
     turns.ask(begins=True)
     names = [*(f"A{new}" for new in range(100)), "B0", "B1"]
     asked = [(n, turns.ask(begins=True, network=n[0], owner=n)) for n in names]
@@ -139,10 +156,10 @@ def test_networks_take_turns_and_not_their_readers(clock: Clock) -> None:
 
 def test_who_comes_again_and_again_is_served_after_those_who_wait(clock: Clock) -> None:
     """However few runs a reader has at once, and however many others come later."""
-    turns = Turns(lambda: 1)
-    place = turns.ask(begins=True, owner="A")
+    turns = Asked()
+    turns.ask(begins=True, owner="A")
     asked = [(each, turns.ask(begins=True, owner=each)) for each in "BC"]
-    turns.give_back(place)
+    turns.end_a_piece()
     asked += [("A again", turns.ask(begins=True, owner="A"))]
     asked += [("B again", turns.ask(begins=True, owner="B"))]
     asked += [("D", turns.ask(begins=True, owner="D"))]
@@ -157,30 +174,20 @@ def test_a_run_that_is_given_up_leaves_nothing_in_the_line(clock: Clock) -> None
         for place in [turns.ask(begins=begins, network="n", owner=o) for o in "AAB"]:
             turns.give_back(place)
     assert not turns.step(turn_here)
-    assert not turns._beginning._networks
-    assert not turns._going_on._networks
-
-
-def test_a_run_waits_as_one_of_its_reader(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throttle.reader, "network", lambda: "there")
-    monkeypatch.setattr(throttle.reader, "owner", lambda: "A")
-    with turn():
-        (place,) = turns._at_work
-        assert (place.network, place.owner) == ("there", "A")
 
 
 def test_those_who_go_on_are_not_forgotten_where_others_begin_all_the_time(clock: Clock) -> None:
-    turns = Turns(lambda: 1)
+    turns = Asked()
     turns.ask(begins=True)
     heavy = turns.ask(begins=False)
     for _ in range(2):
         turns.ask(begins=True)
         turns.ask(begins=True)
-        turns.give_back(next(iter(turns._at_work)))
+        turns.end_a_piece()
     assert heavy.is_set()
 
 
-def test_long_work_hands_its_turn_on_between_two_pieces(turns: Turns) -> None:
+def test_long_work_hands_its_turn_on_between_two_pieces(turns: Asked) -> None:
     """The light reader is answered after one step of the heavy one, which then goes on."""
     said: list[str] = []
     begun = Event()
@@ -202,14 +209,7 @@ def test_long_work_hands_its_turn_on_between_two_pieces(turns: Turns) -> None:
     with thread() as run:
         one = run(heavy)
         begun.wait()
-        ask = turns.ask
-
-        def seen(*, begins: bool, **whose: str) -> Place:
-            place = ask(begins=begins, **whose)
-            light_waits.set()
-            return place
-
-        turns.ask = seen  # type: ignore[method-assign]
+        turns.heard = light_waits.set
         two = run(light)
         one.result()
         two.result()
@@ -228,7 +228,7 @@ def test_a_short_piece_is_not_cut_up(clock: Clock, monkeypatch: pytest.MonkeyPat
     turns.give_back(other)
 
 
-def test_work_that_takes_no_step_does_not_count_for_ever(turns: Turns, clock: Clock) -> None:
+def test_work_that_takes_no_step_does_not_count_for_ever(turns: Asked, clock: Clock) -> None:
     stuck = turns.ask(begins=True)
     assert stuck.is_set()
     other = turns.ask(begins=True)
@@ -243,7 +243,7 @@ def test_work_that_takes_no_step_does_not_count_for_ever(turns: Turns, clock: Cl
     assert third.is_set()
 
 
-def test_who_waits_for_another_needs_no_turn_meanwhile(turns: Turns) -> None:
+def test_who_waits_for_another_needs_no_turn_meanwhile(turns: Asked) -> None:
     """Otherwise all would wait: one for the turn, the other for what that one makes."""
     lock, made, waits = PatientCondition(), list[int](), Event()
 
@@ -266,7 +266,7 @@ def test_who_waits_for_another_needs_no_turn_meanwhile(turns: Turns) -> None:
     assert turns.ask(begins=True).is_set(), "every turn was given back"
 
 
-def test_while_another_process_works_for_a_run_others_have_its_turn(turns: Turns) -> None:
+def test_while_another_process_works_for_a_run_others_have_its_turn(turns: Asked) -> None:
     with turn():
         with waiting.aside() as look_up:
             place = turns.ask(begins=True)
@@ -277,7 +277,7 @@ def test_while_another_process_works_for_a_run_others_have_its_turn(turns: Turns
 
 
 def test_a_run_that_computes_for_too_long_ends_in_a_sentence(
-    turns: Turns, clock: Clock, said: list[str], monkeypatch: pytest.MonkeyPatch
+    turns: Asked, clock: Clock, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_WORK_SECONDS", "7")
     done = 0
@@ -291,7 +291,7 @@ def test_a_run_that_computes_for_too_long_ends_in_a_sentence(
 
 
 def test_whoever_runs_the_server_sees_who_is_at_work_and_stops_it(
-    turns: Turns, said: list[str], monkeypatch: pytest.MonkeyPatch
+    turns: Asked, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(throttle.reader, "owner", lambda: "A")
     done: list[int] = []
@@ -324,7 +324,7 @@ class Left(BaseException):
 
 @pytest.mark.parametrize("wait", ["a turn", "another's result", "another process"])
 def test_a_run_is_stopped_also_where_it_waits(
-    wait: str, turns: Turns, said: list[str], monkeypatch: pytest.MonkeyPatch
+    wait: str, turns: Asked, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(throttle.st, "stop", Mock(side_effect=Left))
     monkeypatch.setattr(waiting, "LOOKS_UP", 0.0)
@@ -355,7 +355,7 @@ def test_a_run_is_stopped_also_where_it_waits(
 
 
 def test_a_run_ends_at_the_next_step_when_its_reader_has_gone(
-    turns: Turns, monkeypatch: pytest.MonkeyPatch
+    turns: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[int] = []
 
