@@ -79,7 +79,8 @@ def test_its_losses_and_gradients_are_those_of_autograd_by_hand() -> None:
     assert_close_to(found.losses[known], losses[known].float())
     assert bool(found.losses[~known].isnan().all())
     losses[known].mean().backward()
-    made = {name: each.grad for name, each in by_hand.named_parameters()}
+    named = by_hand.named_parameters()
+    made = {name: each.grad for name, each in named if each.grad is not None}
     assert made.keys() == found.gradients.keys()
     both = [[*found.gradients.values()], [made[name] for name in found.gradients]]
     assert_close_to(*(torch.cat([each.flatten() for each in every]) for every in both))
