@@ -1,21 +1,18 @@
 """Everybody: what axe finds, what the keyboard reaches, what a figure says, what a phone shows.
 
-It takes minutes, since it goes through every view of every page: `docs/accessibility.md`.
+Each page is visited once for all of it: `docs/accessibility.md`.
 """
 
 import re
-from functools import partial
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser import page_views
 from tests.browser.axe import findings
 from tests.browser.conftest import Visit
-from tests.browser.truth import views
-from tests.browser.visiting import DRAWN_ANEW, Visitor
-from tests.served import wait_until
+from tests.browser.visiting import Visitor
 
-THEME = "getComputedStyle(document.querySelector('[data-testid=stApp]')).colorScheme"
 SAID = """() => {
   const every = root => [...root.querySelectorAll("*")].flatMap(each =>
     [each, ...(each.shadowRoot ? every(each.shadowRoot) : [])]);
@@ -30,6 +27,13 @@ SAID = """() => {
   });
 }"""
 """Every figure of a page, and what it says of itself."""
+BEGIN_AT = """where => {
+  globalThis.stops = [];
+  const found = [...document.querySelectorAll(where)];
+  found.filter(each => each.checkVisibility() && each.tabIndex >= 0).at(-1).focus();
+}"""
+TOP, SIDEBAR = ".explorer-skip", "[data-testid=stSidebar] *"
+"""What is the same on all pages is gone through on one."""
 STOP = """async () => {
   const deepest = () => {
     let at = document.activeElement;
@@ -39,13 +43,14 @@ STOP = """async () => {
   const drawn = () => new Promise(come => requestAnimationFrame(() => requestAnimationFrame(come)));
   const up = each => each.parentElement ?? each.getRootNode().host;
   const at = deepest();
-  if (!at || at === document.body) return null;
-  globalThis.stops ??= [];
+  if (!at || at === document.body || at === document.documentElement) return null;
+  const again = globalThis.stops.includes(at);
   const table = at.closest("[data-testid=data-grid-canvas]");
   if (table) {  // draws its focus itself, cell by cell; its cells within are for screen readers
     if (globalThis.stops.at(-1) !== table) globalThis.stops.push(table);
     return ["a table", true, false];
   }
+  globalThis.stops.push(at);
   const looks = () => {
     const found = [];
     for (let each = at, i = 0; each && i < 6; each = up(each), i++) {
@@ -57,107 +62,71 @@ STOP = """async () => {
     }
     return found.join();
   };
-  await drawn();
-  const focused = looks();
+  let focused = looks();
   at.blur();
-  await drawn();
-  const left = looks();
+  let left = looks();
   at.focus();
-  const again = globalThis.stops.includes(at);
-  globalThis.stops.push(at);
+  if (focused === left) {  // what draws its focus in the next frame
+    await drawn();
+    focused = looks();
+    at.blur();
+    await drawn();
+    left = looks();
+    at.focus();
+  }
   const name = at.getAttribute("aria-label") || at.textContent;
   return [`${at.tagName} ${name.trim().slice(0, 40)}`, focused !== left, again];
 }"""
 """Where the Tab key has led: what it is, whether one sees that, and whether it was there before."""
-STILL = """() => {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync("*, *::before, *::after { transition: none !important; }");
-  document.adoptedStyleSheets.push(sheet);
-}"""
 MOST_STOPS = 250
-ROWS, COLUMNS = 10, 10
-"""Of the sentence that is shown first."""
-WITHIN = "main => main.scrollWidth <= main.clientWidth"
 LEAST_SAID = 15
 """Letters of a title and a number."""
+PARTS = 4
+IN_BOTH_THEMES = ("attention", "checkpoints", "training")
+"""Views of ours, tables and forms; `--thorough` looks at all pages."""
 
 
-def open_in(visitor: Visitor, view: views.View, asks: str) -> None:
-    """Go to a view of a page, and wait until all of it is drawn."""
-    visitor.open(f"/{view[0]}?{asks.removeprefix('&')}")
-    visitor.has_everything()
-
-
-def turn(visitor: Visitor, theme: str) -> None:
-    """The system asks for this theme; the page follows."""
-    visitor.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-    visitor.page.wait_for_function(f"() => {THEME} === '{theme}'")
-    visitor.page.evaluate(DRAWN_ANEW)
-
-
-def found_in(visitor: Visitor, view: views.View, asks: str, *themes: str) -> list[str]:
-    """What axe finds in a view in these themes."""
-    visitor.page.emulate_media(color_scheme="dark" if themes[0] == "dark" else "light")
-    open_in(visitor, view, asks)
+def in_themes(visitor: Visitor, *themes: str) -> list[str]:
+    """What axe finds in the page that is shown."""
     found = []
     for theme in themes:
-        turn(visitor, theme)
-        found += [f"{view}, {theme}: {each}" for each in findings(visitor.page)]
+        visitor.themed(theme)
+        found += [f"{theme}: {each}" for each in findings(visitor.page)]
     return found
 
 
-@pytest.mark.parametrize("page", views.pages())
-def test_axe_finds_nothing_serious(visitor: Visitor, page: str) -> None:
-    view, asks = next(each for each in views.every().items() if each[0][0] == page)
-    assert found_in(visitor, view, asks, "light", "dark") == []
+def silent_figures(visitor: Visitor) -> list[str]:
     figures = visitor.page.evaluate(SAID)
-    assert [html for html, said in figures if len(said) < LEAST_SAID] == []
+    return [f"says nothing: {html}" for html, said in figures if len(said) < LEAST_SAID]
 
 
-def test_axe_finds_nothing_serious_in_what_opens_over_the_page(visitor: Visitor) -> None:
-    """Menus and dialogs stand beside the part of the page that has the theme."""
-    visitor.open("/attention?model=translation")
-    opens = visitor.widget("share").get_by_role("button"), visitor.widget("kept_session")
-    for opened in (opens[0], opens[1].get_by_role("button")):
-        visitor.until_run(opened.click)
-        for theme in ("dark", "light"):
-            turn(visitor, theme)
-            assert [theme, *findings(visitor.page)] == [theme]
-        visitor.page.keyboard.press("Escape")
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("page", views.pages())
-def test_axe_finds_nothing_serious_in_any_view(visitor: Visitor, page: str) -> None:
-    for view, asks in views.every().items():
-        if view[0] == page:
-            assert found_in(visitor, view, asks, "dark", "light") == []
-
-
-@pytest.mark.parametrize("page", views.pages())
-def test_the_tab_key_reaches_all_is_seen_and_goes_on(visitor: Visitor, page: str) -> None:
-    """From the first stop to the last and out of the page; every view that takes keys is met."""
-    visitor.open(f"/{page}")
-    visitor.has_everything()
-    visitor.page.evaluate(STILL)
+def not_reached(visitor: Visitor, after: str) -> list[str]:
+    """What is wrong on the way of the Tab key from the last stop of a part out of the page."""
+    page = visitor.page
+    page.evaluate(BEGIN_AT, after)
     stops = []
     for _ in range(MOST_STOPS):
-        visitor.page.keyboard.press("Tab")
-        if (stop := visitor.page.evaluate(STOP)) is None:
+        page.keyboard.press("Tab")
+        if (stop := page.evaluate(STOP)) is None:
             break
         stops.append(stop)
+        if stop[2]:  # round again, and not out of the page
+            break
     else:
-        raise AssertionError(f"after {MOST_STOPS} stops: {stops[-3:]}")
-    assert [name for name, is_seen, _ in stops if not is_seen] == []
-    assert [name for name, _, was_there in stops if was_there] == []
-    takes_keys = visitor.page.locator("#stMain .view canvas[tabindex='0']:visible")
-    met = [name for name, *_ in stops if name.startswith("CANVAS")]
-    assert len(met) == takes_keys.count()
+        return [f"after {MOST_STOPS} stops: {stops[-3:]}"]
+    takes_keys = page.locator("#stMain .view canvas[tabindex='0']:visible").count()
+    met = sum(name.startswith("CANVAS") for name, _, again in stops if not again)
+    faults = [f"no focus is seen: {name}" for name, is_seen, _ in stops if not is_seen]
+    faults += [f"reached again: {name}" for name, _, again in stops if again]
+    return faults if met == takes_keys else [*faults, f"{met} of {takes_keys} views reached"]
 
 
-def test_the_first_stop_skips_to_the_figure(visitor: Visitor) -> None:
+def test_the_keys_lead_to_the_figure_and_it_says_the_head_that_is_picked(visitor: Visitor) -> None:
+    """Its title and its largest weights; menus and dialogs over it are for everybody, too."""
     page = visitor.open("/attention?model=translation")
     visitor.drawn("overview")
+    text = visitor.widget("attention_head").locator(".described")
+    expect(text).to_have_text(re.compile(r"Layer 0, head 1\. The largest: .+: 1\.00; "))
     page.keyboard.press("Tab")
     link = page.get_by_role("link", name="Skip to the figure")
     expect(link).to_be_focused()
@@ -166,58 +135,63 @@ def test_the_first_stop_skips_to_the_figure(visitor: Visitor) -> None:
     expect(visitor.widget("overview").locator("canvas").first).to_be_focused()
     page.keyboard.press("ArrowLeft")
     visitor.asks(head="0")
-
-
-def test_a_figure_says_the_head_that_is_picked(visitor: Visitor) -> None:
-    """Its title and its largest weights, as the view's own sentence has them."""
-    page = visitor.open("/attention?model=translation")
-    text = visitor.widget("attention_head").locator(".described")
-    expect(text).to_have_text(re.compile(r"Layer 0, head 1\. The largest: .+: 1\.00; "))
-    visitor.pick("overview", layer=0, head=0)
     expect(text).to_have_text(re.compile(r"Layer 0, head 0\. The largest: "))
-    first = str(text.text_content()).partition("The largest: ")[2].partition(";")[0]
     canvas = visitor.widget("attention_head").locator("canvas").first
     assert canvas.get_attribute("aria-describedby") == text.get_attribute("id")
-    canvas.focus()
-    sentence = visitor.widget("attention_head").locator(".sentence")
-    said = [""]
-    for _ in range(COLUMNS):  # every cell by the keys, there and back
-        for key in ["ArrowDown"] * ROWS:
-            page.keyboard.press(key)
-            said.append(str(sentence.text_content()).partition("  pinned")[0])
-        for key in ["ArrowUp"] * ROWS:
-            page.keyboard.press(key)
-        page.keyboard.press("ArrowRight")
-    assert first in said
+    share, session = visitor.widget("share"), visitor.widget("kept_session")
+    for opens in (share, session):
+        visitor.until_run(opens.get_by_role("button").click)
+        assert in_themes(visitor, "dark", "light") == []
+        page.keyboard.press("Escape")
 
 
-def test_at_200_percent_no_page_scrolls_sideways(visit: Visit) -> None:
-    """1280 pixels at 200 % are 640."""
-    visitor = visit(width=640, height=450)
-    for page in views.pages():
-        visitor.open(f"/{page}")
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_page_is_for_everybody(
+    visitor: Visitor, part: int, request: pytest.FixtureRequest
+) -> None:
+    """axe, what a figure says, the Tab key, and 200 %: 1280 pixels are 640 then.
+
+    What is chosen by default is not in the address.
+    """
+    faults = {}
+    thorough = bool(request.config.getoption("--thorough"))
+    for at, name in enumerate(sorted(page_views.pages())[part::PARTS]):
+        visitor.open(f"/{name}")
         visitor.has_everything()
-        fits(visitor, page)
+        themes = ("dark", "light") if thorough or name in IN_BOTH_THEMES else ("light",)
+        found = [f"in the address: {each}" for each in visitor.query()]
+        found += in_themes(visitor, *themes) + silent_figures(visitor)
+        found += not_reached(visitor, SIDEBAR if at or part else TOP)
+        visitor.sized(640, 450)
+        visitor.fits(name)
+        visitor.sized(**visitor.size)
+        faults[name] = found
+    assert {name: found for name, found in faults.items() if found} == {}
 
 
-def fits(visitor: Visitor, page: str) -> None:
-    """Nothing runs over the edge but within its own frame."""
-    main = visitor.page.get_by_test_id("stMain")
-    wait_until(partial(main.evaluate, WITHIN), f"{page} within the edge")
+@pytest.mark.thorough
+@pytest.mark.parametrize("page", page_views.pages())
+def test_axe_finds_nothing_serious_in_any_view(visitor: Visitor, page: str) -> None:
+    found = []
+    for view, asks in page_views.every().items():
+        if view[0] == page:
+            visitor.open(f"/{page}?{asks.removeprefix('&')}")
+            visitor.has_everything()
+            found += [f"{view}, {each}" for each in in_themes(visitor, "dark", "light")]
+    assert found == []
 
 
 def test_a_phone_shows_start_attention_map_and_lessons(visit: Visit) -> None:
     """At 390 pixels, by touch: a tap pins a cell, and another picks a head."""
     visitor = visit(width=390, height=844, touch=True)
     for address in (
-        "",
-        "lessons",
-        "?lesson=attention_by_hand&lesson_step=1",
-        "attention?model=translation",
+        "/lessons",
+        "/?lesson=attention_by_hand&lesson_step=1",
+        "/attention?model=translation",
     ):
-        visitor.open(f"/{address}")
+        visitor.open(address)
         visitor.has_everything()
-        fits(visitor, address)
+        visitor.fits(address)
     canvas, at = visitor.cell("overview", 0, 0)
     canvas.tap(position=at)
     visitor.asks(head="0")
@@ -225,6 +199,7 @@ def test_a_phone_shows_start_attention_map_and_lessons(visit: Visit) -> None:
     canvas.tap(position=at)
     expect(visitor.widget("attention_head").locator(".where")).to_contain_text("pinned")
     visitor.open("/")
+    visitor.fits("/")
     visitor.drawn("pass_map")
     stage = visitor.widget("pass_map").locator(".stage").bounding_box()
     assert stage is not None

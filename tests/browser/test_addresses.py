@@ -1,15 +1,14 @@
 """An address is a view: for a friend who is sent it, and with nonsense in it."""
 
 import re
-from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
-from explorer.app.former_addresses import FORMER_PAGES
+from explorer.app.former_addresses import FORMER_CHOICES, FORMER_PAGES
+from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
-from tests.served import Server, wait_until
+from tests.served import wait_until
 
 SCRIPT = "%3Cscript%3Ealert(1)%3C%2Fscript%3E"
 NONSENSE = [
@@ -21,28 +20,12 @@ NONSENSE = [
 ]
 
 
-@pytest.fixture(scope="module")
-def _friends_browser(browser: Browser, server: Server) -> Iterator[Visitor]:
-    made = Visitor(browser, server.url)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def friend(_friends_browser: Visitor) -> Iterator[Visitor]:
-    """Somebody else, who is sent links."""
-    _friends_browser.begin()
-    yield _friends_browser
-    _friends_browser.no_mishap()
-    _friends_browser.leave()
-
-
-def same_for(friend: Visitor, visitor: Visitor, key: str) -> None:
+def same_for(friend: Visitor, visitor: Visitor, key: str, **how: bool) -> None:
     """A friend who opens the link sees the same picture."""
     visitor.rest()
     visitor.away()
     seen = visitor.picture(key)
-    friend.open(visitor.page.url.removeprefix(visitor.url))
+    friend.open(visitor.page.url.removeprefix(visitor.url), **how)
     friend.shows(key, seen)
 
 
@@ -52,12 +35,14 @@ def test_nonsense_in_an_address_does_no_harm(visitor: Visitor) -> None:
         visitor.no_mishap()
 
 
-def test_a_link_repeats_a_look_at_attention(visitor: Visitor, friend: Visitor) -> None:
-    """The sentence, hidden keys and a held cell; then the lines of two heads."""
+def test_a_link_repeats_what_is_chosen_and_leaves_it_to_its_owner(
+    visitor: Visitor, visit: Visit
+) -> None:
+    """The sentence, hidden keys and a held cell; lines of two heads; a stage; an edited pass."""
+    friend = visit()
     visitor.open("/attention?model=shakespeare&layer=0&head=0&text=To+be")
-    visitor.type("To be, or not to be")
+    visitor.until_run(lambda: visitor.type("To be, or not to be"))
     visitor.asks(text="To be, or not to be")
-    visitor.rest()
     plain = visitor.picture("attention_head")
     visitor.widget("adjust").get_by_role("button").first.click()
     visitor.widget("hide_first").locator("label").first.click()
@@ -70,6 +55,7 @@ def test_a_link_repeats_a_look_at_attention(visitor: Visitor, friend: Visitor) -
     sentence = friend.page.get_by_label("Your sentence", exact=True)
     expect(sentence).to_have_value("To be, or not to be")
     expect(friend.widget("attention_head").locator(".place")).to_have_text("query 3, key 1")
+
     visitor.turn_to("Lines")
     visitor.widget("attention_lines").get_by_role("button").nth(2).click()
     wait_until(lambda: ".2" in visitor.query().get("drawn", ""), "two heads in the address")
@@ -77,29 +63,22 @@ def test_a_link_repeats_a_look_at_attention(visitor: Visitor, friend: Visitor) -
     drawn = friend.widget("attention_lines").get_by_role("button").all()
     assert [each.get_attribute("aria-pressed") for each in drawn].count("true") == 2
 
-
-def test_a_link_repeats_an_edited_pass_and_leaves_it_to_its_owner(
-    visitor: Visitor, friend: Visitor
-) -> None:
-    visitor.open(
-        "/interventions?model=shakespeare&text=To+be,+or+not&layer=0&head=0&change=Mask&mask_how=One+key"
-    )
-    visitor.press("Mask it for every query")
-    made = visitor.widget("edits_made").get_by_text("masked for every query")
-    expect(made).to_be_visible()
-    same_for(friend, visitor, "map_after")
-    friend.press("Remove")
-    expect(friend.page.get_by_text("No interventions yet.")).to_be_visible()
-    assert "edits" not in friend.query()
-    expect(made).to_be_visible()
-
-
-def test_a_link_repeats_a_stage_of_the_pass(visitor: Visitor, friend: Visitor) -> None:
     visitor.open("/forward_pass?model=translation&head=0&stage=encoder.0.self_attn.weights")
     visitor.click("stage_values", 2, 4)
     visitor.asks(encoder_token="2", key_token="4")
     same_for(friend, visitor, "stage_values")
     expect(friend.widget("stage_values").locator(".place")).to_have_text("query 2, key 4")
+
+    edit = "change=Mask&mask_how=One+key"
+    visitor.open(f"/interventions?model=shakespeare&text=To+be,+or+not&layer=0&head=0&{edit}")
+    visitor.press("Mask it for every query")
+    made = visitor.widget("edits_made").get_by_text("masked for every query")
+    expect(made).to_be_visible()
+    same_for(friend, visitor, "map_after", fresh=True)
+    friend.press("Remove")
+    expect(friend.page.get_by_text("No interventions yet.")).to_be_visible()
+    assert "edits" not in friend.query()
+    expect(made).to_be_visible()
 
 
 FORMER_LINKS = {
@@ -120,16 +99,26 @@ FORMER_LINKS = {
     "/museum?room=Find+it": "Order seed",
 }
 """Links of an earlier version, and what only the view that they meant says."""
+LED_FROM = "generate"
+"""Whose links mean more than they say."""
 
 
 def test_a_link_of_an_earlier_version_opens_what_it_opened(visitor: Visitor) -> None:
-    """Pages, and options by their former names, with every other choice of the link."""
-    for link, words in FORMER_LINKS.items():
-        former = urlsplit(link).path[1:]
-        page = visitor.open(link)
-        now = FORMER_PAGES.get(former, former).replace("overview", "")
-        expect(page).to_have_url(re.compile(rf"^{re.escape(visitor.url)}/{now}(\?|$)"))
-        visitor.rest()
-        expect(page.get_by_test_id("stMain")).to_contain_text(words)
-        visitor.no_mishap()
+    """Pages, and options by their former names, with every other choice of the link.
+
+    The browser is led from a former address once; what the others mean now is opened at once.
+    """
     assert {urlsplit(link).path[1:] for link in FORMER_LINKS} >= {*FORMER_PAGES}
+    for link, words in FORMER_LINKS.items():
+        former, asks = urlsplit(link).path[1:], urlsplit(link).query
+        now = FORMER_PAGES.get(former, former).replace("overview", "")
+        meant = "".join(
+            f"&{name}={value}"
+            for name, value in FORMER_CHOICES.get(former, {}).items()
+            if f"{name}=" not in asks
+        )
+        visitor.open(link if former == LED_FROM else f"/{now}?{asks}{meant}")
+        expect(visitor.page).to_have_url(re.compile(rf"^{re.escape(visitor.url)}/{now}(\?|$)"))
+        visitor.rest()
+        expect(visitor.page.get_by_test_id("stMain")).to_contain_text(words)
+        visitor.no_mishap()

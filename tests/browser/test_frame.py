@@ -1,16 +1,36 @@
-"""The frame of every page: the bar with what is chosen, the pages by section, the way back."""
+"""The frame of every page: the bar, the pages by section, the way back, the tools, the links."""
+
+import re
+from contextlib import suppress
+from urllib.parse import parse_qsl, urlsplit
 
 from playwright.sync_api import Locator, expect
+from playwright.sync_api import TimeoutError as NotInTime
 
+from explorer.app.address_table import VERSION
 from explorer.catalog import opened_model
+from explorer.catalog.long_texts import name_of
 from explorer.inference import forward_pass
-from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
 
 BAR = ("text", "model", "part", "layer", "head")
-CHOSEN = {"model": "long-gpt2", "text": "to be", "layer": "3", "head": "7"}
-LINK = "model=long-gpt2&text=to+be&layer=3&head=7"
+HEAD = {"model": "long-gpt2", "layer": "3", "head": "7"}
+CHOSEN = {**HEAD, "text": "to be"}
+LONG = "to be or not to be, " * 150
+TEXT = "Now is the winter of our discontent"
+CODE = "Run this in the folder of the README:"
+REACHED = """() => [...document.querySelectorAll(".st-key-view input, .st-key-view button")]
+  .filter(control => { control.focus(); return document.activeElement === control; })
+  .map(control => control.outerHTML)"""
+REACHED_OF = """keys => keys.filter(key => {
+  const place = `.st-key-${CSS.escape(key)}`, can = "input, button, summary, a, [tabindex]";
+  return [...document.querySelectorAll(`${place} :is(${can})`)].some(control => {
+    control.focus();
+    return document.activeElement === control;
+  });
+})"""
+PAPER, NIGHT = "rgb(253, 253, 252)", "rgb(17, 19, 23)"
 
 
 def folded(visitor: Visitor) -> list[bool]:
@@ -39,20 +59,39 @@ def is_one_row(visitor: Visitor) -> bool:
     return len(boxes) == len(BAR) and ends <= {*range(100)} and boxes[0]["width"] >= 150
 
 
-def test_what_is_chosen_stands_in_one_row_at_the_top(visit: Visit) -> None:
-    visitor = visit(width=1280, height=720)
+def cells(visitor: Visitor, key: str) -> tuple[float, float, float, float]:
+    """Where the cells of a matrix begin and end in the window: left, top, right, bottom."""
+    visitor.drawn(key)
+    visitor.settled()
+    view = visitor.widget(key).locator("[data-cells]").first
+    box = view.locator("canvas").first.bounding_box()
+    assert box is not None
+    left, top, cell, *_ = map(float, str(view.get_attribute("data-cells")).split())
+    count = len(forward_pass.run_text(opened_model.open_model("shakespeare"), TEXT).target)
+    left, top = box["x"] + left, box["y"] + top
+    return left, top, left + cell * count, top + cell * count
+
+
+def test_a_small_window_has_the_bar_all_pages_and_the_picture(visitor: Visitor) -> None:
+    """The large map is there as a whole, and what several maps begin."""
+    visitor.sized(1280, 720)
     for address in ("/?model=translation", "/attention?model=long-gpt2", "/query_key?model=bert"):
         visitor.open(address)
         wait_until(lambda: is_one_row(visitor), f"one row on {address}")
-
-
-def test_every_page_is_in_sight_in_its_section_under_the_picture(visit: Visit) -> None:
-    visitor = visit(width=1280, height=720)
-    visitor.open("/")
+    for page, key, shown in (
+        ("attention?view=Matrix", "attention_head", 1.0),
+        ("heads?side=Finder", "found_head", 0.8),
+        ("compare?with=Another+head", "map_difference", 0.5),
+        ("masks?example=Your+sentence", "mask_both", 0.5),
+    ):
+        visitor.open(f"/{page}&model=shakespeare&text={TEXT.replace(' ', '+')}")
+        _, top, _, end = cells(visitor, key)
+        assert top + shown * (end - top) <= 720, page
     sidebar = visitor.page.get_by_test_id("stSidebarContent")
     for title in ("Positions", "Attention maps", "Compare"):
         visitor.follow(title)
         wait_until(lambda: folded(visitor).count(False) == 1, "one unfolded section")
+        visitor.settled()
         assert sidebar.evaluate("bar => bar.scrollHeight <= bar.clientHeight"), title
         assert bottom(visitor.widget("tools")) < 720, title
         assert bottom(visitor.links().last) < bottom(visitor.widget("theme")), title
@@ -62,24 +101,75 @@ def test_every_page_is_in_sight_in_its_section_under_the_picture(visit: Visit) -
         assert picture["y"] + 180 <= bottom(visitor.links().first)
 
 
-def test_what_is_chosen_is_kept_through_pages_that_do_not_show_it(visitor: Visitor) -> None:
-    page = visitor.open(f"/attention?{LINK}")
+def test_maps_grow_with_the_window_and_without_the_sidebar(visitor: Visitor) -> None:
+    visitor.sized(1920, 1080)
+    asks = f"model=shakespeare&text={TEXT.replace(' ', '+')}"
+    page = visitor.open(f"/attention?view=Matrix&{asks}")
+    main = page.get_by_test_id("stMain")
+    left, _, right, _ = cells(visitor, "attention_head")
+    assert right - left > 560
+    page.get_by_test_id("stSidebarHeader").hover()
+    page.get_by_test_id("stSidebarCollapseButton").get_by_role("button").click()
+    wait_until(lambda: main.evaluate("main => main.clientWidth") > 1900, "the whole window")
+    visitor.open(f"/masks?example=Your+sentence&{asks}")
+    left, _, right, _ = cells(visitor, "mask_both")
+    assert right - left > 400
+    assert right > 1500, "three beside each other reach the other end"
+    unfold(visitor)
+
+
+def unfold(visitor: Visitor) -> None:
+    """Show the sidebar again; whatever opens next finds it as it was."""
+    visitor.page.get_by_test_id("stExpandSidebarButton").click()
+    expect(visitor.links().first).to_be_in_viewport()
+
+
+def test_what_is_chosen_is_kept_through_pages_a_reload_and_the_way_back(visitor: Visitor) -> None:
+    """Also a text too long for a link, an open panel, and the theme."""
+    visitor.themed("dark")
+    page = visitor.open(f"/attention?{'&'.join(f'{k}={v}' for k, v in CHOSEN.items())}")
     is_shown(visitor, CHOSEN)
+    app, code = page.get_by_test_id("stApp"), visitor.widget("code").locator("summary")
+    page.evaluate("() => { window.opened = true; }")
+    for theme, paper in (("Light", PAPER), ("System", NIGHT), ("Light", PAPER)):
+        page.get_by_role("radio", name=f"{theme} theme").check()
+        expect(app).to_have_css("background-color", paper)
+    assert page.evaluate("window.opened"), "the page was loaded anew"
+    code.click()
+    visitor.says(CODE)
+    visitor.asks(code="true")
+    code.click()
+    wait_until(lambda: "code" not in visitor.query(), "an address without the panel")
+    visitor.fill("Your sentence", LONG)
+    visitor.asks(text_file=name_of(LONG), **HEAD)
+    assert "text" not in visitor.query()
+
+    visitor.load()
+    expect(page.get_by_label("Your sentence", exact=True)).to_have_value(LONG)
+    is_shown(visitor, HEAD)
+    expect(page.get_by_role("radio", name="Light theme")).to_be_checked()
+    expect(app).to_have_css("background-color", PAPER)
+    page.get_by_role("radio", name="System theme").check()
+    expect(app).to_have_css("background-color", NIGHT)
+    page.emulate_media(color_scheme="light")
+    expect(app).to_have_css("background-color", PAPER)
+
+    visitor.follow("Tokens")
+    visitor.asks(text_file=name_of(LONG))
+    visitor.fill("Your sentence", "to be")
+    visitor.asks(**CHOSEN)
+    assert "text_file" not in visitor.query()
     for title, keys in {"Tokens": ("text", "model"), "Training": ()}.items():
         visitor.follow(title)
         assert [key for key in BAR if visitor.widget(key).is_visible()] == list(keys)
         visitor.asks(**CHOSEN)
-    page.reload()
-    visitor.rest()
-    visitor.asks(**CHOSEN)
     visitor.follow("Heads")
     is_shown(visitor, CHOSEN)
-    for title in ("Training", "Tokens", "Attention maps"):
+    for title in ("Training", "Tokens"):
         page.go_back()
         visitor.titled(title)
         visitor.rest()
         visitor.asks(**CHOSEN)
-    is_shown(visitor, CHOSEN)
 
 
 def test_the_way_back_leads_to_what_was_chosen_on_the_page(visitor: Visitor) -> None:
@@ -93,9 +183,7 @@ def test_the_way_back_leads_to_what_was_chosen_on_the_page(visitor: Visitor) -> 
     visitor.asks(query="1 · To")
     expect(visitor.widget("query").get_by_role("combobox")).to_have_value("1 · To")
 
-
-def test_the_way_back_leads_to_the_model_before(visitor: Visitor) -> None:
-    page = visitor.open("/attention?model=translation&head=0&text=the+cat")
+    visitor.open("/attention?model=translation&head=0&text=the+cat")
     visitor.choose("Model", "shakespeare")
     visitor.asks(model="shakespeare")
     page.go_back()
@@ -105,46 +193,70 @@ def test_the_way_back_leads_to_the_model_before(visitor: Visitor) -> None:
     is_shown(visitor, {"model": "shakespeare"})
 
 
-def cells(visitor: Visitor, key: str) -> tuple[float, float, float, float]:
-    """Where the cells of a matrix begin and end in the window: left, top, right, bottom."""
-    visitor.drawn(key)
-    view = visitor.widget(key).locator("[data-cells]").first
-    box = view.locator("canvas").first.bounding_box()
-    assert box is not None
-    left, top, cell, *_ = map(float, str(view.get_attribute("data-cells")).split())
-    count = len(forward_pass.run_text(opened_model.open_model("shakespeare"), TEXT).target)
-    left, top = box["x"] + left, box["y"] + top
-    return left, top, left + cell * count, top + cell * count
-
-
-TEXT = "Now is the winter of our discontent"
-
-
-def test_a_choice_and_its_picture_are_on_one_screen(visit: Visit) -> None:
-    """In a small window the large map is there as a whole, and what several maps begin."""
-    visitor = visit(width=1280, height=720)
-    for page, key, shown in (
-        ("attention?view=Matrix", "attention_head", 1.0),
-        ("heads?side=Finder", "found_head", 0.8),
-        ("compare?with=Another+head", "map_difference", 0.5),
-        ("masks?example=Your+sentence", "mask_both", 0.5),
-    ):
-        visitor.open(f"/{page}&model=shakespeare&text={TEXT.replace(' ', '+')}")
-        _, top, _, end = cells(visitor, key)
-        assert top + shown * (end - top) <= 720, page
-
-
-def test_maps_grow_with_the_window_and_without_the_sidebar(visit: Visit) -> None:
-    visitor = visit(width=1920, height=1080)
-    page = visitor.open(f"/attention?view=Matrix&model=shakespeare&text={TEXT.replace(' ', '+')}")
+def test_another_page_opens_at_its_top(visitor: Visitor) -> None:
+    page = visitor.open("/checkpoints")
     main = page.get_by_test_id("stMain")
-    left, _, right, _ = cells(visitor, "attention_head")
-    assert right - left > 560
-    page.get_by_test_id("stSidebarHeader").hover()
-    page.get_by_test_id("stSidebarCollapseButton").get_by_role("button").click()
-    visitor.open(f"/masks?example=Your+sentence&model=shakespeare&text={TEXT.replace(' ', '+')}")
-    wait_until(lambda: main.evaluate("main => main.clientWidth") > 1900, "the whole window")
+    main.evaluate("main => main.scrollTo(0, 10_000)")
+    assert main.evaluate("main => main.scrollTop") > 0
+    main.get_by_test_id("stPageLink").last.get_by_role("link").click()
+    visitor.titled("Attention maps")
     visitor.rest()
-    left, _, right, _ = cells(visitor, "mask_both")
-    assert right - left > 400
-    assert right > 1500, "three beside each other reach the other end"
+    assert main.evaluate("main => main.scrollTop") == 0
+
+
+def test_a_link_for_a_class_hides_controls_from_eye_and_key(visitor: Visitor) -> None:
+    """Those that were chosen, then all that there are; they are back at a click."""
+    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = visitor.open("/attention?model=long-gpt2&layer=3&export=true&adjust=x")
+    expect(page.get_by_role("button", name="Numbers, CSV")).to_be_visible()
+    visitor.says("has no “x” here; showing it closed.")
+    page.keyboard.press("Escape")
+    visitor.open("/attention?model=long-gpt2&layer=3")
+    field = visitor.hide("Bar: Head", "Page: View", "Navigation: Training")
+    page.get_by_text("Fold the sidebar").click()
+    expect(field).to_have_value(re.compile("sidebar=folded"))
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link == field.input_value()
+    shared = "model=long-gpt2&layer=3&hidden=head&hidden=view&hidden=Training&sidebar=folded"
+    assert link == f"{visitor.url}/attention?{shared}&version={VERSION}"
+
+    visitor.load(link.removeprefix(visitor.url))
+    is_shown(visitor, {"layer": "3"})
+    expect(visitor.widget("head")).to_have_count(0)
+    expect(visitor.widget("view")).to_be_hidden()
+    expect(visitor.links().first).not_to_be_in_viewport()
+    assert page.get_by_role("radio", name="Lines", exact=True).count() == 0
+    assert page.evaluate(REACHED) == []
+
+    unfold(visitor)
+    visitor.open("/attention?model=long-gpt2")
+    field = visitor.hide()
+    listed = page.get_by_role("combobox", name="Hide controls")
+    every = page.get_by_text("Select all")
+
+    def choose_all() -> bool:  # a list closes while what stands around it settles
+        listed.press("ArrowDown")
+        if every.is_visible():
+            with suppress(NotInTime):  # the list has closed meanwhile
+                every.click(timeout=5_000)
+        return field.input_value().endswith(f"hidden=Models&version={VERSION}")
+
+    wait_until(choose_all, "a link that hides everything", 30)
+    visitor.open(field.input_value().removeprefix(visitor.url))
+    hidden = [value for key, value in parse_qsl(urlsplit(page.url).query) if key == "hidden"]
+    assert {"text", "head", "code", "export", "Training"} < set(hidden)
+    for key in hidden:
+        expect(visitor.widget(key).filter(visible=True)).to_have_count(0)
+    expect(visitor.links()).to_have_count(0)
+    assert page.evaluate(REACHED_OF, hidden) == []
+
+    visitor.open("/attention?model=long-gpt2&hidden=head&hidden=view&hidden=layer")
+    visitor.until_run(lambda: visitor.pick("overview", layer=4, head=5))
+    visitor.asks(layer="4", head="5")
+    page.get_by_role("button", name="Share").click()
+    visitor.widget("show_all").get_by_role("button").click()
+    is_shown(visitor, {"head": "5"})
+    expect(visitor.widget("view")).to_be_visible()
+    assert "hidden" not in visitor.query()

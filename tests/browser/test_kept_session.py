@@ -3,7 +3,6 @@
 import io
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, expect
 from pypdf import PdfReader
 
@@ -19,6 +18,7 @@ HARMFUL = "<img src=x onerror=alert(1)> **bold**"
 def keep(visitor: Visitor, address: str, count: int) -> None:
     """Add the view at this address; the button beside says how many there are then."""
     visitor.open(address)
+    visitor.has_everything()
     visitor.until_run(visitor.widget("keep").get_by_role("button").click)
     expect(visitor.widget("kept_session")).to_contain_text(f"Session · {count}")
 
@@ -31,31 +31,38 @@ def saved(visitor: Visitor, ending: str, folder: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def kept(visit: Visit) -> Visitor:
-    """Somebody who has kept two views, the charts first, and has the window open."""
-    visitor = visit()  # who has kept nothing before
-    keep(visitor, MATRIX, 1)
-    keep(visitor, CHARTS, 2)
-    visitor.until_run(visitor.widget("kept_session").get_by_role("button").click)
-    window = visitor.page.get_by_role("dialog")
-    title = window.get_by_role("textbox", name="View 2")
-    title.fill(HARMFUL)
-    visitor.until_run(lambda: title.press("Enter"))
-    visitor.until_run(window.get_by_role("button", name="Up").last.click)
-    expect(window.get_by_role("textbox", name="View 1")).to_have_value(HARMFUL)
-    return visitor
+def saved_page(visitor: Visitor, folder: Path) -> str:
+    return saved(visitor, "html", folder).read_text("utf-8")
 
 
 def test_a_session_leaves_as_a_page_as_slides_and_as_a_talk(
-    kept: Visitor, browser: Browser, tmp_path: Path
+    visit: Visit, browser: Browser, tmp_path: Path
 ) -> None:
+    """Of two views, the charts first; the click on a file ends the typing."""
+    kept = visit()  # who has kept nothing before
+    keep(kept, MATRIX, 1)
+    keep(kept, CHARTS, 2)
+    window = kept.page.get_by_role("dialog")
+    kept.until_run(kept.widget("kept_session").get_by_role("button").click)
+    title = window.get_by_role("textbox", name="View 2")
+    title.fill(HARMFUL)
+    kept.until_run(lambda: title.press("Enter"))
+    kept.until_run(window.get_by_role("button", name="Up").last.click)
+    expect(window.get_by_role("textbox", name="View 1")).to_have_value(HARMFUL)
+    area = window.get_by_role("textbox", name="Notes").first
+    for note in ("Said at first.", "And said then."):
+        area.fill(note)
+        assert f">{note}</p>" in saved_page(kept, tmp_path)
+        area.fill(f"{note} More.")
+        for _ in range(2):  # each click gives a file
+            talk = saved(kept, "toml", tmp_path).read_text("utf-8")
+            assert f'notes = "{note} More."' in talk
     path = saved(kept, "html", tmp_path)
     slides = PdfReader(io.BytesIO(saved(kept, "pdf", tmp_path).read_bytes()))
     assert len(slides.pages) == 2
     assert HARMFUL in slides.pages[0].extract_text()
 
-    kept.page.get_by_role("dialog").get_by_role("button", name="Open as a talk").click()
+    window.get_by_role("button", name="Open as a talk").click()
     kept.asks(lesson="kept-session", lesson_step="1", present="true")
     expect(kept.widget("lesson_panel")).to_contain_text(HARMFUL)
     said = "model translation · sentence the black cat · attention Cross · layer 0 · head 1"
@@ -80,28 +87,8 @@ def test_a_session_leaves_as_a_page_as_slides_and_as_a_talk(
     assert reader.notes == Notes()
     reader.close()
 
-
-def test_a_file_has_what_was_typed_when_it_was_asked_for(visit: Visit, tmp_path: Path) -> None:
-    """The click on the file ends the typing, and each click gives a file."""
-    visitor = visit()
-    keep(visitor, MATRIX, 1)
-    visitor.until_run(visitor.widget("kept_session").get_by_role("button").click)
-    area = visitor.page.get_by_role("dialog").get_by_role("textbox", name="Notes")
-    for note in ("Said at first.", "And said then."):
-        area.fill(note)
-        assert f">{note}</p>" in saved(visitor, "html", tmp_path).read_text("utf-8")
-        area.fill(f"{note} More.")
-        for _ in range(2):
-            talk = saved(visitor, "toml", tmp_path).read_text("utf-8")
-            assert f'notes = "{note} More."' in talk
-
-
-def test_answers_that_came_behind_a_picture_are_kept_with_it(visit: Visit, tmp_path: Path) -> None:
-    visitor = visit()
-    visitor.open(f"/?model=translation&text={TEXT}")
-    visitor.has_everything()
-    visitor.until_run(visitor.widget("keep").get_by_role("button").click)
-    visitor.until_run(visitor.widget("kept_session").get_by_role("button").click)
-    page = saved(visitor, "html", tmp_path).read_text("utf-8")
+    keep(kept, f"/?model=translation&text={TEXT}", 3)  # whose answers come behind the picture
+    kept.until_run(kept.widget("kept_session").get_by_role("button").click)
+    page = saved_page(kept, tmp_path)
     assert "-late-answers" in page
     assert "<dt>attention</dt><dd>Cross</dd>" in page

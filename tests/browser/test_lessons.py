@@ -4,7 +4,8 @@
 """
 
 import os
-from collections.abc import Iterator
+import re
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -16,7 +17,7 @@ from explorer.lessons import shelf
 from explorer.lessons.lesson import Lesson, Predict, Step
 from explorer.lessons.lesson_file import read_file
 from tests.browser.conftest import Visit
-from tests.browser.truth.screen import UNSEEN
+from tests.browser.screen import UNSEEN
 from tests.browser.visiting import Visitor
 from tests.served import Server, wait_until
 from tests.smollm2 import folder_with_smollm2
@@ -24,6 +25,9 @@ from tests.whole_numbers import stands_in
 
 FILES = sorted(shelf.FILES.glob("*.toml"))
 PAINTED = """() => {
+  localStorage.clear();
+  if (globalThis.notesPaint) return;
+  globalThis.notesPaint = true;
   const pen = CanvasRenderingContext2D.prototype, write = pen.fillText, clear = pen.clearRect;
   pen.fillText = function (text, ...rest) {
     (this.canvas.painted ??= []).push(text);
@@ -34,7 +38,7 @@ PAINTED = """() => {
     return clear.apply(this, rest);
   };
 }"""
-"""A canvas knows what was written on it since it was cleared."""
+"""Nothing was done yet, and a canvas knows what was written on it since it was cleared."""
 ON_THE_PAGE = """() => {
   const found = [];
   const read = node => {
@@ -76,7 +80,6 @@ def sees(visitor: Visitor, texts: tuple[str, ...], where: str) -> None:
 def begin(visitor: Visitor, lesson: Lesson) -> None:
     """From the page with all lessons."""
     page = visitor.open("/lessons")
-    page.evaluate("localStorage.clear()")
     page.evaluate(PAINTED)
     link = page.get_by_role("link", name=f"Start: {lesson.title}", exact=True)
     visitor.until_run(link.click)
@@ -184,29 +187,32 @@ def opens_smollm2(lesson: Lesson) -> bool:
 
 
 LESSONS = {path.stem: read_file(path) for path in FILES}
+PARTS = 4
 OF_SMOLLM2 = [name for name, lesson in LESSONS.items() if opens_smollm2(lesson)]
 
 
-@pytest.mark.parametrize("name", [name for name in LESSONS if name not in OF_SMOLLM2])
-def test_a_lesson_is_walked_to_its_end(visitor: Visitor, name: str) -> None:
-    walk(visitor, LESSONS[name])
-
-
-@pytest.fixture(scope="module")
-def beside_smollm2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """An app whose folder of downloaded models holds SmolLM2."""
-    env = {"EXPLORER_EXAMPLES": str(folder_with_smollm2())}
-    with Server(tmp_path_factory.mktemp("real") / "runs", env=env) as server:
-        yield server
-        assert not server.tracebacks, server.tracebacks[0]
-
-
-@pytest.mark.parametrize("name", OF_SMOLLM2)
-def test_a_lesson_with_a_real_model_is_walked(
-    beside_smollm2: Server, visit: Visit, name: str
+@pytest.mark.parametrize("part", range(PARTS))
+def test_lessons_are_walked_to_their_end(
+    visitor: Visitor, subtests: pytest.Subtests, part: int
 ) -> None:
-    reader = visit(beside_smollm2.url)
-    walk(reader, LESSONS[name])
+    for name in [name for name in LESSONS if name not in OF_SMOLLM2][part::PARTS]:
+        with subtests.test(name=name):
+            walk(visitor, LESSONS[name])
+            visitor.no_mishap()
+
+
+def test_lessons_with_a_real_model_are_walked(
+    tmp_path: Path, visit: Visit, subtests: pytest.Subtests
+) -> None:
+    env = {"EXPLORER_EXAMPLES": str(folder_with_smollm2())}
+    with Server(tmp_path / "runs", env=env) as server:
+        reader = visit(server.url)
+        for name in OF_SMOLLM2:
+            with subtests.test(name=name):
+                walk(reader, LESSONS[name])
+        reader.no_mishap()
+        reader.leave()
+        assert not server.tracebacks, server.tracebacks[0]
 
 
 FIRST = next(path for path in FILES if path.stem == "attention_by_hand")
@@ -215,8 +221,9 @@ DONE = "history.replaceState(null, '', document.location.href.replace('1+%C2%B7+
 
 def opened(visitor: Visitor, at: int, **others: str) -> Lesson:
     """A step of a lesson by its link, by somebody who has done nothing yet."""
-    lesson = read_file(FIRST)
+    lesson = LESSONS[FIRST.stem]
     more = urlencode({"lesson": lesson.name, "lesson_step": at, **others})
+    visitor.open("/lessons").evaluate("localStorage.clear()")
     visitor.open(f"{lesson.steps[at - 1].begins}&{more}")
     stands_at(visitor, lesson, at)
     return lesson
@@ -224,32 +231,41 @@ def opened(visitor: Visitor, at: int, **others: str) -> Lesson:
 
 def test_who_wanders_off_finds_back_and_is_shown_how(visitor: Visitor) -> None:
     lesson = opened(visitor, 1)
-    back = visitor.page.get_by_role("button", name="Back to the step")
-    expect(back).to_be_hidden()
+    query = visitor.widget("query")
+    expect(visitor.page.get_by_role("button", name="Back to the step")).to_be_hidden()
     visitor.follow("Masks")
     expect(visitor.page.locator(".lesson-strip .step")).to_have_text(lesson.steps[0].title)
-    visitor.until_run(back.click)
+    visitor.press("Back to the step")
     stands_at(visitor, lesson, 1)
     visitor.asks(query=lesson.steps[0].choices["query"])
-    expect(visitor.widget("query")).to_have_css("outline-style", "solid")
-    visitor.until_run(visitor.page.get_by_role("button", name="Show me").click)
+    expect(query).to_have_css("outline-style", "solid")
+    visitor.press("Show me")
     done(visitor, lesson.steps[0])
-    expect(visitor.widget("query").locator("input")).to_have_value("0 · <cls>")
-    expect(visitor.widget("query")).to_have_css("outline-style", "none")
+    expect(query.locator("input")).to_have_value("0 · <cls>")
+    expect(query).to_have_css("outline-style", "none")
     visitor.until_run(visitor.page.go_back)
-    expect(visitor.widget("query").locator("input")).to_have_value("1 · the")
-    visitor.until_run(visitor.page.get_by_role("button", name="Leave the lesson").click)
+    expect(query.locator("input")).to_have_value("1 · the")
+    visitor.press("Leave the lesson")
     expect(visitor.page.locator(".lesson-strip")).to_have_count(0)
     assert "lesson" not in visitor.query()
     assert urlsplit(visitor.page.url).path == "/query_key"
 
 
-def test_progress_is_kept_in_the_browser_until_it_is_forgotten(visitor: Visitor) -> None:
-    lesson = opened(visitor, 1)
-    visitor.until_run(visitor.page.get_by_role("button", name="Show me").click)
+def test_keys_alone_go_through_it_and_what_a_script_writes_is_seen(visitor: Visitor) -> None:
+    """What is done is kept in the browser; what a class does not see stays hidden."""
+    lesson = opened(visitor, 1, sidebar="folded")
+    visitor.page.evaluate(DONE.replace("ADDRESS", "'0+%C2%B7+%3Ccls%3E'"))
     done(visitor, lesson.steps[0])
-    visitor.until_run(move(visitor, 1).click)
+    forward = move(visitor, 1)
+    forward.focus()
+    for at in (2, 3):
+        visitor.until_run(lambda: visitor.page.keyboard.press("Enter"))
+        stands_at(visitor, lesson, at)
+        visitor.asks(sidebar="folded")
+        expect(forward).to_be_focused()
+    visitor.until_run(lambda: move(visitor, -1).press("Enter"))
     stands_at(visitor, lesson, 2)
+    expect(move(visitor, -1)).to_be_focused()
     page = visitor.open("/lessons")
     row = page.locator(".lesson-list li").filter(has_text=lesson.title)
     expect(row).to_contain_text(f"1 of {len(lesson.steps)} done")
@@ -258,35 +274,12 @@ def test_progress_is_kept_in_the_browser_until_it_is_forgotten(visitor: Visitor)
     visitor.open("/lessons")
     page.get_by_role("button", name="Forget my progress").click()
     expect(row.get_by_role("link", name=f"Start: {lesson.title}")).to_be_visible()
-    visitor.open("/lessons")
     expect(row).not_to_contain_text("done")
 
 
-def test_keys_alone_go_through_it_and_what_a_script_writes_is_seen(visitor: Visitor) -> None:
-    lesson = opened(visitor, 1)
-    visitor.page.evaluate(DONE.replace("ADDRESS", "'0+%C2%B7+%3Ccls%3E'"))
-    done(visitor, lesson.steps[0])
-    forward = move(visitor, 1)
-    forward.focus()
-    for at in (2, 3):
-        visitor.until_run(lambda: visitor.page.keyboard.press("Enter"))
-        stands_at(visitor, lesson, at)
-        expect(forward).to_be_focused()
-    visitor.until_run(lambda: move(visitor, -1).press("Enter"))
-    stands_at(visitor, lesson, 2)
-    expect(move(visitor, -1)).to_be_focused()
-
-
-def test_what_a_class_does_not_see_stays_hidden_in_the_next_step(visitor: Visitor) -> None:
-    lesson = opened(visitor, 1, sidebar="folded")
-    visitor.until_run(move(visitor, 1).click)
-    stands_at(visitor, lesson, 2)
-    visitor.asks(sidebar="folded")
-
-
-def test_the_panel_never_covers_what_it_speaks_of(visit: Visit) -> None:
+def test_the_panel_never_covers_what_it_speaks_of(visitor: Visitor) -> None:
     """Also in a low and narrow window, where the control has to be scrolled to."""
-    visitor = visit(width=390, height=720)
+    visitor.sized(390, 720)
     lesson = opened(visitor, 1)
     control = visitor.widget(str(lesson.steps[0].control))
 
@@ -297,23 +290,19 @@ def test_the_panel_never_covers_what_it_speaks_of(visit: Visit) -> None:
     wait_until(is_above, "the control above the panel", 30)
 
 
-def test_a_link_that_names_only_the_lesson_opens_its_first_step_as_start_does(
-    visit: Visit,
-) -> None:
+def test_a_link_opens_a_lesson_and_one_of_one_s_own_is_there_after_a_reload(visit: Visit) -> None:
+    """A link that names only the lesson opens its first step, as Start does."""
     visitor = visit()
-    visitor.open("/attention?lesson=why_sqrt_d&sidebar=folded")
+    page = visitor.open("/attention?lesson=why_sqrt_d&sidebar=folded")
     visitor.asks(lesson="why_sqrt_d", lesson_step="1", held="q0k3", sidebar="folded")
-    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("Head, step by step")
-
-
-def test_a_lesson_of_one_s_own_is_there_after_a_reload(visit: Visit) -> None:
-    visitor = visit()
-    page = visitor.open("/lessons")
+    visitor.titled("Head, step by step")
+    visitor.open("/lessons")
     mine = {"name": "mine.toml", "mimeType": "text/plain", "buffer": FIRST.read_bytes()}
     file = visitor.widget("lesson_file").locator("input[type=file]")
     visitor.until_run(lambda: file.set_input_files(mine))  # type: ignore[arg-type]
     visitor.until_run(page.locator(".lesson-list a[href*='lesson=mine']").click)
+    visitor.until_run(visitor.page.get_by_role("button", name="Show me").click)
     visitor.until_run(move(visitor, 1).click)
-    page.reload()
-    visitor.rest()
-    expect(page.locator(".lesson-strip .step")).to_have_text(LESSONS[FIRST.stem].steps[1].title)
+    visitor.load()
+    stands_at(visitor, replace(LESSONS[FIRST.stem], name="mine"), 2)
+    expect(page.locator(".lesson-strip .dot").first).to_have_class(re.compile("done"))

@@ -1,14 +1,11 @@
 """A tour of every page, with text that would do harm if a browser ran it."""
 
 import re
-from functools import partial
 from urllib.parse import urlsplit
 
 from playwright.sync_api import FloatRect, Locator, expect
 
-from tests.browser.conftest import Visit
-from tests.browser.visiting import DRAWN_ANEW, Visitor
-from tests.served import wait_until
+from tests.browser.visiting import Visitor
 
 HARMFUL = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> "
@@ -46,11 +43,8 @@ def inside(outer: Locator, inner: Locator) -> bool:
 def fits(visitor: Visitor, what: str) -> None:
     """Nothing of the page runs over its edge, in a wide window and in a small one."""
     for width in WIDTHS:
-        visitor.page.set_viewport_size({"width": width, "height": 900})
-        visitor.page.evaluate(DRAWN_ANEW)
-        main = visitor.page.get_by_test_id("stMain")
-        is_inside = partial(main.evaluate, "main => main.scrollWidth <= main.clientWidth")
-        wait_until(is_inside, f"{what} within the edge of {width} pixels")  # tables resize late
+        visitor.sized(width)
+        visitor.fits(f"{what} at {width} pixels")
 
 
 def titles(visitor: Visitor) -> list[str]:
@@ -65,15 +59,16 @@ def brightness(visitor: Visitor) -> int:
     return sum(map(int, re.findall(r"\d+", shade)[:3]))
 
 
-def test_every_page_is_drawn_within_its_edges_and_asks_no_other_host(visit: Visit) -> None:
-    visitor = visit()
-    visitor.open("/?model=shakespeare")
+def test_every_page_is_drawn_within_its_edges_and_asks_no_other_host(visitor: Visitor) -> None:
+    """A tab is named after its page."""
+    page = visitor.open("/?model=shakespeare")
     assert brightness(visitor) > 600
     for text in TEXTS:
         visitor.until_run(lambda text=text: visitor.type(text))  # type: ignore[misc]
         visitor.no_traceback()
     for title in titles(visitor):
         visitor.follow(title)
+        expect(page).to_have_title(f"{title} · Attention explorer")
         visitor.no_traceback()
         fits(visitor, title)
     for name in ("Weights", "Norms", "Singular values", "Heads", "Diagnostics"):
@@ -84,14 +79,13 @@ def test_every_page_is_drawn_within_its_edges_and_asks_no_other_host(visit: Visi
     assert visitor.notes.hosts == {urlsplit(visitor.url).netloc}
 
 
-def test_pages_show_a_published_model_in_the_dark(visit: Visit) -> None:
-    visitor = visit(dark=True)
+def test_pages_show_a_published_model_in_the_dark(visitor: Visitor) -> None:
     page = visitor.open("/?model=t5")
+    visitor.themed("dark")
     assert brightness(visitor) < 200
-    for title in titles(visitor):
+    for title in READING:
         visitor.follow(title)
-        if title in READING:
-            expect(page.get_by_role("combobox", name="Model")).to_have_value("t5")
+        expect(page.get_by_role("combobox", name="Model")).to_have_value("t5")
         visitor.no_traceback()
         expect(page.get_by_text("cannot be opened", exact=False).nth(1)).to_have_count(0)
 

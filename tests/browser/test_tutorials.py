@@ -37,18 +37,20 @@ def said_on(visitor: Visitor) -> str:
     return re.sub(r"[\u2060\u2066-\u2069]", "", f"{texts}\n{spoken}")
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-def test_a_tutorials_numbers_are_on_its_pages(visitor: Visitor, page: Path) -> None:
-    for address, numbers in claims(page):
-        visitor.open(address)
-        visitor.has_everything()
-        missing = list(numbers)
+def test_the_numbers_of_the_tutorials_are_on_their_pages(
+    visitor: Visitor, subtests: pytest.Subtests
+) -> None:
+    for page in TUTORIALS:
+        with subtests.test(page=page.stem):
+            for address, numbers in claims(page):
+                visitor.open(address)
+                visitor.has_everything()
+                missing = list(numbers)
 
-        def all_there(missing: list[str] = missing) -> bool:
-            said = said_on(visitor)
-            missing[:] = [each for each in missing if not stands_in(each, said)]
-            return not missing
+                def all_there(missing: list[str] = missing) -> bool:
+                    said = said_on(visitor)
+                    missing[:] = [each for each in missing if not stands_in(each, said)]
+                    return not missing
 
-        wait_until(all_there, f"{page.stem}: {missing} at {address}", 20)
-        assert visitor.page.get_by_text("There is no model").count() == 0, address
+                wait_until(all_there, f"{page.stem}: {missing} at {address}", 20)
+                assert visitor.page.get_by_text("There is no model").count() == 0, address

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import BrowserContext, Page
 
-from tests.browser.visiting import Visitor
-from tests.served import ROOT, wait_until
+from tests.served import ROOT
 
 HERE = Path(__file__).parent
 _FILES = (ROOT / "pages").glob("*/[a-z]*.py")
@@ -31,19 +30,3 @@ def written_on(page: Page) -> list[Written]:
     """All that is written on the page, the smallest first."""
     script = (HERE / "type_sizes.js").read_text("utf-8")
     return [Written(float(size), text, key) for size, text, key in page.evaluate(script)]
-
-
-GOES = """address => {
-  history.pushState({}, "", address);
-  dispatchEvent(new PopStateEvent("popstate", {state: {}}));
-}"""
-"""As the browser's own Back goes: the app stays loaded."""
-NAME = "() => [globalThis.explorerPage, document.documentElement.className]"
-
-
-def go_presenting(visitor: Visitor, page: str) -> None:
-    """To a page of an app that is open, and present it."""
-    visitor.page.evaluate(GOES, f"/{page}?present=true")
-    wait_until(lambda: visitor.page.evaluate(NAME) == [page, "presenting"], f"{page}, presenting")
-    visitor.rest()
-    visitor.has_everything()

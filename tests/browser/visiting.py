@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
@@ -19,6 +20,7 @@ from playwright.sync_api import (
     WebSocketRoute,
     expect,
 )
+from playwright.sync_api import TimeoutError as NotInTime
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from explorer.app.former_addresses import FORMER_PAGES
@@ -231,9 +233,9 @@ class Visitor:
         """As somebody who just came: with nothing noted or open, and the pointer out of the way."""
         self.notes = Notes()
         self.page.emulate_media(reduced_motion="reduce", color_scheme="light")
+        self.page.evaluate(BEGIN)
         self.page.set_viewport_size(self.size)
         self.page.mouse.move(0, 0)
-        self.page.evaluate(BEGIN)
 
     def leave(self) -> None:
         """Close the page: one that stays open asks on, beside what comes next."""
@@ -302,6 +304,7 @@ class Visitor:
 
     def sized(self, width: int, height: int = 900) -> None:
         """The window has this size, and the page is laid out for it."""
+        self.page.evaluate(BEGIN)  # one in full screen keeps its size
         self.page.set_viewport_size({"width": width, "height": height})
         self.settled()
 
@@ -457,6 +460,34 @@ class Visitor:
             return option in box.input_value()
 
         self.until_run(lambda: wait_until(chosen, f"{option} in the list {label}"))
+
+    def hide(self, *names: str) -> Locator:
+        """Open Share and choose these controls to be hidden; the field that has the link then.
+
+        A list that closes while the page settles is opened again.
+        """
+        self.until_run(self.page.get_by_role("button", name="Share").click)
+        listed = self.page.get_by_role("combobox", name="Hide controls")
+        link = self.page.get_by_label("Link to this page")
+        for count, name in enumerate(names, 1):
+            option = self.page.get_by_role("option", name=name, exact=True)
+            has_it = re.compile(rf"(hidden=.*){{{count}}}")
+
+            def hidden(
+                name: str = name, option: Locator = option, has_it: re.Pattern[str] = has_it
+            ) -> bool:
+                listed.fill(name)
+                with suppress(NotInTime):
+                    option.click(timeout=5_000)
+                with suppress(AssertionError):
+                    expect(link).to_have_value(has_it, timeout=5_000)
+                return bool(has_it.search(link.input_value()))
+
+            wait_until(hidden, f"a link that hides {name}")
+        if names:
+            listed.fill("")
+            listed.blur()
+        return link
 
     def query(self) -> dict[str, str]:
         """The choices in the address."""

@@ -55,7 +55,9 @@ function topFor(main, figure) {
 }
 
 function makePlace(presenter) {
-  const {dataset} = document.documentElement, here = () => location.pathname + step();
+  const {dataset} = document.documentElement;
+  // The page that is drawn, as page_top.js says: the address names the next one before it comes.
+  const here = () => `${globalThis.explorerPage ?? ""} ${step()}`;
   const page = () => document.querySelector("[data-testid=stMain]");
   let looks = 0, before = "", found = {}, scrolled = null;
   const find = () => { found = {place: here(), top: page()?.scrollTop ?? 0}; };
