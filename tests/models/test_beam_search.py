@@ -51,6 +51,7 @@ def everything(made: Transformer, alpha: float) -> dict[tuple[int, ...], float]:
     return found
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 @grid("kind, alpha, seed", ("decoder", "encoder-decoder"), (0.0, 0.6), range(3))
 def test_enough_beams_find_the_best_of_all(kind: str, alpha: float, seed: int) -> None:
     made = model(kind, seed)
@@ -80,6 +81,7 @@ def test_what_stands_at_the_end_competes_with_as_many_ended_texts(
     assert won_open, "no example in which what stands beats as many ended texts as beams"
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_a_tree_is_told_whole_and_every_beam_has_something_to_go_on_with() -> None:
     """However many tokens end a text."""
     for beams, more in ((3, ()), (2, (2, 3))):
@@ -110,6 +112,7 @@ def test_what_cannot_be_searched_is_refused() -> None:
         beam_steps(decoder, PROMPT.expand(2, -1))
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 @pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
 def test_every_token_is_read_once_and_the_search_stops_when_asked(
     kind: str, monkeypatch: pytest.MonkeyPatch

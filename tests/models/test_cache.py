@@ -88,6 +88,7 @@ INPUTS_OF = {
 }
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 @grid("way, pieces, config", WAYS, [(1, 1, 1, 1, 1, 1), (4, 2), (1, 5)], INPUTS_OF.values())
 def test_inputs_of_heads_are_remembered_as_they_were_read_at_once(
     config: TransformerConfig, way: str, pieces: tuple[int, ...]
@@ -103,6 +104,7 @@ def test_inputs_of_heads_are_remembered_as_they_were_read_at_once(
     assert_close_to(torch.cat(logits, 1), at_once)
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 @grid("way, config", WAYS, INPUTS_OF.values(), pairs=False)
 def test_a_head_that_shared_its_keys_copies_them(config: TransformerConfig, way: str) -> None:
     """Only in the second of three pieces does a head read an input of its own."""

@@ -26,6 +26,7 @@ def one_number(output: Tensor) -> Tensor:
     return (output.flatten() * factors).sum()
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 @pytest.mark.parametrize("sites", [SITES, OF_HEADS], ids=["shared", "of heads"])
 @pytest.mark.parametrize("name", ODDITIES)
 def test_a_gradient_is_that_of_finite_differences(name: str, sites: tuple[str, ...]) -> None:
@@ -109,6 +110,7 @@ def test_what_is_no_number_is_refused() -> None:
         gradients(model, *inputs, of=lambda out: out.sum() * torch.inf, sites=("*.embed",))
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 @pytest.mark.parametrize("name", ODDITIES)
 def test_a_head_reads_an_input_of_its_own(name: str) -> None:
     """As if the whole residual stream were changed, in that head; the others are as they were."""

@@ -21,6 +21,7 @@ def poisoned(*args: object, **options: object) -> Tensor:
     return EMPTY(*args, **options).fill_(torch.nan)  # type: ignore[call-overload]
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_the_seed_decides_and_the_random_state_is_left_alone() -> None:
     for name, config in ODDITIES.items():
         before = torch.get_rng_state()

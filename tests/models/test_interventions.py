@@ -48,6 +48,7 @@ def mask_of(site: str, allowed: torch.Tensor) -> Replace:
     return Replace(site, allowed.bool())
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_every_site_can_be_edited() -> None:
     """Half of any value: the site shows it, what came before is as it was."""
     for site in [s for s in PLAIN.sites if "mask" not in s and "positions" not in s]:
@@ -78,6 +79,7 @@ def test_derived_weights_follow_an_edit() -> None:
         assert not torch.allclose(cheap.weights(FIRST), PLAIN.weights(FIRST))
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_ablating_a_head_is_zeroing_its_slice_of_the_output_projection() -> None:
     for head in range(CONFIG.n_heads):
         ablated = edited(Scale(f"{LAST}.head_out", head=head))
@@ -228,6 +230,7 @@ def test_a_batch_of_changes_is_one_change_each() -> None:
             close(found.output[row], alone.output[0])
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_what_is_added_reaches_generated_tokens_with_and_without_the_cache() -> None:
     """Each token is the likeliest of a whole pass with the same edit."""
     direction = torch.randn(12, generator=torch.Generator().manual_seed(2))

@@ -28,6 +28,7 @@ def adapted(config: TransformerConfig, rank: int = 2) -> Transformer:
     return shake(add_lora(shaken(config), rank, 5.0, EVERY)).eval()
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 @pytest.mark.parametrize("name", ODDITIES)
 def test_at_first_it_is_the_parent_exactly(name: str) -> None:
     config = ODDITIES[name]
