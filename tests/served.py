@@ -23,6 +23,7 @@ from typing import Self
 import psutil
 
 from explorer.runs.run import Run
+from tests.budget import spend
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -103,6 +104,7 @@ class Server:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Self:
+        spend("server")
         command = [*self.command]
         options = {
             "server.port": str(self.port),

@@ -24,6 +24,7 @@ from playwright.sync_api import TimeoutError as NotInTime
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from explorer.app.former_addresses import FORMER_PAGES
+from tests.budget import spend
 from tests.served import wait_until
 
 expect.set_options(timeout=30_000)  # what is waited for may be slow, what never comes still fails
@@ -280,6 +281,7 @@ class Visitor:
 
     def fetch(self, address: str = "") -> None:
         """Every cold load of a page is made here: it is what takes the browser's time."""
+        spend("load")
         if address:
             self.page.goto(self.url + address)
         else:
