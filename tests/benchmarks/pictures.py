@@ -7,8 +7,8 @@ CircuitsVis send and draw every weight. That is the difference that is measured.
 The last paint is told by the page itself, by no record of the browser's: it is the second frame in
 a row in which nothing is new. Until then what a page is to draw is not all there (for ours, the
 view has not said that it has painted), elements still come, fonts are read, or the script did not
-let a frame through for half a second. Its time runs from the start of the navigation, so reading the
-page and its code, unpacking the data and drawing count. Beside it stands what follows the mark
+let a frame through for half a second. Its time runs from the start of the navigation, so reading
+the page and its code, unpacking the data and drawing count. Beside it stands what follows the mark
 `HANDED`, where a page sets it before the first line of script that gets the data: that leaves out
 reading a library's code. Every page is opened in a browser of its own that has so far shown one
 line of text, and once to see that its pixels are there. What the browser still rasters after that
