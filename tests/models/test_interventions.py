@@ -197,7 +197,7 @@ def test_an_edge_that_is_cut_carries_nothing_and_nothing_takes_its_place() -> No
 
 
 def test_what_is_added_is_added_at_every_position_and_row_by_row() -> None:
-    direction = torch.linspace(-1, 1, 12)
+    direction = torch.linspace(-1, 1, 12, dtype=torch.float64)
     by_hand = PLAIN[STREAM] + 2.5 * direction
     steered = edited(Add(STREAM, direction, 2.5))
     close(steered[STREAM], by_hand)

@@ -76,10 +76,8 @@ def test_gradients_are_the_same_on_both_paths(kind: str, positions: str, side: s
     watched = gradients(model, model(*inputs, **keeps, tap=RecordingTap()))
     assert fused.keys() == watched.keys() == dict(model.named_parameters()).keys()
     assert all(gradient.isfinite().all() for gradient in fused.values())
-    together = [
-        torch.cat([each.flatten() for each in found.values()]) for found in (watched, fused)
-    ]
-    assert_close_to(*together)  # that of a key's bias is zero, and so no measure of itself
+    one, other = (torch.cat([of[name].flatten() for name in fused]) for of in (watched, fused))
+    assert_close_to(one, other)  # together, since that of a key's bias is zero but for rounding
 
 
 def test_the_stream_passes_every_site_in_order() -> None:
