@@ -156,7 +156,7 @@ def test_a_view_is_saved_as_pictures_numbers_and_an_offline_page(visitor: Visito
     for ending, content in {
         "png": b"\x89PNG",
         "svg": b"<svg",
-        "csv": b"query",
+        "csv": b",1 black,",
         "json": b"the black cat",
         "npz": b"PK",
         "html": b"Content-Security-Policy",

@@ -22,7 +22,8 @@ def choose(visitor: Visitor, path: Path) -> Locator:
     """Choose a file or a folder in the file chooser of the form; the form."""
     visitor.open("/checkpoints")
     visitor.page.get_by_text("Open a model of your own", exact=True).click()
-    chosen = visitor.widget("uploaded_model_0" if path.is_dir() else "uploaded_file_0")
+    kind = "model" if path.is_dir() else "file"
+    chosen = visitor.page.locator(f"[class*=st-key-uploaded_{kind}_]")  # each upload has another
     expect(visitor.page.get_by_role("button", name="Open the upload")).to_be_disabled()
     chosen.locator("input[type=file]").set_input_files(path)
     return chosen

@@ -140,7 +140,7 @@ def test_a_layer_is_opened_in_the_picture_and_its_parts_are_doors(visitor: Visit
     expect(page.get_by_role("combobox", name="Head", exact=True)).to_have_value("1")
     part(visitor, "Queries").press("Enter")
     visitor.titled("Query and key")
-    visitor.asks(head="1")
     visitor.rest()
+    expect(visitor.widget("head").locator("input")).to_have_value("1")
     query = page.get_by_role("combobox", name="Query", exact=True)
     expect(query).to_have_value(re.compile("^3 · "))
