@@ -219,7 +219,7 @@ def test_no_view_is_left_out() -> None:
 
 
 def test_a_wrong_digit_is_seen() -> None:
-    cases = [
+    cases: list[tuple[str, float | str, bool]] = [
         ("0.319", 0.3186, True),
         ("0.318", 0.3186, False),  # cut off where it should be rounded
         ("0", 0.3, False),
