@@ -220,9 +220,10 @@ class _Header:
             if kind not in sizes:
                 raise self._fault(f"holds {shown(name)} in type {kind:,}, which is not known")
             dtype, per_block, block_bytes = sizes[kind]
-            if (shape[-1] if shape else 1) % per_block:
+            row = shape[-1] if shape else 1
+            if row % per_block:
                 raise self._fault(
-                    f"gives {shown(name)} rows of {shape[-1]:,} numbers, which {dtype} cannot hold"
+                    f"gives {shown(name)} rows of {row:,} numbers, which {dtype} cannot hold"
                 )
             length = prod(shape) // per_block * block_bytes
             if offset % alignment:
