@@ -26,7 +26,6 @@ from docs import readme
 from tests.benchmarks import (
     circuits,
     clicks,
-    core,
     gguf_files,
     learning,
     pictures,
@@ -39,20 +38,20 @@ from tests.benchmarks import (
 from tests.benchmarks.measuring import BROKEN, Benchmark, broken, measure
 
 BENCHMARKS: dict[str, Benchmark] = {
-    "training-step": core.training_step,
+    "training-step": training.step,
     "train-decoder": training.decoder,
     "train-recorded": training.recorded,
     "snapshot": training.snapshot,
     "train-together": training.two_processes,
-    "training-batches": core.training_batches,
-    "forward-watched": core.watched_forward,
+    "training-batches": training.batches,
+    "forward-watched": published.watched_forward,
     "forward-checkpoint": published.forward,
     "head-derived": published.one_head,
     "record-everything": published.everything,
     "memory-looking": published.memory,
     "open-checkpoint": published.opening,
     "open-gguf": gguf_files.opening,
-    "generate-cached": core.cached_generation,
+    "generate-cached": published.cached_generation,
     "generate-checkpoint": published.generation,
     "ablate-heads": published.every_head_ablated,
     "patch-heads": published.every_head_patched,

@@ -1,5 +1,12 @@
-"""The speed of training: a small decoder, its recorder, its snapshots, and two processes."""
+"""The speed of training: a step, a small decoder, its recorder, snapshots, two processes.
 
+A training step is that of the repository README's model (post-norm, dropout 0.1, eight heads)
+beside `torch.nn.Transformer`, on the same padded batches with the same optimizer. That one also
+drops attention weights, which keeps it from its fused kernel; so the ratio without any dropout is
+printed too: at d 256 both sides then spend nearly all their time in the same products.
+"""
+
+import math
 import subprocess
 import sys
 import tempfile
@@ -17,8 +24,10 @@ from explorer.runs.spec import RunSpec
 from explorer.runs.worker import advance
 from explorer.tasks import TASKS
 from models import Transformer, TransformerConfig, save_checkpoint
+from models.positional import PositionalEncoding
+from models.presets import repository_readme
 from models.training import Batch, TrainConfig, build_optimizer, train
-from tests.benchmarks.measuring import Row, by_turns, compared, timed
+from tests.benchmarks.measuring import Ratio, Row, by_turns, compared, timed
 from tests.served import ROOT
 
 CONFIG = TransformerConfig(
@@ -26,9 +35,97 @@ CONFIG = TransformerConfig(
 )
 BATCH = 12
 HOW = TrainConfig(steps=10_000_000, batch_size=BATCH)
+SENTENCES, TOKENS, VOCABULARY, PAD = 64, 128, 100, 0
 
 
-class Reference(nn.Module):
+class EncoderDecoder(nn.Module):
+    """What one writes around `torch.nn.Transformer` to train it on padded sentences."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.scale = math.sqrt(config.d_model)
+        self.source = nn.Embedding(VOCABULARY, config.d_model)
+        self.target = nn.Embedding(VOCABULARY, config.d_model)
+        self.positions = PositionalEncoding(config.d_model, config.max_len)
+        self.dropout = nn.Dropout(config.dropout)
+        self.body = nn.Transformer(
+            config.d_model,
+            config.n_heads,
+            config.n_layers,
+            config.n_layers,
+            config.d_ff,
+            config.dropout,
+            batch_first=True,
+        )
+        self.head = nn.Linear(config.d_model, VOCABULARY)
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        streams = self.body(
+            self.dropout(self.positions(self.source(source) * self.scale)),
+            self.dropout(self.positions(self.target(target) * self.scale)),
+            tgt_mask=torch.ones(TOKENS, TOKENS, dtype=torch.bool).triu(1),
+            src_key_padding_mask=source == PAD,
+            tgt_key_padding_mask=target == PAD,
+            memory_key_padding_mask=source == PAD,
+        )
+        return self.head(streams)
+
+
+def padded(generator: torch.Generator) -> Tensor:
+    """Sentences of half the length to the whole of it, (batch, tokens)."""
+    ids = torch.randint(1, VOCABULARY, (SENTENCES, TOKENS), generator=generator)
+    lengths = torch.randint(TOKENS // 2, TOKENS + 1, (SENTENCES, 1), generator=generator)
+    return ids.masked_fill(torch.arange(TOKENS) >= lengths, PAD)
+
+
+def steps(d_model: int, dropout: float, rounds: int) -> Ratio:
+    sizes = d_model, 8, 2, 4 * d_model
+    config = repository_readme(VOCABULARY, VOCABULARY, *sizes, dropout, max_len=TOKENS)
+    config = config.replace(pad_id=PAD, final_norm=True)  # torch.nn.Transformer has last norms
+    ours, theirs = Transformer(config), EncoderDecoder(config)
+    assert ours.n_parameters == sum(p.numel() for p in theirs.parameters())
+    generator = torch.Generator().manual_seed(0)
+    source, target, labels = (padded(generator) for _ in range(3))
+
+    def step_of(model: nn.Module) -> Callable[[], None]:
+        optimizer = build_optimizer(model, TrainConfig())
+
+        def step() -> None:
+            optimizer.zero_grad(set_to_none=True)
+            logits = model(source, target).flatten(0, 1)
+            cross_entropy(logits, labels.flatten(), ignore_index=PAD).backward()
+            optimizer.step()
+
+        return step
+
+    return timed(step_of(ours), step_of(theirs), rounds)
+
+
+def step() -> Iterator[Row]:
+    for d_model, rounds in ((64, 5), (256, 3)):
+        plain = steps(d_model, 0.0, rounds=1)
+        yield compared(
+            f"training step, 2+2 layers, d {d_model}, {SENTENCES} × {TOKENS} tokens, dropout 0.1",
+            steps(d_model, 0.1, rounds),
+            "of torch.nn.Transformer",
+            0.9,
+            note=f" ({plain.times:.2f} × without dropout)",
+        )
+
+
+def batches() -> Iterator[Row]:
+    """The task whose batches take the largest share of a step that learns from them."""
+    found = {}
+    for name, task in TASKS.items():
+        batch = partial(task.batch, training=task.training)
+        learner = train(Transformer(task.model), batch, task.training)
+        found[name] = timed(partial(batch, 0), partial(next, learner))
+    name = max(found, key=lambda name: found[name].times)
+    what = f"making one training batch, of {len(found)} tasks the slowest ({name})"
+    yield compared(what, found[name], "of one training step of that task", 0.5)
+
+
+class Decoder(nn.Module):
     """What one writes around `torch.nn.TransformerEncoderLayer` for a causal model."""
 
     def __init__(self) -> None:
@@ -57,7 +154,7 @@ def text(step: int) -> Batch:
 def decoder() -> Iterator[Row]:
     """Updates of our loop beside those of a bare one around the library's layers."""
     ours = train(Transformer(CONFIG), text, HOW)
-    theirs = Reference()
+    theirs = Decoder()
     optimizer, at = build_optimizer(theirs, HOW), iter(range(10_000_000))
 
     def step() -> None:
