@@ -14,7 +14,7 @@ from explorer.runs.run_notes import Notes
 from explorer.runs.sweep import notes_of
 from explorer.runs.worker import train_to_end
 from explorer.text.literal import literal
-from explorer.text.number_format import megabytes, three
+from explorer.text.number_format import three
 from explorer.views.runs.run_comparison import comparison_columns, measured_runs
 from explorer.views.runs.run_rows import SORTS, found, ordinal, rows_of
 from tests import apps
@@ -230,4 +230,5 @@ def test_places_are_ordinals() -> None:
 
 def test_what_the_runs_hold_on_disk_is_said(trained: list[Run]) -> None:
     files = [file for each in trained for file in each.folder.rglob("*") if file.is_file()]
-    assert f"2 runs · {megabytes(sum(file.stat().st_size for file in files))} of" in said(page())
+    held = sum(file.stat().st_size for file in files) / 1e6
+    assert f"2 runs · {held:.2f} MB of" in said(page())
