@@ -123,7 +123,7 @@ def test_where_training_again_takes_too_long_the_gradient_is_shown_alone(
 def test_every_stage_and_an_example_are_drawn_and_what_is_too_much_is_said(trained: Run) -> None:
     at = apps.page(PAGE, run=trained.name, update_after="0", update_example="2")
     seen = set()
-    for stage in (0, 2, 5, 1):
+    for stage in (0, 2, 3, 4, 5, 1):
         put_state(at, update_stage=stage)
         seen |= apps.views(at)
     assert {"update_reads_0", "batch_losses", "update_gradient", "update_update"} <= seen
