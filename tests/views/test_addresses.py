@@ -1,4 +1,4 @@
-"""A link repeats every choice; what was asked for in vain is said until something else is chosen."""
+"""A link repeats every choice; what was asked for in vain is said until another is chosen."""
 
 from pathlib import Path
 from urllib.parse import parse_qsl
