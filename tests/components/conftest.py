@@ -12,7 +12,6 @@ from tests.browser.visiting import DRAWN_ANEW, Visitor
 from tests.served import Server
 
 HERE = Path(__file__).parent
-WIDTH, HEIGHT = 1280, 900
 NOTE_WRITING = """{
   const {prototype} = CanvasRenderingContext2D, {fillText, drawImage, clearRect} = prototype;
   prototype.fillText = function (text, x, y, ...more) {
@@ -60,7 +59,7 @@ def demos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def _tab(browser: Browser, demos: Server) -> Iterator[Visitor]:
     """One tab for all demos, loaded once."""
-    visitor = Visitor(browser, demos.url, width=WIDTH, height=HEIGHT)
+    visitor = Visitor(browser, demos.url)
     visitor.context.add_init_script(NOTE_WRITING)
     visitor.fetch("/")
     yield visitor
@@ -84,9 +83,13 @@ def texts_on(visitor: Visitor, key: str) -> list[Text]:
 
 
 def to_no_demo(page: Page) -> None:
-    """To the first page, where nothing that was chosen is left."""
+    """To the first page, where nothing that was chosen is left.
+
+    Two demos may have views of two kinds under one key, as no two pages of the app have.
+    """
     page.evaluate(GO, "/")
     expect(page.locator(".view")).to_have_count(0)
+    page.evaluate("globalThis.explorerChoices?.clear()")
     expect(page.get_by_text("told None, run 0")).to_be_visible()
 
 

@@ -309,7 +309,7 @@ def demo_beside(show: str) -> None:
 
 def demo_pass_map(show: str) -> None:
     """The picture of a pass with block 0 of the last stack opened, until that is closed."""
-    opened, forward = passed(show)
+    opened, forward = passed(show or "grouped")
     picture = pass_picture.picture_of(opened, forward)
     names = [stack.name for stack in picture.stacks]
     last, answer = len(names) - 1, len(picture.flow.starts) - 1
@@ -366,7 +366,7 @@ def show_flow(
 
 def demo_flow(show: str) -> None:
     """Passes by their names, each under its name."""
-    for name in show.split(","):
+    for name in (show or "one").split(","):  # what is told late comes without the address
         shown, key = MAPS[name](), name.replace(" ", "_")
         show_flow(shown, key, appends=[True, True, False] if name == "words" else [])
         if name == "words":

@@ -11,7 +11,7 @@ from explorer.text.token_labels import text_of
 from tests.browser.axe import RULES, findings
 from tests.browser.map_places import UNSEEN, Drawn
 from tests.browser.visiting import Visitor
-from tests.components.conftest import HEIGHT, WIDTH, OpenDemo, painted, texts_on
+from tests.components.conftest import OpenDemo, painted, texts_on
 from tests.components.samples import NEARLY, STRANGE, attention
 from tests.served import wait_until
 from tests.text.test_number_format import TIES
@@ -37,7 +37,6 @@ TAKES_KEYS = {
 PAINTED = ("cells", "circuit_map", "film", "grid", "lines", "matrix", "miniature", "pass_map")
 LEAST_SAID = 15
 """Letters of a title and a number."""
-THEME = "getComputedStyle(document.querySelector('[data-testid=stApp]')).colorScheme"
 MOST_STOPS = 200
 TAKES_FOCUS = """selectors => {
   let at = document.activeElement;
@@ -96,6 +95,8 @@ SAID: dict[str, Callable[[Visitor, int], Locator]] = {
     "tree": hovered("tree", ".node"),
 }
 """By view, what it says of a token that is pointed at."""
+ALSO_SAID = {"chips": ".chip", "film": "dd", "player": ".where", "ranked": "button"}
+"""What has the first token without being pointed at."""
 
 
 def test_a_token_is_text_in_its_own_direction_and_no_markup(open_demo: OpenDemo) -> None:
@@ -110,12 +111,7 @@ def test_a_token_is_text_in_its_own_direction_and_no_markup(open_demo: OpenDemo)
             directions = said.locator("bdi, .token").evaluate_all(IN_DIRECTION)
             if not set(directions) <= {"isolate", "plaintext"}:
                 faults.append(f"{key}: {STRANGE[at]!r} runs {directions}")
-    for key, names in {
-        "film": "dd",
-        "player": ".where",
-        "ranked": "button",
-        "chips": ".chip",
-    }.items():
+    for key, names in ALSO_SAID.items():
         if STRANGE[0] not in " ".join(visitor.widget(key).locator(names).all_inner_texts()):
             faults.append(f"{key} does not have {STRANGE[0]!r}")
     for key in PAINTED:
@@ -152,16 +148,14 @@ def test_every_picture_has_a_name_and_words_and_a_look_for_the_dark(open_demo: O
     light = {key: visitor.picture(key) for key in PAINTED}
     faults = []
     for theme in ("light", "dark"):
-        visitor.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-        visitor.page.wait_for_function(f"() => {THEME} === '{theme}'")
-        visitor.settled()
+        visitor.themed(theme)
         found = [each for each in findings(visitor.page) if each.partition(" ")[0] not in RULES]
         faults += [f"{theme}: {each}" for each in found]
         if theme == "dark":
             for key, before in light.items():
                 visitor.changed(key, before)
     assert faults == []
-    visitor.page.emulate_media(color_scheme="light")
+    visitor.themed("light")
     for key, before in light.items():
         visitor.shows(key, before)
 
@@ -170,8 +164,8 @@ def test_every_view_fits_a_narrow_window_and_comes_back(open_demo: OpenDemo) -> 
     visitor = open_demo("everything")
     wide = {key: visitor.picture(key) for key in PAINTED}
     views = visitor.page.locator(".view")
-    for width in (390, WIDTH):
-        visitor.page.set_viewport_size({"width": width, "height": HEIGHT})
+    for width in (390, 1280):
+        visitor.sized(width)
         wait_until(lambda: views.evaluate_all(WIDEST) <= 0, "views within the window", 30)
     for key, before in wide.items():
         visitor.shows(key, before)

@@ -42,8 +42,7 @@ def test_many_layers_stand_in_columns_that_fill_the_room_and_the_keys_go_through
     visitor = open_demo("deep")
     page, rows = visitor.page, 0
     for width, height in [(1920, 1080), (700, 720), (1280, 720)]:
-        page.set_viewport_size({"width": width, "height": height})
-        visitor.settled()
+        visitor.sized(width, height)
         rows = fills_the_room(visitor)
     visitor.pick("grid", layer=rows - 1, head=2)
     visitor.away()

@@ -43,7 +43,6 @@ BRACKETS = """canvas => {
     ink(left - 3.5, band + 6 * cell) !== blank,
   ];
 }"""
-THEME = "getComputedStyle(document.querySelector('[data-testid=stApp]')).colorScheme"
 
 
 def of(visitor: Visitor, part: str, key: str = "matrix") -> Locator:
@@ -107,9 +106,7 @@ def test_a_cell_says_the_value_of_the_tensor_and_a_label_its_token(open_demo: Op
 def test_the_colours_are_those_of_the_theme_and_of_the_scale(open_demo: OpenDemo) -> None:
     visitor = open_demo("matrix")
     for theme in ("light", "dark"):
-        visitor.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-        visitor.page.wait_for_function(f"() => {THEME} === '{theme}'")
-        visitor.settled()
+        visitor.themed(theme)
         app = visitor.page.locator(".stApp")
         background = app.evaluate("app => getComputedStyle(app).backgroundColor")
         legend = of(visitor, ".bar", "difference").evaluate("bar => bar.style.background")
@@ -163,7 +160,6 @@ def test_every_size_is_painted_and_pictures_beside_each_other_have_cells_of_one_
 ) -> None:
     for size in (1, 512, 1024):
         visitor = open_demo("matrix", str(size))
-        visitor.settled()  # half a pixel is a whole cell of the largest
         expect(visitor.point("matrix", 0, 0)).to_have_text("<s>0 attends to <s>0: 1.00")
         if size > 1:
             expect(of(visitor, ".notes")).to_contain_text("label shown")
@@ -172,8 +168,7 @@ def test_every_size_is_painted_and_pictures_beside_each_other_have_cells_of_one_
         assert of(visitor, "canvas").evaluate(COLOURS) > 10
     visitor = open_demo("beside")  # of 15, 14 and 3 tokens
     for width in (1280, 1440, 760):
-        visitor.page.set_viewport_size({"width": width, "height": 900})
-        visitor.settled()
+        visitor.sized(width)
         (_, alone), (tops, beside) = (places(visitor, key) for key in ("alone", "beside"))
         assert len(set(alone)) > 1
         assert len(set(beside)) == len(set(tops)) == 1, "at one height, as large as each other"

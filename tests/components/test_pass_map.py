@@ -475,9 +475,8 @@ def test_the_wheel_opens_rows_where_there_are_many_and_the_picture_follows_the_w
     mouse.wheel(0, 4000)
     wait_until(lambda: levels(drawn) == pytest.approx(before), "the rows as they were")
     wide = drawn.column(0, 5)
-    visitor.page.set_viewport_size({"width": 900, "height": 900})
-    wait_until(lambda: drawn.column(0, 5) < wide, "columns that are closer")
-    visitor.settled()
+    visitor.sized(900)
+    assert drawn.column(0, 5) < wide
     assert drawn.point(drawn.answer(2)).startswith("What led to a2")
 
 

@@ -132,8 +132,7 @@ def test_a_decoder_that_reads_an_encoder_has_three_additions_and_scrolls_sideway
     expect(inside(page).locator("svg circle")).to_have_count(3)
     expect(box(page, "Encoder output")).to_be_visible()
     expect(inside(page).locator(".name")).to_have_text("Decoder, layer 0")
-    page.set_viewport_size({"width": 900, "height": 900})
-    visitor.settled()
+    visitor.sized(900)
     last = inside(page).locator(".box").last
     last.scroll_into_view_if_needed()
     expect(last).to_be_in_viewport()
