@@ -125,9 +125,9 @@ def _no_processes_that_train(
 
 @pytest.fixture(scope="session")
 def _small_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from tests.shelf import shelf  # knows `models`, whose shapes are to be checked
+    from tests.tiny import save_small_models  # knows `models`, whose shapes are to be checked
 
-    return shelf(tmp_path_factory.mktemp("checkpoints"))
+    return save_small_models(tmp_path_factory.mktemp("checkpoints"))
 
 
 @pytest.fixture
@@ -147,9 +147,9 @@ def at_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small models as the reference library saves them; nobody may change them."""
-    from tests import zoo
+    from tests import tiny
 
-    return zoo.zoo(tmp_path_factory.mktemp("zoo"))
+    return tiny.save_reference_models(tmp_path_factory.mktemp("zoo"))
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ import dataclasses
 import json
 import re
 import struct
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,14 @@ from tensorboardX.proto.event_pb2 import Event
 
 from explorer.__main__ import main
 from explorer.catalog.shipped import SHIPPED, make_shipped
-from explorer.runs import cluster
-from explorer.runs.cluster import Cluster
-from explorer.runs.exported_metrics import COLUMNS, EventFiles, write_csv
+from explorer.runs.exported_metrics import COLUMNS, write_csv
 from explorer.runs.parent import PARENT
 from explorer.runs.run import Run, all_runs, run_named
-from explorer.runs.worker import advance, train_to_end
+from explorer.runs.worker import train_to_end
 from explorer.tasks.recipes import RECIPES
 from models.loading.checkpoint import peek
 from models.loading.weight_files import WEIGHTS
-from tests.runs.making import table, tiny_run
-from tests.shelf import shelf
+from tests.tiny import labelled_table, save_small_models, tiny_run
 
 TINY = "--heads 2 --d-model 16 --d-ff 16 --batch-size 4 --warmup 2 --steps 8".split()
 
@@ -58,48 +54,28 @@ def events(folder: Path) -> dict[tuple[str, int], float]:
 
 
 @pytest.mark.timeout(120)
-def test_a_sweep_trains_every_combination_and_the_app_lists_it(
-    root: Path, capsys: pytest.CaptureFixture[str]
+def test_a_sweep_trains_every_combination_from_one_copy_of_a_trained_model_for_each_seed(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On a cluster of its own, which it ends: 6 s, most of it the start of the processes."""
-    rows = printed(capsys, "sweep", "reverse", *TINY, "--lr", "1e-3,3e-3", "--layers", "1")
-    assert [row["state"] for row in rows] == ["done", "done"]
-    assert [row["differs"] for row in rows] == ["lr 0.001", "lr 0.003"]
-    first, second = reversed(all_runs(root))
-    assert [first.name, second.name] == [row["name"] for row in rows]
-    assert first.notes().sweep == second.notes().sweep != ""
-    assert first.notes().sweep_title == "reverse: lr 0.001, 0.003"
-    assert not (root / ".cluster.json").exists(), "its processes have ended"
-
-
-def test_runs_of_a_sweep_start_from_one_copy_of_a_trained_model(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Trained here, one after another, without a cluster."""
-    for name, stand_in in {
-        "connect": lambda _: None,
-        "_queue": lambda *_: nullcontext({}),
-        "_places": lambda *asked: range(asked[-1]),
-    }.items():
-        monkeypatch.setattr(Cluster, name, stand_in)
-    monkeypatch.setattr(
-        cluster, "_send", lambda _, made: [train_to_end(run.folder) for run, _ in made]
-    )
-    root.mkdir()
-    (text := tmp_path / "table.csv").write_text(table())
-    line = ["sweep", "sentences", "--text", str(text), "--from", str(shelf(tmp_path) / "letters")]
-    few = ["--lora-rank", "0,2", "--steps", "2", "--batch-size", "2", "--lr", "0.01"]
+    (text := tmp_path / "table.csv").write_text(labelled_table())
+    parent = save_small_models(tmp_path) / "letters"
+    line = ["sweep", "sentences", "--text", str(text), "--from", str(parent)]
+    few = "--lora-rank 0,2 --weights-seed 1,2 --steps 2 --batch-size 2 --lr 0.01".split()
     assert main([*line, *few]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"All start from letters; its weights, .*, are stored once\.", said[0])
-    assert [row.split("  ")[-1].strip() for row in said[1:]] == ["whole model", "LoRA rank 2"]
-    whole, adapted = reversed(all_runs(root))
-    weights = {(run.folder / PARENT / WEIGHTS).stat().st_ino for run in (whole, adapted)}
-    assert weights == {(adapted.folder / "checkpoint" / WEIGHTS).stat().st_ino}
-    assert whole.status().state == adapted.status().state == "done"
-    seeds = ["--weights-seed", "1,2", "--steps", "2", "--batch-size", "2"]
-    assert main([*line, *seeds]) == 0
-    assert "are stored 2 times." in capsys.readouterr().out
+    first, *rows = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"All start from letters; its weights, .*, are stored 2 times\.", first)
+    assert not (root / ".cluster.json").exists(), "its processes have ended"
+    runs = all_runs(root)
+    assert [row.split()[:2] for row in rows] == [[run.name, "done"] for run in reversed(runs)]
+    asked = {(run.spec.weights_seed, run.spec.lora_rank) for run in runs}
+    assert asked == {(1, 0), (1, 2), (2, 0), (2, 2)}
+    for seed in (1, 2):
+        of_seed = [run.folder for run in runs if run.spec.weights_seed == seed]
+        assert len({(folder / PARENT / WEIGHTS).stat().st_ino for folder in of_seed}) == 1
+    ((sweep, title),) = {(run.notes().sweep, run.notes().sweep_title) for run in runs}
+    assert sweep
+    assert title == "sentences: LoRA rank 0, 2 × weights seed 1, 2"
 
 
 def test_what_makes_no_sweep_is_one_sentence(
@@ -209,13 +185,3 @@ def test_generate_and_resume_speak_json(root: Path, capsys: pytest.CaptureFixtur
     assert printed(capsys, "resume", str(paused.folder))["state"] == "done"
     assert Run(paused.folder).status().state == "done"
     assert write_csv(paused).read_text().startswith("step,loss")
-
-
-def test_event_files_are_whole_at_the_end_of_a_run_that_they_followed(tmp_path: Path) -> None:
-    run = tiny_run(tmp_path)
-    steps = advance(run.folder)
-    with EventFiles(run) as files:
-        for _ in steps:
-            files.update()
-    found = events(run.folder / "tensorboard")
-    assert {step for tag, step in found if tag == "loss"} == set(range(1, 13))

@@ -13,8 +13,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER, SOURCE
 from models.config import RopeScaling
-from tests.models.building import shake
-from tests.shelf import WORDS, put
+from tests.tiny import WORDS, save_model, shake
 
 YARN = RopeScaling("yarn", factor=4.0, original_len=8, attention_factor=1.3)
 ROTARY = {"positions": "rotary", "kind": "decoder"}
@@ -51,7 +50,7 @@ TEXT = "the black cat sleeps le chat"
 def read(folder: Path, name: str) -> ForwardPass:
     """The reading of the text by a model of this kind, which is put into this folder."""
     special = SOURCE if MODELS[name]["kind"] == "encoder-decoder" else DECODER
-    put(folder, name, word_tokenizer(WORDS, special), "the cat", **MODELS[name])
+    save_model(folder, name, word_tokenizer(WORDS, special), "the cat", **MODELS[name])
     opened = opened_model.opened_from(folder / name, name)
     shake(opened.model.double(), by=0.4)
     return forward_pass.run_batch_uncached(opened, (TEXT,))[0]

@@ -29,7 +29,7 @@ from explorer.text.special import DECODER
 from models import trace
 from tests.analysis.conftest import inputs_of
 from tests.closeness import assert_close_to
-from tests.shelf import NAMES, WORDS, put, shelf
+from tests.tiny import NAMES, WORDS, save_model, save_small_models
 
 SIZES = settings(max_examples=60)
 SELF = "encoder.self_attn"
@@ -101,9 +101,11 @@ def test_a_share_is_said_in_few_digits() -> None:
 @pytest.fixture(scope="module")
 def readings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ForwardPass]:
     """Of every kind of model, and of one whose heads share their keys."""
-    folder = shelf(tmp_path_factory.mktemp("checkpoints"))
+    folder = save_small_models(tmp_path_factory.mktemp("checkpoints"))
     grouped: dict[str, Any] = {"n_kv_heads": 2, "positions": "rotary", "n_heads": 4}
-    put(folder, "grouped", word_tokenizer(WORDS, DECODER), "the cat", kind="decoder", **grouped)
+    save_model(
+        folder, "grouped", word_tokenizer(WORDS, DECODER), "the cat", kind="decoder", **grouped
+    )
     texts = {"letters": "the hat", "reverse": "31415"}
     return {
         name: run_text(

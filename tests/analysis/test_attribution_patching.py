@@ -15,9 +15,9 @@ from tests.analysis.eap_by_hooks import published_scores
 from tests.analysis.wired_models import DIFFERS, MODELS, contrast_of, metric_of, passed, written
 from tests.closeness import assert_close_to as close
 from tests.grids import grid
-from tests.models.building import config_of
 from tests.parity.cases import CASES
 from tests.parity.families import AllInDouble, open_pair
+from tests.tiny import config_of
 
 STEPS = (1, 3)
 SUMMED = {

@@ -28,7 +28,7 @@ from models.trace import EVERYTHING
 from tests.analysis.conftest import MODELS, inputs_of
 from tests.analysis.test_forward_pass import values_of
 from tests.closeness import assert_close_to
-from tests.shelf import TINY, WORDS, put
+from tests.tiny import TINY, WORDS, save_model
 
 CASES = [(stack, layer) for stack in ("encoder", "decoder") for layer in range(2)]
 
@@ -111,7 +111,7 @@ def test_a_long_text_and_wide_vectors_are_pooled(tmp_path: Path) -> None:
         "d_ff": 300,
         "max_len": 80,
     }
-    put(tmp_path, "long", words, "the cat", **sizes)
+    save_model(tmp_path, "long", words, "the cat", **sizes)
     opened = opened_model.opened_from(tmp_path / "long", "long")
     forward = forward_pass.run_text(opened, "the cat sleeps " * 23)
     count = len(forward.target)

@@ -37,8 +37,8 @@ from models.trace import CHEAP_SITES, Trace
 from tests.analysis.wired_models import contrast_of, metric_of
 from tests.closeness import assert_close_to as close
 from tests.grids import grid
-from tests.models.building import config_of, inputs_of, shaken
 from tests.models.grid import ODDITIES
+from tests.tiny import config_of, inputs_of, shaken
 
 SELF = "decoder.self_attn"
 PLACE, SHARED = 4, 3

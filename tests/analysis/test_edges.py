@@ -22,7 +22,7 @@ from tests.analysis.wired_models import (
 )
 from tests.closeness import assert_close_to as close
 from tests.grids import grid
-from tests.models.building import config_of
+from tests.tiny import config_of
 
 GROUPS = [
     GROUPED,

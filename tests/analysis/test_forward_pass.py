@@ -24,12 +24,12 @@ from models import TransformerConfig, positional
 from models.positional import AlibiPositions, RelativePositions, RotaryPositions
 from models.presets import notebook_tutorial, repository_readme, web_tutorial_classifier
 from models.trace import Trace
-from tests import zoo
+from tests import tiny
 from tests.analysis.conftest import TEXT
 from tests.analysis.recompute import FORMULAS
 from tests.analysis.recompute import difference as from_formula
 from tests.closeness import assert_close_to
-from tests.shelf import WORDS, put
+from tests.tiny import WORDS, save_model
 
 TRAINED = (
     *("translation", "shakespeare", "negation", "reviews", "reverse", "induction"),
@@ -98,7 +98,7 @@ def test_every_stage_follows_from_those_before_it_and_every_number_is_opened(
 
 
 def test_of_published_models_and_a_pair_of_texts_too(published: Path, tmp_path: Path) -> None:
-    zoo.classifier(tmp_path / "classifier")
+    tiny.reference_classifier(tmp_path / "classifier")
     for folder in (published / "bert", published / "gpt2", published / "t5", *tmp_path.iterdir()):
         opened = opened_model.opened_from(folder, folder.name)
         opened.model.double()
@@ -221,7 +221,7 @@ def test_a_mistake_in_the_models_positions_is_seen(
         ("relative", RelativePositions, "buckets", backwards, "0.self_attn.bias"),
     ):
         words = word_tokenizer(WORDS, CLASSIFIER)
-        put(tmp_path, scheme, words, "the cat", kind="encoder", positions=scheme)
+        save_model(tmp_path, scheme, words, "the cat", kind="encoder", positions=scheme)
         for planted in (False, True):
             with monkeypatch.context() as patch:
                 if planted:

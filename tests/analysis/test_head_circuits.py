@@ -18,7 +18,7 @@ from explorer.inference.forward_pass import ForwardPass
 from models import Transformer
 from models.normalization import RMSNorm
 from tests.closeness import assert_close_to
-from tests.models.building import config_of, shaken
+from tests.tiny import config_of, shaken
 
 SHAPES: list[dict[str, Any]] = [
     {"positions": "rotary"},

@@ -53,8 +53,7 @@ from models.masking import causal_mask
 from models.trace import trace
 from tests.closeness import assert_close_to
 from tests.components.samples import heads
-from tests.models.building import shake
-from tests.shelf import WORDS, put
+from tests.tiny import WORDS, save_model, shake
 
 ALL = torch.ones(1, 1, dtype=torch.bool)
 
@@ -366,7 +365,7 @@ KINDS: dict[str, dict[str, Any]] = {
 def opened_as(folder: Path, kind: str) -> Opened:
     changes = KINDS[kind]
     tokenizer = word_tokenizer(WORDS, DECODER if changes["kind"] == "decoder" else CLASSIFIER)
-    put(folder, "lines", tokenizer, "the cat", **changes)
+    save_model(folder, "lines", tokenizer, "the cat", **changes)
     opened = opened_model.opened_from(folder / "lines", "lines")
     shake(opened.model.double(), by=0.4)
     return opened
@@ -441,7 +440,7 @@ def test_the_induction_heads_are_found_and_their_keys_compose_with_the_previous_
 def names(tmp_path: Path) -> Opened:
     """A shaken decoder that knows the names."""
     tokenizer = word_tokenizer([*PROMPT_WORDS, *NAMES], DECODER)
-    put(tmp_path, "names", tokenizer, "When Mary", n_layers=2, kind="decoder")
+    save_model(tmp_path, "names", tokenizer, "When Mary", n_layers=2, kind="decoder")
     opened = opened_model.opened_from(tmp_path / "names", "names")
     shake(opened.model.double(), by=0.4)
     return opened
@@ -472,7 +471,9 @@ def test_who_does_not_know_the_names_moves_none() -> None:
 
 
 def test_a_model_that_reads_too_little_has_no_score(tmp_path: Path) -> None:
-    put(tmp_path, "little", word_tokenizer(["cat"], DECODER), "cat", kind="decoder", max_len=1)
+    save_model(
+        tmp_path, "little", word_tokenizer(["cat"], DECODER), "cat", kind="decoder", max_len=1
+    )
     opened = opened_model.opened_from(tmp_path / "little", "little")
     assert repeated_random_tokens(opened) == []
     assert all(bool(each.isnan().all()) for each in standard_scores(opened).values())

@@ -25,8 +25,7 @@ from explorer.text.special import DECODER
 from models import trace
 from tests.analysis.conftest import TEXT, inputs_of
 from tests.closeness import assert_close_to as close
-from tests.models.building import shake
-from tests.shelf import NAMES, WORDS, put
+from tests.tiny import NAMES, WORDS, save_model, shake
 
 SHIPPED = ("translation", "shakespeare", "negation", "reviews", "induction")
 PUBLISHED = ("bert", "gpt2", "t5")
@@ -100,7 +99,9 @@ def test_of_published_and_trained_models_too(published: Path) -> None:
 def test_a_head_that_is_cut_is_missed_by_what_it_gave(tmp_path: Path) -> None:
     """In a model without norms, nothing else changes when a head of the last layer is silent."""
     changes: dict[str, Any] = {"kind": "decoder", "n_layers": 1, "d_ff": 0, "norm_position": "pre"}
-    put(tmp_path, "bare", word_tokenizer(WORDS, DECODER), "the cat", final_norm=False, **changes)
+    save_model(
+        tmp_path, "bare", word_tokenizer(WORDS, DECODER), "the cat", final_norm=False, **changes
+    )
     opened = opened_model.opened_from(tmp_path / "bare", "bare")
     shake(opened.model.double(), by=0.4)
     found = forward_pass.run_batch_uncached(opened, (TEXT,))[0]

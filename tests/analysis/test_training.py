@@ -25,8 +25,7 @@ from models.losses import IGNORE, cross_entropy
 from models.training import TrainConfig, TrainState, batch_loss, seeded, train
 from models.transformer import evaluating
 from tests.closeness import assert_close_to
-from tests.models.building import shake
-from tests.runs.making import tiny_spec
+from tests.tiny import shake, tiny_spec
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "plain": {"clip": 0.0},

@@ -12,7 +12,7 @@ from models.interventions import Edit, Replace
 from models.tap import Tap
 from models.trace import Trace
 from models.transformer import evaluating
-from tests.models.building import config_of, ids_of, shaken
+from tests.tiny import config_of, ids_of, shaken
 
 GROUPED = config_of("decoder", positions="rotary", n_kv_heads=1, n_layers=3, norm="rms")
 MODELS = {

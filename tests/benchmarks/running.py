@@ -16,7 +16,7 @@ from explorer.runs.run import Run, create
 from explorer.runs.spec import STOPPED, RunSpec
 from explorer.tasks import TASKS
 from explorer.views.training.live_run import EVERY, LAST, SELDOM
-from tests import zoo
+from tests import tiny
 from tests.benchmarks.driver import a_browser, a_visitor, an_app, ask, seconds_on_a_core, visiting
 from tests.benchmarks.measuring import Row, at_most, by_turns
 from tests.browser.visiting import Visitor
@@ -71,7 +71,7 @@ async def first_picture(url: str) -> None:
 def heads_of_a_folder() -> Iterator[Row]:
     """From the command, with a folder that the reference library saved, to its heads on screen."""
     with tempfile.TemporaryDirectory() as folder, a_browser() as browser:
-        bert = zoo.bert(Path(folder) / "bert")
+        bert = tiny.reference_bert(Path(folder) / "bert")
         begun = time.monotonic()
         with (
             an_app(env={"EXPLORER_MODELS": str(bert)}) as server,

@@ -10,10 +10,10 @@ from playwright.sync_api import Browser
 from explorer.app.limits import MB
 from explorer.text import character_tokenizer
 from explorer.text.special import DECODER
-from tests import proxy, zoo
+from tests import proxy, tiny
 from tests.browser.visiting import Visitor
 from tests.served import Server
-from tests.shelf import put
+from tests.tiny import save_model
 
 HERE = Path(__file__).parent
 NEEDS_NONE = ("test_chromium.py",)
@@ -30,8 +30,10 @@ def long_gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A published model that reads 2,048 tokens, with one of ours beside it."""
     longer = tmp_path_factory.mktemp("long")
     letters = character_tokenizer("abcdefghijklmnopqrstuvwxyz .", DECODER)
-    put(longer, "long", letters, "a bc", kind="decoder", n_layers=2, n_heads=4, max_len=2_048)
-    return zoo.long_gpt2(longer / "long-gpt2")
+    save_model(
+        longer, "long", letters, "a bc", kind="decoder", n_layers=2, n_heads=4, max_len=2_048
+    )
+    return tiny.long_gpt2(longer / "long-gpt2")
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from tokenizers import pre_tokenizers
 
 from explorer.app.limits import MB, UPLOADS_RECEIVING_OF_READER
 from explorer.app.reader import COOKIE
-from tests import zoo
+from tests import tiny
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
 from tests.models.loading.gguf_damage import good
@@ -78,7 +78,7 @@ def test_a_folder_opens_for_its_reader_and_by_its_address(
     visitor: Visitor, visit: Visit, tmp_path: Path
 ) -> None:
     """It has more than eight megabytes, which is more than one message of a form may have."""
-    mine = zoo.bert(tmp_path / "minilm", seed=5, hidden_size=512, num_hidden_layers=2)
+    mine = tiny.reference_bert(tmp_path / "minilm", seed=5, hidden_size=512, num_hidden_layers=2)
     assert (mine / "model.safetensors").stat().st_size > 9_000_000
     for beside in BESIDE:
         (mine / beside).parent.mkdir(parents=True, exist_ok=True)

@@ -19,8 +19,8 @@ from tests.browser.conftest import Visit
 from tests.browser.test_training import becomes, press
 from tests.browser.visiting import Visitor
 from tests.downloads.serving import COMMIT, Site, served
-from tests.runs.making import tiny_run
 from tests.served import Server, wait_until
+from tests.tiny import tiny_run
 
 HUB_IDS = {"gpt2": "openai-community/gpt2", "distilgpt2": "distilbert/distilgpt2"}
 HALF = 30_000

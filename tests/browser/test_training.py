@@ -10,8 +10,8 @@ from explorer.runs.worker import train_to_end
 from explorer.views.museum.exhibits import EXHIBITS
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
-from tests.runs.making import tiny_run
 from tests.served import Server, wait_until
+from tests.tiny import tiny_run
 
 CUT_TEXTS = """charts => charts.flatMap(chart => [...chart.querySelectorAll("text")].filter(
     text => text.getBoundingClientRect().right > chart.getBoundingClientRect().right + 1))

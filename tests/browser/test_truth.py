@@ -13,9 +13,9 @@ from tests.browser import page_views, screen
 from tests.browser.page_views import View
 from tests.browser.screen import Heard, N, Pair, Read, cell, marks, most, said, table, texts
 from tests.browser.visiting import Visitor
-from tests.runs.making import tiny_run
 from tests.served import Server
 from tests.source import ROOT
+from tests.tiny import tiny_run
 
 SHAKESPEARE = "model=shakespeare&part=Decoder&layer=1&head=2&text=To+be,+or+not+to+be"
 TRANSLATION = "model=translation&layer=0&head=1&text=the+black+cat+sees+the+white+house&order=0"

@@ -15,8 +15,8 @@ from explorer.catalog.descriptions import config_sentences, held_out_score, in_s
 from explorer.tasks import TASKS
 from models import TransformerConfig
 from models.config import CHOICES, RopeScaling
-from tests import zoo
-from tests.shelf import NAMES
+from tests import tiny
+from tests.tiny import NAMES
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_of_equal_names_a_named_model_gets_a_number_and_a_brought_one_a_name_of_
 ) -> None:
     brought = (tmp_path / "x" / "gpt2", tmp_path / "y" / "gpt2")
     for each in brought:
-        zoo.gpt2(each, seed=1)
+        tiny.reference_gpt2(each, seed=1)
     entries = found(*brought)
     assert [entry.origin for entry in entries.values()][:3] == ["brought", "brought", "named"]
     assert [entry.short_name for entry in entries.values()][:2] == ["gpt2", "gpt2"]
@@ -183,7 +183,7 @@ def test_of_equal_names_a_named_model_gets_a_number_and_a_brought_one_a_name_of_
 
 def test_a_model_in_many_files_is_opened_again_when_one_of_them_changes(folder: Path) -> None:
     shutil.rmtree(folder / "gpt2")
-    zoo.gpt2(folder / "gpt2", shards=True)
+    tiny.reference_gpt2(folder / "gpt2", shards=True)
     shards = sorted((folder / "gpt2").glob("*.safetensors"))
     entry = found()["gpt2"]
     assert entry.bytes == sum(shard.stat().st_size for shard in shards)
@@ -193,7 +193,7 @@ def test_a_model_in_many_files_is_opened_again_when_one_of_them_changes(folder: 
         opened_model.open_entry(entry)
     (folder / "away").rename(shards[-1])
     assert found()["gpt2"].fault is None
-    zoo.gpt2(folder / "gpt2", seed=1, shards=True)
+    tiny.reference_gpt2(folder / "gpt2", seed=1, shards=True)
     other = opened_model.open_model("gpt2").model.state_dict()
     assert not any(one[name].equal(other[name]) for name in one if one[name].dim() == 2)
 

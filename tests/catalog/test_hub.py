@@ -9,7 +9,7 @@ from huggingface_hub import constants
 from huggingface_hub.errors import OfflineModeIsEnabled
 
 from explorer.catalog import ModelError, available_models, folders, hub, opened_model
-from tests import zoo
+from tests import tiny
 from tests.downloads.conftest import set_endpoint
 from tests.downloads.serving import COMMIT, Site, served
 
@@ -94,7 +94,7 @@ def test_one_set_of_weights_is_fetched_and_no_code(
 
 
 def test_of_many_shards_those_of_the_index_are_fetched(site: Site, tmp_path: Path) -> None:
-    zoo.gpt2(tmp_path / "made", shards=True)
+    tiny.reference_gpt2(tmp_path / "made", shards=True)
     files = {each.name: each.read_bytes() for each in (tmp_path / "made").iterdir()}
     site.put_model(ID, files | {"model-00001-of-00099.safetensors": b"", "x.safetensors": b""})
     folder = hub.fetch_from_hub(ID)

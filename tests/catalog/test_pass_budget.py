@@ -17,9 +17,8 @@ from explorer.inference.forward_pass import ForwardPassError, run_text
 from models import Transformer, trace
 from models.loading.checkpoint import Checkpoint
 from models.trace import CHEAP_SITES
-from tests.inference.hungry import million_positions, too_many
-from tests.models.building import ids_of
 from tests.models.grid import ODDITIES
+from tests.tiny import ids_of, million_positions, oversized_model
 
 
 @pytest.fixture
@@ -60,7 +59,7 @@ def test_row_4_a_model_of_endless_heads_or_words_is_refused_by_its_config(
     sizes: dict[str, int], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is built for it: it took 70 seconds of every page, and nine minutes of two cores."""
-    folder = too_many(tmp_path / "model", **sizes)
+    folder = oversized_model(tmp_path / "model", **sizes)
     monkeypatch.setattr(Transformer, "__init__", None)
     with pytest.raises(ModelError, match=said) as refused:
         opened_model.opened_from(folder, "hungry")

@@ -14,8 +14,7 @@ from explorer.circuits.text_pairs import PairError, question_of
 from explorer.circuits.vocabulary_words import Words, own_words
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
-from tests.shelf import put
-from tests.zoo import bert
+from tests.tiny import reference_bert, save_model
 
 WORDS = (
     "When Mary and John Tom went to the store park school garden office station hospital "
@@ -28,7 +27,9 @@ WORDS = (
 @pytest.fixture
 def reader(tmp_path: Path) -> Opened:
     """An untrained decoder whose tokens are these words."""
-    put(tmp_path, "words", word_tokenizer(WORDS, DECODER), "Mary went", kind="decoder", max_len=24)
+    save_model(
+        tmp_path, "words", word_tokenizer(WORDS, DECODER), "Mary went", kind="decoder", max_len=24
+    )
     return opened_from(tmp_path / "words", "words")
 
 
@@ -86,7 +87,7 @@ def test_a_template_that_does_not_fit_is_refused(reader: Opened) -> None:
 
 
 def test_a_mask_stands_for_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    masked = opened_from(bert(tmp_path / "bert"), "bert")
+    masked = opened_from(reference_bert(tmp_path / "bert"), "bert")
     few = (("cat", "paris"), ("dog", "france"))
     template = TEMPLATES["Capitals"]
     known = pair_templates.PairTemplate(

@@ -20,7 +20,7 @@ from explorer.circuits.outcome import (
 from explorer.circuits.pair_table import pairs_of_csv
 from explorer.circuits.text_pairs import PairError, TextPair, TokenPair, question_of, token_pair
 from tests.closeness import assert_close_to
-from tests.zoo import bert
+from tests.tiny import reference_bert
 
 CLEAN, SWAPPED = "abcdeabcdeab", "adcbeadcbeab"
 GOOD, BAD = "the food was really very good", "the food was not very good"
@@ -179,7 +179,7 @@ def test_models_without_one_stack_and_a_head_are_refused(tmp_path: Path) -> None
     assert text_pairs.why_no_circuits(headless) == (
         "This model has no output head, so there is no output to compare: choose another."
     )
-    opened = opened_from(bert(tmp_path / "bert"), "bert")
+    opened = opened_from(reference_bert(tmp_path / "bert"), "bert")
     for parameter in opened.model.parameters():
         parameter.fill_(float("nan"))
     assert refusal(opened, "the [MASK] is good", "the [MASK] is paris") == (

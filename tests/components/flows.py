@@ -18,7 +18,7 @@ from explorer.text import Token
 from explorer.text.token_labels import Label
 from models import trace
 from models.trace import CHEAP_SITES
-from tests.models.building import config_of, inputs_of, shaken
+from tests.tiny import config_of, inputs_of, shaken
 
 CLASSIFIER = {"kind": "encoder", "head": "classifier", "n_classes": 3, "pooling": "mean"}
 KINDS: dict[str, dict[str, Any]] = {

@@ -10,15 +10,14 @@ from explorer.inference.forward_pass import ForwardPass, run_batch_uncached
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER, SOURCE
 from tests.analysis.conftest import MODELS, TEXT
-from tests.models.building import shake
-from tests.shelf import WORDS, put
+from tests.tiny import WORDS, save_model, shake
 
 
 @lru_cache
 def passed(kind: str) -> tuple[Opened, ForwardPass]:
     special = SOURCE if MODELS[kind]["kind"] == "encoder-decoder" else DECODER
     with tempfile.TemporaryDirectory() as folder:
-        put(Path(folder), kind, word_tokenizer(WORDS, special), "the cat", **MODELS[kind])
+        save_model(Path(folder), kind, word_tokenizer(WORDS, special), "the cat", **MODELS[kind])
         opened = opened_model.opened_from(Path(folder) / kind, kind)
     shake(opened.model, by=0.4)
     return opened, run_batch_uncached(opened, (TEXT,))[0]

@@ -20,9 +20,9 @@ from explorer.text import byte_tokenizer
 from explorer.text.special import DECODER
 from explorer.text.truncation import truncate
 from models import trace
-from tests import zoo
+from tests import tiny
 from tests.closeness import assert_close_to
-from tests.shelf import NAMES, put
+from tests.tiny import NAMES, save_model
 
 pytestmark = pytest.mark.usefixtures("small_models")
 PIECES = byte_tokenizer("the cat and the hat 😀 " * 20, 280, DECODER)
@@ -33,7 +33,7 @@ TEXTS = st.text(alphabet="the catnd😀é\n", min_size=1, max_size=60).filter(st
 def opened(request: pytest.FixtureRequest, small_models: Path, tmp_path: Path) -> Opened:
     if request.param != "far":
         return opened_model.open_model(request.param)
-    put(tmp_path, "far", PIECES, "the cat", kind="decoder", n_heads=4, positions="alibi")
+    save_model(tmp_path, "far", PIECES, "the cat", kind="decoder", n_heads=4, positions="alibi")
     return opened_model.opened_from(tmp_path / "far", "far")
 
 
@@ -173,7 +173,7 @@ def test_a_pair_is_not_one_text_and_its_tokens_are_found_in_what_was_typed(bert:
 
 def test_classes_are_called_as_the_config_calls_them(tmp_path: Path) -> None:
     opened = opened_model.open_entry(
-        available_models.brought_model(zoo.classifier(tmp_path / "moods"))
+        available_models.brought_model(tiny.reference_classifier(tmp_path / "moods"))
     )
     answer = run_text(opened, "she is good").answer
     chances = torch.softmax(whole(opened, "she is good"), -1)

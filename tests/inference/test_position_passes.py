@@ -30,8 +30,7 @@ from explorer.text.special import CLASSIFIER, DECODER, SOURCE
 from models.config import POSITIONS
 from models.positional import sinusoids
 from tests.closeness import assert_close_to
-from tests.models.building import shake
-from tests.shelf import WORDS, put
+from tests.tiny import WORDS, save_model, shake
 
 TEXT = "the black cat sleeps le chat"
 SPECIAL = {"encoder": CLASSIFIER, "decoder": DECODER, "encoder-decoder": SOURCE}
@@ -45,7 +44,7 @@ def make(tmp_path: Path) -> Make:
     def made(kind: str, positions: str, **more: Any) -> tuple[Opened, ForwardPass]:
         name = f"{kind}-{positions}"
         tokenizer = word_tokenizer(WORDS, SPECIAL[kind])
-        put(tmp_path, name, tokenizer, "the cat", kind=kind, positions=positions, **more)
+        save_model(tmp_path, name, tokenizer, "the cat", kind=kind, positions=positions, **more)
         opened = opened_model.opened_from(tmp_path / name, name)
         shake(opened.model, by=0.4)
         return opened, forward_pass.run_text(opened, TEXT)

@@ -14,7 +14,7 @@ from explorer.catalog.opened_model import Opened, open_entry
 from explorer.inference import trained_tokenizers
 from explorer.inference.results_cache import kept
 from models.loading import checkpoint, inspection
-from tests import zoo
+from tests import tiny
 
 READERS = 8
 
@@ -109,7 +109,7 @@ def test_what_many_need_is_made_once(
     """A result of a model, the model itself, and tokenizers that are trained."""
     work = Work()
     work.is_done_once(lambda: kept(letters, "result", work.before(object), lambda _: 1))
-    entry = brought_model(zoo.gpt2(tmp_path / "new"))
+    entry = brought_model(tiny.reference_gpt2(tmp_path / "new"))
     for module, name, ask in (
         (opened_model, "load_checkpoint", lambda: open_entry(entry)),
         (trained_tokenizers, "train_merges", lambda: trained_tokenizers.trained_merges("low", 5)),
@@ -144,7 +144,7 @@ def test_while_a_large_model_is_loaded_a_small_one_opens_and_another_large_one_w
     tmp_path: Path, small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before it has taken its memory, and when it has and goes on; then it is refused."""
-    large, other = (zoo.gpt2(tmp_path / name) for name in ("large", "other"))
+    large, other = (tiny.reference_gpt2(tmp_path / name) for name in ("large", "other"))
     needed = 4 * brought_model(large).parameters
     taken: list[int] = []
     begun, takes, took, ends = Event(), Event(), Event(), Event()
@@ -190,7 +190,7 @@ def test_while_a_large_model_is_loaded_a_small_one_opens_and_another_large_one_w
 def test_a_reader_who_waits_may_leave_and_the_work_goes_on(letters: Opened, tmp_path: Path) -> None:
     """Whether it is for the same thing or for the memory that another takes."""
     begun, ends = Event(), Event()
-    entry = brought_model(zoo.gpt2(tmp_path / "asked"))
+    entry = brought_model(tiny.reference_gpt2(tmp_path / "asked"))
 
     def make() -> object:
         with pass_budget.MEMORY.spend(1 << 62):

@@ -49,13 +49,10 @@ from explorer.tasks import TASKS, task_of
 from explorer.text import TextError
 from explorer.text.reader_lines import lines_in
 from tests import apps
-from tests.apart import run_apart
-from tests.inference.hungry import million_positions
-from tests.models.building import config_of
-from tests.runs.making import tiny_run, tiny_spec
+from tests.calls import run_in_thread
 from tests.server.asking import Inside, ask, scope_of
 from tests.server.uploading import bound, open_world
-from tests.shelf import shelf
+from tests.tiny import config_of, million_positions, save_small_models, tiny_run, tiny_spec
 
 OWNER = "0123456789abcdef" * 2
 
@@ -218,7 +215,7 @@ def form() -> str:
 
 @meets("parent_parameters", most=0)
 def parent(tmp_path: Path) -> str:
-    opened = open_folder(shelf(tmp_path) / "letters")
+    opened = open_folder(save_small_models(tmp_path) / "letters")
     task = task_for(opened, "subwords", "the cat and the hat " * 300)
     return refused(RunError, finetune_spec, opened, task, {})
 
@@ -301,8 +298,8 @@ def second_upload(monkeypatch: pytest.MonkeyPatch, *, status: int, size: int = 0
     """What the second of two uploads is answered, and the page says too."""
     world = open_world(monkeypatch)
     first, second = (world.put("a", size) for _ in range(2))
-    run_apart(first)
-    answer = run_apart(second)
+    run_in_thread(first)
+    answer = run_in_thread(second)
     assert (answer.status, answer.text) == (status, world.received.take_note("a"))
     return answer.text
 

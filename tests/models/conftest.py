@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from models import save_checkpoint
-from tests.models.building import SMALL, shaken
 from tests.models.loading.hostile import write_gpt2
 from tests.models.loading.opening import Opener
+from tests.tiny import SMALL, shaken
 
 
 @pytest.fixture(scope="session")

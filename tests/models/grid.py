@@ -4,7 +4,7 @@ import pytest
 
 from models.config import KINDS, NORM_POSITIONS, NORMS, POSITIONS, RopeScaling
 from tests.grids import grid
-from tests.models.building import config_of
+from tests.tiny import config_of
 
 GRID = grid(
     "kind, positions, norm, norm_position, kv_heads",

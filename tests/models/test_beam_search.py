@@ -10,11 +10,11 @@ from models import Transformer, TransformerConfig
 from models.beam_search import beam_search, beam_steps
 from models.config import GenerationConfig
 from models.generation import DecodingState
+from tests.calls import watched
 from tests.closeness import assert_close_to
 from tests.grids import grid
-from tests.models.building import shake
 from tests.models.grid import WRITERS
-from tests.watching import watched
+from tests.tiny import shake
 
 END, LENGTH = 1, 3
 SIZES: dict[str, Any] = {

@@ -10,7 +10,7 @@ from models.interventions import ReplaceAt, Scale
 from models.trace import RecordingTap
 from tests.closeness import assert_close_to
 from tests.grids import grid
-from tests.models.building import config_of, inputs_of, keep_of_lengths, shaken
+from tests.tiny import config_of, inputs_of, keep_of_lengths, shaken
 
 
 @grid(

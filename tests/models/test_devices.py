@@ -36,15 +36,8 @@ from models.trace import trace
 from models.training import Batch, TrainConfig, TrainState, batch_loss, seeded, train
 from models.transformer import Transformer
 from tests.closeness import assert_close_to
-from tests.models.building import (
-    assert_equal_weights,
-    config_of,
-    inputs_of,
-    keeps_of,
-    shake,
-    weights,
-)
 from tests.models.grid import ODDITIES
+from tests.tiny import assert_equal_weights, config_of, inputs_of, keeps_of, shake, weights
 
 DEVICES = [torch.device("cpu")]
 DEVICES += [torch.device("cuda", 0)] if torch.cuda.is_available() else []

@@ -15,8 +15,8 @@ from models.sampling import Sampling, choose_from, keep_top_k, keep_top_p
 from models.transformer import Transformer
 from tests.closeness import assert_close_to as close
 from tests.grids import grid
-from tests.models.building import config_of, ids_of, keep_of_lengths, shaken
 from tests.models.grid import WRITERS
+from tests.tiny import config_of, ids_of, keep_of_lengths, shaken
 
 pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 

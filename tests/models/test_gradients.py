@@ -9,8 +9,8 @@ from models.interventions import EditError, Replace, Scale
 from models.normalization import LayerNorm, RMSNorm
 from models.trace import trace
 from tests.closeness import assert_close_to as close
-from tests.models.building import config_of, inputs_of, shaken
 from tests.models.grid import ODDITIES
+from tests.tiny import config_of, inputs_of, shaken
 
 SITES = (
     *("*.embed", "*.q", "*.k", "*.v", "*.weights", "*.head_out", "*.out"),

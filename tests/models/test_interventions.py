@@ -24,8 +24,8 @@ from models.interventions import (
 from models.masking import causal_mask
 from models.trace import CHEAP_SITES, RecordingTap, trace
 from tests.closeness import assert_close_to as close
-from tests.models.building import config_of, ids_of, inputs_of, keep_of_lengths, shaken
 from tests.models.edits import RemoveKey
+from tests.tiny import config_of, ids_of, inputs_of, keep_of_lengths, shaken
 
 CONFIG = config_of("decoder")
 MODEL = shaken(CONFIG)

@@ -9,16 +9,8 @@ from models.trace import CHEAP_SITES, trace
 from models.training import Batch, TrainConfig, train
 from models.transformer import Transformer
 from tests.closeness import assert_close_to
-from tests.models.building import (
-    assert_equal_weights,
-    config_of,
-    ids_of,
-    inputs_of,
-    shake,
-    shaken,
-    weights,
-)
 from tests.models.grid import ODDITIES
+from tests.tiny import assert_equal_weights, config_of, ids_of, inputs_of, shake, shaken, weights
 
 EVERY = ("q_proj", "k_proj", "v_proj", "o_proj")
 

@@ -14,7 +14,7 @@ from models.positional import (
     sinusoids,
 )
 from tests.closeness import assert_close_to
-from tests.models.building import SMALL
+from tests.tiny import SMALL
 
 X = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(1))
 

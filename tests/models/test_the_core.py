@@ -14,7 +14,7 @@ from models.attention import attention_scores, attention_weights
 from models.masking import padding_mask
 from models.normalization import LayerNorm
 from models.training import Batch
-from tests.models.building import SMALL, shaken
+from tests.tiny import SMALL, shaken
 
 NUMBERS = torch.zeros(2, 3, 4, 5)
 WRONG: dict[str, Callable[[], object]] = {

@@ -15,9 +15,9 @@ from models.trace import CHEAP_SITES, RecordingTap, Trace, trace
 from models.transformer import Transformer
 from tests.closeness import assert_close_to
 from tests.grids import grid
-from tests.models.building import SMALL, config_of, ids_of, inputs_of, keeps_of, shake, shaken
 from tests.models.edits import RemoveKey
 from tests.models.grid import GRID, SOME_OF_EACH
+from tests.tiny import SMALL, config_of, ids_of, inputs_of, keeps_of, shake, shaken
 
 
 def assert_derived_is_recorded(cheap: Trace, watched: Trace) -> None:

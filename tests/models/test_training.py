@@ -28,7 +28,7 @@ from models.training import (
 from models.transformer import Transformer
 from tests.closeness import assert_close_to
 from tests.grids import grid
-from tests.models.building import SMALL, assert_equal_weights, config_of, ids_of, shake, weights
+from tests.tiny import SMALL, assert_equal_weights, config_of, ids_of, shake, weights
 
 CONFIG = TrainConfig(steps=6, batch_size=4, lr=0.01, warmup=2)
 

@@ -15,16 +15,8 @@ from models.trace import RecordingTap
 from models.transformer import evaluating
 from tests.closeness import assert_close_to
 from tests.grids import grid
-from tests.models.building import (
-    SMALL,
-    config_of,
-    ids_of,
-    inputs_of,
-    keep_of_lengths,
-    shake,
-    shaken,
-)
 from tests.models.grid import SOME_OF_EACH
+from tests.tiny import SMALL, config_of, ids_of, inputs_of, keep_of_lengths, shake, shaken
 
 X = torch.randn(3, 5, 12, generator=torch.Generator().manual_seed(1))
 

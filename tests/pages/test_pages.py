@@ -17,9 +17,9 @@ from tests import apps
 from tests.apps import said, views
 from tests.grids import grid
 from tests.pages.drawn import DRAWN
-from tests.shelf import WORDS as VOCABULARY
-from tests.shelf import put, shelf
 from tests.source import ROOT
+from tests.tiny import WORDS as VOCABULARY
+from tests.tiny import save_model, save_small_models
 from tests.views.drawing import (
     PAGES,
     every_view,
@@ -129,7 +129,7 @@ def test_a_pass_that_overflows_is_said_on_every_page(
     """And what can be drawn is drawn; Generation, which needs probabilities, has but a sentence."""
     special = DECODER if kind == "decoder" else SOURCE
     for name in ("huge", "other"):
-        put(tmp_path, name, word_tokenizer(VOCABULARY, special), "the cat sleeps", kind=kind)
+        save_model(tmp_path, name, word_tokenizer(VOCABULARY, special), "the cat sleeps", kind=kind)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     with_overflow("huge", part)
     for path, asked in every_view():
@@ -167,7 +167,7 @@ WITHOUT_MODEL = (
 def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    damaged = shelf(tmp_path / "damaged")
+    damaged = save_small_models(tmp_path / "damaged")
     (damaged / "reviews" / "model.safetensors").write_bytes(b"nonsense")
     (damaged / "letters" / "config.json").write_text(json.dumps({"kind": "banana"}))
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(damaged))

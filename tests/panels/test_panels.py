@@ -40,7 +40,7 @@ from explorer.views.positions.scheme import ODD_WIDTH
 from models.config import GenerationConfig
 from tests import apps
 from tests.panels.pasting import Panel, as_array, panel
-from tests.shelf import WORDS, put
+from tests.tiny import WORDS, save_model
 from tests.views.drawing import sent, words_model
 
 ALL = ("translation", "letters", "reviews", "reverse", "bert", "gpt2", "t5")
@@ -609,7 +609,7 @@ def test_the_lines_begin_with_the_token_that_must_be(
     generation = GenerationConfig.ending_with(tokenizer.eos_id)
     generation = generation.replace(forced_first_id=5, banned_ids=(6, 7))
     how = {"kind": "encoder-decoder", "generation": generation}
-    put(tmp_path / "shelf", "begins", tokenizer, "the cat", None, **how)
+    save_model(tmp_path / "shelf", "begins", tokenizer, "the cat", None, **how)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "shelf"))
     page = panel("generation/generation", tmp_path / "shelf", model="begins", way="Teacher forcing")
     assert page.made["probabilities"][0] == 1

@@ -24,7 +24,7 @@ from models.generation import UNNAMED, generate_ids
 from models.loading.checkpoint import Checkpoint, load_checkpoint
 from models.trace import CHEAP_SITES, EVERYTHING, Trace, trace
 from tests.closeness import assert_close_to
-from tests.models.building import keep_of_lengths
+from tests.tiny import keep_of_lengths
 
 LENGTH = 11
 PASSES = (("none", LENGTH), ("right", LENGTH), ("left", LENGTH), ("none", 1))

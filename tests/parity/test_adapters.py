@@ -21,8 +21,8 @@ from models.lora import add_lora, lora_leaves, merged, put_leaf, target_ranks
 from models.training import Batch, TrainConfig, TrainState, train
 from models.transformer import Transformer
 from tests.closeness import assert_close_to
-from tests.models.building import assert_equal_weights, ids_of, shake, weights
 from tests.parity.test_export import AUTO, OURS
+from tests.tiny import assert_equal_weights, ids_of, shake, weights
 
 TARGETS = {"gpt2": ["c_attn", "c_proj"], "llama": ["q_proj", "v_proj", "down_proj"]}
 

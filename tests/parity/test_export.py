@@ -19,10 +19,10 @@ from models.loading.export import export_checkpoint, exportable
 from models.trace import trace
 from models.training import Batch, TrainConfig, train
 from models.transformer import Transformer
-from tests.models.building import shaken
 from tests.parity.cases import CASES, GROUPED, tiny
 from tests.parity.families import LENGTH, Case, Pair, assert_close, compare, inputs_of, open_pair
 from tests.parity.test_published_configs import ROTATIONS
+from tests.tiny import shaken
 
 SIZES = TransformerConfig(
     vocab_size=29, d_model=24, n_layers=3, n_heads=4, d_ff=40, max_len=19, pad_id=0,

@@ -17,7 +17,7 @@ from models.tap import Tap
 from models.transformer import Transformer
 from tests.closeness import assert_close_to
 from tests.grids import grid
-from tests.models.building import config_of, ids_of, keep_of_lengths, shake, shaken
+from tests.tiny import config_of, ids_of, keep_of_lengths, shake, shaken
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 DTYPES = (torch.float64, torch.float32)

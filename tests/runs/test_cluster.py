@@ -2,7 +2,6 @@
 
 import os
 import re
-import signal
 import socket
 import ssl
 import stat
@@ -11,7 +10,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from unittest.mock import Mock
 
 import dask
 import psutil
@@ -24,8 +22,8 @@ from explorer.runs.cluster import NOT_STARTED, Cluster
 from explorer.runs.cluster_key import private_folder, security_of
 from explorer.runs.run import Run, RunError
 from explorer.runs.run_files import read_json_object, write_json
-from tests.runs.making import tiny_run
 from tests.served import ROOT, processes_of, wait_until, worker_of
+from tests.tiny import tiny_run
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -38,6 +36,11 @@ ADMIN_TOKEN = "of the server and of nobody else"
 
 def wait_for_step(run: Run, step: int) -> None:
     wait_until(lambda: run.status().step >= step, f"step {step} of {run.name}")
+
+
+def stop(run: Run) -> None:
+    run.command("stop")
+    wait_until(lambda: run.status().state == "stopped", "the stop")
 
 
 def listening(process: psutil.Process) -> set[str]:
@@ -233,48 +236,29 @@ def somebody_elses(root: Path, tmp_path: Path) -> Iterator[str]:
         process.wait(30)
 
 
-def test_the_same_run_trains_on_a_cluster_given_by_its_address(
-    root: Path, somebody_elses: str, monkeypatch: pytest.MonkeyPatch
+def test_a_cluster_is_used_by_a_click_and_a_run_outlives_the_worker_that_trains_it(
+    root: Path, somebody_elses: str
 ) -> None:
+    """Two runs train at once; one goes on on the other worker, from the state saved last."""
     assert somebody_elses.startswith("tls://")
     strangers_are_refused(root, somebody_elses)
-    monkeypatch.setenv("DASK_ADDRESS", somebody_elses)
-    cluster = Cluster(root)
-    cluster.connect().wait_for_workers(2, timeout=30)
-    damaged = tiny_run(root)
-    (damaged.folder / "spec.json").write_text("{}")
-    cluster.submit(damaged)
-    runs = [tiny_run(root, steps=ENDLESS) for _ in range(2)]
-    for run in runs:
-        cluster.submit(run)
-    for run in runs:
-        wait_for_step(run, 3)
-    assert all(run.status().state == "training" for run in runs), "two workers, two runs at once"
-    for run in runs:
-        run.command("stop")
-        wait_until(lambda run=run: run.status().state == "stopped", "the stop")  # type: ignore[misc]
-        assert run.checkpoint() is not None
-    wait_until(lambda: not cluster.has(damaged), "the end of the damaged run")
-    assert damaged.name not in (root.parent / LOG).read_text()
-    assert not cluster.was_left
-    processes = len(processes_of(root))
-    cluster.close()
-    assert len(processes_of(root)) == processes, "somebody else's cluster is not ours to end"
-
-
-def test_a_cluster_is_used_by_a_click_and_a_run_outlives_the_worker_that_trains_it(
-    root: Path, somebody_elses: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It goes on on the other worker, from the state that was saved last."""
-    monkeypatch.setattr(cluster_module, "ANSWER_WITHIN", 5.0)
     cluster = Cluster(root)
     cluster.use(somebody_elses).join()
     assert f"train on the Dask cluster at {somebody_elses}, which has" in cluster.answer
     assert cluster.given_address == somebody_elses
     cluster.connect().wait_for_workers(2, timeout=30)
-    run = tiny_run(root, steps=ENDLESS)
-    cluster.submit(run)
-    wait_for_step(run, 5)
+    damaged = tiny_run(root)
+    (damaged.folder / "spec.json").write_text("{}")
+    run, other = (tiny_run(root, steps=ENDLESS) for _ in range(2))
+    for each in (damaged, run, other):
+        cluster.submit(each)
+    for each in (run, other):
+        wait_for_step(each, 5)
+    assert {run.status().state, other.status().state} == {"training"}
+    wait_until(lambda: not cluster.has(damaged), "the end of the damaged run")
+    assert damaged.name not in (root.parent / LOG).read_text()
+    stop(other)
+    assert other.checkpoint() is not None
     wait_until(lambda: any((run.folder / "state").iterdir()), "a state")
     first = worker_of(run)
     nanny = first.parent()
@@ -286,23 +270,18 @@ def test_a_cluster_is_used_by_a_click_and_a_run_outlives_the_worker_that_trains_
     assert worker_of(run).pid != first.pid
     steps = [step for step, _ in run.metrics().losses()]
     assert steps == list(range(1, 1 + len(steps))), "no step is lost, and none made twice"
-    run.command("stop")
-    wait_until(lambda: run.status().state == "stopped", "the stop")
+    stop(run)
+    assert not cluster.was_left
+    processes = len(processes_of(root))
     cluster.close()
+    assert len(processes_of(root)) == processes, "somebody else's cluster is not ours to end"
 
 
 def test_what_is_no_cluster_changes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_module, "ANSWER_WITHIN", 0.3)
     cluster = Cluster(root)
-    for address in (
-        "",
-        "host",
-        "http://h:1",
-        "tcp://h",
-        "tcp://h:1/x",
-        "tcp://a b:1",
-        "tcp://-h:1",
-    ):
+    nonsense = ("", "host", "http://h:1", "tcp://h", "tcp://h:1/x", "tcp://a b:1", "tcp://-h:1")
+    for address in nonsense:
         with pytest.raises(RunError, match="The address of a Dask scheduler is tcp://"):
             cluster.use(address)
     cluster.use(f"tcp://{NOBODY}").join(30)
@@ -318,14 +297,8 @@ def test_an_address_of_elsewhere_is_not_believed_from_a_file(
 ) -> None:
     monkeypatch.setattr(cluster_module, "Client", lambda *_, **__: pytest.fail("nobody is asked"))
     root.mkdir()
-    for address in (
-        "tcp://192.0.2.1:8786",
-        "tls://192.0.2.1:8786",
-        "tcp://127.0.0.1:9",
-        "inproc://1",
-        "tls://127.0.0.1:9/x",
-        7,
-    ):
+    elsewhere = [f"{protocol}://192.0.2.1:8786" for protocol in ("tcp", "tls")]
+    for address in (*elsewhere, "tcp://127.0.0.1:9", "inproc://1", "tls://127.0.0.1:9/x", 7):
         write_json(root / ".cluster.json", {"address": address, "id": "Scheduler-x"})
         assert Cluster(root)._attach_to_found() is None, address
 
@@ -371,21 +344,11 @@ def test_starting_keeps_nobody_waiting_happens_once_and_is_tried_again_after_a_f
 def test_what_was_started_and_does_not_answer_is_ended(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def spawn(cluster: Cluster, *_: object) -> None:
-        waits = [sys.executable, "-c", "import signal; signal.pause()"]
-        cluster._started.append(subprocess.Popen(waits, start_new_session=True))
-        started.append(cluster._started[-1])
-
-    started: list[subprocess.Popen[bytes]] = []
-    cluster = Cluster(root)
-    monkeypatch.setattr(Cluster, "_spawn", spawn)
-    monkeypatch.setattr(Cluster, "_wait_for_scheduler", lambda *_: {"address": "a", "id": "b"})
-    monkeypatch.setattr(Cluster, "_client_of", Mock(side_effect=TimeoutError))
+    monkeypatch.setattr(cluster_module, "START_WITHIN", 0.0)
     with pytest.raises(RunError, match=re.escape(NOT_STARTED)):
-        cluster.connect()
-    assert len(started) >= 2, "a scheduler and a nanny"
-    assert all(process.returncode == -signal.SIGKILL for process in started)
-    assert not cluster.was_left
+        Cluster(root).connect()
+    assert processes_of(root) == []
+    assert not (root / ".cluster.json").exists()
 
 
 def test_the_processes_work_in_a_folder_of_this_user_alone(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,7 +16,8 @@ from explorer.runs.quotas import keeping_fault, sizes_of
 from explorer.runs.run import Run, RunError, all_runs, create, delete, restore, run_named
 from explorer.runs.run_notes import Notes
 from explorer.runs.worker import train_to_end
-from tests.runs.making import tiny_run, tiny_spec
+from models.training import TrainConfig
+from tests.tiny import tiny_run, tiny_spec
 
 MANY, OTHER = "a" * 32, "b" * 32
 
@@ -108,9 +110,7 @@ def test_runs_stay_in_their_order_though_the_clock_was_set_back(tmp_path: Path) 
 def test_a_full_disk_leaves_nothing_of_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
+    full = Mock(side_effect=OSError(28, "No space left on device"))
     monkeypatch.setattr("explorer.runs.run.write_json", full)
     with pytest.raises(RunError, match=r"The run cannot be written\. .*no space left on device"):
         tiny_run(tmp_path)
@@ -139,7 +139,7 @@ def test_a_run_of_an_older_version_is_listed_with_its_curves(tmp_path: Path) -> 
     without = [{name: row[name] for name in row if name != "seconds"} for row in rows]
     (run.folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in without))
     (found,) = all_runs(tmp_path)
-    assert (found.spec.task, found.spec.training.steps) == (spec.task, spec.training.steps)
+    assert (found.spec.task, found.spec.training) == (spec.task, TrainConfig(**older["training"]))
     assert found.metrics().values() == values
     assert {row.seconds for row in found.metrics().rows} == {None}
     assert found.notes() == Notes()

@@ -12,7 +12,7 @@ from explorer.runs.worker import train_to_end
 from models import load_checkpoint
 from models.training import Report, batch_loss
 from models.transformer import evaluating
-from tests.runs.making import tiny_run, tiny_spec
+from tests.tiny import tiny_run, tiny_spec
 
 
 def kept_weights(run: Run) -> list[Path]:

@@ -24,21 +24,20 @@ from explorer.runs.worker import train_to_end
 from explorer.text import TextError
 from models import load_checkpoint
 from models.loading.checkpoint import CheckpointError
-from tests import zoo
-from tests.runs.making import TEXT, table, tuned_run
-from tests.shelf import shelf
+from tests import tiny
+from tests.tiny import RUN_TEXT, labelled_table, save_small_models, tuned_run
 
 LORA: dict[str, Any] = {"lora_rank": 2, "lora_targets": ("q_proj", "down_proj")}
 
 
 @pytest.fixture(scope="module")
 def letters(tmp_path_factory: pytest.TempPathFactory) -> Opened:
-    return open_folder(shelf(tmp_path_factory.mktemp("parents")) / "letters")
+    return open_folder(save_small_models(tmp_path_factory.mktemp("parents")) / "letters")
 
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return zoo.bert(tmp_path_factory.mktemp("published") / "bert")
+    return tiny.reference_bert(tmp_path_factory.mktemp("published") / "bert")
 
 
 @pytest.mark.parametrize("settings", [{}, LORA], ids=["whole", "lora"])
@@ -99,7 +98,7 @@ def test_a_published_model_gets_a_head_and_keeps_its_tokenizer_when_it_is_gone(
     theirs = tmp_path / "bert"
     shutil.copytree(bert, theirs)
     opened = open_folder(theirs)
-    run = tuned_run(tmp_path / "runs", opened, "sentences", table(), **settings)
+    run = tuned_run(tmp_path / "runs", opened, "sentences", labelled_table(), **settings)
     shutil.rmtree(theirs)
     assert train_to_end(run.folder) == "done"
     after = open_folder(run.folder)
@@ -114,7 +113,7 @@ def test_a_published_model_gets_a_head_and_keeps_its_tokenizer_when_it_is_gone(
 
 
 def test_an_adapter_is_exported_as_peft_has_it(tmp_path: Path, bert: Path, letters: Opened) -> None:
-    run = tuned_run(tmp_path, open_folder(bert), "sentences", table(), **LORA)
+    run = tuned_run(tmp_path, open_folder(bert), "sentences", labelled_table(), **LORA)
     train_to_end(run.folder)
     assert adapter_to_folder(run.folder / "checkpoint", tmp_path / "out") == "bert"
     names = {path.name for path in (tmp_path / "out").iterdir()}
@@ -131,14 +130,14 @@ def test_an_adapter_is_exported_as_peft_has_it(tmp_path: Path, bert: Path, lette
 @pytest.mark.parametrize(
     ("task", "text", "settings", "why"),
     [
-        ("subwords", TEXT, {"lora_rank": 99}, "The rank must be between 1 and"),
-        ("subwords", TEXT, {"lora_rank": 2, "lora_targets": ("w",)}, "The model has no w"),
-        ("subwords", TEXT, {"lora_rank": -1}, "LoRA rank is a whole number"),
-        ("subwords", TEXT, {"lora_rank": 2, "lora_alpha": 0.0}, "α must be above 0"),
-        ("subwords", TEXT, {"steps": 1_000_000}, "at most"),
+        ("subwords", RUN_TEXT, {"lora_rank": 99}, "The rank must be between 1 and"),
+        ("subwords", RUN_TEXT, {"lora_rank": 2, "lora_targets": ("w",)}, "The model has no w"),
+        ("subwords", RUN_TEXT, {"lora_rank": -1}, "LoRA rank is a whole number"),
+        ("subwords", RUN_TEXT, {"lora_rank": 2, "lora_alpha": 0.0}, "α must be above 0"),
+        ("subwords", RUN_TEXT, {"steps": 1_000_000}, "at most"),
         ("subwords", "too short", {}, "give at least"),
-        ("sentences", table(("good",)), {}, "at least two labels"),
-        ("characters", TEXT, {}, "has a tokenizer of its own"),
+        ("sentences", labelled_table(("good",)), {}, "at least two labels"),
+        ("characters", RUN_TEXT, {}, "has a tokenizer of its own"),
         ("reverse", None, {}, "has a vocabulary of its own"),
         ("nothing", None, {}, "There is no task called"),
         ("pairs", "source,target\n" + "\n".join(f"the cat {n},a dog {n}" for n in range(80)),
@@ -153,7 +152,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(
 
 
 def test_runs_are_named_by_what_they_start_from(letters: Opened) -> None:
-    task = task_for(letters, "subwords", TEXT)
+    task = task_for(letters, "subwords", RUN_TEXT)
     whole, two, four = (finetune_spec(letters, task, {"lora_rank": rank}) for rank in (0, 2, 4))
     assert changes(whole) == ["from letters", "whole model"]
     assert changes(two) == ["from letters", "LoRA rank 2"]
@@ -162,7 +161,7 @@ def test_runs_are_named_by_what_they_start_from(letters: Opened) -> None:
 
 def test_no_key_of_a_private_parent_is_in_its_run(letters: Opened) -> None:
     private = replace(letters, name=f"reverse-1-{RUN_KEY}{'a' * 24}")
-    spec = finetune_spec(private, task_for(private, "subwords", TEXT), LORA)
+    spec = finetune_spec(private, task_for(private, "subwords", RUN_TEXT), LORA)
     assert spec.parent == "reverse-1"
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from explorer.runs.run import Run, RunError, create
 from explorer.runs.worker import advance
-from tests.runs.making import tiny_run, tiny_spec
 from tests.runs.test_worker import drive, same, weights
+from tests.tiny import tiny_run, tiny_spec
 
 
 def changed_at_three_and_seven(run: Run, steps: int) -> None:
@@ -124,23 +124,6 @@ def test_of_two_tabs_the_last_one_counts_and_nothing_is_torn(tmp_path: Path) -> 
     steps = [each.step for each in run.changes()]
     assert steps == sorted(set(steps))
     assert len((run.folder / "changes.jsonl").read_text().splitlines()) == len(steps)
-
-
-def test_a_run_folder_from_an_older_version_opens_and_goes_on(tmp_path: Path) -> None:
-    """A spec.json as it was before these settings existed."""
-    run = tiny_run(tmp_path)
-    drive(run, steps=3)
-    path = run.folder / "spec.json"
-    before, spec = json.loads(path.read_text()), run.spec
-    for name in ("momentum", "accumulation", "precision", "compiled"):
-        del before["training"][name]
-    del before["evaluate_every"]
-    path.write_text(json.dumps(before))
-    assert run.spec == spec
-    drive(run)
-    whole = tiny_run(tmp_path)
-    drive(whole)
-    assert same(weights(whole.checkpoint()), weights(run.checkpoint()))
 
 
 def test_what_no_longer_suits_is_refused_in_words_until_something_is_taken_on(

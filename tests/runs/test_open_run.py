@@ -8,7 +8,7 @@ from explorer.catalog import ModelError
 from explorer.runs.open_run import open_folder
 from explorer.runs.worker import train_to_end
 from explorer.tasks import TASKS
-from tests.runs.making import tiny_run
+from tests.tiny import tiny_run
 
 
 def test_a_run_is_opened_by_its_folder_and_by_that_of_its_weights(tmp_path: Path) -> None:

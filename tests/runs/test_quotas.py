@@ -25,8 +25,8 @@ from explorer.runs.scheduler_setup import queue_by_priority
 from explorer.runs.sweep import notes_of
 from explorer.runs.watchdog import Watchdog
 from explorer.runs.worker import train_to_end
-from tests.runs.making import tiny_run, tiny_spec
 from tests.served import ROOT, wait_until
+from tests.tiny import tiny_run, tiny_spec
 
 MANY, OTHER = "a" * 32, "b" * 32
 

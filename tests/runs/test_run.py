@@ -10,7 +10,7 @@ from explorer.runs.run import Run, RunError, all_runs, create, create_in, run_na
 from explorer.runs.run_files import Lock, write_json
 from explorer.runs.spec import RunSpec, Status
 from explorer.tasks import TASKS
-from tests.runs.making import tiny_run, tiny_spec
+from tests.tiny import tiny_run, tiny_spec
 
 
 def test_a_new_run_says_what_was_asked_for_and_waits(tmp_path: Path) -> None:

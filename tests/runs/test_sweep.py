@@ -13,7 +13,7 @@ from explorer.runs.parent import task_for
 from explorer.runs.run import Run, RunError, all_runs
 from explorer.runs.sweep import RACES, by_sweep, grid, notes_of, title_of
 from explorer.tasks import TASKS
-from tests.runs.making import tiny_run
+from tests.tiny import tiny_run
 
 
 def test_a_grid_has_every_combination_once() -> None:

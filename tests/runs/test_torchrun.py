@@ -12,8 +12,8 @@ import torch
 from explorer.runs.run import Run, create_in
 from explorer.runs.worker import train_to_end
 from models import load_checkpoint
-from tests.runs.making import tiny_spec
 from tests.served import ROOT, wait_until
+from tests.tiny import tiny_spec
 
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 

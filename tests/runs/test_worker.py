@@ -3,8 +3,6 @@
 import dataclasses
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,8 +14,7 @@ from explorer.runs.run import Run, RunError, create
 from explorer.runs.run_files import Lock
 from explorer.runs.worker import advance, train_to_end
 from models import load_checkpoint
-from tests.runs.making import tiny_run, tiny_spec
-from tests.served import ROOT, wait_until
+from tests.tiny import tiny_run, tiny_spec
 
 KEPT = [0, 1, 2, 3, 5, 7, 10, 12]
 """The steps of a whole run whose weights are kept."""
@@ -68,27 +65,6 @@ def test_a_run_leaves_everything_a_reader_looks_for_and_nothing_to_do(tmp_path: 
     assert same(weights(checkpoint), weights(run.latest()))
     assert list(advance(run.folder)) == []
     assert same(weights(checkpoint), made.model.state_dict())
-
-
-def test_a_killed_process_leaves_what_it_reached_and_resumes_to_the_bit(tmp_path: Path) -> None:
-    run = tiny_run(tmp_path, steps=100_000)
-    code = "import sys; from explorer.runs.worker import train_to_end; train_to_end(sys.argv[1])"
-    worker = subprocess.Popen([sys.executable, "-c", code, str(run.folder)], cwd=ROOT)
-    wait_until(lambda: run.status().step > 20, "the twentieth step")
-    assert run.status().state == "training"
-    worker.kill()
-    worker.wait()
-    status = run.status()
-    assert status.state == "interrupted"
-    assert status.step > 20
-    assert status.steps_per_second == 0
-    kept = max(int(path.name[5:]) for path in (run.folder / "state").glob("step-*"))
-    whole = create(tmp_path / "whole", run.spec)
-    drive(whole, steps=kept + 5)
-    drive(run, steps=5)
-    assert run.status().step == kept + 5
-    assert same(weights(whole.checkpoint()), weights(run.checkpoint()))
-    assert run.metrics().losses() == whole.metrics().losses()
 
 
 def test_a_state_that_is_damaged_gives_way_to_the_one_before(tmp_path: Path) -> None:

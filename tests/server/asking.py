@@ -12,7 +12,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tests.apart import run_apart
+from tests.calls import run_in_thread
 
 HERE = ("127.0.0.1", 8501)
 
@@ -104,7 +104,7 @@ async def asked(app: ASGIApp, scope: dict[str, Any], messages: Iterable[Any] = (
 
 def ask(app: ASGIApp, scope: dict[str, Any], messages: Iterable[Any] = ()) -> Answer:
     """Ask in a loop of its own."""
-    return run_apart(asked(app, scope, messages))
+    return run_in_thread(asked(app, scope, messages))
 
 
 def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
@@ -112,7 +112,7 @@ def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., N
 
     @wraps(test)
     def run(*given: Any, **named: Any) -> None:
-        run_apart(test(*given, **named))
+        run_in_thread(test(*given, **named))
 
     return run
 

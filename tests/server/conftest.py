@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from explorer.text.special import CLASSIFIER
 from tests.served import Server
-from tests.shelf import WORDS, put, shelf, word_tokenizer
+from tests.tiny import save_model, save_small_models
 
 TOKEN = "correct horse battery"
 
@@ -14,10 +13,9 @@ TOKEN = "correct horse battery"
 @pytest.fixture(scope="session")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The app beside small models and a long one; it has a token and takes messages at any rate."""
-    models = shelf(tmp_path_factory.mktemp("checkpoints"))
-    words = word_tokenizer(WORDS, CLASSIFIER)
-    long = {"kind": "encoder", "head": "language-model", "n_layers": 2, "n_heads": 4}
-    put(models, "long", words, "the black cat", max_len=512, **long)
+    models = save_small_models(tmp_path_factory.mktemp("checkpoints"))
+    long = {"head": "language-model", "n_layers": 2, "n_heads": 4, "max_len": 512}
+    save_model(models, "long", None, "the black cat", kind="encoder", **long)
     env = {
         "EXPLORER_CHECKPOINTS": str(models),
         "EXPLORER_LIMIT_MESSAGE_RATE": "1000000",

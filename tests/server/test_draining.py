@@ -17,7 +17,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosedError
 
 from explorer.server.draining import ENDING, Drain, Draining
-from tests.apart import run_apart
+from tests.calls import run_in_thread
 from tests.served import ROOT, free_port, wait_until
 from tests.server.asking import Inside, ask, scope_of
 
@@ -105,7 +105,7 @@ def test_it_ends_when_its_readers_have_gone_elsewhere(tmp_path: Path) -> None:
             return codes
 
     with running(tmp_path, seconds=1) as (process, port):
-        assert run_apart(two_readers(process, port)) == [1012, 1012]
+        assert run_in_thread(two_readers(process, port)) == [1012, 1012]
         process.wait()
     assert log_of(tmp_path).read_text().endswith("in order\n")
 
@@ -121,7 +121,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
             process.send_signal(signal.SIGTERM)
 
     with running(tmp_path, seconds=3_600) as (process, port):
-        run_apart(one_of_two_stays(process, port))
+        run_in_thread(one_of_two_stays(process, port))
         process.wait()
     assert log_of(tmp_path).read_text().endswith("in order\n")
 
@@ -171,5 +171,5 @@ def test_what_the_app_says_to_a_closed_line_goes_nowhere() -> None:
         await Draining(app, drain)(scope_of(kind="websocket"), send, send)  # type: ignore[arg-type]
         assert not drain.lines
 
-    run_apart(talk())
+    run_in_thread(talk())
     assert heard == [{"type": "websocket.close", "code": 1012}]

@@ -6,10 +6,10 @@ import torch
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from explorer.components.matrix import encode
-from tests.apart import run_apart
+from tests.calls import run_in_thread
 from tests.reader import Answer, Reader, widgets
 from tests.served import Server
-from tests.shelf import WORDS
+from tests.tiny import WORDS
 
 LINKS_OF_THE_HEAD = 3
 Seen = tuple[Answer, Answer]
@@ -57,7 +57,7 @@ def test_only_what_follows_the_head_is_drawn_again(app: Server) -> None:
             await another_head(app.url, "layer=99"),
         ]
 
-    alone, typed, noted = run_apart(seen())
+    alone, typed, noted = run_in_thread(seen())
     first, answer = alone
     assert is_whole(first)
     assert not is_whole(answer)
@@ -76,7 +76,7 @@ def test_only_what_follows_the_head_is_drawn_again(app: Server) -> None:
 def test_another_head_of_128_tokens_is_less_than_35_000_bytes(app: Server) -> None:
     """Everything that the change sends, with weights without a pattern: they take most bytes."""
     words = "+".join(WORDS[at % 11] for at in range(127))
-    _, answer = run_apart(another_head(app.url, f"model=long&text={words}"))
+    _, answer = run_in_thread(another_head(app.url, f"model=long&text={words}"))
     random = torch.Generator().manual_seed(0)
     noise = (2 * torch.randn(128, 128, generator=random)).softmax(-1)
     tokens = [f"token{at}" for at in range(128)]
@@ -93,6 +93,6 @@ def test_a_page_that_ends_early_has_the_lists_of_the_bar(app: Server) -> None:
         await reader.close()
         return answer
 
-    answer = run_apart(first())
+    answer = run_in_thread(first())
     assert answer.picture() == b"", "the sentence is too long for the model"
     assert {"text", "model", "part", "layer", "head"} <= keys(answer)

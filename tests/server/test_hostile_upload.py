@@ -9,10 +9,10 @@ from explorer.app.reader import owner_of
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.folders import uploads_root
 from explorer.catalog.uploads import Uploader, keep_upload
-from tests.apart import run_apart
-from tests.inference.hungry import million_positions
+from tests.calls import run_in_thread
 from tests.reader import Answer, Reader
 from tests.served import Server
+from tests.tiny import million_positions
 
 LETTERS = "a" * 300
 BYTES = 300_000_000
@@ -54,7 +54,7 @@ def test_row_1_one_link_to_a_long_text_ends_in_a_sentence(
 
     held = psutil.Process(app.pid).memory_info().rss
     for page in ("", "generation"):
-        answer = run_apart(visit(page))
+        answer = run_in_thread(visit(page))
         assert "is 27,000 tokens long and at most 4,096 tokens are read" in said(answer), page
         assert answer.failures == []
     assert psutil.Process(app.pid).memory_info().rss - held <= BYTES

@@ -8,13 +8,13 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from explorer.app.reader import owner_of
 from explorer.runs.run import create
-from tests.apart import run_apart
+from tests.calls import run_in_thread
 from tests.reader import BIDI, Answer, Reader
-from tests.runs.making import tiny_spec
 from tests.served import Server
 from tests.server.conftest import TOKEN
 from tests.server.hostile_values import for_a_view, for_a_widget, for_events
 from tests.source import python_files
+from tests.tiny import tiny_spec
 
 PAGES = sorted(path.stem for path in python_files("pages"))
 FIRST = "overview"
@@ -76,5 +76,5 @@ async def answers(page: str, reader: Reader, drawn: Answer) -> list[str]:
 
 
 def test_values_that_no_browser_sends_end_in_no_error(app: Server) -> None:
-    assert run_apart(errors(app.url, app.runs)) == []
+    assert run_in_thread(errors(app.url, app.runs)) == []
     assert app.tracebacks == []

@@ -19,7 +19,7 @@ from explorer.server.incoming_messages import (
     Messages,
     Pace,
 )
-from tests.apart import run_apart
+from tests.calls import run_in_thread
 from tests.server.asking import Answer, Inside, ask, asked, scope_of
 
 
@@ -134,9 +134,9 @@ def test_the_connections_of_a_network_share_what_some_may_say(
         await asyncio.gather(*(asked(messages, scope, [RERUN] * AT_ONCE) for scope in scopes))
 
     monkeypatch.setenv("EXPLORER_LIMIT_MESSAGE_RATE", "1")
-    run_apart(talk(*["192.0.2.1"] * OF_A_NETWORK, "192.0.2.2"))
+    run_in_thread(talk(*["192.0.2.1"] * OF_A_NETWORK, "192.0.2.2"))
     assert max(waited) == 0
-    run_apart(talk(*["192.0.2.1"] * 2 * OF_A_NETWORK))
+    run_in_thread(talk(*["192.0.2.1"] * 2 * OF_A_NETWORK))
     assert max(waited) > AT_ONCE - 1
 
 

@@ -7,7 +7,7 @@ from websockets.typing import Subprotocol
 
 from explorer.app.reader import COOKIE, owner_of
 from explorer.server.reader_cookie import OWNER, with_owner
-from tests.apart import run_apart
+from tests.calls import run_in_thread
 from tests.served import Server
 from tests.server.asking import scope_of
 
@@ -66,4 +66,4 @@ async def steal(server: Server) -> None:
 
 
 def test_who_knows_the_name_of_a_session_is_not_given_it(app: Server) -> None:
-    run_apart(steal(app))
+    run_in_thread(steal(app))

@@ -12,7 +12,7 @@ from explorer.app import streamlit_patches
 from explorer.catalog import uploads
 from explorer.catalog.folders import UPLOAD, uploads_root
 from explorer.server import sweeping
-from tests.apart import run_apart
+from tests.calls import run_in_thread
 
 
 def test_uploads_are_forgotten_on_a_server_that_nobody_visits(
@@ -40,5 +40,5 @@ def test_uploads_are_forgotten_on_a_server_that_nobody_visits(
             await asyncio.sleep(0.01)
         task.cancel()
 
-    run_apart(until_it_is_gone())
+    run_in_thread(until_it_is_gone())
     assert len(looks) > 1

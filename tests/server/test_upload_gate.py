@@ -13,7 +13,7 @@ from explorer.app import limits, reader
 from explorer.app.received_uploads import LEAST, TAKEN_OUT
 from explorer.server import upload_gate
 from explorer.server.upload_gate import UploadGate
-from tests.apart import run_apart
+from tests.calls import run_in_thread
 from tests.server.asking import in_a_loop
 from tests.server.uploading import (
     AROUND,
@@ -51,7 +51,7 @@ async def nothing() -> Message:
 
 def all_of(*sent: Coroutine[Any, Any, Answer]) -> list[Answer]:
     """One after another."""
-    return [run_apart(each) for each in sent]
+    return [run_in_thread(each) for each in sent]
 
 
 @pytest.mark.usefixtures("small")
@@ -99,7 +99,7 @@ def test_what_may_not_come_in_is_refused_before_it_is_read(world: World) -> None
         ),
     ]:
         session, _, name = place.partition("/")
-        answer = run_apart(world.put(session, 9, file=name, headers=headers))
+        answer = run_in_thread(world.put(session, 9, file=name, headers=headers))
         assert (answer.status, answer.text, answer.read) == (status, sentence, 0), place
     assert world.received.bytes == 0
 
@@ -135,7 +135,7 @@ def test_what_goes_wrong_on_its_way_is_freed(world: World) -> None:
 
     said = []
     for body, status in ((longer(), 400), (twice(), 400), (broken(), 400), (full(), 503)):
-        answer = run_apart(world.put("a", 1_000, body=body))
+        answer = run_in_thread(world.put("a", 1_000, body=body))
         assert (answer.status, world.received.bytes, world.held) == (status, 0, 0)
         assert answer.read < 2 * len(BLOCK)
         said.append(world.received.take_note("a"))
@@ -229,13 +229,13 @@ def test_nobody_touches_the_uploads_of_another(world: World) -> None:
     """Who has learnt a session and a file of it still has not its reader's key."""
     world.connected |= {"a": "1" * 32, "b": "2" * 32, "c": ""}
     file = str(UUID(int=0))
-    assert run_apart(world.put("a", 9, file=file)).status == 204
+    assert run_in_thread(world.put("a", 9, file=file)).status == 204
     for key in ("2" * 32, "", "junk"):
         other = {"cookie": f"{reader.COOKIE}={key}", "content-length": "900"}
         for method in ("PUT", "DELETE"):
-            answer = run_apart(world.ask(method, f"a/{file}", other, nothing, Answer()))
+            answer = run_in_thread(world.ask(method, f"a/{file}", other, nothing, Answer()))
             assert (answer.status, answer.text) == (410, upload_gate.GONE)
-    answer = run_apart(world.ask("DELETE", "a/junk", {}, nothing, Answer()))
+    answer = run_in_thread(world.ask("DELETE", "a/junk", {}, nothing, Answer()))
     assert (answer.status, answer.text) == (400, upload_gate.NO_UPLOAD)
     assert (world.held, world.received.bytes, world.run) == (9, LEAST, [])
 
@@ -264,10 +264,10 @@ def test_of_a_form_with_many_parts_nothing_is_kept(world: World) -> None:
         yield from (HEAD.replace(b'"f"', b'"%d"' % part) + b"\r\n" for part in range(3_000))
         yield TAIL
 
-    answer = run_apart(world.put("a", 10 * MB, body=bomb()))
+    answer = run_in_thread(world.put("a", 10 * MB, body=bomb()))
     assert (answer.status, world.held, world.received.bytes) == (400, 0, 0)
     long_name = HEAD.replace(b"config.json", b"x" * MB) + TAIL
-    answer = run_apart(world.put("a", 2 * MB, body=iter([long_name])))
+    answer = run_in_thread(world.put("a", 2 * MB, body=iter([long_name])))
     assert (answer.status, world.held, world.received.bytes) == (400, 0, 0)
 
 
@@ -279,7 +279,7 @@ def test_what_is_taken_out_of_the_form_or_left_behind_is_freed(
     all_of(*(world.put("a", 9, file=file) for file in files), world.put("b", 9))
 
     for place in (f"a/{files[0]}", f"a/{UUID(int=9)}", f"b/{files[1]}"):
-        assert run_apart(world.ask("DELETE", place, {}, nothing, Answer())).status == 204
+        assert run_in_thread(world.ask("DELETE", place, {}, nothing, Answer())).status == 204
     assert (world.held, world.received.bytes) == (27, 3 * LEAST)
     later: list[Callable[[], None]] = []
 
@@ -293,7 +293,7 @@ def test_what_is_taken_out_of_the_form_or_left_behind_is_freed(
         await UploadGate(connection, world.received)(scope, nothing, nothing)  # type: ignore[arg-type]
 
     for comes_back in (True, False):
-        run_apart(connect())
+        run_in_thread(connect())
         if comes_back:
             world.connected["a"] = ""
         later.pop()()

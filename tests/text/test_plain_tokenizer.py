@@ -19,7 +19,7 @@ from explorer.text.plain_tokenizer import (
 )
 from explorer.text.round_trip import lost
 from explorer.text.unigram import MAX_UNIGRAM_TEXT, UNIGRAM, segmentations, train_unigram
-from tests.watching import watched
+from tests.calls import watched
 
 TEXT = trained_tokenizers.shipped_text(trained_tokenizers.TRANSLATION)
 SPACES = "Decoding loses or adds spaces; every other character is the same."
@@ -165,14 +165,15 @@ def test_there_and_back(way: str, text: str, said: str) -> None:
 
 
 def test_what_is_lost_is_said() -> None:
-    assert lost("The CAT", "the cat") == (
-        "Decoding loses capitals; every letter is otherwise the same."
-    )
-    assert lost("abc", "ab") == "The first difference is at word 1: “abc” is decoded as “ab”."
-    assert lost("a b", "a") == "The first difference is at word 2: “b” is decoded as nothing."
-    assert lost("a", "b a") == "Decoding adds “b” before word 1."
-    assert lost("a b c", "a c") == "The first difference is at word 2: “b” is decoded as nothing."
-    assert lost("a b", "a b c") == "Decoding adds “c” before word 3."
+    for text, decoded, said in (
+        ("The CAT", "the cat", "Decoding loses capitals; every letter is otherwise the same."),
+        ("abc", "ab", "The first difference is at word 1: “abc” is decoded as “ab”."),
+        ("a b", "a", "The first difference is at word 2: “b” is decoded as nothing."),
+        ("a", "b a", "Decoding adds “b” before word 1."),
+        ("a b c", "a c", "The first difference is at word 2: “b” is decoded as nothing."),
+        ("a b", "a b c", "Decoding adds “c” before word 3."),
+    ):
+        assert lost(text, decoded) == said
 
 
 def test_only_few_words_behind_the_first_that_differs_are_matched(

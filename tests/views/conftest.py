@@ -6,8 +6,8 @@ import pytest
 
 from explorer.runs.run import Run
 from explorer.runs.worker import train_to_end
-from tests.runs.making import tiny_run
-from tests.views.desk import Desk
+from tests.tiny import tiny_run
+from tests.views.fake_cluster import FakeCluster
 
 
 @pytest.fixture
@@ -20,10 +20,10 @@ def run(at_the_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
+def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeCluster:
     """The app has no model, and runs that nothing trains."""
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "none"))
-    desk = Desk()
-    monkeypatch.setattr("explorer.runs.cluster._cluster_of", lambda root: desk)
-    return desk
+    cluster = FakeCluster()
+    monkeypatch.setattr("explorer.runs.cluster._cluster_of", lambda root: cluster)
+    return cluster

@@ -24,7 +24,7 @@ from explorer.views.administration import (
 )
 from tests import apps
 from tests.apps import said
-from tests.runs.making import tiny_spec
+from tests.tiny import tiny_spec
 from tests.views.drawing import press
 
 TOKEN = "correct horse battery"

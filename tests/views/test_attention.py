@@ -19,7 +19,7 @@ from explorer.views.attention import display_options
 from explorer.views.attention.display_options import RAW, TOO_MANY_HIDDEN
 from explorer.views.shared import pinned
 from explorer.views.shared.pinned import Pinned
-from tests import apps, zoo
+from tests import apps, tiny
 from tests.apps import exported, said
 from tests.grids import grid
 from tests.views.drawing import persistent, press, put_state, sent
@@ -122,7 +122,7 @@ def hidden_after_a_click(
 def test_a_struck_special_key_is_shown_again_and_the_others_stay_hidden(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(zoo.bert(tmp_path / "bert").parent))
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tiny.reference_bert(tmp_path / "bert").parent))
     one = ("bert", "the cat sat")
     found = run_text(opened_model.open_model("bert"), one[1])
     special = [at for at, token in enumerate(found.source) if token.special]

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app.address_table import TEXT_LIMIT
 from explorer.text.checked_text import LARGEST_TEMPLATE
-from tests import apps, zoo
+from tests import apps, tiny
 from tests.apps import said, views
 from tests.views.drawing import pasted, press, put_state, run, sent
 
@@ -17,7 +17,7 @@ RENDERED = "<|im_start|>user\nthe cat<|im_end|>\n<|im_start|>assistant\n"
 @pytest.fixture
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One model that chats."""
-    zoo.chat_gpt2(tmp_path / "models" / "chat")
+    tiny.chat_gpt2(tmp_path / "models" / "chat")
     monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path / "models"))
     return tmp_path / "models"
 
@@ -84,7 +84,7 @@ def test_a_system_message_and_the_plain_text() -> None:
 
 
 def test_a_prompt_is_read_as_such_by_the_other_model_and_by_the_diagnostics(models: Path) -> None:
-    zoo.chat_gpt2(models / "other")
+    tiny.chat_gpt2(models / "other")
     asked = {"with": "Another model", "other_model": "other", "special": "true"}
     at = page("experiments/compare", text=RENDERED, **asked)
     first, second = (sent(at, key)[0]["rows"] for key in ("map_first", "map_second"))
@@ -106,7 +106,7 @@ def test_the_lines_of_a_prompt_read_its_special_tokens(models: Path) -> None:
 def test_a_template_that_fails_is_one_sentence_and_the_plain_text_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    zoo.chat_gpt2(tmp_path / "models" / "chat", "{{ raise_exception('**No** [x](y)') }}")
+    tiny.chat_gpt2(tmp_path / "models" / "chat", "{{ raise_exception('**No** [x](y)') }}")
     monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path / "models"))
     at = put_state(page(), chat=True)
     (sentence,) = (each.value for each in at.text if "chat template" in each.value)

@@ -17,11 +17,10 @@ from explorer.views.checkpoints import VIEWS
 from explorer.views.checkpoints.model_list import MOST_ROWS
 from explorer.views.checkpoints.weight_norms import short_part
 from models import Transformer, TransformerConfig
-from tests import apps, zoo
+from tests import apps, tiny
 from tests.apps import said, views
 from tests.models.loading.hostile import write_gpt2
-from tests.runs.making import table, tuned_run
-from tests.shelf import shelf
+from tests.tiny import labelled_table, save_small_models, tuned_run
 from tests.views.drawing import press, words_model
 
 WEIGHTS = "model.safetensors"
@@ -32,7 +31,7 @@ def spoiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A shelf of one's own, to do damage on."""
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "own"))
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
-    return shelf(tmp_path / "own")
+    return save_small_models(tmp_path / "own")
 
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -89,8 +88,8 @@ def test_the_adapter_of_a_run_is_exported_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    bert = open_folder(zoo.bert(tmp_path / "bert"))
-    run = tuned_run(tmp_path, bert, "sentences", table(), lora_rank=2)
+    bert = open_folder(tiny.reference_bert(tmp_path / "bert"))
+    run = tuned_run(tmp_path, bert, "sentences", labelled_table(), lora_rank=2)
     train_to_end(run.folder)
     at = page(model=run.name)
     (offered,) = [each for each in at.get("download_button") if "PEFT" in str(each.proto)]
@@ -148,11 +147,11 @@ def test_a_model_without_examples_and_tokenizer_opens(
 def test_two_tables_of_one_shape_are_tied_only_if_they_are_equal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, table = tmp_path / "tiny", "transformer.wte.weight"
+    folder, labelled_table = tmp_path / "tiny", "transformer.wte.weight"
     write_gpt2(folder)
     monkeypatch.setenv("EXPLORER_MODELS", str(folder))
     for noise, title in ((0, "Tied embeddings"), (1, "No tied embeddings")):
-        output = load_file(folder / WEIGHTS)[table] + noise
+        output = load_file(folder / WEIGHTS)[labelled_table] + noise
         change(folder, **{"lm_head.weight": output})
         assert f"**{title}**" in said(page(model="tiny", show="Diagnostics"))
 
@@ -208,7 +207,7 @@ def test_a_good_upload_is_said_and_leaves_no_row_when_it_is_deleted(
     monkeypatch.setenv("EXPLORER_PUBLIC", "1")
     monkeypatch.setenv("EXPLORER_LIMIT_UPLOADS_DAYS", "3")
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
-    folder = zoo.gpt2(tmp_path / "mine")
+    folder = tiny.reference_gpt2(tmp_path / "mine")
     at = apps.page("models/checkpoints")
     files = [(f"mine/{each.name}", each.read_bytes(), "") for each in folder.iterdir()]
     at.file_uploader(key="uploaded_model_0").set_value(files)

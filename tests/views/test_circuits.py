@@ -34,7 +34,7 @@ from explorer.views.circuits.evidence import NOT_SEARCHED
 from models.gradients import GradientError
 from tests import apps
 from tests.apps import said, views
-from tests.runs.making import tiny_run
+from tests.tiny import tiny_run
 from tests.views.drawing import pasted, press, put_state, run, sent
 
 PAIR = TextPair("the cat and the hat", "the hat and the cat")

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.app import shelves
 from explorer.app.session import KEY
 from explorer.views.checkpoints import own_model
-from tests import zoo
+from tests import tiny
 from tests.apps import page, said
 
 
@@ -27,7 +27,7 @@ def test_a_second_sentence_follows_to_other_pages(
 def test_a_typed_path_opens_and_a_wrong_one_is_said(
     small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    zoo.gpt2(tmp_path / "typed")
+    tiny.reference_gpt2(tmp_path / "typed")
     assert "To allow them to every visitor, start it with EXPLORER_FREE_PATH=1." in said(
         page("models/checkpoints")
     ), "nothing says that this reader is on this machine"
@@ -60,7 +60,7 @@ def test_an_address_means_the_same_folder_after_others_opened_some_of_its_name(
     small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXPLORER_FREE_PATH", "1")
-    folders = [zoo.gpt2(tmp_path / place / "mine") for place in "xyz"]
+    folders = [tiny.reference_gpt2(tmp_path / place / "mine") for place in "xyz"]
     one, other = page("models/checkpoints"), page("models/checkpoints")
     addresses = []
     for at, folder in zip((one, one, other), folders, strict=True):

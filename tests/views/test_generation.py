@@ -18,8 +18,8 @@ from models.config import GenerationConfig
 from models.sampling import Sampling
 from tests import apps
 from tests.apps import said, views
-from tests.shelf import WORDS, put
 from tests.source import ROOT
+from tests.tiny import WORDS, save_model
 from tests.views.drawing import cells, press, sent, steps_of
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -231,7 +231,7 @@ def test_a_model_that_must_begin_with_a_token_begins_with_it(
     generation = GenerationConfig.ending_with(tokenizer.eos_id)
     generation = generation.replace(forced_first_id=5, banned_ids=(6, 7))
     how = {"kind": "encoder-decoder", "generation": generation}
-    put(tmp_path, "begins", tokenizer, "the cat", None, **how)
+    save_model(tmp_path, "begins", tokenizer, "the cat", None, **how)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     at = page(model="begins", seed="3", temperature="2.0")
     assert "the only one that is left" in said(at)

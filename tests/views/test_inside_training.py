@@ -23,7 +23,7 @@ from models.losses import IGNORE
 from models.training import Batch, train
 from tests import apps
 from tests.apps import said
-from tests.runs.making import tiny_run
+from tests.tiny import tiny_run
 from tests.views.drawing import pasted, put_state, run, sent
 
 PAGE = "training/inside_training"

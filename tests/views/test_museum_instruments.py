@@ -26,8 +26,7 @@ from explorer.views.museum.mistakes import MISTAKES
 from models import trace
 from models.interventions import Edit, Scale
 from models.losses import IGNORE, cross_entropy
-from tests.models.building import shake
-from tests.shelf import NAMES, WORDS, put
+from tests.tiny import NAMES, WORDS, save_model, shake
 
 LETTERS = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
 
@@ -39,7 +38,7 @@ def case(opened: Opened, text: str = "") -> MeasuredRun:
 
 
 def made(folder: Path, tokenizer: Any = LETTERS, **config: Any) -> Opened:
-    put(folder, "made", tokenizer, "a cat", **config)
+    save_model(folder, "made", tokenizer, "a cat", **config)
     return opened_from(folder / "made", "made")
 
 

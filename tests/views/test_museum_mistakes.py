@@ -21,15 +21,7 @@ from models.positional import sinusoids
 from models.presets import notebook_tutorial
 from models.transformer import evaluating
 from tests.grids import grid
-from tests.models.building import (
-    assert_equal_weights,
-    config_of,
-    ids_of,
-    inputs_of,
-    shake,
-    shaken,
-    weights,
-)
+from tests.tiny import assert_equal_weights, config_of, ids_of, inputs_of, shake, shaken, weights
 
 pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 

@@ -9,8 +9,8 @@ from explorer.inference.forward_pass import run_text
 from explorer.text.literal import literal
 from explorer.views.shared.widgets import bold_title
 from tests.apps import page, said
-from tests.shelf import NAMES
 from tests.source import ROOT
+from tests.tiny import NAMES
 from tests.views.drawing import put_state, sent
 
 pytestmark = pytest.mark.usefixtures("small_models")

@@ -12,7 +12,7 @@ from explorer.downloads.background import DownloadState
 from explorer.downloads.model_download import Progress
 from explorer.views.shared.download_progress import progress_words
 from explorer.views.shared.model_offer import LINE
-from tests import apps, zoo
+from tests import apps, tiny
 from tests.apps import said
 from tests.views.drawing import press
 
@@ -69,7 +69,7 @@ def offer(model: str = "letters") -> AppTest:
 def put(folder: Path) -> None:
     """A tiny model in the place of a real one."""
     folder.parent.mkdir(exist_ok=True)
-    zoo.gpt2(folder)
+    tiny.reference_gpt2(folder)
 
 
 def buttons(at: AppTest) -> dict[str, str]:

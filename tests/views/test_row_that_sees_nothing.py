@@ -16,7 +16,7 @@ from models import Transformer, save_checkpoint
 from models.config import GenerationConfig
 from tests import apps
 from tests.apps import said
-from tests.shelf import TINY
+from tests.tiny import TINY
 from tests.views.drawing import PAGES, path_of, put_persistent, sent
 
 

@@ -17,16 +17,16 @@ from explorer.runs.worker import train_to_end
 from explorer.tasks import task_of
 from tests import apps
 from tests.apps import said
-from tests.runs.making import tiny_run, tiny_spec
 from tests.source import ROOT
-from tests.views.desk import Desk
+from tests.tiny import tiny_run, tiny_spec
 from tests.views.drawing import press
+from tests.views.fake_cluster import FakeCluster
 
 ANN, BOB = "a" * 32, "b" * 32
 DIARY = "dear diary today i met a wolf. " * 60
 COMMANDS = {"pause", "resume", "step", "stop", "delete_run"}
 
-pytestmark = pytest.mark.usefixtures("desk")
+pytestmark = pytest.mark.usefixtures("cluster")
 
 
 def page(owner: str, **address: str) -> AppTest:
@@ -73,6 +73,8 @@ def test_the_run_of_who_runs_the_server_is_found_by_no_guess(tmp_path: Path) -> 
     at = page(BOB, run="reverse-1")
     assert "There is no run called “reverse-1” here; choose another or start one." in said(at)
     assert not commands(at)
+    inside = apps.page("training/inside_training", run="reverse-1")
+    assert "There is no run called" in said(inside)
 
 
 def test_who_has_the_link_may_look_and_reads_no_word_of_the_text(tmp_path: Path) -> None:
@@ -100,11 +102,11 @@ def test_a_run_is_started_from_ones_own_without_its_key(tmp_path: Path) -> None:
 
 
 def test_a_message_that_no_button_sends_changes_nothing_of_anothers_run(
-    desk: Desk, tmp_path: Path
+    cluster: FakeCluster, tmp_path: Path
 ) -> None:
     """The page was drawn for its owner, and what is clicked there comes from somebody else."""
     run = create(tmp_path, tiny_spec(), owner=ANN)
-    desk.submit(run)
+    cluster.submit(run)
     at = page(ANN, run=run.name)
     assert commands(at) == COMMANDS - {"resume"} | {"pause"}
     for key in ("pause", "stop", "delete_run"):
@@ -113,10 +115,10 @@ def test_a_message_that_no_button_sends_changes_nothing_of_anothers_run(
         press(at, key)
         assert run.commanded() == "train"
         assert len(all_runs(tmp_path)) == 1
-    assert desk.sent == [run.name]
+    assert cluster.sent == [run.name]
 
 
-def test_a_run_is_deleted_after_a_second_click(desk: Desk, tmp_path: Path) -> None:
+def test_a_run_is_deleted_after_a_second_click(cluster: FakeCluster, tmp_path: Path) -> None:
     kept, gone = (create(tmp_path, tiny_spec(), owner=ANN) for _ in range(2))
     at = page(ANN, run=gone.name)
     assert f"This deletes **{gone.title}**: its metrics" in said(at), (

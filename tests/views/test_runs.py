@@ -19,21 +19,21 @@ from explorer.views.runs.run_comparison import comparison_columns, measured_runs
 from explorer.views.runs.run_rows import SORTS, found, ordinal, rows_of
 from tests import apps
 from tests.apps import said
-from tests.runs.making import table as labelled
-from tests.runs.making import tiny_run, tiny_spec, tuned_run
-from tests.views.desk import Desk
+from tests.tiny import labelled_table as labelled
+from tests.tiny import tiny_run, tiny_spec, tuned_run
 from tests.views.drawing import pasted, press, run
+from tests.views.fake_cluster import FakeCluster
 
 RACES = {"runs_view": "Races and sweeps"}
 
 
 @pytest.fixture
-def desk(at_the_machine: None, desk: Desk) -> Desk:
-    return desk
+def cluster(at_the_machine: None, cluster: FakeCluster) -> FakeCluster:
+    return cluster
 
 
 @pytest.fixture
-def trained(desk: Desk, tmp_path: Path) -> list[Run]:
+def trained(cluster: FakeCluster, tmp_path: Path) -> list[Run]:
     runs = [tiny_run(tmp_path, lr=lr) for lr in (0.001, 0.003)]
     for each in runs:
         train_to_end(each.folder)
@@ -51,7 +51,7 @@ def table(at: AppTest) -> list[dict[str, Any]]:
 
 
 def test_what_was_changed_while_it_trained_is_named_with_its_step(
-    desk: Desk, tmp_path: Path
+    cluster: FakeCluster, tmp_path: Path
 ) -> None:
     changed = tiny_run(tmp_path)
     changed.command("step")
@@ -120,7 +120,7 @@ def test_runs_of_one_task_that_were_measured_are_drawn_from_settings_to_result(
 
 
 def test_one_run_leads_to_the_pages_that_show_it(
-    desk: Desk, small_models: Path, tmp_path: Path
+    cluster: FakeCluster, small_models: Path, tmp_path: Path
 ) -> None:
     runs = tmp_path / "runs"
     own, tuned = tiny_run(runs), tuned_run(runs, open_model("letters"))
@@ -141,11 +141,13 @@ def test_chosen_runs_are_deleted_and_come_back(trained: list[Run], tmp_path: Pat
     assert [row["run"] for row in table(at)] == ["reverse-2", "reverse-1"]
 
 
-def test_a_click_starts_a_race_and_its_leader_is_named(desk: Desk, tmp_path: Path) -> None:
+def test_a_click_starts_a_race_and_its_leader_is_named(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
     at = page(**RACES)
     press(at, "race_0")
     first, second = reversed(all_runs(tmp_path))
-    assert desk.sent == [first.name, second.name]
+    assert cluster.sent == [first.name, second.name]
     assert (first.spec.model.n_layers, second.spec.model.n_layers) == (1, 2)
     assert first.notes().sweep == second.notes().sweep == at.session_state["sweep"]
     assert "Nobody leads before two runs have been measured" in said(at)
@@ -168,7 +170,7 @@ def test_a_finished_race_says_which_run_is_best(trained: list[Run]) -> None:
 
 
 def test_a_sweep_is_named_before_it_starts_and_refused_in_a_sentence(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = page(**RACES)
     at.text_input(key="swept_lr").set_value("1e-3, 3e-3").run()
@@ -182,7 +184,9 @@ def test_a_sweep_is_named_before_it_starts_and_refused_in_a_sentence(
     assert "These settings make 3 runs and a sweep has at most 2 runs here" in said(at)
 
 
-def test_a_sweep_from_a_trained_model_says_what_it_stores(desk: Desk, small_models: Path) -> None:
+def test_a_sweep_from_a_trained_model_says_what_it_stores(
+    cluster: FakeCluster, small_models: Path
+) -> None:
     at = page(**RACES)
     at.selectbox(key="sweep_task").set_value("sentences").run()
     at.selectbox(key="sweep_from").set_value("letters").run()
@@ -212,7 +216,7 @@ def test_a_stranger_sees_and_changes_their_own_alone(small_models: Path, tmp_pat
 
 
 def test_who_runs_the_server_names_a_dask_cluster_and_no_stranger_does(
-    small_models: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    small_models: Path, cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = page()
     at.text_input(key="scheduler_address").set_value(" tcp://10.0.0.5:8786 ").run()

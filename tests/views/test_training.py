@@ -35,33 +35,35 @@ from explorer.views.training.data_view import length_bars
 from explorer.views.training.form_inputs import COLD, HOT
 from tests import apps
 from tests.apps import said
-from tests.runs.making import tiny_run
 from tests.source import ROOT
-from tests.views.desk import Desk
+from tests.tiny import tiny_run
 from tests.views.drawing import pasted, press
+from tests.views.fake_cluster import FakeCluster
 
 PAGE = str(ROOT / "pages" / "training" / "training.py")
 
 
 @pytest.fixture
-def desk(at_the_machine: None, desk: Desk) -> Desk:
-    return desk
+def cluster(at_the_machine: None, cluster: FakeCluster) -> FakeCluster:
+    return cluster
 
 
 def page(**address: str) -> AppTest:
     return apps.page_alone("training/training", **address)
 
 
-def test_a_click_makes_a_run_as_the_form_says_and_shows_it(desk: Desk, tmp_path: Path) -> None:
+def test_a_click_makes_a_run_as_the_form_says_and_shows_it(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
     at = page()
-    assert desk.starts, "the processes are started while the form is read"
+    assert cluster.starts, "the processes are started while the form is read"
     at.number_input(key="reverse_layers").set_value(2)
     at.number_input(key="reverse_lr").set_value(0.002)
     at.selectbox(key="reverse_norm").set_value("rms")
     at.toggle(key="reverse_stop_at_goal").set_value(True)
     press(at, "start_training")
     (run,) = all_runs(tmp_path)
-    assert desk.sent == [run.name] == ["reverse-1"]
+    assert cluster.sent == [run.name] == ["reverse-1"]
     spec = run.spec
     assert (spec.model.n_layers, spec.model.norm, spec.training.lr) == (2, "rms", 0.002)
     assert spec.stop_at == 0.99
@@ -77,7 +79,7 @@ def starting(at: AppTest) -> Button:
 
 
 def test_what_a_run_takes_and_what_it_cannot_be_is_said_before_it_starts(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_RUN_STEPS", "20000")
     at = page()
@@ -104,7 +106,7 @@ def test_what_a_run_takes_and_what_it_cannot_be_is_said_before_it_starts(
     assert all_runs(tmp_path) == []
 
 
-def test_the_batches_of_a_task_are_counted_as_the_form_says(desk: Desk) -> None:
+def test_the_batches_of_a_task_are_counted_as_the_form_says(cluster: FakeCluster) -> None:
     at = page(task="negation", training_view="Data")
     at.number_input(key="negation_batch_size").set_value(32).run()
     assert "first 20 batches (640 examples)" in said(at)
@@ -115,7 +117,7 @@ def test_the_batches_of_a_task_are_counted_as_the_form_says(desk: Desk) -> None:
 
 
 def test_a_finished_run_is_found_by_the_address_and_told_nothing(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(SHIPPED))
     sentence = "Until you start or choose a run, this is a model already trained on this task."
@@ -160,7 +162,7 @@ def test_a_finished_run_is_found_by_the_address_and_told_nothing(
     [("negation", r"Answer: \*\*\w+\*\* 0\.\d+ · "), ("induction", r"Next token: \*\*")],
 )
 def test_the_answer_of_every_kind_of_model_is_on_the_page(
-    desk: Desk, tmp_path: Path, task: str, words: str
+    cluster: FakeCluster, tmp_path: Path, task: str, words: str
 ) -> None:
     run = tiny_run(tmp_path, task=task)
     train_to_end(run.folder)
@@ -185,7 +187,7 @@ def test_the_score_says_over_how_many_rows_it_is_where_an_answer_is_wrong() -> N
 
 
 def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
-    desk: Desk, tmp_path: Path
+    cluster: FakeCluster, tmp_path: Path
 ) -> None:
     run = tiny_run(tmp_path)
     train_to_end(run.folder)
@@ -208,10 +210,10 @@ def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
 
 
 def test_a_long_curve_says_what_a_point_is_and_keeps_its_points_when_it_goes_on(
-    desk: Desk, tmp_path: Path
+    cluster: FakeCluster, tmp_path: Path
 ) -> None:
     run = tiny_run(tmp_path)
-    desk.submit(run)
+    cluster.submit(run)
     path = run.folder / "metrics.jsonl"
 
     def measured(steps: range) -> str:
@@ -238,16 +240,18 @@ def test_a_long_curve_says_what_a_point_is_and_keeps_its_points_when_it_goes_on(
     assert held_out_steps(at.run()) == [*range(0, 2400, 8), 2399], "the same points as before"
 
 
-def test_a_run_that_its_cluster_has_forgotten_can_be_resumed(desk: Desk, tmp_path: Path) -> None:
+def test_a_run_that_its_cluster_has_forgotten_can_be_resumed(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
     tiny_run(tmp_path)
     at = page(run="reverse-1")
     assert "interrupted" in said(at)
     press(at, "resume")
-    assert desk.sent == ["reverse-1"]
+    assert cluster.sent == ["reverse-1"]
     assert "waiting for a free worker" in said(at), "so the page goes on looking"
 
 
-def test_a_paused_run_goes_on_or_takes_one_step(desk: Desk, tmp_path: Path) -> None:
+def test_a_paused_run_goes_on_or_takes_one_step(cluster: FakeCluster, tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     run.command("step")
     train_to_end(run.folder)
@@ -255,12 +259,12 @@ def test_a_paused_run_goes_on_or_takes_one_step(desk: Desk, tmp_path: Path) -> N
     assert "reverse-1** · paused" in said(at)
     assert at.button(key="open_run").label == "Open step 1 of reverse-1 on Attention maps"
     press(at, "step")
-    assert (run.commanded(), desk.sent) == ("step", ["reverse-1"])
+    assert (run.commanded(), cluster.sent) == ("step", ["reverse-1"])
     assert "waiting for a free worker" in said(at)
 
 
 def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(
-    desk: Desk, tmp_path: Path
+    cluster: FakeCluster, tmp_path: Path
 ) -> None:
     at = press(page(), "start_training")
     (run,) = all_runs(tmp_path)
@@ -284,7 +288,7 @@ def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(
 
 
 def test_a_run_is_started_again_with_the_same_weights_or_new_ones_or_new_data(
-    desk: Desk, tmp_path: Path
+    cluster: FakeCluster, tmp_path: Path
 ) -> None:
     first = tiny_run(tmp_path)
     train_to_end(first.folder)
@@ -299,7 +303,7 @@ def test_a_run_is_started_again_with_the_same_weights_or_new_ones_or_new_data(
 
 
 def test_a_form_beside_a_run_of_another_text_has_the_vocabulary_of_its_own(
-    desk: Desk, tmp_path: Path
+    cluster: FakeCluster, tmp_path: Path
 ) -> None:
     at = page(task="characters")
     at.text_area(key="pasted_characters").set_value("the quick brown fox. " * 80).run()
@@ -313,7 +317,7 @@ def test_a_form_beside_a_run_of_another_text_has_the_vocabulary_of_its_own(
     assert newer.n_layers == older.n_layers == 2
 
 
-def test_what_was_typed_is_there_after_another_page_and_another_task(desk: Desk) -> None:
+def test_what_was_typed_is_there_after_another_page_and_another_task(cluster: FakeCluster) -> None:
     at = page()
     at.number_input(key="reverse_lr").set_value(1e9).run()
     at.selectbox(key="reverse_schedule").set_value("cosine").run()
@@ -325,7 +329,9 @@ def test_what_was_typed_is_there_after_another_page_and_another_task(desk: Desk)
     assert at.selectbox(key="reverse_schedule").value == "cosine"
 
 
-def test_absurd_numbers_in_the_files_of_a_run_are_passed_over(desk: Desk, tmp_path: Path) -> None:
+def test_absurd_numbers_in_the_files_of_a_run_are_passed_over(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
     run = tiny_run(tmp_path)
     train_to_end(run.folder)
     checkpoint = run.checkpoint()
@@ -340,7 +346,9 @@ def test_absurd_numbers_in_the_files_of_a_run_are_passed_over(desk: Desk, tmp_pa
     assert "000,000" not in text
 
 
-def test_what_is_damaged_is_one_sentence_and_the_rest_goes_on(desk: Desk, tmp_path: Path) -> None:
+def test_what_is_damaged_is_one_sentence_and_the_rest_goes_on(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
     whole, cut = tiny_run(tmp_path), tiny_run(tmp_path)
     for each in (whole, cut):
         train_to_end(each.folder)
@@ -360,7 +368,9 @@ def test_what_is_damaged_is_one_sentence_and_the_rest_goes_on(desk: Desk, tmp_pa
     assert "on the expected pattern" not in said(at), "that would be the other run's attention"
 
 
-def test_a_text_of_ones_own_is_looked_at_before_it_is_learnt(desk: Desk, tmp_path: Path) -> None:
+def test_a_text_of_ones_own_is_looked_at_before_it_is_learnt(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
     at = page(task="characters")
     assert [button.disabled for button in at.button if button.label == "Start training"] == [True]
     at.text_area(key="pasted_characters").set_value("too short").run()
@@ -392,7 +402,7 @@ def trained_in_two_steps(at: AppTest, task: str, tmp_path: Path) -> Opened:
 
 
 def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(
-    desk: Desk, tmp_path: Path
+    cluster: FakeCluster, tmp_path: Path
 ) -> None:
     at = page(task="pairs")
     at.text_area(key="pasted_pairs").set_value("source,target\na,b\nc\n").run()
@@ -411,7 +421,7 @@ def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(
 
 
 def test_a_model_is_fine_tuned_whole_or_with_adapters_and_keeps_its_tokenizer(
-    desk: Desk, small_models: Path
+    cluster: FakeCluster, small_models: Path
 ) -> None:
     at = page(task="subwords", start_from="letters")
     text = "the cat and the hat " * 300
@@ -440,7 +450,7 @@ def test_a_model_is_fine_tuned_whole_or_with_adapters_and_keeps_its_tokenizer(
 
 
 def test_a_run_reads_with_the_tokenizer_of_another_model(
-    desk: Desk, tmp_path: Path, published: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: FakeCluster, tmp_path: Path, published: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXPLORER_MODELS", str(published))
     at = page(task="sentences")
@@ -461,7 +471,7 @@ def test_a_run_reads_with_the_tokenizer_of_another_model(
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("explorer.runs.cluster.ANSWER_WITHIN", 0.3)
     away = Cluster(tmp_path, "tcp://127.0.0.1:9")

@@ -10,7 +10,7 @@ import pytest
 import transformers
 
 from explorer.text import PublishedTokenizer, open_published
-from tests.text.published.making import FOLDERS
+from tests.text.published.tokenizer_folders import FOLDERS
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 transformers.logging.set_verbosity_error()

@@ -65,20 +65,19 @@ def typed(tokenizer: Any) -> tuple[list[str], list[int]]:
     return tokens, types
 
 
-def byte_level(writer: GGUFWriter, tokenizer: Any, pre: str | None) -> None:
-    """`_set_vocab_gpt2`; without `pre` as files were before it was written."""
+def byte_level(writer: GGUFWriter, tokenizer: Any, _: Path, pre: str) -> None:
+    """`_set_vocab_gpt2`."""
     tokens, types = typed(tokenizer)
     merges = json.loads(tokenizer.backend_tokenizer.to_str())["model"]["merges"]
     writer.add_tokenizer_model("gpt2")
-    if pre is not None:
-        writer.add_tokenizer_pre(pre)
+    writer.add_tokenizer_pre(pre)
     writer.add_token_list(tokens)
     writer.add_token_types(types)
     writer.add_token_merges([" ".join(merge) for merge in merges])
     special_ids(writer, tokenizer)
 
 
-def word_pieces(writer: GGUFWriter, tokenizer: Any) -> None:
+def word_pieces(writer: GGUFWriter, tokenizer: Any, _: Path) -> None:
     """`BertModel.set_vocab`, which marks what begins a word."""
 
     def phantom(token: str, kind: int) -> str:
@@ -95,15 +94,15 @@ def word_pieces(writer: GGUFWriter, tokenizer: Any) -> None:
     special_ids(writer, tokenizer)
 
 
-def pieces(writer: GGUFWriter, tokenizer: Any, file: Path, kind: str) -> None:
+def pieces(writer: GGUFWriter, tokenizer: Any, folder: Path, name: str, kind: str) -> None:
     """`_create_vocab_sentencepiece`, `T5Model.set_vocab` and `_xlmroberta_set_vocab`."""
     model: Any = stored.ModelProto()  # type: ignore[attr-defined]
-    model.ParseFromString(file.read_bytes())
-    library = sentencepiece.SentencePieceProcessor(model_file=str(file))
+    model.ParseFromString((folder / name).read_bytes())
+    library = sentencepiece.SentencePieceProcessor(model_file=str(folder / name))
     tokens = [library.id_to_piece(i) for i in range(len(library))]
     scores = [library.get_score(i) for i in range(len(library))]
     types = [int(piece.type) for piece in model.pieces]
-    if file.name == "sentencepiece.bpe.model":
+    if name == "sentencepiece.bpe.model":
         tokens = ["<s>", "<pad>", "</s>", "<unk>", *tokens[3:]]
         scores = [0.0] * 4 + scores[3:]
         types = [int(TokenType.CONTROL)] * 3 + [int(TokenType.UNKNOWN), *types[3:]]

@@ -10,8 +10,8 @@ import transformers
 from explorer.text import PublishedTokenizer, TextError, open_published
 from explorer.text.checked_text import LARGEST_TEMPLATE
 from explorer.text.published.chat_template import LONGEST_PROMPT, LONGEST_REASON
-from tests import zoo
-from tests.text.published.bombs import words
+from tests import tiny
+from tests.text.published.hostile_tokenizers import words
 from tests.text.published.test_hostile import one_sentence
 
 ASKS = [{"role": "user", "content": "the cat\nsat  on <b>"}]
@@ -36,13 +36,13 @@ ALL = """{%- set ns = namespace(count=0) -%}
 {% endfor %}
 {{ ns.count }} {{ missing }} {{ range(3)|list }}
 """
-TEMPLATES = {"chatml": zoo.CHATML, "llama": LLAMA, "all": ALL}
+TEMPLATES = {"chatml": tiny.CHATML, "llama": LLAMA, "all": ALL}
 
 
 @pytest.fixture(scope="module")
 def chats(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with special tokens of a chat, one of which takes the blanks after it."""
-    folder = zoo.chat_gpt2(tmp_path_factory.mktemp("chats") / "model")
+    folder = tiny.chat_gpt2(tmp_path_factory.mktemp("chats") / "model")
     theirs = transformers.AutoTokenizer.from_pretrained(folder)
     strips = transformers.AddedToken("<|end|>", rstrip=True, special=True, normalized=False)
     theirs.add_special_tokens({"bos_token": "<|bos|>", "additional_special_tokens": [strips]})
@@ -90,7 +90,7 @@ def test_special_tokens_of_a_prompt_are_marked_over_their_text(
 
 
 def test_a_sentencepiece_model_reads_prompts(tmp_path: Path) -> None:
-    zoo.t5(tmp_path / "t5")
+    tiny.reference_t5(tmp_path / "t5")
     tokenizer = open_published(tmp_path / "t5", "t5").reading_prompts()
     tokens = tokenizer.encode("the cat</s>the")
     assert [token.label for token in tokens if token.special] == ["</s>"]

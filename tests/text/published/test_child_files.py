@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from explorer.text import TextError, Token, open_published
 from explorer.text.checked_text import MAX_CHARACTERS
 from tests.text.published.conftest import Made, Opened
-from tests.text.published.making import BERT, END, FAIRSEQ, FOLDERS, TEXTS, byte_level
+from tests.text.published.tokenizer_folders import BERT, END, FAIRSEQ, FOLDERS, TEXTS, byte_level
 
 FEW = ("bert", "gpt2", "xlm-roberta", "t5", "llama", "marian")
 SEVERAL = pytest.mark.parametrize("name", FEW)

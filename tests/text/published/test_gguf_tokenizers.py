@@ -17,26 +17,19 @@ from explorer.text.published import tokenizer_files
 from models.loading.tokenizer_texts import chat_template, gguf_texts
 from tests.text.published.conftest import Made
 from tests.text.published.gguf_vocabularies import byte_level, many_texts, pieces, word_pieces
-from tests.text.published.making import FOLDERS, SPM, TEXTS
+from tests.text.published.tokenizer_folders import FOLDERS, SPM, TEXTS
 
 MANY = 5_000
-Write = Callable[[gguf.GGUFWriter, Any, Path], object]
-WRITERS: dict[str, tuple[str, Write]] = {
-    "bert": ("bert", lambda writer, theirs, _: word_pieces(writer, theirs)),
-    "bert-cased": ("bert", lambda writer, theirs, _: word_pieces(writer, theirs)),
-    "gpt2": ("gpt2", lambda writer, theirs, _: byte_level(writer, theirs, "gpt-2")),
-    "qwen2": ("qwen2", lambda writer, theirs, _: byte_level(writer, theirs, "qwen2")),
-    "roberta": ("bert", lambda writer, theirs, _: byte_level(writer, theirs, "roberta-bpe")),
-    "t5": ("t5", lambda writer, theirs, made: pieces(writer, theirs, made / "spiece.model", "t5")),
-    "xlm-roberta": ("bert", lambda writer, theirs, made: pieces(writer, theirs, made / SPM, "t5")),
-    "llama": (
-        "llama",
-        lambda writer, theirs, made: pieces(writer, theirs, made / "tokenizer.model", "llama"),
-    ),
-    "gemma": (
-        "gemma",
-        lambda writer, theirs, made: pieces(writer, theirs, made / "tokenizer.model", "llama"),
-    ),
+WRITERS: dict[str, tuple[str, Callable[..., None], tuple[str, ...]]] = {
+    "bert": ("bert", word_pieces, ()),
+    "bert-cased": ("bert", word_pieces, ()),
+    "gpt2": ("gpt2", byte_level, ("gpt-2",)),
+    "qwen2": ("qwen2", byte_level, ("qwen2",)),
+    "roberta": ("bert", byte_level, ("roberta-bpe",)),
+    "t5": ("t5", pieces, ("spiece.model", "t5")),
+    "xlm-roberta": ("bert", pieces, (SPM, "t5")),
+    "llama": ("llama", pieces, ("tokenizer.model", "llama")),
+    "gemma": ("gemma", pieces, ("tokenizer.model", "llama")),
 }
 """The architecture of the file, and how the tokenizer of a folder is written into it."""
 FOUND_IN_TEXTS: dict[str, list[str]] = {"llama": [], "gemma": ["<start_of_turn>", "<mask>"]}
@@ -51,9 +44,9 @@ def reference(made: Made, name: str) -> Any:
 
 def written(file: Path, name: str, made: Made, theirs: Any, **more: str) -> Path:
     """A GGUF file with the tokenizer alone."""
-    architecture, write = WRITERS[name]
+    architecture, write, how = WRITERS[name]
     writer = gguf.GGUFWriter(file, architecture)
-    write(writer, theirs, made(name))
+    write(writer, theirs, made(name), *how)
     for key, value in more.items():
         writer.add_string(key.replace("__", "."), value)
     writer.write_header_to_file()

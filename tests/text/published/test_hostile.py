@@ -18,8 +18,8 @@ from explorer.text import TextError, open_published, steps
 from explorer.text.published.child_wire import MOST_PLACES
 from explorer.text.published.process import CHILDREN, MAX_CHILDREN
 from tests.models.loading.mutations import changed_bytes, changed_json
-from tests.text.published.bombs import BPE, ENDLESS, REFUSED, UNIGRAM, words
 from tests.text.published.conftest import Made, children
+from tests.text.published.hostile_tokenizers import BPE, ENDLESS, REFUSED, UNIGRAM, words
 
 AT_LAST = 30.0
 """Seconds of computing, the child's included: what the slowest machine needs is far below,

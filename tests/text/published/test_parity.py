@@ -16,7 +16,7 @@ from tokenizers.processors import TemplateProcessing
 
 from explorer.text import PublishedTokenizer, open_published
 from tests.text.published.conftest import Made, Opened
-from tests.text.published.making import CORPUS, FOLDERS, SPM, TEXTS
+from tests.text.published.tokenizer_folders import CORPUS, FOLDERS, SPM, TEXTS
 
 ELSEWHERE = {
     # The reference's rewrite of mBART forgets the normalizer of the sentencepiece model,

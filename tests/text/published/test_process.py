@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -14,22 +14,26 @@ import pytest
 from explorer.text import PublishedTokenizer, TextError, open_published
 from explorer.text.published.process import CHILDREN, MAX_CHILDREN, Child, ChildPool
 from explorer.text.published.tokenizer_files import find_tokenizer, open_files
+from tests.calls import watched
 from tests.served import wait_until
 from tests.source import ROOT
 from tests.text.published.conftest import Made, children
-from tests.text.published.making import FOLDERS
-from tests.watching import watched
+from tests.text.published.tokenizer_folders import FOLDERS
 
 NAMES = ("bert", "gpt2", "roberta", "t5", "llama", "marian", "opt")
 
 
-def test_few_children_are_kept_and_all_tokenizers_go_on(made: Made) -> None:
+def test_few_children_are_kept_and_all_tokenizers_go_on_in_many_threads(made: Made) -> None:
     several = {name: open_published(made(name), FOLDERS[name][0]) for name in NAMES}
-    for _ in range(2):
-        for tokenizer in several.values():
-            assert tokenizer.ids("the cat")
-            assert len(children()) <= MAX_CHILDREN
-    assert len(CHILDREN) == MAX_CHILDREN
+    expected = {name: tokenizer.ids("the cat") for name, tokenizer in several.items()}
+    assert len(children()) == len(CHILDREN) == MAX_CHILDREN
+
+    def read(name: str) -> bool:
+        return all(several[name].ids("the cat") == expected[name] for _ in range(5))
+
+    with ThreadPoolExecutor(2 * len(NAMES)) as threads:
+        assert all(threads.map(read, NAMES * 2, timeout=60))
+    assert len(children()) <= MAX_CHILDREN
     CHILDREN.close()
     assert not children()
     assert several["bert"].ids("the cat")
@@ -122,26 +126,6 @@ def test_children_end_with_the_app(made: Made) -> None:
     )
     pid = int(done.stdout)
     wait_until(lambda: ended(pid), "the end of the child")
-
-
-def test_many_threads_read_with_more_tokenizers_than_children(made: Made) -> None:
-    several = {name: open_published(made(name), FOLDERS[name][0]) for name in NAMES}
-    expected = {name: tokenizer.ids("the cat sat") for name, tokenizer in several.items()}
-    wrong: list[str] = []
-
-    def read(name: str) -> None:
-        for _ in range(5):
-            if several[name].ids("the cat sat") != expected[name]:
-                wrong.append(name)
-
-    threads = [threading.Thread(target=read, args=(name,)) for name in NAMES * 2]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert not wrong
-    assert not any(thread.is_alive() for thread in threads)
-    assert len(children()) <= MAX_CHILDREN
 
 
 def test_no_place_is_lost_to_a_tokenizer_that_cannot_be_opened(made: Made, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from explorer.text import PublishedTokenizer, Step, TextError, open_published, s
 from explorer.text.published import steps as taking
 from explorer.text.published.child_wire import NONE_AROUND
 from explorer.text.token import AROUND
-from tests.text.published.bombs import BPE, words
 from tests.text.published.conftest import Made, Opened
-from tests.text.published.making import FOLDERS, TEXTS
+from tests.text.published.hostile_tokenizers import BPE, words
+from tests.text.published.tokenizer_folders import FOLDERS, TEXTS
 
 SAVED = ("llama", "gemma", "xlm-roberta", "t5", "bert")
 """Folders that are also read from the tokenizer.json of the reference library."""

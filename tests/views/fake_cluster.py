@@ -1,4 +1,4 @@
-"""Stands in for the training processes."""
+"""A cluster for pages that starts no process."""
 
 from collections.abc import Sequence
 from threading import Thread
@@ -11,7 +11,7 @@ from explorer.runs.run_notes import Notes
 from explorer.runs.spec import RunSpec
 
 
-class Desk:
+class FakeCluster:
     """Stands in for the cluster: takes what it is sent and trains nothing."""
 
     is_up = True
