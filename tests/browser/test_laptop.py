@@ -71,7 +71,7 @@ def spends_an_evening(laptop: Laptop, visitor: Visitor, pictures: Path) -> None:
     visitor.widget("open_run").get_by_role("button").click()
     visitor.titled("Attention")
     visitor.asks(model="reverse-1")
-    visitor.rest()
+    visitor.until_run(lambda: visitor.type("abc"))
     visitor.drawn("attention_head")
     look("6-own-model")
 
