@@ -1,4 +1,4 @@
-"""The run folder as its readers see it."""
+"""The run folder as its readers see it, and the model that it holds."""
 
 import dataclasses
 import os
@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from explorer.catalog import ModelError
+from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run, RunError, all_runs, create, create_in, run_named
 from explorer.runs.run_files import Lock, write_json
 from explorer.runs.spec import RunSpec, Status
+from explorer.runs.worker import train_to_end
 from explorer.tasks import TASKS
 from tests.tiny import tiny_run, tiny_spec
 
@@ -99,25 +102,18 @@ def test_a_damaged_spec_is_one_sentence_and_the_other_runs_go_on(
 def test_a_damaged_status_is_one_sentence(tmp_path: Path, subtests: pytest.Subtests) -> None:
     run = tiny_run(tmp_path)
     sentence = "status of the run reverse-1 cannot be read"
-    for content in (
-        "",
-        "{}x",
-        '{"state": "flying"}',
-        '{"state": []}',
-        '{"step": "3"}',
-        '{"step": NaN}',
-        '{"step": null}',
-        '{"step": -1}',
-        f'{{"step": 1{"0" * 300}}}',
-        f'{{"measured_at": 1{"0" * 300}}}',
-        '{"loss": 1e300}',
-        f'{{"seconds": 1{"0" * 400}}}',
-        '{"loss": []}',
-        '{"value": Infinity}',
-        '{"measure": 5}',
-        '{"measure": "![](http://example.org/x.png)"}',
-        '{"message": {}}',
-    ):
+    wrong = {
+        "state": ['"flying"', "[]"],
+        "step": ['"3"', "NaN", "null", "-1", f"1{'0' * 300}"],
+        "measured_at": [f"1{'0' * 300}"],
+        "loss": ["1e300", "[]"],
+        "seconds": [f"1{'0' * 400}"],
+        "value": ["Infinity"],
+        "measure": ["5", '"![](http://example.org/x.png)"'],
+        "message": ["{}"],
+    }
+    damaged = [f'{{"{name}": {value}}}' for name, values in wrong.items() for value in values]
+    for content in ("", "{}x", *damaged):
         (run.folder / "status.json").write_text(content)
         with subtests.test(content=content), pytest.raises(RunError, match=sentence):
             run.status()
@@ -153,3 +149,21 @@ def test_a_command_that_is_none_is_refused_or_not_heard(tmp_path: Path) -> None:
         run.command("explode")
     (run.folder / "control.json").write_text('{"command": ["rm"]}')
     assert run.commanded() == "train"
+
+
+def test_a_run_is_opened_by_its_folder_and_by_that_of_its_weights(tmp_path: Path) -> None:
+    run, reverse = tiny_run(tmp_path), TASKS["reverse"]
+    with pytest.raises(ModelError, match="The run reverse-1 has no weights yet"):
+        open_folder(run.folder)
+    train_to_end(run.folder)
+    for folder in (run.folder, run.snapshots()[0][1]):
+        opened = open_folder(folder)
+        assert opened.task is reverse
+        assert (opened.example, opened.expectation) == (reverse.example, reverse.expectation)
+
+    checkpoint, other = run.checkpoint(), TASKS["negation"].tokenizer
+    assert checkpoint is not None
+    assert other.vocab_size > run.spec.model.vocab_size
+    (checkpoint / "tokenizer.json").write_text(other.to_json() or "")
+    with pytest.raises(ModelError, match="has more tokens than its embedding has rows"):
+        open_folder(run.folder)

@@ -20,8 +20,9 @@ from tests.tiny import tiny_run
 KILLED_IN_MID_WRITE = """
 import os, signal, sys
 import models.loading.checkpoint as checkpoint
-from explorer.runs.worker import advance
+from explorer.runs.worker import advance, lower_priority
 
+lower_priority()  # as every process that trains: one thread
 written = checkpoint.save_file
 
 def half(tensors, path):

@@ -1,8 +1,12 @@
-"""The training loop: what it writes, what it obeys, and that a resume is exact."""
+"""The training loop, in one process and in two: what it writes and obeys; a resume is exact."""
 
 import dataclasses
 import os
 import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +14,11 @@ import torch
 from torch import Tensor
 
 from explorer.runs.pace import Pace
-from explorer.runs.run import Run, RunError, create
+from explorer.runs.run import Run, RunError, create, create_in
 from explorer.runs.run_files import Lock
 from explorer.runs.worker import advance, train_to_end
 from models import load_checkpoint
+from tests.served import ROOT, wait_until
 from tests.tiny import tiny_run, tiny_spec
 
 KEPT = [0, 1, 2, 3, 5, 7, 10, 12]
@@ -181,3 +186,51 @@ def test_what_a_run_writes_is_read_by_its_account_alone(tmp_path: Path) -> None:
     assert len(files) > 20
     modes = {path: path.stat().st_mode & 0o777 for path in files}
     assert {path: mode for path, mode in modes.items() if mode & 0o077} == {}
+
+
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+
+
+def resumed_by_two(run: Run) -> subprocess.Popen[bytes]:
+    """Two processes that go on with this run."""
+    command = [sys.executable, *TORCHRUN, "-m", "explorer", "resume", str(run.folder), "--json"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
+
+
+def without_dropout(folder: Path, steps: int) -> Run:
+    """By SGD: Adam makes as much of a gradient that is zero but for rounding as of any other."""
+    spec = tiny_spec(steps=steps, batch_size=5, accumulation=2, optimizer="sgd", lr=0.1)
+    return create_in(folder, replace(spec, model=spec.model.replace(dropout=0.0)))
+
+
+def test_two_processes_make_the_updates_of_one(tmp_path: Path) -> None:
+    """Shares of three and two texts, in parts, with another rate from the second update on."""
+    one, two = (without_dropout(tmp_path / name, 8) for name in ("one", "two"))
+    for run in (one, two):
+        run.command("step")
+        assert train_to_end(run.folder) == "paused"
+        run.change(lr=0.05)
+    one.command("resume")
+    assert train_to_end(one.folder) == "done"
+    resumed = resumed_by_two(two)
+    assert resumed.wait(60) == 0
+    assert two.status().state == "done"
+    for (step, loss), (of_one, expected) in zip(
+        two.metrics().losses(), one.metrics().losses(), strict=True
+    ):
+        assert step == of_one
+        assert abs(loss - expected) <= 1e-5
+    weights = [load_checkpoint(run.folder / "checkpoint").model.state_dict() for run in (one, two)]
+    torch.testing.assert_close(weights[1], weights[0], rtol=1e-5, atol=1e-5)
+
+
+def test_two_processes_are_interrupted_with_their_state_saved(tmp_path: Path) -> None:
+    run = without_dropout(tmp_path / "run", 1_000_000)
+    both = resumed_by_two(run)
+    wait_until(lambda: run.status().step > 3, "the fourth step")
+    both.send_signal(signal.SIGTERM)
+    both.wait(60)
+    assert run.status().state == "interrupted"
+    assert run.status().step > 3
+    assert run.checkpoint() is not None
