@@ -280,8 +280,9 @@ def demo_matrix(show: str) -> None:
     unknown[5] = torch.nan
     matrix(unknown, WORDS, WORDS, key="unknown", allowed=causal(n))
     matrix(attention(len(EMOJI)), EMOJI, EMOJI, key="emoji")
-    for at, scaled in enumerate(({}, {"scaling": "row"}, {"scaling": "column"}, {"log": True})):
-        values = torch.tensor([[0.8, 0.0], [0.1, 0.05]])
+    values = torch.tensor([[0.8, 0.0], [0.1, 0.05]])
+    ways: list[dict[str, Any]] = [{}, {"scaling": "row"}, {"scaling": "column"}, {"log": True}]
+    for at, scaled in enumerate(ways):
         matrix(values, ["a", "b"], ["c", "d"], key=f"scaled{at}", height=190, **scaled)
 
 

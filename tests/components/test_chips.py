@@ -1,6 +1,6 @@
 """Tokens as chips in a real browser."""
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import FloatRect, Locator, expect
 
 from explorer.components import wire
 from explorer.components.chips import MOST, encode
@@ -9,10 +9,10 @@ from tests.components.conftest import OpenDemo
 from tests.components.samples import SENTENCE, characters, words
 
 
-def box(of: Locator) -> dict[str, float]:
+def box(of: Locator) -> FloatRect:
     found = of.bounding_box()
     assert found is not None
-    return {**found}
+    return found
 
 
 def test_a_chip_says_what_it_is_lights_its_span_and_is_picked(open_demo: OpenDemo) -> None:

@@ -3,6 +3,7 @@
 import base64
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -91,7 +92,7 @@ def test_what_is_drawn_is_what_the_server_sends(open_demo: OpenDemo) -> None:
         weights, allowed = every(show)
         names = [str(place) for place in range(weights.shape[-1])]
         words = dict.fromkeys(("row", "column", "sentence", "masked", "unit", "title"), "")
-        how = {"scale": "sequential", "words": words, "top": 1.0}
+        how: dict[str, Any] = {"scale": "sequential", "words": words, "top": 1.0}
         for at, planes in handed.items():
             layer, head = map(int, at.split(","))
             message = encode(weights[layer, head], names, names, allowed=allowed[layer], **how)

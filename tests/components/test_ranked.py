@@ -14,7 +14,7 @@ ITEMS = [Item(1, 3, "1 of 2", "0.5", torch.tensor([[0.5, 1e-6, 0.0]])) for _ in 
 def test_a_head_says_itself_and_is_chosen_by_a_click_and_by_keys(open_demo: OpenDemo) -> None:
     visitor = open_demo("ranked")
     view = visitor.widget("ranked").locator(".ranked")
-    second = view.get_by_role("button", name="2 of 8: layer 0, head 1, 0.880")
+    second = view.get_by_role("button", name="2 of 8: layer 0, head 1, 0.880", exact=True)
     second.hover()
     expect(view.locator(".sentence")).to_contain_text("2 of 8: layer 0, head 1, 0.880")
     second.click()
