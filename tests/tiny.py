@@ -151,6 +151,13 @@ def save_model(
     save_checkpoint(folder / name, Transformer(config), tokenizer=tokenizer.to_json(), run=run)
 
 
+def save_forced_to_begin(folder: Path, name: str) -> None:
+    """An encoder-decoder that must begin with token 5, and may never write 6 nor 7."""
+    ends = GenerationConfig.ending_with(word_tokenizer(WORDS, SOURCE).eos_id)
+    generation = ends.replace(forced_first_id=5, banned_ids=(6, 7))
+    save_model(folder, name, kind="encoder-decoder", generation=generation)
+
+
 def saved_and_opened(
     folder: Path,
     name: str,
@@ -161,7 +168,7 @@ def saved_and_opened(
     dtype: torch.dtype = torch.float32,
     **changes: Any,
 ) -> "Opened":
-    """One such model as the app opens it."""
+    """One such model as the app opens it, shaken or not."""
     from explorer.catalog.opened_model import opened_from
 
     save_model(folder, name, tokenizer, example, **changes)

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.catalog import opened_model
+from explorer.catalog.opened_model import Opened
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER, SOURCE
 from models.config import RopeScaling
-from tests.tiny import WORDS, save_model, shake
+from tests.tiny import WORDS, saved_and_opened
 
 YARN = RopeScaling("yarn", factor=4.0, original_len=8, attention_factor=1.3)
 ROTARY = {"positions": "rotary", "kind": "decoder"}
@@ -47,13 +47,15 @@ FEW = ("grouped", "relative", "capped", "after", "around", "beside", "mean")
 TEXT = "the black cat sleeps le chat"
 
 
+def opened_of(folder: Path, name: str, dtype: torch.dtype = torch.float64) -> Opened:
+    """A shaken model of this kind, which is put into this folder."""
+    words = word_tokenizer(WORDS, SOURCE if MODELS[name]["kind"] == "encoder-decoder" else DECODER)
+    return saved_and_opened(folder, name, words, shaken_by=0.4, dtype=dtype, **MODELS[name])
+
+
 def read(folder: Path, name: str) -> ForwardPass:
-    """The reading of the text by a model of this kind, which is put into this folder."""
-    special = SOURCE if MODELS[name]["kind"] == "encoder-decoder" else DECODER
-    save_model(folder, name, word_tokenizer(WORDS, special), "the cat", **MODELS[name])
-    opened = opened_model.opened_from(folder / name, name)
-    shake(opened.model.double(), by=0.4)
-    return forward_pass.run_batch_uncached(opened, (TEXT,))[0]
+    """Its reading of the text."""
+    return forward_pass.run_batch_uncached(opened_of(folder, name), (TEXT,))[0]
 
 
 def inputs_of(found: ForwardPass) -> list[Tensor]:

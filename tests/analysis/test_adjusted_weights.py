@@ -24,12 +24,10 @@ from explorer.analysis.adjusted_weights import DisplayOptions as Options
 from explorer.catalog import opened_model
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass, run_text
-from explorer.text import word_tokenizer
-from explorer.text.special import DECODER
 from models import trace
 from tests.analysis.conftest import inputs_of
 from tests.closeness import assert_close_to
-from tests.tiny import NAMES, WORDS, save_model, save_small_models
+from tests.tiny import NAMES, save_model, save_small_models
 
 SIZES = settings(max_examples=60)
 SELF = "encoder.self_attn"
@@ -103,9 +101,7 @@ def readings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ForwardPass]
     """Of every kind of model, and of one whose heads share their keys."""
     folder = save_small_models(tmp_path_factory.mktemp("checkpoints"))
     grouped: dict[str, Any] = {"n_kv_heads": 2, "positions": "rotary", "n_heads": 4}
-    save_model(
-        folder, "grouped", word_tokenizer(WORDS, DECODER), "the cat", kind="decoder", **grouped
-    )
+    save_model(folder, "grouped", **grouped)
     texts = {"letters": "the hat", "reverse": "31415"}
     return {
         name: run_text(

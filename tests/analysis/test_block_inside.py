@@ -18,17 +18,14 @@ from explorer.analysis.block_inside import (
     short_formula,
 )
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
-from explorer.text import word_tokenizer
-from explorer.text.special import DECODER
 from models import trace
 from models.trace import EVERYTHING
 from tests.analysis.conftest import MODELS, inputs_of
 from tests.analysis.test_forward_pass import values_of
 from tests.closeness import assert_close_to
-from tests.tiny import TINY, WORDS, save_model
+from tests.tiny import TINY, saved_and_opened
 
 CASES = [(stack, layer) for stack in ("encoder", "decoder") for layer in range(2)]
 
@@ -103,16 +100,8 @@ def test_every_part_of_every_kind_of_model_has_a_formula() -> None:
 
 
 def test_a_long_text_and_wide_vectors_are_pooled(tmp_path: Path) -> None:
-    words = word_tokenizer(WORDS, DECODER)
-    sizes: dict[str, Any] = {
-        "kind": "decoder",
-        "n_heads": 12,
-        "d_model": 240,
-        "d_ff": 300,
-        "max_len": 80,
-    }
-    save_model(tmp_path, "long", words, "the cat", **sizes)
-    opened = opened_model.opened_from(tmp_path / "long", "long")
+    sizes: dict[str, Any] = {"n_heads": 12, "d_model": 240, "d_ff": 300, "max_len": 80}
+    opened = saved_and_opened(tmp_path, "long", **sizes)
     forward = forward_pass.run_text(opened, "the cat sleeps " * 23)
     count = len(forward.target)
     assert count > 2 * MOST_ROWS

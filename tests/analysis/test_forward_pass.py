@@ -18,8 +18,6 @@ from explorer.analysis.forward_pass.stages import sizes, stages_of
 from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
-from explorer.text import word_tokenizer
-from explorer.text.special import CLASSIFIER
 from models import TransformerConfig, positional
 from models.positional import AlibiPositions, RelativePositions, RotaryPositions
 from models.presets import notebook_tutorial, repository_readme, web_tutorial_classifier
@@ -29,7 +27,7 @@ from tests.analysis.conftest import TEXT
 from tests.analysis.recompute import FORMULAS
 from tests.analysis.recompute import difference as from_formula
 from tests.closeness import assert_close_to
-from tests.tiny import WORDS, save_model
+from tests.tiny import save_model
 
 TRAINED = (
     *("translation", "shakespeare", "negation", "reviews", "reverse", "induction"),
@@ -220,8 +218,7 @@ def test_a_mistake_in_the_models_positions_is_seen(
         ("alibi", AlibiPositions, "slopes", larger, "0.self_attn.bias"),
         ("relative", RelativePositions, "buckets", backwards, "0.self_attn.bias"),
     ):
-        words = word_tokenizer(WORDS, CLASSIFIER)
-        save_model(tmp_path, scheme, words, "the cat", kind="encoder", positions=scheme)
+        save_model(tmp_path, scheme, kind="encoder", positions=scheme)
         for planted in (False, True):
             with monkeypatch.context() as patch:
                 if planted:

@@ -48,12 +48,12 @@ from explorer.inference import forward_pass
 from explorer.inference import forward_pass as passes
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.text import word_tokenizer
-from explorer.text.special import CLASSIFIER, DECODER
+from explorer.text.special import DECODER
 from models.masking import causal_mask
 from models.trace import trace
 from tests.closeness import assert_close_to
 from tests.components.samples import heads
-from tests.tiny import WORDS, save_model, shake
+from tests.tiny import saved_and_opened
 
 ALL = torch.ones(1, 1, dtype=torch.bool)
 
@@ -363,12 +363,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def opened_as(folder: Path, kind: str) -> Opened:
-    changes = KINDS[kind]
-    tokenizer = word_tokenizer(WORDS, DECODER if changes["kind"] == "decoder" else CLASSIFIER)
-    save_model(folder, "lines", tokenizer, "the cat", **changes)
-    opened = opened_model.opened_from(folder / "lines", "lines")
-    shake(opened.model.double(), by=0.4)
-    return opened
+    return saved_and_opened(folder, "lines", shaken_by=0.4, dtype=torch.float64, **KINDS[kind])
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
@@ -439,11 +434,9 @@ def test_the_induction_heads_are_found_and_their_keys_compose_with_the_previous_
 @pytest.fixture
 def names(tmp_path: Path) -> Opened:
     """A shaken decoder that knows the names."""
-    tokenizer = word_tokenizer([*PROMPT_WORDS, *NAMES], DECODER)
-    save_model(tmp_path, "names", tokenizer, "When Mary", n_layers=2, kind="decoder")
-    opened = opened_model.opened_from(tmp_path / "names", "names")
-    shake(opened.model.double(), by=0.4)
-    return opened
+    words = word_tokenizer([*PROMPT_WORDS, *NAMES], DECODER)
+    how: dict[str, Any] = {"shaken_by": 0.4, "dtype": torch.float64, "n_layers": 2}
+    return saved_and_opened(tmp_path, "names", words, "When Mary", **how)
 
 
 def test_names_are_moved_as_attribution_says(names: Opened) -> None:
@@ -471,10 +464,7 @@ def test_who_does_not_know_the_names_moves_none() -> None:
 
 
 def test_a_model_that_reads_too_little_has_no_score(tmp_path: Path) -> None:
-    save_model(
-        tmp_path, "little", word_tokenizer(["cat"], DECODER), "cat", kind="decoder", max_len=1
-    )
-    opened = opened_model.opened_from(tmp_path / "little", "little")
+    opened = saved_and_opened(tmp_path, "little", word_tokenizer(["cat"], DECODER), max_len=1)
     assert repeated_random_tokens(opened) == []
     assert all(bool(each.isnan().all()) for each in standard_scores(opened).values())
     assert name_moving(opened) is None

@@ -20,12 +20,10 @@ from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.output_tokens import last_stack_tokens, predicted_ids
 from explorer.interventions.edits import AblateAttention, AblateHead
-from explorer.text import word_tokenizer
-from explorer.text.special import DECODER
 from models import trace
 from tests.analysis.conftest import TEXT, inputs_of
 from tests.closeness import assert_close_to as close
-from tests.tiny import NAMES, WORDS, save_model, shake
+from tests.tiny import NAMES, saved_and_opened
 
 SHIPPED = ("translation", "shakespeare", "negation", "reviews", "induction")
 PUBLISHED = ("bert", "gpt2", "t5")
@@ -98,12 +96,8 @@ def test_of_published_and_trained_models_too(published: Path) -> None:
 
 def test_a_head_that_is_cut_is_missed_by_what_it_gave(tmp_path: Path) -> None:
     """In a model without norms, nothing else changes when a head of the last layer is silent."""
-    changes: dict[str, Any] = {"kind": "decoder", "n_layers": 1, "d_ff": 0, "norm_position": "pre"}
-    save_model(
-        tmp_path, "bare", word_tokenizer(WORDS, DECODER), "the cat", final_norm=False, **changes
-    )
-    opened = opened_model.opened_from(tmp_path / "bare", "bare")
-    shake(opened.model.double(), by=0.4)
+    changes: dict[str, Any] = {"d_ff": 0, "norm_position": "pre", "final_norm": False}
+    opened = saved_and_opened(tmp_path, "bare", shaken_by=0.4, dtype=torch.float64, **changes)
     found = forward_pass.run_batch_uncached(opened, (TEXT,))[0]
     one = contributions(found, 3, 2)
     block: Any = opened.model.last_stack.blocks[0]

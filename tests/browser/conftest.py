@@ -13,7 +13,6 @@ from explorer.text.special import DECODER
 from tests import proxy, tiny
 from tests.browser.visiting import Visitor
 from tests.served import Server
-from tests.tiny import save_model
 
 HERE = Path(__file__).parent
 NEEDS_NONE = ("test_chromium.py",)
@@ -30,9 +29,7 @@ def long_gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A published model that reads 2,048 tokens, with one of ours beside it."""
     longer = tmp_path_factory.mktemp("long")
     letters = character_tokenizer("abcdefghijklmnopqrstuvwxyz .", DECODER)
-    save_model(
-        longer, "long", letters, "a bc", kind="decoder", n_layers=2, n_heads=4, max_len=2_048
-    )
+    tiny.save_model(longer, "long", letters, "a bc", n_layers=2, n_heads=4, max_len=2_048)
     return tiny.long_gpt2(longer / "long-gpt2")
 
 

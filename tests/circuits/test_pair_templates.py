@@ -14,7 +14,7 @@ from explorer.circuits.text_pairs import PairError, question_of
 from explorer.circuits.vocabulary_words import Words, own_words
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
-from tests.tiny import reference_bert, save_model
+from tests.tiny import reference_bert, saved_and_opened
 
 WORDS = (
     "When Mary and John Tom went to the store park school garden office station hospital "
@@ -27,10 +27,7 @@ WORDS = (
 @pytest.fixture
 def reader(tmp_path: Path) -> Opened:
     """An untrained decoder whose tokens are these words."""
-    save_model(
-        tmp_path, "words", word_tokenizer(WORDS, DECODER), "Mary went", kind="decoder", max_len=24
-    )
-    return opened_from(tmp_path / "words", "words")
+    return saved_and_opened(tmp_path, "words", word_tokenizer(WORDS, DECODER), "Mary went")
 
 
 def test_which_templates_fit_is_found_by_trying(reader: Opened, published: Path) -> None:

@@ -42,7 +42,7 @@ from models import trace
 from models.masking import causal_mask
 from tests.closeness import assert_close_to as close
 from tests.models.edits import RemoveKey
-from tests.tiny import NAMES, save_model
+from tests.tiny import LETTERS, NAMES, saved_and_opened
 
 D, E, C = "decoder.self_attn", "encoder.self_attn", "decoder.cross_attn"
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -174,9 +174,8 @@ def test_patches_into_a_model_that_writes_keep_its_answer() -> None:
 
 
 def test_what_a_head_gives_is_what_the_pass_gave(tmp_path: Path) -> None:
-    letters = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
-    save_model(tmp_path, "grouped", letters, "the cat", kind="decoder", n_heads=4, n_kv_heads=2)
-    grouped = opened_model.opened_from(tmp_path / "grouped", "grouped")
+    letters = byte_tokenizer(LETTERS, 280, DECODER)
+    grouped = saved_and_opened(tmp_path, "grouped", letters, n_heads=4, n_kv_heads=2)
     models = [*(opened_model.open_model(name) for name in ("translation", "reviews")), grouped]
     for found in models:
         forward = run_text(found, found.example)

@@ -22,7 +22,7 @@ from explorer.text.truncation import truncate
 from models import trace
 from tests import tiny
 from tests.closeness import assert_close_to
-from tests.tiny import NAMES, save_model
+from tests.tiny import NAMES, saved_and_opened
 
 pytestmark = pytest.mark.usefixtures("small_models")
 PIECES = byte_tokenizer("the cat and the hat 😀 " * 20, 280, DECODER)
@@ -33,8 +33,7 @@ TEXTS = st.text(alphabet="the catnd😀é\n", min_size=1, max_size=60).filter(st
 def opened(request: pytest.FixtureRequest, small_models: Path, tmp_path: Path) -> Opened:
     if request.param != "far":
         return opened_model.open_model(request.param)
-    save_model(tmp_path, "far", PIECES, "the cat", kind="decoder", n_heads=4, positions="alibi")
-    return opened_model.opened_from(tmp_path / "far", "far")
+    return saved_and_opened(tmp_path, "far", PIECES, n_heads=4, positions="alibi")
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from explorer.analysis.position_experiments import right_and_doubled
-from explorer.catalog import opened_model
 from explorer.catalog.opened_model import Opened
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
@@ -25,15 +24,12 @@ from explorer.inference.position_passes import (
     swapped_order,
     twin,
 )
-from explorer.text import word_tokenizer
-from explorer.text.special import CLASSIFIER, DECODER, SOURCE
-from models.config import POSITIONS
+from models.config import KINDS, POSITIONS
 from models.positional import sinusoids
 from tests.closeness import assert_close_to
-from tests.tiny import WORDS, save_model, shake
+from tests.tiny import saved_and_opened
 
 TEXT = "the black cat sleeps le chat"
-SPECIAL = {"encoder": CLASSIFIER, "decoder": DECODER, "encoder-decoder": SOURCE}
 Make = Callable[..., tuple[Opened, ForwardPass]]
 
 
@@ -42,11 +38,8 @@ def make(tmp_path: Path) -> Make:
     """A shaken model of a kind and a scheme, and what it reads."""
 
     def made(kind: str, positions: str, **more: Any) -> tuple[Opened, ForwardPass]:
-        name = f"{kind}-{positions}"
-        tokenizer = word_tokenizer(WORDS, SPECIAL[kind])
-        save_model(tmp_path, name, tokenizer, "the cat", kind=kind, positions=positions, **more)
-        opened = opened_model.opened_from(tmp_path / name, name)
-        shake(opened.model, by=0.4)
+        how = {"kind": kind, "positions": positions, **more}
+        opened = saved_and_opened(tmp_path, f"{kind}-{positions}", shaken_by=0.4, **how)
         return opened, forward_pass.run_text(opened, TEXT)
 
     return made
@@ -142,7 +135,7 @@ def test_every_scheme_of_positions_and_a_causal_mask_see_the_order(make: Make) -
 
 
 def test_a_text_beyond_the_trained_length_is_really_passed(make: Make) -> None:
-    for scheme, kind in product(POSITIONS, SPECIAL):
+    for scheme, kind in product(POSITIONS, KINDS):
         if scheme == "learned":
             continue
         opened, found = make(kind, scheme)

@@ -34,13 +34,12 @@ from explorer.runs.run import create
 from explorer.runs.worker import advance
 from explorer.text import word_tokenizer
 from explorer.text.number_format import spread, three
-from explorer.text.special import DECODER, SOURCE
+from explorer.text.special import DECODER
 from explorer.views.interventions.output_effects import signed
 from explorer.views.positions.scheme import ODD_WIDTH
-from models.config import GenerationConfig
 from tests import apps
 from tests.panels.pasting import Panel, as_array, panel
-from tests.tiny import WORDS, save_model
+from tests.tiny import WORDS, save_forced_to_begin
 from tests.views.drawing import sent, words_model
 
 ALL = ("translation", "letters", "reviews", "reverse", "bert", "gpt2", "t5")
@@ -605,11 +604,7 @@ def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
 def test_the_lines_begin_with_the_token_that_must_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tokenizer = word_tokenizer(WORDS, SOURCE)
-    generation = GenerationConfig.ending_with(tokenizer.eos_id)
-    generation = generation.replace(forced_first_id=5, banned_ids=(6, 7))
-    how = {"kind": "encoder-decoder", "generation": generation}
-    save_model(tmp_path / "shelf", "begins", tokenizer, "the cat", None, **how)
+    save_forced_to_begin(tmp_path / "shelf", "begins")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "shelf"))
     page = panel("generation/generation", tmp_path / "shelf", model="begins", way="Teacher forcing")
     assert page.made["probabilities"][0] == 1

@@ -15,11 +15,11 @@ from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 from explorer.app.session import KEY
 from explorer.catalog import opened_model
 from explorer.components import wire
-from explorer.text import character_tokenizer, word_tokenizer
+from explorer.text import character_tokenizer
 from explorer.text.special import DECODER
 from tests.browser.page_views import CHOICES
 from tests.source import ROOT
-from tests.tiny import WORDS, save_model
+from tests.tiny import save_model
 
 WITHOUT_VIEWS = {"server", "lessons"}
 """Sections whose pages show nothing of a model; they have tests of their own."""
@@ -149,13 +149,13 @@ def run(lines: str, models: Path | None = None) -> tuple[dict[str, Any], list[st
 
 def words_model(folder: Path, name: str, example: str = "the cat", **more: Any) -> None:
     """An untrained decoder of words."""
-    save_model(folder, name, word_tokenizer(WORDS, DECODER), example, **{"kind": "decoder", **more})
+    save_model(folder, name, None, example, **more)
 
 
 def long_model(folder: Path, name: str, **more: Any) -> None:
     """An untrained decoder of letters that reads two thousand of them."""
     letters = character_tokenizer("abc ", DECODER)
-    save_model(folder, name, letters, "abc", **{"kind": "decoder", "max_len": 2_048, **more})
+    save_model(folder, name, letters, "abc", **{"max_len": 2_048, **more})
 
 
 def without_numbers(name: str) -> None:

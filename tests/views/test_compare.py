@@ -99,7 +99,7 @@ def test_the_other_model_is_at_first_one_that_reads_all_of_the_text(
         assert "choose" not in words
     # The same kind comes first, but only if it reads the text.
     digits = character_tokenizer("0123456789", DECODER)
-    save_model(tmp_path / "more", "digits", digits, "1", kind="decoder", max_len=6)
+    save_model(tmp_path / "more", "digits", digits, "1", max_len=6)
     monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path / "more"))
     assert other(page(MODEL, text="314"))[0] == "digits"
     assert other(page(MODEL, text="the cat"))[0] == "translation"

@@ -11,15 +11,13 @@ from explorer.app.former_addresses import FORMER_CHOICES
 from explorer.catalog import opened_model
 from explorer.inference.continuation import end_ids
 from explorer.inference.sampling_stages import sampling_stages
-from explorer.text import Token, word_tokenizer
-from explorer.text.special import SOURCE
+from explorer.text import Token
 from explorer.views.generation.sampling_columns import cut_summary
-from models.config import GenerationConfig
 from models.sampling import Sampling
 from tests import apps
 from tests.apps import said, views
 from tests.source import ROOT
-from tests.tiny import WORDS, save_model
+from tests.tiny import save_forced_to_begin
 from tests.views.drawing import cells, press, sent, steps_of
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -227,11 +225,7 @@ def test_what_was_chosen_is_there_again_after_another_way() -> None:
 def test_a_model_that_must_begin_with_a_token_begins_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tokenizer = word_tokenizer(WORDS, SOURCE)
-    generation = GenerationConfig.ending_with(tokenizer.eos_id)
-    generation = generation.replace(forced_first_id=5, banned_ids=(6, 7))
-    how = {"kind": "encoder-decoder", "generation": generation}
-    save_model(tmp_path, "begins", tokenizer, "the cat", None, **how)
+    save_forced_to_begin(tmp_path, "begins")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     at = page(model="begins", seed="3", temperature="2.0")
     assert "the only one that is left" in said(at)

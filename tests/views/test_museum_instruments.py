@@ -17,8 +17,8 @@ from torch.utils._pytree import tree_leaves
 from explorer.catalog.opened_model import Opened, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference import forward_pass, model_inputs
-from explorer.text import byte_tokenizer, word_tokenizer
-from explorer.text.special import CLASSIFIER, DECODER, SOURCE
+from explorer.text import byte_tokenizer
+from explorer.text.special import DECODER
 from explorer.views.museum import measured_run
 from explorer.views.museum.instruments import INSTRUMENTS
 from explorer.views.museum.measured_run import EmbeddingLeaves, MeasuredRun, right_run
@@ -26,20 +26,15 @@ from explorer.views.museum.mistakes import MISTAKES
 from models import trace
 from models.interventions import Edit, Scale
 from models.losses import IGNORE, cross_entropy
-from tests.tiny import NAMES, WORDS, save_model, shake
+from tests.tiny import LETTERS, NAMES, saved_and_opened
 
-LETTERS = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
+PIECES = byte_tokenizer(LETTERS, 280, DECODER)
 
 
 def case(opened: Opened, text: str = "") -> MeasuredRun:
     """A text, read and looked at in the first head of the last attention."""
     seen = forward_pass.run_text(opened, text or opened.example)
     return right_run(opened, seen, (seen.parts[-1].name, 0, 0))
-
-
-def made(folder: Path, tokenizer: Any = LETTERS, **config: Any) -> Opened:
-    save_model(folder, "made", tokenizer, "a cat", **config)
-    return opened_from(folder / "made", "made")
 
 
 # ---- their numbers ---------------------------------------------------------------------
@@ -268,7 +263,7 @@ class Largest(TorchDispatchMode):
 
 def test_no_instrument_scores_every_word_at_every_place(tmp_path: Path) -> None:
     """A decoder with many more words than width, over a long text."""
-    wide = case(made(tmp_path, kind="decoder", max_len=400), "the cat " * 97)
+    wide = case(saved_and_opened(tmp_path, "wide", PIECES, max_len=400), "the cat " * 97)
     places, words = wide.ids.shape[1], wide.opened.config.vocab_size
     assert places > 3 * measured_run.AT_ONCE
     for name in ("Causality check", "Padding", "Loss and gradients", "Shapes"):
@@ -294,7 +289,7 @@ def test_one_token_has_no_answer_before_it_and_no_loss(small_models: Path) -> No
 
 
 def test_a_decoder_without_a_head_has_no_loss(tmp_path: Path) -> None:
-    bare = case(made(tmp_path, kind="decoder", head="none"))
+    bare = case(saved_and_opened(tmp_path, "bare", PIECES, "a cat", head="none"))
     assert bare.labels is None
     found = {name: instrument(bare) for name, instrument in INSTRUMENTS.items()}
     assert found["Loss and gradients"].number is None
@@ -303,9 +298,8 @@ def test_a_decoder_without_a_head_has_no_loss(tmp_path: Path) -> None:
 
 def test_a_pair_of_texts_is_read_as_a_pair(tmp_path: Path) -> None:
     """The right run is the pass that the pages show, segments and all."""
-    words = word_tokenizer(WORDS, CLASSIFIER)
-    opened = made(tmp_path, words, kind="encoder", head="classifier", n_segments=2)
-    shake(opened.model, by=0.4)
+    how = {"kind": "encoder", "head": "classifier", "n_segments": 2}
+    opened = saved_and_opened(tmp_path, "pairs", shaken_by=0.4, **how)
     one = forward_pass.run_text(opened, "the black cat a dog eats")
     tokens = tuple(replace(token, segment=int(i > 3)) for i, token in enumerate(one.tokens))
     shown = model_inputs.one_stack(opened, [tokens], slice(None)).output
@@ -317,8 +311,8 @@ def test_a_pair_of_texts_is_read_as_a_pair(tmp_path: Path) -> None:
 
 def test_a_head_that_the_run_has_no_more_is_said(tmp_path: Path) -> None:
     """Twelve heads are chosen from, and the decoder with the mistake has eight."""
-    words = word_tokenizer(WORDS, SOURCE)
-    twelve = case(made(tmp_path, words, kind="encoder-decoder", d_model=48, n_heads=12))
+    how: dict[str, Any] = {"kind": "encoder-decoder", "d_model": 48, "n_heads": 12}
+    twelve = case(saved_and_opened(tmp_path, "twelve", None, "a cat", **how))
     for part in ("decoder.self_attn", "decoder.cross_attn"):
         right = replace(twelve, head=(part, 0, 11))
         wrong = right.with_model(MISTAKES["fixed-heads"].make(right.model))
@@ -333,8 +327,8 @@ def test_a_head_that_the_run_has_no_more_is_said(tmp_path: Path) -> None:
 
 def test_a_decoder_that_classifies_by_its_last_token_looks_back_only(tmp_path: Path) -> None:
     """Its class comes from the last token and moves with it; what stands before does not."""
-    right = case(made(tmp_path, kind="decoder", head="classifier", pooling="last"))
-    shake(right.model, by=0.4)
+    how = {"head": "classifier", "pooling": "last"}
+    right = case(saved_and_opened(tmp_path, "last", PIECES, "a cat", shaken_by=0.4, **how))
     other = right.replaced_tokens(right.ids, slice(-1, None))
     assert right.logit_change(other) > 0.01
     wrong = right.with_model(MISTAKES["dropped-weights"].make(right.model))

@@ -13,12 +13,10 @@ from explorer.app.session import KEY, Session
 from explorer.catalog import opened_model
 from explorer.export.figure_data import TableData
 from explorer.inference.forward_pass import run_text
-from explorer.text import word_tokenizer
-from explorer.text.special import CLASSIFIER
 from explorer.views.overview.held import LEAST_USUAL
 from tests import apps
 from tests.apps import exported, said, views
-from tests.tiny import WORDS, save_model
+from tests.tiny import save_model
 from tests.views.drawing import handed, long_model, pasted, put_state, run, sent, words_model
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -224,9 +222,7 @@ def test_what_comes_behind_are_all_answers_and_the_lens_of_every_layer() -> None
 def test_a_model_without_a_head_has_no_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save_model(
-        tmp_path, "bare", word_tokenizer(WORDS, CLASSIFIER), "a cat", kind="encoder", head="none"
-    )
+    save_model(tmp_path, "bare", None, "a cat", kind="encoder", head="none")
     words_model(tmp_path, "plain", d_ff=0, n_layers=2)
     words_model(tmp_path, "beside", parallel=True)
     monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path))

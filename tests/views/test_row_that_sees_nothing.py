@@ -12,11 +12,9 @@ from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import opened_model
 from explorer.text import character_tokenizer
 from explorer.text.special import DECODER
-from models import Transformer, save_checkpoint
-from models.config import GenerationConfig
 from tests import apps
 from tests.apps import said
-from tests.tiny import TINY
+from tests.tiny import save_model
 from tests.views.drawing import PAGES, path_of, put_persistent, sent
 
 
@@ -25,17 +23,7 @@ def _blind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The only model there is: what begins each text is what it takes for padding."""
     words = character_tokenizer("abc ", DECODER)
     begins = words.encode("abc")[0].id
-    config = TINY.replace(
-        vocab_size=words.vocab_size,
-        kind="decoder",
-        n_layers=2,
-        pad_id=begins,
-        bos_id=words.bos_id,
-        generation=GenerationConfig.ending_with(words.eos_id),
-    )
-    run = {"title": "Blind", "example": "abc"}
-    made = Transformer(config)
-    save_checkpoint(tmp_path / "shelf" / "blind", made, tokenizer=words.to_json(), run=run)
+    save_model(tmp_path / "shelf", "blind", words, "abc", n_layers=2, pad_id=begins)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "shelf"))
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
 
