@@ -119,13 +119,8 @@ def test_what_a_replica_may_hold_fits_into_its_container() -> None:
 
     A model that is being loaded is compared with what is free, and so is a pass.
     """
-    kept = (
-        limits.WEIGHTS_BYTES,
-        limits.RESULTS_BYTES,
-        limits.UPLOADS_RECEIVING,
-        limits.KEPT_BYTES,
-        limits.OWN_LESSONS_BYTES,
-    )
+    kept = [limits.WEIGHTS_BYTES, limits.RESULTS_BYTES, limits.UPLOADS_RECEIVING]
+    kept += [limits.KEPT_BYTES, limits.OWN_LESSONS_BYTES]
     passes = limits.PAGES_AT_ONCE.public * limits.PASS_BYTES.public
     said = FORMS_OF_A_MESSAGE * limits.MESSAGES_BYTES.public
     held = SERVER_BYTES + said + sum(each.public for each in kept) + passes + MAX_CHILDREN * ROOM
@@ -180,13 +175,26 @@ def test_the_commands_are_there() -> None:
     assert "/healthz" in commands[1][-1]
 
 
-def test_every_setting_of_the_app_is_named() -> None:
-    app = python_files("app.py", "explorer", "models", "pages")
-    source = "\n".join((ROOT / path).read_text("utf-8") for path in app)
-    read = {name.removesuffix("_") for name in re.findall(r"\bEXPLORER_[A-Z_]+", source)}
+def test_every_setting_of_the_app_is_named_and_each_that_is_named_is_read() -> None:
+    def source(*rooms: str) -> str:
+        return "\n".join((ROOT / path).read_text("utf-8") for path in python_files(*rooms))
+
+    app = source("app.py", "explorer", "models", "pages")
+    read = {name.removesuffix("_") for name in re.findall(r"\bEXPLORER_[A-Z_]+", app)}
     assert len(read) > 10
-    settings = PAGE.read_text("utf-8").partition("## Settings")[2].partition("\n## ")[0]
+    told = PAGE.read_text("utf-8")
+    settings = told.partition("## Settings")[2].partition("\n## ")[0]
     assert [name for name in sorted(read) if not re.search(rf"`{name}\b|`{name}_", settings)] == []
+    told += str(COMPOSE) + DOCKERFILE.read_text("utf-8")
+    named = {*re.findall(r"\bEXPLORER_[A-Z]+(?:_[A-Z]+)*", told)} - {"EXPLORER_LIMIT"}
+    assert {"EXPLORER_PUBLIC", "EXPLORER_HOSTS", "EXPLORER_ADMIN_TOKEN"} <= named
+    assert [name for name in sorted(named) if f'"{name}"' not in source("app.py", "explorer")] == []
+
+
+def test_every_file_of_a_recipe_that_is_named_is_there() -> None:
+    named = re.findall(r"\b(deploy/[a-z@./-]+[a-z])", PAGE.read_text("utf-8"))
+    assert [path for path in named if not (ROOT / path).is_file()] == []
+    assert "docs/public_server.md" in (ROOT / "README.md").read_text("utf-8")
 
 
 def unit(name: str) -> dict[str, str]:
@@ -213,22 +221,3 @@ def test_units_start_what_the_containers_start() -> None:
     assert options == [word for word in asked if word.startswith("-")]
     assert front["RuntimeDirectory"] in started[2]
     assert front["StandardOutput"].startswith("append:/"), "a socket cannot be opened by its path"
-
-
-def test_every_setting_that_is_named_is_read_by_the_app() -> None:
-    app = python_files("app.py", "explorer")
-    source = "\n".join((ROOT / path).read_text("utf-8") for path in app)
-    told = PAGE.read_text("utf-8") + (DEPLOY / "compose.yaml").read_text("utf-8")
-    told += DOCKERFILE.read_text("utf-8")
-    named = {*re.findall(r"\bEXPLORER_[A-Z]+(?:_[A-Z]+)*", told)} - {"EXPLORER_LIMIT"}
-    assert {"EXPLORER_PUBLIC", "EXPLORER_HOSTS", "EXPLORER_ADMIN_TOKEN"} <= named
-    assert [name for name in sorted(named) if f'"{name}"' not in source] == []
-
-
-def test_every_file_that_is_named_is_there() -> None:
-    told = PAGE.read_text("utf-8")
-    for path in re.findall(r"\b(deploy/[a-z@./-]+[a-z])", told):
-        assert (ROOT / path).is_file(), path
-    for link in re.findall(r"\]\(([A-Za-z_./]+)\)", told):
-        assert (PAGE.parent / link).is_file(), link
-    assert "docs/public_server.md" in (ROOT / "README.md").read_text("utf-8")

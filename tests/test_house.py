@@ -22,41 +22,18 @@ MAY_KNOW = {
     "tests": ROOMS,
     "docs": ROOMS,
 }
-ORDER = (
-    *("models", "text", "lessons", "tasks", "catalog", "interventions", "inference", "analysis"),
-    *(
-        "circuits",
-        "runs",
-        "downloads",
-        "charts",
-        "snippets",
-        "export",
-        "commands",
-        "app",
-        "server",
-        "components",
-        "views",
-        "pages",
-    ),
+ORDER = tuple(
+    "models text lessons tasks catalog interventions inference analysis circuits runs downloads "
+    "charts snippets export commands app server components views pages".split()
 )
 """A room may import those before it."""
 MOST_FLOORS = 8
 CORE_KNOWS = {"torch", "safetensors", "jaxtyping", "gguf"}
 ABOUT_THE_SCREEN = {"app", "components", "views"}
 TOP = {
-    *(
-        ".ci",
-        ".gitattributes",
-        ".github",
-        ".gitignore",
-        ".streamlit",
-        "LICENSE",
-        "README.md",
-        "app.py",
-    ),
-    *("deploy", "docs", "explorer", "models", "pages", "pyproject.toml", "requirements-dev.txt"),
-    *("requirements.txt", "SECURITY.md", "tests"),
-    *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md"),
+    *".ci .gitattributes .github .gitignore .streamlit LICENSE README.md app.py deploy".split(),
+    *"docs explorer models pages pyproject.toml requirements.txt requirements-dev.txt".split(),
+    *("tests", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "SECURITY.md"),
 }
 MAPPED = "who cuts a mapped file short kills the process"
 MARKUP, CODE = "text from outside would become markup", "text from outside would become code"
@@ -143,9 +120,10 @@ def test_every_room_is_in_the_order_and_no_module_stands_outside() -> None:
     assert {path.parts[1] for path in inside} <= {*ORDER, "__main__.py"}
 
 
-def test_a_file_name_stands_for_one_thing() -> None:
-    names = Counter(path.stem for path in python_files("explorer", "models"))
-    assert [name for name, times in names.items() if times > 1 and name != "__init__"] == []
+def test_a_file_name_stands_for_one_thing_and_an_address_for_one_page() -> None:
+    for rooms in (("explorer", "models"), ("pages",)):
+        names = Counter(path.stem for path in python_files(*rooms))
+        assert [name for name, times in names.items() if times > 1 and name != "__init__"] == []
 
 
 def test_a_function_is_named_for_what_it_draws() -> None:
@@ -167,11 +145,6 @@ def test_few_files_know_the_screen() -> None:
 
 def test_the_root_holds_what_was_agreed() -> None:
     assert {path.parts[0] for path in files()} <= TOP
-
-
-def test_an_address_belongs_to_one_page() -> None:
-    names = Counter(path.stem for path in python_files("pages") if path.stem != "__init__")
-    assert [name for name, times in names.items() if times > 1] == []
 
 
 def test_nothing_dangerous_is_written() -> None:
@@ -207,15 +180,6 @@ def test_no_sentence_says_where_on_this_machine_something_lies() -> None:
     app = python_files("pages", "explorer", "models")
     found = {path: [*quoted_os_errors(path)] for path in app if path.parts[1] != "commands"}
     assert {path: lines for path, lines in found.items() if lines} == {}
-
-
-def test_shipped_models_are_small() -> None:
-    sizes: Counter[str] = Counter()
-    for path in files():
-        if path.parts[:2] == ("models", "checkpoints") and len(path.parts) > 3:
-            sizes[path.parts[2]] += (ROOT / path).stat().st_size
-    assert max(sizes.values(), default=0) <= 8_000_000
-    assert sizes.total() <= 20_000_000
 
 
 def test_tests_wait_for_states_and_measure_no_time() -> None:

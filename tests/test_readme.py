@@ -1,8 +1,10 @@
-"""The README says what is so: its commands, its tables, its pictures, its links."""
+"""The README and SECURITY.md say what is so: commands, tables, pictures, links, tests."""
 
+import ast
 import re
 import shlex
 import stat
+from functools import cache
 
 from docs import readme
 from explorer.__main__ import _parser
@@ -12,6 +14,7 @@ from models.training import PAPER_TRAINING
 from tests.source import ROOT, files
 from tests.test_requirements import normal, required
 
+SECURITY = ROOT / "SECURITY.md"
 TEXT = readme.README.read_text("utf-8")
 START = TEXT.split("## The models")[0]
 COMMANDS = re.findall(r"^```bash\n(.+)\n```$", START, re.MULTILINE)
@@ -43,10 +46,28 @@ def test_tables_come_from_the_code() -> None:
     assert {name for text in pages.values() for name in readme.blocks_of(text)} == {*readme.BLOCKS}
 
 
-def test_what_it_links_to_is_there() -> None:
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", TEXT)
-    assert targets
-    assert [target for target in targets if not (ROOT / target).is_file()] == []
+def test_what_they_link_to_is_there() -> None:
+    for page in (readme.README, SECURITY, ROOT / "docs" / "public_server.md"):
+        targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text("utf-8"))
+        assert targets, page.name
+        assert [target for target in targets if not (page.parent / target).is_file()] == []
+
+
+def test_each_line_of_the_threat_model_names_tests_that_exist() -> None:
+    lines = [line for line in SECURITY.read_text("utf-8").splitlines() if line.startswith("| ")]
+    cells = [line.strip("| ").split(" | ")[-1].strip() for line in lines]
+    rows = [tests for tests in cells if tests != "Test"]
+    assert rows
+    for tests in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", tests)
+        assert named, tests
+        assert [f"{path}::{name}" for path, name in named if name not in defined(path)] == []
+
+
+@cache
+def defined(path: str) -> set[str]:
+    tree = ast.parse((ROOT / path).read_text("utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def test_every_dependency_has_its_reason() -> None:

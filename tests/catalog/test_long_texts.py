@@ -27,7 +27,7 @@ def test_a_text_is_read_back_by_its_name_by_its_user_alone() -> None:
     assert [path.name for path in (texts_root() / "all").iterdir()] == [f"{name}.txt"]
 
 
-def test_no_other_file_and_no_changed_text_is_read() -> None:
+def test_no_other_file_and_no_changed_text_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     name = long_texts.keep(TEXT)
     path = texts_root() / "all" / f"{name}.txt"
     Path(texts_root().parent / "secret.txt").write_text("secret", "utf-8")
@@ -35,12 +35,9 @@ def test_no_other_file_and_no_changed_text_is_read() -> None:
         assert long_texts.read(wrong) is None, wrong
     path.write_text("something else", "utf-8")
     assert long_texts.read(name) is None
-
-
-def test_a_file_longer_than_a_text_may_be_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = long_texts.keep("a" * 9_000)
+    long = long_texts.keep("a" * 9_000)
     monkeypatch.setenv("EXPLORER_LIMIT_TEXT_CHARACTERS", "2000")
-    assert long_texts.read(name) is None
+    assert long_texts.read(long) is None, "longer than a text may be"
 
 
 def test_the_oldest_leave_and_what_was_opened_last_long_ago(
@@ -52,7 +49,6 @@ def test_the_oldest_leave_and_what_was_opened_last_long_ago(
     monkeypatch.setenv("EXPLORER_LIMIT_TEXTS_DAYS", "100000")
     assert long_texts.read(names[0]) is not None, "opened now"
     monkeypatch.setenv("EXPLORER_LIMIT_TEXTS_BYTES", "28000")
-    monkeypatch.setenv("EXPLORER_LIMIT_TEXTS_DAYS", "100000")
     long_texts.sweep()
     kept = [long_texts.read(name) is not None for name in names]
     assert kept == [True, False, False, True]

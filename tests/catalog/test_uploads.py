@@ -137,6 +137,8 @@ def test_an_upload_is_kept_once_by_what_is_in_it(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(f"{uploads.RECEIVING}*")), "also what a killed process left"
     assert keep(tmp_path, owner="somebody").parent != kept.parent, "nobody learns what is there"
     assert (kept.parent / uploads.OWNER).read_text() == "me me"
+    (tmp_path / f"{folders.UPLOAD}gone").symlink_to("nowhere")
+    assert (0, uploads.NOBODY) in [(each.bytes, each.whose) for each in uploads.stored(tmp_path)]
     key = mine.parent.name
     for name in [
         *("", "upload-", "upload-../x", f"upload-{'0' * 24}", f"{key}/..", "x" * 9999),
@@ -215,17 +217,6 @@ def test_the_weights_that_are_read_are_those_that_are_kept(tmp_path: Path) -> No
     assert keep(tmp_path, {**only, "st/1_Pooling/config.json": b""}).name == "0_Transformer"
 
 
-def test_weights_that_are_not_read_are_refused_as_those_of_a_folder_are(tmp_path: Path) -> None:
-    for weights, why in {
-        "pytorch_model.bin": "holds pickled weights, which can run code when they are opened",
-        "onnx/model.onnx": r"holds its weights as model\.onnx",
-        "2_Dense/model.safetensors": r"has no model\.safetensors",
-    }.items():
-        with pytest.raises(ModelError, match=rf"^my-bert {why}"):
-            keep(tmp_path, {"my-bert/config.json": b"{}", f"my-bert/{weights}": b"\x80\x02c"})
-    assert list(tmp_path.iterdir()) == []
-
-
 PARTS = st.sampled_from(
     ["..", ".", "", "a", "b", ".git", "a\u202eb", "\0", "\n", "x" * 121, *WEIGHTS, "vocab.txt"]
 )
@@ -254,16 +245,38 @@ def test_any_names_are_those_of_one_folder_or_refused_in_a_sentence(
         assert all(each.parent == kept for each in files)
 
 
+def test_what_is_no_model_and_too_much_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    pickled, here = b"\x80\x02c", {"bert/config.json": b"{}"}
+    spare = {f"{n}.spm": b"" for n in range(40)}
+    two = {"x/a.gguf": b"GGUF", "x/b.gguf": b"GGUF"}
+    names = ("../../config.json", "a\\..", "/etc/passwd")
+    unnamed = [{**WEIGHTS, name: b""} for name in names]
+    pairs = (("a/", "b/"), ("a/", "a\\"), ("x/a/", "x/b/"))
+    twice = [inside(first) | inside(second) for first, second in pairs]
+    gone = [{name: b""} for name in ("README.md", "a/.git/config.json", "a/b")]
+    for files, why in (
+        ({}, r"^There is no file .*\.$"),
+        *((each, r"^There is no config\.json and no GGUF file in ") for each in gone),
+        *((each, r"^This upload holds a file without a valid name") for each in unnamed),
+        *((each, r"^This upload holds config\.json twice") for each in twice),
+        (WEIGHTS | spare, r"^A model has at most 40 files, not 42\.$"),
+        (two, r"holds 2 GGUF files; open one of them, such as a\.gguf"),
+        (here | {"bert/pytorch_model.bin": pickled}, "^bert holds pickled weights, which can run"),
+        (here | {"bert/onnx/model.onnx": pickled}, r"^bert holds its weights as model\.onnx"),
+        (here | {"bert/2_Dense/model.safetensors": b""}, r"^bert has no model\.safetensors"),
+    ):
+        with pytest.raises(ModelError, match=why):
+            keep(tmp_path, files)
+    files = {**WEIGHTS, "vocab.txt": b"y" * 1_999_999, "README.md": b"z" * 5_000_000}
+    with pytest.raises(ModelError, match=r"^An upload may be at most 1 MB; this one is 2 MB\.$"):
+        upload(tmp_path, files, largest=1_000_000)
+    assert list(tmp_path.iterdir()) == []
+    assert upload(tmp_path, files, largest=2_000_009).skipped == ("README.md",)
+
+
 def test_the_folder_of_an_upload_is_called_as_it_was_and_by_a_name_that_can_be_shown(
     tmp_path: Path,
 ) -> None:
-    for name in ("../../config.json", "a\\..", "/etc/passwd"):
-        with pytest.raises(ModelError, match=r"^This upload holds a file without a valid name"):
-            keep(tmp_path, {**WEIGHTS, name: b""})
-    for first, second in [("a/", "b/"), ("a/", "a\\"), ("x/a/", "x/b/")]:
-        with pytest.raises(ModelError, match=r"^This upload holds config\.json twice"):
-            keep(tmp_path, {**inside(first), **inside(second)})
-    assert list(tmp_path.iterdir()) == []
     for around, called in {
         "C:\\windows\\": "windows",
         "a\u202eb/": "a_b",
@@ -272,21 +285,6 @@ def test_the_folder_of_an_upload_is_called_as_it_was_and_by_a_name_that_can_be_s
         "x" * 500 + "/": "x" * 60,
     }.items():
         assert keep(tmp_path, inside(around)).name == called
-
-
-def test_nothing_and_too_much_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"^There is no file .*\.$"):
-        keep(tmp_path, {})
-    for no_model in (["README.md"], ["a/.git/config.json"], ["a/b"]):
-        with pytest.raises(ModelError, match=r"^There is no config\.json and no GGUF file in "):
-            keep(tmp_path, dict.fromkeys(no_model, b""))
-    with pytest.raises(ModelError, match=r"^A model has at most 40 files, not 42\.$"):
-        keep(tmp_path, {**WEIGHTS, **{f"{n}.spm": b"" for n in range(40)}})
-    files = {**WEIGHTS, "vocab.txt": b"y" * 1_999_999, "README.md": b"z" * 5_000_000}
-    with pytest.raises(ModelError, match=r"^An upload may be at most 1 MB; this one is 2 MB\.$"):
-        upload(tmp_path, files, largest=1_000_000)
-    assert list(tmp_path.iterdir()) == []
-    assert upload(tmp_path, files, largest=2_000_009).skipped == ("README.md",)
 
 
 def test_an_upload_may_be_larger_at_a_machine_that_has_the_memory(
@@ -298,9 +296,6 @@ def test_an_upload_may_be_larger_at_a_machine_that_has_the_memory(
         assert uploads.largest_upload(is_local=False) == 200_000_000
     monkeypatch.setenv("EXPLORER_LIMIT_UPLOAD_BYTES", "5000000")
     assert uploads.largest_upload(is_local=False) == 5_000_000
-
-
-MEGABYTES = 1_000_000
 
 
 def allow(monkeypatch: pytest.MonkeyPatch, of_reader: int, of_all: int) -> None:
@@ -331,7 +326,7 @@ def test_the_oldest_upload_of_a_reader_makes_room(
     large = put(tmp_path, "d", times=2 * uploads.LEAST - 10_000)
     assert kept_in(tmp_path) == sorted([large, theirs]), "the newest stays even alone"
     with pytest.raises(ModelError, match=r"^An upload may be at most 8 MB; this one is 9 MB\.$"):
-        put(tmp_path, "e", times=9 * MEGABYTES)
+        put(tmp_path, "e", times=9_000_000)
     assert kept_in(tmp_path) == sorted([large, theirs])
 
 
@@ -464,8 +459,6 @@ def test_a_gguf_file_is_a_model_alone_and_in_a_folder(tmp_path: Path) -> None:
     assert upload(tmp_path, beside).skipped == ("model.Q8_0.gguf",)
     described = dict.fromkeys(("config.json", "chat_template.jinja", "x.Q8_0.gguf"), b"{}")
     assert upload(tmp_path, described).skipped == ()
-    with pytest.raises(ModelError, match=r"holds 2 GGUF files; open one of them, such as a\.gguf"):
-        keep(tmp_path, {"x/a.gguf": b"GGUF", "x/b.gguf": b"GGUF"})
 
 
 def test_a_path_may_lead_to_a_gguf_file_or_its_folder(
@@ -486,11 +479,6 @@ def test_a_path_may_lead_to_a_gguf_file_or_its_folder(
         folders.find_model(str(file.parent))
     (file.parent / "config.json").write_text("{}")
     assert folders.checkpoints_in(tmp_path) == [file.parent]
-
-
-def test_one_that_is_gone_meanwhile_ends_in_no_error(tmp_path: Path) -> None:
-    (tmp_path / f"{folders.UPLOAD}gone").symlink_to("nowhere")
-    assert [(each.bytes, each.whose) for each in uploads.stored(tmp_path)] == [(0, uploads.NOBODY)]
 
 
 def test_what_nobody_used_for_days_is_gone_also_where_nobody_uploads(

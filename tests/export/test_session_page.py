@@ -1,4 +1,4 @@
-"""A kept session as one page: stepped by keys, alive without a server, and nothing is fetched."""
+"""Views as one page: stepped by keys, alive without a server, and nothing is fetched."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from explorer.components.grid import encode as encode_grid
 from explorer.components.matrix import _VIEW as MATRIX
 from explorer.components.matrix import encode as encode_matrix
 from explorer.export.kept_view import KeptView
-from explorer.export.offline_page import OfflinePicture, OfflineView
+from explorer.export.offline_page import OfflinePicture, OfflineView, offline_html
 from explorer.export.session_page import session_html, size_of
 from explorer.text.number_format import three
 from tests.browser.visiting import Notes, Visitor
@@ -35,7 +35,7 @@ def matrix(layer: int, head: int) -> OfflineView:
     data = encode_matrix(
         WEIGHTS[layer, head], labels, labels, scale="sequential", allowed=ALLOWED, words=WORDS
     )
-    return MATRIX.offline("head", data, "content", None, f"Layer {layer}, head {head}")
+    return MATRIX.offline("head", data, "content", None, f"<i>Layer {layer}, head {head}</i>")
 
 
 def session() -> list[KeptView]:
@@ -73,25 +73,27 @@ def step(visitor: Visitor, number: int) -> Locator:
     return shown
 
 
-def test_keys_step_through_it(opened: Visitor) -> None:
+def test_keys_and_addresses_open_its_steps_in_light_and_dark(opened: Visitor) -> None:
     keys = opened.page.keyboard
     expect(step(opened, 1).locator(".matrix[data-painted]")).to_be_visible()
-    for key, number in (
-        ("Space", 2),
-        ("ArrowRight", 3),
-        ("PageDown", 4),
-        ("Space", 4),
-        ("ArrowLeft", 3),
-        ("Home", 1),
-        ("End", 4),
-        ("PageUp", 3),
-    ):
+    pressed = "Space ArrowRight PageDown Space ArrowLeft Home End PageUp".split()
+    for key, number in zip(pressed, (2, 3, 4, 4, 3, 1, 4, 3), strict=True):
         keys.press(key)
         step(opened, number)
     expect(step(opened, 3).locator("img")).to_be_visible()
     opened.page.get_by_role("button", name="Steps").click()
     opened.page.get_by_role("link", name="First").click()
     step(opened, 1)
+    opened.page.goto(opened.page.url.replace("#1", "#3"))
+    opened.page.reload()
+    expect(step(opened, 3).get_by_role("heading")).to_have_text("Third")
+    keys.press("End")
+    expect(step(opened, 4)).to_contain_text("open it in the app to draw it")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert opened.page.evaluate(ground) == "rgb(253, 253, 252)"
+    keys.press("d")
+    step(opened, 4)
+    assert opened.page.evaluate(ground) == "rgb(17, 19, 23)"
 
 
 def test_what_is_under_the_edge_is_told(opened: Visitor) -> None:
@@ -141,21 +143,6 @@ def test_the_cells_of_eight_tokens_have_their_numbers(browser: Browser, tmp_path
     visitor.close()
 
 
-def test_a_matrix_alone_has_the_whole_line(opened: Visitor) -> None:
-    """So that what is said over it is whole."""
-    opened.page.keyboard.press("Space")
-    line = step(opened, 2).locator(".matrix .sentence")
-    expect(line).to_contain_text("Point at a cell")
-    assert line.evaluate("line => line.scrollWidth <= line.clientWidth")
-
-
-def test_an_address_opens_its_step(opened: Visitor) -> None:
-    page = opened.page
-    page.goto(page.url.replace("#1", "#3"))
-    page.reload()
-    expect(step(opened, 3).get_by_role("heading")).to_have_text("Third")
-
-
 def test_words_are_no_markup(opened: Visitor) -> None:
     page = opened.page
     page.keyboard.press("s")
@@ -171,21 +158,31 @@ def test_words_are_no_markup(opened: Visitor) -> None:
     expect(page.locator("#note")).to_be_hidden()
 
 
-def test_an_enlarged_view_says_the_number_under_the_pointer(opened: Visitor) -> None:
-    opened.page.keyboard.press("Space")
+def test_an_enlarged_view_says_the_number_under_the_pointer_and_has_the_arrows_until_escape(
+    opened: Visitor,
+) -> None:
+    keys = opened.page.keyboard
+    keys.press("Space")
     shown = step(opened, 2)
+    line, canvas = shown.locator(".matrix .sentence"), shown.locator(".matrix canvas").first
+    expect(line).to_contain_text("Point at a cell")
+    assert line.evaluate("line => line.scrollWidth <= line.clientWidth"), "the whole line"
     zoom = float(shown.locator(".figures").evaluate("place => place.style.zoom"))
     assert zoom > 1.4
-    canvas, root = shown.locator(".matrix canvas").first, shown.locator(".matrix")
-    left, top, size, *_ = map(
-        float, str(shown.locator("[data-cells]").get_attribute("data-cells")).split()
-    )
+    cells = str(shown.locator("[data-cells]").get_attribute("data-cells"))
+    left, top, size, *_ = map(float, cells.split())
     box = canvas.bounding_box()
     assert box is not None
     middle = zoom * (left + 2.5 * size), zoom * (top + 2.5 * size)
     opened.page.mouse.move(box["x"] + middle[0], box["y"] + middle[1])
-    said = three(float(WEIGHTS[1, 2, 2, 2]))
-    expect(root.locator(".sentence")).to_have_text(f"sat attends to sat: {said}")
+    expect(line).to_have_text(f"sat attends to sat: {three(float(WEIGHTS[1, 2, 2, 2]))}")
+    canvas.focus()
+    keys.press("ArrowRight")
+    expect(line).to_contain_text("attends to")
+    step(opened, 2)
+    keys.press("Escape")
+    keys.press("ArrowRight")
+    step(opened, 3)
 
 
 def test_a_view_is_as_it_was_kept_whatever_stands_in_the_others(opened: Visitor) -> None:
@@ -199,31 +196,25 @@ def test_a_view_is_as_it_was_kept_whatever_stands_in_the_others(opened: Visitor)
     expect(step(opened, 1).locator(words)).to_contain_text("layer 0, head 1")
 
 
-def test_in_a_view_the_arrows_are_its_own_until_escape(opened: Visitor) -> None:
-    keys = opened.page.keyboard
-    keys.press("Space")
-    shown = step(opened, 2)
-    shown.locator(".matrix canvas").first.focus()
-    keys.press("ArrowRight")
-    expect(shown.locator(".matrix .sentence")).to_contain_text("attends to")
-    step(opened, 2)
-    keys.press("Escape")
-    keys.press("ArrowRight")
-    step(opened, 3)
-
-
-def test_light_and_dark(opened: Visitor) -> None:
-    ground = "getComputedStyle(document.body).backgroundColor"
-    step(opened, 1)
-    assert opened.page.evaluate(ground) == "rgb(253, 253, 252)"
-    opened.page.keyboard.press("d")
-    step(opened, 1)
-    assert opened.page.evaluate(ground) == "rgb(17, 19, 23)"
-
-
-def test_what_is_not_kept_says_so(opened: Visitor) -> None:
-    opened.page.keyboard.press("End")
-    expect(step(opened, 4)).to_contain_text("open it in the app to draw it")
+def test_a_view_taken_away_alone_is_alive_and_none_of_its_words_are_markup(
+    browser: Browser, tmp_path: Path
+) -> None:
+    title = "Layer 0 </title><script>alert(1)</script>"
+    path = tmp_path / "taken.html"
+    path.write_bytes(offline_html(title, {"sentence": "<b>$x$ & more"}, session()[0].drawn))
+    visitor = Visitor(browser, "file://")
+    page = visitor.page
+    page.goto(path.as_uri())
+    for kind in ("matrix", "grid"):
+        expect(page.locator(f".{kind}[data-painted]")).to_be_visible()
+    expect(page.get_by_text("<b>$x$ & more")).to_be_visible()
+    expect(page.get_by_role("heading", name=title)).to_be_visible()
+    expect(page.locator("figcaption")).to_have_text(["<i>Layer 0, head 1</i>"])
+    page.locator(".matrix canvas").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".matrix .sentence")).to_contain_text("attends to")
+    assert visitor.notes == Notes()
+    visitor.close()
 
 
 def test_its_size_is_known_before_it_is_written() -> None:

@@ -66,11 +66,13 @@ def is_embedded(font: Any) -> bool:
     return described is not None and bool(files & described.get_object().keys())
 
 
-def test_a_page_for_each_view_of_16_to_9(slides: PdfReader) -> None:
-    assert [(page.mediabox.width, page.mediabox.height) for page in slides.pages] == (
-        [(WIDE, HIGH)] * len(VIEWS)
-    )
+def test_each_view_has_a_page_of_16_to_9_that_links_to_it(slides: PdfReader) -> None:
+    sizes = [(page.mediabox.width, page.mediabox.height) for page in slides.pages]
+    assert sizes == [(WIDE, HIGH)] * len(VIEWS)
     assert WIDE / HIGH == 16 / 9
+    notes = [note for page in slides.pages for note in page["/Annots"]]  # type: ignore[attr-defined]
+    links = [note.get_object()["/A"]["/URI"] for note in notes]
+    assert links == [f"http://app.example{view.address}" for view in VIEWS]
 
 
 def test_its_words_are_text_in_every_script(slides: PdfReader) -> None:
@@ -79,6 +81,8 @@ def test_its_words_are_text_in_every_script(slides: PdfReader) -> None:
         assert said in first
     assert "token" in slides.pages[1].extract_text()
     assert "open it in the app" in slides.pages[3].extract_text()
+    lines = [line.strip() for line in slides.pages[2].extract_text().splitlines()]
+    assert "This view has 1 more figure: open it in the app." in lines, "on a line of its own"
 
 
 def test_every_font_is_in_the_file(slides: PdfReader) -> None:
@@ -88,15 +92,6 @@ def test_every_font_is_in_the_file(slides: PdfReader) -> None:
     named = " ".join(str(font["/BaseFont"]) for _, font in found)
     assert "CJK" in named
     assert "Devanagari" in named
-
-
-def test_each_page_links_to_its_view(slides: PdfReader) -> None:
-    links = [
-        note.get_object()["/A"]["/URI"]
-        for page in slides.pages
-        for note in page["/Annots"]  # type: ignore[attr-defined]
-    ]
-    assert links == [f"http://app.example{view.address}" for view in VIEWS]
 
 
 def test_nothing_stands_over_the_edge(slides: PdfReader) -> None:
@@ -112,27 +107,20 @@ def test_nothing_stands_over_the_edge(slides: PdfReader) -> None:
         assert all(0 <= y <= HIGH - MARGIN / 2 for _, y in places)
 
 
-def test_a_table_is_shown_where_there_is_nothing_else() -> None:
-    pictures: list[Figure] = [HEAD, TABLE, OTHER, CHART, HEAD]
-    assert [each.title for each in main_figures(pictures)] == [
-        "Layer 0, head 1",
-        "Layer 1, head 2",
-        "Probabilities",
-    ]
+def test_a_slide_has_three_figures_a_table_or_what_has_many_labels_only_alone() -> None:
+    def shown(*figures: Figure) -> list[str]:
+        return [each.title for each in main_figures(figures)]
+
+    heads = ["Layer 0, head 1", "Layer 1, head 2"]
+    assert shown(HEAD, TABLE, OTHER, CHART, HEAD) == [*heads, "Probabilities"]
     assert main_figures([TABLE]) == [TABLE]
-
-
-def test_what_has_too_many_labels_stands_only_alone() -> None:
     many = FigureData(torch.eye(40), ("a",) * 40, ("b",) * 40, "All heads")
     assert main_figures([many, HEAD]) == [HEAD]
     assert main_figures([many]) == [many]
-
-
-def test_labels_that_only_count_need_no_room_each() -> None:
     counted = FigureData(torch.eye(4, 40), LABELS, tuple(map(str, range(40))), "Values")
-    heads = tuple(f"head {at // 10}, key {at % 10}" for at in range(40))
-    every = FigureData(torch.eye(4, 40), LABELS, heads, "All", column_name="head and key")
-    assert [each.title for each in main_figures([counted, every])] == ["Values", "All"]
+    keys = tuple(f"head {at // 10}, key {at % 10}" for at in range(40))
+    every = FigureData(torch.eye(4, 40), LABELS, keys, "All", column_name="head and key")
+    assert shown(counted, every) == ["Values", "All"], "labels that only count need no room"
 
 
 def test_others_print_between_two_slides() -> None:
@@ -147,11 +135,6 @@ def test_others_print_between_two_slides() -> None:
 
     session_pdf("Kept", VIEWS[:2], turn=turn)
     assert len(taken) > 2
-
-
-def test_what_is_left_out_stands_on_a_line_of_its_own(slides: PdfReader) -> None:
-    lines = [line.strip() for line in slides.pages[2].extract_text().splitlines()]
-    assert "This view has 1 more figure: open it in the app." in lines
 
 
 def test_what_no_slide_can_show_is_named() -> None:
