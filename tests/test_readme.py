@@ -67,7 +67,7 @@ def test_each_line_of_the_threat_model_names_tests_that_exist() -> None:
 @cache
 def defined(path: str) -> set[str]:
     tree = ast.parse((ROOT / path).read_text("utf-8"))
-    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
 def test_every_dependency_has_its_reason() -> None:

@@ -61,7 +61,7 @@ def test_the_sums_that_the_documents_print() -> None:
     up = named(paper, "feed-forward", "up projection")
     assert (up.symbols, up.numbers) == ("d_model × d_ff + d_ff", "512 × 2,048 + 2,048")
     endless = PLAIN.replace(vocab_size=40_000, d_model=100_000, d_ff=400_000, max_len=8)
-    assert parameter_tree_of(endless).count > 400e9, "what is not there takes no memory"
+    assert parameter_tree_of(endless).count > 200e9, "what is not there takes no memory"
 
 
 def test_every_parameter_is_counted_once_by_a_formula_of_sizes_of_the_config(
