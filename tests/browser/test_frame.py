@@ -126,8 +126,8 @@ def unfold(visitor: Visitor) -> None:
 
 def test_what_is_chosen_is_kept_through_pages_a_reload_and_the_way_back(visitor: Visitor) -> None:
     """Also a text too long for a link, an open panel, and the theme."""
-    visitor.themed("dark")
     page = visitor.open(f"/attention?{'&'.join(f'{k}={v}' for k, v in CHOSEN.items())}")
+    visitor.themed("dark")
     is_shown(visitor, CHOSEN)
     app, code = page.get_by_test_id("stApp"), visitor.widget("code").locator("summary")
     page.evaluate("() => { window.opened = true; }")

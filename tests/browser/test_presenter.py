@@ -278,6 +278,7 @@ def test_a_lecture(visitor: Visitor, visit: Visit, tmp_path: Path) -> None:
     page.wait_for_function(READY)
     notes.keyboard.press("PageUp")
     visitor.asks(lesson_step=str(len(steps) - 1), present="true")
+    expect(title).to_have_text(steps[-2].title)
     notes.close()
     page.keyboard.press("PageDown")
     expect(title).to_have_text(steps[-1].title)

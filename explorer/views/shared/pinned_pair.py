@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis.forward_pass.stage_kind import Stage
+from explorer.app import streamlit_patches
 from explorer.app.choosing import switch_page
 from explorer.app.context import PageContext
 from explorer.app.persistent_choices import PersistentChoices
@@ -29,12 +30,16 @@ def key_of(part: str) -> str:
 
 
 def take_pinned(context: PageContext) -> None:
-    """Choose the tokens that another page has pinned since; once."""
+    """Choose the tokens that another page has pinned since; once.
+
+    After the browser's Back those of the address are.
+    """
     found = pinned.pinned_anywhere()
     if str(found) == session().stage_pinned:
         return
     session().stage_pinned = str(found)
-    _keep(context.choice.part, found)
+    if not streamlit_patches.came_back():
+        _keep(context.choice.part, found)
 
 
 def pin_chosen(context: PageContext, stage: Stage) -> None:
