@@ -38,15 +38,12 @@ def test_a_cell_says_its_number_and_is_chosen_by_a_click_and_by_keys(open_demo: 
     visitor.click("large", 143, 142)
     told(visitor, "(143, 142), run 4")
 
-
-def test_a_long_token_takes_no_label_from_the_others(open_demo: OpenDemo) -> None:
-    visitor = open_demo("cells")
     expect(visitor.point("long", 1, 7)).to_contain_text("Layer the, head mat")
     written = texts_on(visitor, "long")
     names = [each for each in written if each[-1] == 28 and not each[0].endswith(("↓", "→"))]
     across = sorted((left, right, text) for text, left, right, _ in names)
     texts = [text for _, _, text in across]
-    assert texts[:3] == ["<s>", "the", "cat"]
+    assert texts[:3] == ["<s>", "the", "cat"], "a long token takes no label from the others"
     assert texts[4:] == ["sat", "on", "the", "mat"]
     assert "…" in texts[3], "cut in the middle"
     assert all(one[1] <= other[0] for one, other in pairwise(across))

@@ -134,7 +134,7 @@ def test_a_click_draws_another_head_while_the_server_is_silent(
 
 
 def test_the_keys_draw_every_head_and_tell_the_last(slow: tuple[Visitor, SlowLine]) -> None:
-    guest, _ = slow
+    guest, line = slow
     page = opened(guest)
     page.locator(".grid canvas").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
@@ -152,10 +152,7 @@ def test_the_keys_draw_every_head_and_tell_the_last(slow: tuple[Visitor, SlowLin
     told(guest, "(1, 2), run 4")
     is_shown(page, 1, 2)
 
-
-def test_a_matrix_of_another_pass_waits_for_the_server(slow: tuple[Visitor, SlowLine]) -> None:
-    guest, line = slow
-    page = opened(guest, "another")
+    page = opened(guest, "another")  # a matrix of another pass waits for the server
     page.locator(".grid canvas").focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator(".grid .sentence")).to_contain_text("head 1: maximum weight")

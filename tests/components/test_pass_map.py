@@ -290,8 +290,10 @@ def test_models_of_every_kind_say_what_they_have(open_demo: OpenDemo) -> None:
 # ---- what is held, and the keys ---------------------------------------------------------------
 
 
-def test_what_is_clicked_is_held_and_told(open_demo: OpenDemo) -> None:
-    visitor = open_demo("flow", "words")
+def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(
+    open_demo: OpenDemo,
+) -> None:
+    visitor = open_demo("flow", "words,decoder")
     drawn, true = see(visitor, "words"), route(FLOW, FLOW.starts[5])
     before = visitor.picture("words")
     for name in ("From the first token", "Logit lens"):
@@ -334,15 +336,13 @@ def test_what_is_clicked_is_held_and_told(open_demo: OpenDemo) -> None:
     expect(card).to_be_empty()
     chosen(drawn, 1, -1, -1, 0.05)
 
-
-def test_an_edge_that_is_clicked_opens_its_card_and_its_doors(open_demo: OpenDemo) -> None:
-    drawn, shown = see(open_demo("flow", "decoder"), "decoder"), of_kind("decoder")
+    drawn, shown = see(visitor, "decoder"), of_kind("decoder")
     layer, query, key = last_edge(shown, SELF)
     found = as_sent(shown.flow).stacks["decoder"][layer].attended[SELF]
     head, at = int(found.heads[query, key]), drawn.edge("self_attn", 0, layer, query, (0, key))
     drawn.click(at)
     edge = [0, layer, query, key, head]
-    told(drawn.visitor, f"('chosen', {[5, -1, -1, USUAL, -1, -1, *edge]})")
+    told(visitor, f"('chosen', {[5, -1, -1, USUAL, -1, -1, *edge]})")
     card = drawn.view.locator(".card")
     expect(card.locator(".title")).to_have_text(f"Layer {layer}, head {head}")
     expect(card.locator(".amount")).to_have_text(f"share {percent(found.keys[query, key])}")

@@ -123,12 +123,7 @@ def test_every_cell_has_the_colour_of_its_value_and_every_part_its_shape(
 
     wait_until(is_dark, "pictures in the colours of the dark", 30)
 
-
-def test_a_decoder_that_reads_an_encoder_has_three_additions_and_scrolls_sideways(
-    open_demo: OpenDemo,
-) -> None:
-    visitor = open_demo("pass_map", "both")
-    page = visitor.page
+    visitor = open_demo("pass_map", "both")  # a decoder that reads an encoder
     expect(inside(page).locator("svg circle")).to_have_count(3)
     expect(box(page, "Encoder output")).to_be_visible()
     expect(inside(page).locator(".name")).to_have_text("Decoder, layer 0")

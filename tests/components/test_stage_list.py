@@ -80,11 +80,7 @@ def test_after_a_click_on_a_cell_the_keys_step_and_after_tab_the_arrows_move_the
     expect(here(page)).to_have_text("Hidden")
     expect(canvas).to_be_focused()
 
-
-def test_a_long_list_shows_the_chosen_stage_and_fades_where_it_goes_on(
-    open_demo: OpenDemo,
-) -> None:
-    page = open_demo("stage_list", "long").page
+    page = open_demo("stage_list", "long").page  # it fades where it goes on
     stage = page.locator(".stage_list .stage")
     goes_on = (
         "stage => ['top', 'bottom'].map(side => stage.style.getPropertyValue(`--more-${side}`))"
