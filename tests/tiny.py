@@ -374,6 +374,15 @@ def tiny_run(
     return create(root, replace(tiny_spec(task, **training), stop_at=stop_at))
 
 
+def trained_run(root: Path, **settings: Any) -> "Run":
+    """One that is at its end: snapshots 0, 1, 2, 3, 5, 7, 10 and 12, where nothing else is said."""
+    from explorer.runs.worker import train_to_end
+
+    run = tiny_run(root, **settings)
+    assert train_to_end(run.folder) == "done"
+    return run
+
+
 def labelled_table(labels: tuple[str, ...] = ("good", "bad")) -> str:
     """Sentences in the words of the small models here, each with a label."""
     rows = [

@@ -11,7 +11,7 @@ from explorer.views.museum.exhibits import EXHIBITS
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
 from tests.served import Server, wait_until
-from tests.tiny import tiny_run
+from tests.tiny import tiny_run, trained_run
 
 CUT_TEXTS = """charts => charts.flatMap(chart => [...chart.querySelectorAll("text")].filter(
     text => text.getBoundingClientRect().right > chart.getBoundingClientRect().right + 1))
@@ -91,8 +91,7 @@ def test_the_form_is_in_line_and_not_cut_and_a_typed_text_needs_no_key(visitor: 
 def test_the_curve_and_the_map_of_a_run_are_seen_at_once_and_deleting_covers_no_sidebar(
     visitor: Visitor, server: Server
 ) -> None:
-    run = tiny_run(server.runs)
-    train_to_end(run.folder)
+    run = trained_run(server.runs)
     page = visitor.open(f"/training?run={run.name}")
     charts = page.get_by_test_id("stVegaLiteChart")
     for width in (1440, 1280):
@@ -172,8 +171,7 @@ def test_a_film_shows_every_step_without_the_server_and_keeps_its_step(
     visitor: Visitor, server: Server
 ) -> None:
     text = "the black cat sleeps"
-    run = tiny_run(server.runs, task="translation")
-    train_to_end(run.folder)
+    run = trained_run(server.runs, task="translation")
     visitor.open(f"/training_history?model={run.name}&text={text}&part=Cross&layer=0&head=1")
     for name in ("film", "film_map", "film_heads", "film_pass"):
         visitor.drawn(name)

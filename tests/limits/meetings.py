@@ -52,7 +52,14 @@ from tests import apps
 from tests.calls import run_in_thread
 from tests.server.asking import Inside, ask, scope_of
 from tests.server.uploading import bound, open_world
-from tests.tiny import config_of, million_positions, save_small_models, tiny_run, tiny_spec
+from tests.tiny import (
+    config_of,
+    million_positions,
+    save_small_models,
+    tiny_run,
+    tiny_spec,
+    trained_run,
+)
 
 OWNER = "0123456789abcdef" * 2
 
@@ -273,8 +280,7 @@ def inside(
 ) -> str:
     """An update of a run is taken apart, and the model is too large."""
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    run = tiny_run(tmp_path, steps=2)
-    train_to_end(run.folder)
+    run = trained_run(tmp_path, steps=2)
     bound(monkeypatch, inside_bytes=1_000)
     return apps.said(apps.page("training/inside_training", run=run.name))
 

@@ -17,15 +17,7 @@ from tests.grids import grid
 from tests.pages.drawn import DRAWN
 from tests.source import ROOT
 from tests.tiny import save_model, save_small_models
-from tests.views.drawing import (
-    PAGES,
-    every_view,
-    path_of,
-    press,
-    with_overflow,
-    without_numbers,
-    words_model,
-)
+from tests.views.drawing import PAGES, every_view, path_of, press, with_overflow, without_numbers
 
 READING = ("overview/overview", "input/tokens", "attention/attention", "attention/masks")
 NOT_FINITE = "This forward pass has values that are not finite, first in "
@@ -87,7 +79,7 @@ def test_a_classifier_and_a_single_token_have_every_view(subtests: pytest.Subtes
 def test_a_model_whose_numbers_are_none_has_every_view(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    words_model(tmp_path, "broken", "the cat sleeps", positions="rotary")
+    save_model(tmp_path, "broken", None, "the cat sleeps", positions="rotary")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     without_numbers("broken")
     says = {

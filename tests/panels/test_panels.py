@@ -39,8 +39,8 @@ from explorer.views.interventions.output_effects import signed
 from explorer.views.positions.scheme import ODD_WIDTH
 from tests import apps
 from tests.panels.pasting import Panel, as_array, panel
-from tests.tiny import WORDS, save_forced_to_begin
-from tests.views.drawing import sent, words_model
+from tests.tiny import WORDS, save_forced_to_begin, save_model
+from tests.views.drawing import sent
 
 ALL = ("translation", "letters", "reviews", "reverse", "bert", "gpt2", "t5")
 SOME, OTHERS = ("letters", "t5"), ("translation", "bert")
@@ -617,7 +617,7 @@ def test_what_fills_up_a_prompt_is_not_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "shelf"
-    words_model(folder, "filled", "the cat dog", tie_embeddings=False)
+    save_model(folder, "filled", None, "the cat dog", tie_embeddings=False)
     cat = word_tokenizer(WORDS, DECODER).encode("the cat dog")[-2].id
     config = folder / "filled" / "config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "pad_id": cat}))

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from explorer.runs.run import Run
-from explorer.runs.worker import train_to_end
-from tests.tiny import tiny_run
+from tests.tiny import trained_run
 from tests.views.fake_cluster import FakeCluster
 
 
@@ -14,9 +13,7 @@ from tests.views.fake_cluster import FakeCluster
 def run(at_the_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Trained for twelve steps: snapshots 0, 1, 2, 3, 5, 7, 10 and 12."""
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    run = tiny_run(tmp_path)
-    train_to_end(run.folder)
-    return run
+    return trained_run(tmp_path)
 
 
 @pytest.fixture

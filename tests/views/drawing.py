@@ -147,11 +147,6 @@ def run(lines: str, models: Path | None = None) -> tuple[dict[str, Any], list[st
     return made, printed.getvalue().splitlines()
 
 
-def words_model(folder: Path, name: str, example: str = "the cat", **more: Any) -> None:
-    """An untrained decoder of words."""
-    save_model(folder, name, None, example, **more)
-
-
 def long_model(folder: Path, name: str, **more: Any) -> None:
     """An untrained decoder of letters that reads two thousand of them."""
     letters = character_tokenizer("abc ", DECODER)

@@ -20,8 +20,8 @@ from models import Transformer, TransformerConfig
 from tests import apps, tiny
 from tests.apps import said, views
 from tests.models.loading.hostile import write_gpt2
-from tests.tiny import labelled_table, save_small_models, tuned_run
-from tests.views.drawing import press, words_model
+from tests.tiny import labelled_table, save_model, save_small_models, tuned_run
+from tests.views.drawing import press
 
 WEIGHTS = "model.safetensors"
 
@@ -180,7 +180,7 @@ def test_a_folder_that_is_no_model_says_why_when_asked(spoiled: Path) -> None:
 
 def test_of_many_models_the_first_and_the_chosen_one_are_listed(spoiled: Path) -> None:
     for number in range(MOST_ROWS):
-        words_model(spoiled, f"many{number}", "the cat")
+        save_model(spoiled, f"many{number}", None, "the cat")
 
     few = page(model="many7")
     every = listed(page(model="many7").toggle(key="all_models").set_value(True).run())

@@ -26,7 +26,6 @@ from explorer.circuits.text_pairs import TextPair, question_of, token_pair
 from explorer.inference.results_cache import forget
 from explorer.inference.steered_text import steered_text
 from explorer.runs.open_run import open_folder
-from explorer.runs.worker import train_to_end
 from explorer.text.number_format import three
 from explorer.views.circuits import finding_panel, tracing_view
 from explorer.views.circuits.edge_card import carried, composed
@@ -34,7 +33,7 @@ from explorer.views.circuits.evidence import NOT_SEARCHED
 from models.gradients import GradientError
 from tests import apps
 from tests.apps import said, views
-from tests.tiny import tiny_run
+from tests.tiny import trained_run
 from tests.views.drawing import pasted, press, put_state, run, sent
 
 PAIR = TextPair("the cat and the hat", "the hat and the cat")
@@ -161,8 +160,7 @@ def test_what_cannot_be_measured_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.usefixtures("small_models", "at_the_machine")
 def test_every_snapshot_is_asked_the_same_question() -> None:
-    made = tiny_run(runs_root(), task="induction", steps=3)
-    assert train_to_end(made.folder) == "done"
+    made = trained_run(runs_root(), task="induction", steps=3)
     texts = {"text": "abcdabcdab", "corrupted": "abxdabxdab"}
     asked = {**texts, "answer_token": "c", "against_token": "x", "attributed_by": "EAP"}
     at = page(model=made.name, circuit_view="Over training", circuit_step="1", **asked)

@@ -13,7 +13,6 @@ from explorer.inference import results_cache
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import AblateHead, EditHistory
 from explorer.runs.open_run import open_folder
-from explorer.runs.worker import train_to_end
 from explorer.text import character_tokenizer
 from explorer.text.special import DECODER
 from explorer.views.compare import changed_weights
@@ -21,7 +20,7 @@ from explorer.views.compare.sides import EDITED, HEAD, MODEL, SENTENCE, STEP
 from explorer.views.shared import export_panel, long_work
 from tests import apps
 from tests.apps import exported, said, views
-from tests.tiny import save_model, tiny_run
+from tests.tiny import save_model, trained_run
 from tests.views.drawing import press, put_state, sent
 
 ALIKE = "Jensen–Shannon divergence of their rows: 0 bits"
@@ -150,8 +149,7 @@ def test_long_ranks_wait_for_a_click_and_what_is_not_compared_has_both_shapes(
 def test_steps_are_offered_where_they_lie_beside_the_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = tiny_run(tmp_path / "runs")
-    train_to_end(run.folder)
+    run = trained_run(tmp_path / "runs")
     at = page(STEP, model=run.name, text="cab", part="Cross")
     assert "map_difference" in views(at), "the answer may be another one, but the rows are the same"
     steps = at.selectbox(key="other_step")

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.catalog import opened_model
 from tests import apps
 from tests.apps import said
-from tests.views.drawing import words_model
+from tests.tiny import save_model
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -54,7 +54,7 @@ def test_an_embedding_that_is_not_finite_or_without_a_direction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("broken", "padded"):
-        words_model(tmp_path, name)
+        save_model(tmp_path, name)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     weights = dict(opened_model.open_model("broken").model.named_parameters())
     weights["decoder.embedding.weight"].data[0, 0] = torch.nan

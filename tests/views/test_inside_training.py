@@ -14,7 +14,7 @@ from explorer.analysis.one_update import OneUpdate
 from explorer.runs.open_run import open_folder
 from explorer.runs.retraining import saved
 from explorer.runs.run import Run
-from explorer.runs.worker import advance, train_to_end
+from explorer.runs.worker import advance
 from explorer.tasks import TASKS
 from explorer.tasks.data_summary import examples_of
 from explorer.text.number_format import three
@@ -23,7 +23,7 @@ from models.losses import IGNORE
 from models.training import Batch, train
 from tests import apps
 from tests.apps import said
-from tests.tiny import tiny_run
+from tests.tiny import tiny_run, trained_run
 from tests.views.drawing import pasted, put_state, run, sent
 
 PAGE = "training/inside_training"
@@ -36,12 +36,6 @@ def runs(
     """The folder of the runs, all of which the reader sees."""
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
     return tmp_path
-
-
-def trained_run(runs: Path, **settings: Any) -> Run:
-    made = tiny_run(runs, **settings)
-    train_to_end(made.folder)
-    return made
 
 
 @pytest.fixture

@@ -36,7 +36,8 @@ from models.presets import PRESETS
 from models.training import PAPER_TRAINING, train
 from tests import apps
 from tests.apps import said
-from tests.views.drawing import pasted, press, put_persistent, put_state, run, words_model
+from tests.tiny import save_model
+from tests.views.drawing import pasted, press, put_persistent, put_state, run
 
 GIVES_AWAY, IN_BOTH = "What gives it away", "in both: here it does not give the mistake away"
 BY_PRESET = {system.preset: system for system in SYSTEMS}
@@ -210,7 +211,7 @@ def test_a_mistake_that_no_model_can_have_promises_no_more_than_there_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    words_model(tmp_path, "sandwich", norm_position="sandwich")
+    save_model(tmp_path, "sandwich", norm_position="sandwich")
     at = put_state(page(model="sandwich", exhibit=EXHIBITS[12].label), code=True)
     assert "No model here can have this mistake: it has norms before and after" in said(at)
     assert "own numbers are below" not in said(at)

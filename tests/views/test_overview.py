@@ -17,7 +17,7 @@ from explorer.views.overview.held import LEAST_USUAL
 from tests import apps
 from tests.apps import exported, said, views
 from tests.tiny import save_model
-from tests.views.drawing import handed, long_model, pasted, put_state, run, sent, words_model
+from tests.views.drawing import handed, long_model, pasted, put_state, run, sent
 
 pytestmark = pytest.mark.usefixtures("small_models")
 NOTHING = [-1] * 5
@@ -223,8 +223,8 @@ def test_a_model_without_a_head_has_no_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_model(tmp_path, "bare", None, "a cat", kind="encoder", head="none")
-    words_model(tmp_path, "plain", d_ff=0, n_layers=2)
-    words_model(tmp_path, "beside", parallel=True)
+    save_model(tmp_path, "plain", d_ff=0, n_layers=2)
+    save_model(tmp_path, "beside", parallel=True)
     monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path))
     at = page("bare")
     asked = header(at)

@@ -26,7 +26,8 @@ from explorer.views.positions.scheme import ALONE
 from models.config import POSITIONS
 from tests import apps
 from tests.apps import said, views
-from tests.views.drawing import long_model, press, put_state, sent, words_model
+from tests.tiny import save_model
+from tests.views.drawing import long_model, press, put_state, sent
 
 VIEWS = ("Scheme", "Permutation", "Length extrapolation", "Doubled exponent")
 ORDER, LONGER = VIEWS[1:3]
@@ -49,7 +50,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_scheme_of_a_model_that_has_it_has_every_view(own: Path) -> None:
     for scheme in POSITIONS:
-        words_model(own, scheme, positions=scheme)
+        save_model(own, scheme, positions=scheme)
         for view in VIEWS:
             at = page(model=scheme, lab=view)
             assert "This is the chosen model's own scheme." in said(at)
@@ -65,12 +66,12 @@ def test_another_model_brings_its_own_scheme() -> None:
 
 
 def test_trained_positions_of_another_model_are_a_click_away(own: Path) -> None:
-    words_model(own, "plain")
+    save_model(own, "plain")
     at = page(model="plain", scheme="Learned")
     assert "No other model here has them either: train one" in said(at)
     marked = "*taught* $x$ :smile:"
     for name in ("taught", marked):
-        words_model(own, name, positions="learned")
+        save_model(own, name, positions="learned")
     at = page(model="plain", scheme="Learned", lab=ORDER)
     assert {"with_taught", f"with_{marked}"} <= {button.key for button in at.button}
     at = page(model="plain", scheme="Learned")
@@ -95,8 +96,8 @@ def expected_views(scheme: str, key: str) -> set[str]:
 def test_any_two_schemes_stand_side_by_side_at_one_size_and_scale(
     own: Path, subtests: pytest.Subtests
 ) -> None:
-    words_model(own, "plain", d_model=32)
-    words_model(own, "taught", positions="learned")
+    save_model(own, "plain", d_model=32)
+    save_model(own, "taught", positions="learned")
     for first, second in combinations(SCHEMES, 2):
         with subtests.test(first=first, second=second):
             names = SCHEMES[first], SCHEMES[second]

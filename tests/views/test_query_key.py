@@ -10,7 +10,7 @@ from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.views.query_key.product import pair_sentence, weight_steps
 from tests import apps
-from tests.views.drawing import words_model
+from tests.tiny import save_model
 
 TEXT = "the cat sleeps"
 SITE = "decoder.self_attn"
@@ -19,8 +19,8 @@ SITE = "decoder.self_attn"
 @pytest.fixture(autouse=True)
 def _shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     turned = {"positions": "rotary", "n_kv_heads": 1, "attention_cap": 2.0}
-    words_model(tmp_path, "turned", TEXT, **turned)
-    words_model(tmp_path, "far", TEXT, positions="alibi")
+    save_model(tmp_path, "turned", None, TEXT, **turned)
+    save_model(tmp_path, "far", None, TEXT, positions="alibi")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
 
 

@@ -20,7 +20,8 @@ from explorer.views.circuits import path_view, tracing_view
 from explorer.views.generation.generation_limits import USUAL_LENGTH
 from tests.apps import page as shown_page
 from tests.apps import run, said
-from tests.views.drawing import long_model, words_model
+from tests.tiny import save_model
+from tests.views.drawing import long_model
 
 Rows = dict[str, list[str]]
 HUGE = "9" * 5_000
@@ -529,7 +530,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "learned": {"positions": "learned"},
         "grouped": {"n_heads": 4, "n_kv_heads": 2},
     }.items():
-        words_model(folder, name, **changes)
+        save_model(folder, name, **changes)
     long_model(folder, "long")
     return folder
 

@@ -36,7 +36,7 @@ from explorer.views.training.form_inputs import COLD, HOT
 from tests import apps
 from tests.apps import said
 from tests.source import ROOT
-from tests.tiny import tiny_run
+from tests.tiny import tiny_run, trained_run
 from tests.views.drawing import pasted, press
 from tests.views.fake_cluster import FakeCluster
 
@@ -122,8 +122,7 @@ def test_a_finished_run_is_found_by_the_address_and_told_nothing(
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(SHIPPED))
     sentence = "Until you start or choose a run, this is a model already trained on this task."
     assert sentence in said(page())
-    run = tiny_run(tmp_path)
-    train_to_end(run.folder)
+    run = trained_run(tmp_path)
     at = page()
     assert at.selectbox(key="run").placeholder == "Choose an earlier run"
     assert sentence in said(at)
@@ -164,8 +163,7 @@ def test_a_finished_run_is_found_by_the_address_and_told_nothing(
 def test_the_answer_of_every_kind_of_model_is_on_the_page(
     cluster: FakeCluster, tmp_path: Path, task: str, words: str
 ) -> None:
-    run = tiny_run(tmp_path, task=task)
-    train_to_end(run.folder)
+    run = trained_run(tmp_path, task=task)
     assert re.search(words, said(page(run=run.name)))
 
 
@@ -189,8 +187,7 @@ def test_the_score_says_over_how_many_rows_it_is_where_an_answer_is_wrong() -> N
 def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
     cluster: FakeCluster, tmp_path: Path
 ) -> None:
-    run = tiny_run(tmp_path)
-    train_to_end(run.folder)
+    run = trained_run(tmp_path)
     at = apps.at_address(PAGE, run=run.name)
     at.session_state["text"] = "hello"
     apps.run(at)
@@ -290,8 +287,7 @@ def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(
 def test_a_run_is_started_again_with_the_same_weights_or_new_ones_or_new_data(
     cluster: FakeCluster, tmp_path: Path
 ) -> None:
-    first = tiny_run(tmp_path)
-    train_to_end(first.folder)
+    first = trained_run(tmp_path)
     seeds = []
     for reset in ("same_weights", "new_weights", "new_data"):
         at = press(page(run=first.name), f"reset_{reset}")
@@ -332,8 +328,7 @@ def test_what_was_typed_is_there_after_another_page_and_another_task(cluster: Fa
 def test_absurd_numbers_in_the_files_of_a_run_are_passed_over(
     cluster: FakeCluster, tmp_path: Path
 ) -> None:
-    run = tiny_run(tmp_path)
-    train_to_end(run.folder)
+    run = trained_run(tmp_path)
     checkpoint = run.checkpoint()
     assert checkpoint is not None
     huge = f"1{'0' * 400}"
