@@ -1,8 +1,7 @@
 """What a look costs, as far as no clock is needed: bytes sent, forward passes made."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from explorer.catalog import available_models
 from models import Transformer
 from tests import apps
 from tests.benchmarks import drawings
+from tests.calls import watched
 
 
 def test_an_overview_of_144_heads_does_not_grow_with_the_text(tmp_path: Path) -> None:
@@ -23,51 +23,22 @@ def test_an_overview_of_144_heads_does_not_grow_with_the_text(tmp_path: Path) ->
     assert len(view.data) < page.size <= 250_000
 
 
-@contextmanager
-def passes() -> Iterator[list[str]]:
-    """Every forward pass of a whole model that is made meanwhile."""
-    made: list[str] = []
-
-    def note(module: nn.Module, inputs: object, output: object) -> None:
-        if isinstance(module, Transformer):
-            made.append(type(module).__name__)
-
-    hook = nn.modules.module.register_module_forward_hook(note)
-    try:
-        yield made
-    finally:
-        hook.remove()
-
-
-@contextmanager
-def calls(*functions: tuple[Any, str]) -> Iterator[Counter[str]]:
-    """How often each of these is called meanwhile, by its name."""
+@pytest.mark.usefixtures("small_models")
+def test_a_run_scans_the_folders_once_and_makes_one_context_and_no_pages_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     counted: Counter[str] = Counter()
 
-    def counting(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*args: Any, **kwargs: Any) -> Any:
-            counted[name] += 1
-            return real(*args, **kwargs)
+    def count(name: str, *_: Any, **__: Any) -> None:
+        counted[name] += 1
 
-        return called
-
-    with pytest.MonkeyPatch.context() as patch:
-        for owner, name in functions:
-            patch.setattr(owner, name, counting(name, getattr(owner, name)))
-        yield counted
-
-
-@pytest.mark.usefixtures("small_models")
-def test_a_run_scans_the_folders_once_and_makes_one_context_and_no_pages_again() -> None:
+    pages = (context.PageContext, "__init__"), (st.Page, "__init__")
+    for owner, name in ((available_models, "list_models"), *pages):
+        monkeypatch.setattr(owner, name, watched(getattr(owner, name), partial(count, name)))
     for path in ("attention/attention", "attention/heads", "generation/generation"):
         at = apps.page(path, model="letters")
-        watched = (
-            (available_models, "list_models"),
-            (context.PageContext, "__init__"),
-            (st.Page, "__init__"),
-        )
-        with calls(*watched) as counted:
-            at.selectbox(key="head").set_value(1).run()
+        counted.clear()
+        at.selectbox(key="head").set_value(1).run()
         assert not at.exception
         assert counted["list_models"] == 1, path
         assert counted["__init__"] == 1, "the context; the pages are kept"
@@ -75,7 +46,13 @@ def test_a_run_scans_the_folders_once_and_makes_one_context_and_no_pages_again()
 
 @pytest.mark.usefixtures("small_models")
 def test_only_a_text_that_is_new_is_passed_through_the_model() -> None:
-    with passes() as made:
+    made: list[nn.Module] = []
+
+    def note(module: nn.Module, inputs: object, output: object) -> None:
+        if isinstance(module, Transformer):
+            made.append(module)
+
+    with nn.modules.module.register_module_forward_hook(note):
         at = apps.page("attention/attention", model="letters")
         opened = len(made)
         assert opened <= 1, "the example that is looked at first is kept"
@@ -83,12 +60,8 @@ def test_only_a_text_that_is_new_is_passed_through_the_model() -> None:
             at.selectbox(key=key).set_value(1).run()
             assert not at.exception
         assert len(made) == opened, "another head needs no other pass"
-        for text, more in {
-            "a hat at ten": 1,
-            "the cat": 1,
-            "ten hats": 2,
-            "a hat at ten ": 3,
-        }.items():
+        typed = {"a hat at ten": 1, "the cat": 1, "ten hats": 2, "a hat at ten ": 3}
+        for text, more in typed.items():
             at.text_input(key="text").set_value(text).run()
             assert not at.exception
             assert len(made) == opened + more, text

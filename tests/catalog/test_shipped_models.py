@@ -1,5 +1,6 @@
-"""The shipped models reach what their run.json says, and their attention shows what it should."""
+"""The shipped models: their command, what run.json says, what their attention shows."""
 
+import dataclasses
 import json
 import os
 from collections.abc import Sequence
@@ -10,12 +11,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.catalog.shipped import SHIPPED
+from explorer.catalog.shipped import SHIPPED, make_shipped
 from explorer.tasks import TASKS, pattern_score
 from explorer.tasks.recipes import RECIPES
-from explorer.text import Token, Tokenizer
+from explorer.text import TextError, Token, Tokenizer
 from models import Transformer, load_checkpoint, trace
-from models.training import TrainConfig
+from models.training import TrainConfig, train
+from tests.closeness import assert_close_to
 
 BY_PROGRAM = [name for name, recipe in RECIPES.items() if recipe.file is None]
 FROM_FILES = [name for name, recipe in RECIPES.items() if recipe.file is not None]
@@ -56,7 +58,10 @@ def attention(name: str, text: str) -> tuple[Sequence[Token], Sequence[Token], T
 def test_a_shipped_folder_is_small_and_says_how_it_was_made() -> None:
     told = {"task", "weights_seed", "training", "steps", "metrics", "held_out", "data"}
     together = 0
-    for name in RECIPES:
+    assert {folder.name for folder in SHIPPED.iterdir()} == RECIPES.keys()
+    for name, recipe in RECIPES.items():
+        assert recipe.attribution
+        assert (recipe.file is None) == (recipe.baseline is None)
         files = {path.name: path.stat().st_size for path in (SHIPPED / name).iterdir()}
         assert files.keys() == {"config.json", "model.safetensors", "tokenizer.json", "run.json"}
         assert sum(files.values()) < 8_000_000
@@ -83,11 +88,10 @@ def test_the_figure_in_run_json_is_what_the_weights_reach(subtests: pytest.Subte
 
 
 def test_one_layer_stays_far_below_two() -> None:
-    values = {}
-    for name in ("induction", "induction-control"):
-        values[name] = TASKS[name].measure(opened(name)[0]).value
-    assert values["induction-control"] < 0.65
-    assert values["induction"] > values["induction-control"] + 0.3
+    names = ("induction-control", "induction")
+    control, induction = (next(iter(opened(name)[2]["metrics"].values())) for name in names)
+    assert control < 0.65
+    assert induction > control + 0.3
 
 
 def test_twins_differ_in_their_positions_alone() -> None:
@@ -182,3 +186,49 @@ def test_translation_crosses() -> None:
         looking = weights.mean(0)[written.index(french)]
         assert looking.argmax() == words.index(english)
         assert looking.max() > least
+
+
+def test_a_command_gives_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three steps instead of hundreds."""
+    few = TrainConfig(steps=3, batch_size=8)
+    monkeypatch.setitem(TASKS["reverse"].__dict__, "training", few)
+    heard: list[tuple[str, int, int]] = []
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder in (one, two):
+        make_shipped(["reverse"], out_dir=folder, progress=lambda *report: heard.append(report[:3]))
+    for file in ("model.safetensors", "config.json", "tokenizer.json", "run.json"):
+        assert (one / "reverse" / file).read_bytes() == (two / "reverse" / file).read_bytes(), file
+    assert heard[:3] == [("reverse", 1, 3), ("reverse", 2, 3), ("reverse", 3, 3)]
+
+
+def test_a_recipe_may_keep_average_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It begins with the weights of the first step; each later step moves it by the rest."""
+    few = {"steps": 3, "batch_size": 8}
+    recipe = dataclasses.replace(RECIPES["reverse"], training=few, averaging=0.75)
+    monkeypatch.setitem(RECIPES, "reverse", recipe)
+    make_shipped(["reverse"], out_dir=tmp_path)
+    task = recipe.task(None)
+    model, average = Transformer(task.model, seed=recipe.weights_seed), dict[str, torch.Tensor]()
+    for _ in train(model, lambda step: task.batch(step, task.training), task.training):
+        for name, weight in model.named_parameters():
+            now = weight.detach().clone()
+            average[name] = torch.lerp(average.get(name, now), now, 0.25)
+    kept = dict(load_checkpoint(tmp_path / "reverse").model.named_parameters())
+    for name, averaged in average.items():
+        assert_close_to(kept[name].detach(), averaged)
+    run = json.loads((tmp_path / "reverse" / "run.json").read_text())
+    assert run["averaging"] == recipe.averaging
+    assert few.items() <= run["training"].items()
+
+
+def test_what_is_missing_is_said_before_anything_is_trained(tmp_path: Path) -> None:
+    def never(*report: object) -> None:
+        raise AssertionError("training began")
+
+    with pytest.raises(TextError, match="No shipped model is called 'poetry'; there are reverse"):
+        make_shipped(["reverse", "poetry"], out_dir=tmp_path, progress=never)
+    with pytest.raises(TextError, match=r"is trained on shakespeare\.txt; name its folder"):
+        make_shipped(["reverse", "shakespeare"], out_dir=tmp_path, progress=never)
+    with pytest.raises(TextError, match=r"reviews is trained on sentiment\.csv"):
+        make_shipped(["reviews"], data_dir=tmp_path, out_dir=tmp_path, progress=never)
+    assert not list(tmp_path.iterdir())

@@ -303,9 +303,7 @@ def test_an_address_of_elsewhere_is_not_believed_from_a_file(
         assert Cluster(root)._attach_to_found() is None, address
 
 
-def test_an_address_where_nobody_answers_is_one_sentence(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_nobody_answers_is_one_sentence(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_module, "ANSWER_WITHIN", 0.5)
     monkeypatch.setenv("DASK_ADDRESS", f"tcp://{NOBODY}")
     run = tiny_run(root)
@@ -341,9 +339,7 @@ def test_starting_keeps_nobody_waiting_happens_once_and_is_tried_again_after_a_f
     assert len(tries) == 2
 
 
-def test_what_was_started_and_does_not_answer_is_ended(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_answer_in_time_is_ended(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_module, "START_WITHIN", 0.0)
     with pytest.raises(RunError, match=re.escape(NOT_STARTED)):
         Cluster(root).connect()

@@ -107,9 +107,7 @@ def test_runs_stay_in_their_order_though_the_clock_was_set_back(tmp_path: Path) 
     assert [run.name for run in all_runs(root)] == [later[1].name, later[0].name, first.name]
 
 
-def test_a_full_disk_leaves_nothing_of_a_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_has_nothing_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = Mock(side_effect=OSError(28, "No space left on device"))
     monkeypatch.setattr("explorer.runs.run.write_json", full)
     with pytest.raises(RunError, match=r"The run cannot be written\. .*no space left on device"):

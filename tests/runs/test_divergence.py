@@ -21,9 +21,7 @@ def kept_weights(run: Run) -> list[Path]:
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd", "muon"])
-def test_a_rate_of_a_billion_is_stopped_and_the_last_good_weights_stay(
-    optimizer: str, tmp_path: Path
-) -> None:
+def test_a_rate_of_a_billion_stops_and_good_weights_stay(optimizer: str, tmp_path: Path) -> None:
     run = tiny_run(tmp_path, lr=1e9, warmup=0, steps=300, optimizer=optimizer)
     with pytest.raises(RunError, match="The training diverged: "):
         train_to_end(run.folder)

@@ -78,9 +78,7 @@ def test_evaluation_as_often_as_asked(tmp_path: Path) -> None:
     assert measured == [0, 1, 2, 3, 5, 7, 10, 14, 15, 20, 21, 28, 30]
 
 
-def test_what_cannot_change_is_refused_in_a_sentence_and_damage_is_left_out(
-    tmp_path: Path,
-) -> None:
+def test_what_cannot_change_is_refused_in_a_sentence_and_damage_is_left_out(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     for values, sentence in (
         ({"batch_size": 8}, "batch_size cannot change while a run trains."),
@@ -126,9 +124,7 @@ def test_of_two_tabs_the_last_one_counts_and_nothing_is_torn(tmp_path: Path) -> 
     assert len((run.folder / "changes.jsonl").read_text().splitlines()) == len(steps)
 
 
-def test_what_no_longer_suits_is_refused_in_words_until_something_is_taken_on(
-    tmp_path: Path,
-) -> None:
+def test_what_no_longer_suits_is_refused_in_words_until_one_is_taken_on(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     progress = advance(run.folder)
     next(progress)

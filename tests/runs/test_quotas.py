@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from distributed import Client, LocalCluster
@@ -51,14 +52,9 @@ def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     BEGUN.clear()
     MAY_END.clear()
     monkeypatch.setattr(cluster_module, "_entry", lambda *_: train)
+    alone: dict[str, Any] = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
     with (
-        LocalCluster(
-            n_workers=1,
-            threads_per_worker=1,
-            processes=False,
-            dashboard_address=None,
-            protocol="inproc://",
-        ) as dask,
+        LocalCluster(**alone, dashboard_address=None, protocol="inproc://") as dask,
         Client(dask, set_as_default=False) as client,
     ):
         queue_by_priority(dask.scheduler)
@@ -70,10 +66,14 @@ def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
 
 
 def test_a_readers_ten_runs_keep_no_other_readers_first_waiting(queue: Cluster) -> None:
-    for _ in range(10):
-        queue.train_new(tiny_spec(), None, MANY)
+    made = [queue.train_new(tiny_spec(), None, MANY) for _ in range(10)]
     late = queue.train_new(tiny_spec(), None, OTHER)
     wait_until(lambda: waiting(queue) == 10, "all but one in the queue")
+    first, *rest = (run.name for run in made)
+    wait_until(lambda: first in BEGUN, "the start of the first")
+    with Lock(made[0].folder / "lock") as lock:
+        assert lock.acquire()
+        assert queue.waiting() == [late.name, *rest]
     MAY_END.set()
     wait_until(lambda: len(BEGUN) == 11, "the end of all runs")
     assert BEGUN.index(late.name) == 1, "after the one that was training, and before nine"
@@ -163,9 +163,7 @@ def test_the_bytes_of_runs_are_counted_anew_once_they_are_written(
     assert keeping_fault(tmp_path, OTHER) is None
 
 
-def test_old_runs_of_strangers_leave_and_no_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_old_runs_of_strangers_leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_RUNS_DAYS", "7")
     last_week = time.time() - 8 * 24 * 3600
     made, root = tmp_path / "made", tmp_path / "runs"
@@ -180,9 +178,7 @@ def test_old_runs_of_strangers_leave_and_no_others(
     assert {run.name for run in all_runs(root)} == {resumed.name, hosts.name, new.name}
 
 
-def test_training_leaves_the_disk_its_free_space(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_training_leaves_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the start there must be room for the end of the run, and later for it to end."""
     run = tiny_run(tmp_path, steps=100_000)
     size = closing_bytes(run.spec)
@@ -221,9 +217,7 @@ def test_each_step_has_its_time_anew(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert watchdog.seconds_left() == 10.0
 
 
-def test_a_race_is_taken_or_refused_as_a_whole(
-    queue: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_race_is_taken_as_a_whole_or_not(queue: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_PUBLIC", "1")
     whose, notes = Maker(MANY, "1" * 32), notes_of("Race")
     with pytest.raises(RunError, match=r"These 3 runs .* room for 2 more: at most 2 runs are in t"):
@@ -238,14 +232,3 @@ def test_a_race_is_taken_or_refused_as_a_whole(
     with pytest.raises(RunError, match=r"room for 1 more: at most 3 runs are kept here\."):
         queue.train_all([tiny_spec()] * 2, None, whose, notes)
     assert len(all_runs(queue.root)) == 2
-
-
-def test_runs_that_wait_are_named_in_their_order(queue: Cluster) -> None:
-    made = queue.train_all([tiny_spec()] * 4, None, Maker(MANY), notes_of("Race"))
-    late = queue.train_new(tiny_spec(), None, OTHER)
-    wait_until(lambda: waiting(queue) == 4, "all but one in the queue")
-    (first, *rest) = (run.name for run in made)
-    wait_until(lambda: first in BEGUN, "the start of the first")
-    with Lock(queue.root / first / "lock") as lock:
-        assert lock.acquire()
-        assert queue.waiting() == [late.name, *rest]

@@ -62,9 +62,7 @@ def test_a_run_in_a_folder_of_ones_own(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["Mine_2"]
 
 
-def test_what_makes_no_run_is_said_in_the_words_of_the_fault(
-    tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_what_makes_no_run_is_said_in_its_words(tmp_path: Path, subtests: pytest.Subtests) -> None:
     seven_heads = TASKS["reverse"].model.replace(n_heads=7)
     for spec, sentence in (
         (dataclasses.replace(tiny_spec(), model=seven_heads), "not divisible by n_heads 7"),

@@ -1,4 +1,4 @@
-"""What a training is said to take, before it starts."""
+"""What a training takes, and how often a thing beside it is worth its time."""
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from explorer.runs import run_size
+from explorer.runs import pace, run_size
+from explorer.runs.pace import Pace, Speed, is_snapshot_step
 from explorer.runs.run import RunError
 from explorer.runs.run_size import expected_speed, memory_fault, training_size
 from explorer.runs.settings import default_spec, spec_of
@@ -38,9 +39,7 @@ def test_the_memory_that_is_said_is_enough_and_not_far_more(name: str) -> None:
     assert sum(tensor.nbytes for tensor in kept) == said.optimizer
 
 
-def test_a_small_model_is_timed_once_and_a_large_one_never_built(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_small_model_is_timed_once_and_a_large_one_never(monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
 
     class Counted(Transformer):
@@ -98,7 +97,7 @@ def test_what_has_no_room_here_is_estimated(monkeypatch: pytest.MonkeyPatch) -> 
     assert not expected_speed(task, default_spec(task)).is_timed
 
 
-def test_a_training_that_does_not_fit_is_refused_before_it_is_built(
+def test_a_training_too_large_is_refused_before_it_is_built(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     task = TASKS["reverse"]
@@ -113,3 +112,44 @@ def test_a_training_that_does_not_fit_is_refused_before_it_is_built(
     monkeypatch.setattr(run_size, "available_memory", lambda: 2_000_000_000)
     with pytest.raises(RunError, match="and this machine now has 2 GB: make the model"):
         spec_of(task, wide)
+
+
+class Clock:
+    now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(pace, "time", clock)
+    return clock
+
+
+def test_cheap_things_keep_their_interval_and_dear_ones_their_share(clock: Clock) -> None:
+    for every, cost, before, after in ((1.0, 0.01, 0.9, 0.11), (0.0, 1.0, 8.9, 0.2)):
+        thing = Pace(every=every, share=0.1)
+        assert thing.is_due()
+        with thing.timed():
+            clock.now += cost
+        clock.now += before
+        assert not thing.is_due(), cost
+        clock.now += after
+        assert thing.is_due(), cost
+
+
+def test_speed_counts_from_where_it_began(clock: Clock) -> None:
+    speed = Speed(step=500)
+    for seconds, step, found in ((2, 520, 10), (1, 540, 15), (5, 540, 15)):
+        clock.now += seconds
+        assert speed.update(step) == pytest.approx(found)
+
+
+def test_early_steps_are_kept_closer() -> None:
+    kept = [step for step in range(201) if is_snapshot_step(step)]
+    assert kept == [0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200]
+    assert [step for step in range(200, 2001, 10) if is_snapshot_step(step)] == [
+        step * 10 for step in kept if step >= 20
+    ]
