@@ -25,22 +25,24 @@ from tests.served import wait_until
 USUAL, SELF = 0.005, "decoder.self_attn"
 FLOW = made_up(2, 6)
 HERE = mounting.HERE / "pass_map"
-WALKS = f"""async ([message, from, at, least]) => {{
+WALKS = f"""async ([message, walks, least]) => {{
   {mounting._shared()}
   {mounting.slim_js(mounting.read(HERE / "flow.js"))}
   const data = await unpack(Uint8Array.from(atob(message), each => each.charCodeAt(0)));
   const flow = flowOf(data);
-  if (from < 0) backwards(flow, at); else forwards(flow, from, at);
-  return {{
-    stacks: flow.stacks.map(stack => ({{
-      streams: [...stack.streams], through: [...stack.through],
-      parts: stack.parts.map(part => [[...part.begins], [...part.key], [...part.value]]),
-    }})),
-    drawn: carrying(flow, least).edges.length,
-    every: data.edges,
-  }};
+  return walks.map(([from, at]) => {{
+    if (from < 0) backwards(flow, at); else forwards(flow, from, at);
+    return {{
+      stacks: flow.stacks.map(stack => ({{
+        streams: [...stack.streams], through: [...stack.through],
+        parts: stack.parts.map(part => [[...part.begins], [...part.key], [...part.value]]),
+      }})),
+      drawn: carrying(flow, least).edges.length,
+      every: data.edges,
+    }};
+  }});
 }}"""
-"""The view's own walks over a message, from an answer or from a token of a stack."""
+"""The view's own walks over a message, each from an answer (-1, at) or a token (its stack, at)."""
 LEAST = 0.01
 
 
@@ -85,9 +87,9 @@ def counted(drawn: Drawn, true: Route, flow: InformationFlow, least: float) -> N
     assert drawn.notes() == said
 
 
-def walked(visitor: Visitor, shown: PassMap, from_: int, at: int) -> dict[str, Any]:
+def walked(visitor: Visitor, shown: PassMap, walks: list[tuple[int, int]]) -> list[dict[str, Any]]:
     message = base64.b64encode(encode(shown, "pass_map", "demo", 0)).decode()
-    found: dict[str, Any] = visitor.page.evaluate(WALKS, [message, from_, at, LEAST])
+    found: list[dict[str, Any]] = visitor.page.evaluate(WALKS, [message, walks, LEAST])
     return found
 
 
@@ -172,15 +174,17 @@ def test_an_answer_is_traced_and_a_token_is_followed_as_in_torch(open_demo: Open
     for kind in KINDS:
         shown = of_kind(kind)
         flow = as_sent(shown.flow)
-        for at, start in enumerate(flow.starts):
-            true = route(flow, start)
-            seen = walked(visitor, shown, -1, at)
-            assert_same(seen, flow, true)
-            assert (seen["drawn"], seen["every"]) == (drawn_from(true, LEAST), every_share(flow))
-        for at, stack in enumerate(flow.stacks):
-            for token in (0, 3):
-                seen = walked(visitor, shown, at, token)
-                assert_same(seen, flow, forwards(flow, stack, token))
+        answers = {(-1, at): route(flow, start) for at, start in enumerate(flow.starts)}
+        tokens = {
+            (at, token): forwards(flow, stack, token)
+            for at, stack in enumerate(flow.stacks)
+            for token in (0, 3)
+        }
+        true = answers | tokens
+        for (start, walk), seen in zip(true.items(), walked(visitor, shown, [*true]), strict=True):
+            assert_same(seen, flow, walk)
+            drawn = drawn_from(walk, LEAST)
+            assert (seen["drawn"], seen["every"]) == (drawn, every_share(flow)), (kind, start)
 
 
 def test_both_walks_say_how_much_of_an_answer_is_a_token_s() -> None:
