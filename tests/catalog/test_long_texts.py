@@ -58,9 +58,7 @@ def test_the_oldest_leave_and_what_was_opened_last_long_ago(
     assert [path.stem for path in texts_root().glob("*/*")] == [names[0]]
 
 
-def test_the_texts_of_one_network_leave_room_for_those_of_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_texts_of_one_network_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_TEXTS_BYTES", "40000")
     shared = long_texts.keep("a" * 9_000, "class")
     os.utime(texts_root() / "class" / f"{shared}.txt", (time() - 60, time() - 60))

@@ -64,9 +64,7 @@ def test_the_sums_that_the_documents_print() -> None:
     assert parameter_tree_of(endless).count > 200e9, "what is not there takes no memory"
 
 
-def test_every_parameter_is_counted_once_by_a_formula_of_sizes_of_the_config(
-    subtests: pytest.Subtests,
-) -> None:
+def test_every_parameter_is_counted_once_by_a_formula_of_sizes(subtests: pytest.Subtests) -> None:
     for changes in CHANGES:
         with subtests.test(changes=changes):
             model = Transformer(PLAIN.replace(**changes))

@@ -17,9 +17,7 @@ def test_ours_reads_in_this_process(small_models: Path) -> None:
     assert tokenizer_of(load_checkpoint(small_models / "letters")) is tokenizer
 
 
-def test_a_stranger_is_read_with_the_tokenizer_of_its_folder_or_as_numbers(
-    published: Path,
-) -> None:
+def test_a_stranger_is_read_with_the_tokenizer_of_its_folder_or_as_numbers(published: Path) -> None:
     read = tokenizer_of(load_checkpoint(published / "bert")).encode("The cat", "a dog")
     assert [token.label for token in read] == "[CLS] the cat [SEP] a dog [SEP]".split()
     assert [token.segment for token in read] == [0, 0, 0, 0, 1, 1, 1]
@@ -28,9 +26,7 @@ def test_a_stranger_is_read_with_the_tokenizer_of_its_folder_or_as_numbers(
     assert numbers.vocab_size == 50
 
 
-def test_a_damaged_tokenizer_of_any_name_is_no_reason_for_numbers(
-    published: Path, tmp_path: Path
-) -> None:
+def test_a_damaged_tokenizer_is_no_reason_for_numbers(published: Path, tmp_path: Path) -> None:
     damaged = [("tokenizer.json", content) for content in ("", "{", "[]", '{"model": 3}')]
     for name, content in [*damaged, *((name, '"no tokenizer"') for name in TOKENIZER_FILES)]:
         folder = tmp_path / f"{name} {len(content)}"

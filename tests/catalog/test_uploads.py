@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.app import limits
-from explorer.catalog import ModelError, disk_space, folders, hub, uploads
+from explorer.catalog import ModelError, disk_space, folders, uploads
 
 WEIGHTS = {"config.json": b"{}", "model.safetensors": b"12345678"}
 
@@ -97,9 +97,7 @@ def test_a_place_is_a_model_or_holds_some(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(folders.checkpoints_in(many)) == 2
 
 
-def test_several_places_are_named_each_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_places_are_named_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = folder_of(tmp_path / "x" / "one"), folder_of(tmp_path / "y" / "two")
     named = [str(tmp_path / "y"), "", str(one), str(tmp_path / "x"), "/nowhere/at/all", " "]
     monkeypatch.setenv("EXPLORER_MODELS", os.pathsep.join(named))
@@ -152,22 +150,16 @@ def test_an_upload_is_kept_once_by_what_is_in_it(tmp_path: Path) -> None:
     assert folders.model_name(before) == before.name
 
 
-CLONED = {
-    **WEIGHTS,
-    **dict.fromkeys(["generation_config.json", "tokenizer.json", "tokenizer_config.json"], b"{}"),
-    **dict.fromkeys(
-        ["vocab.txt", "merges.txt", "special_tokens_map.json", "chat_template.jinja", "run.json"],
-        b"",
-    ),
-}
+SETTINGS = ("generation_config", "tokenizer", "tokenizer_config", "special_tokens_map", "run")
+TEXTS = ("vocab.txt", "merges.txt", "chat_template.jinja")
+CLONED = WEIGHTS | dict.fromkeys([*TEXTS, *(f"{name}.json" for name in SETTINGS)], b"{}")
 BESIDE_A_MODEL = [
-    *(".DS_Store", ".gitattributes", "LICENSE", "README.md", "events.out.tfevents.1", "figure.png"),
-    *("Icon\r", "flax_model.msgpack", "modeling.py", "modules.json", "optimizer.pt"),
-    *("pytorch_model.bin", "rust_model.ot", "state.json", "state.safetensors", "tf_model.h5"),
-    *("training_args.bin", "vocab.pkl", "vocab.py", "make_vocab.sh", "vocabulary", ".git/HEAD"),
-    *(".git/config.json", "1_Pooling/config.json"),
-    *("2_Dense/config.json", "2_Dense/model.safetensors", "onnx/model.onnx"),
-    *(".git/objects/ab/cdef", "openvino/a/config.json"),
+    *".DS_Store .gitattributes LICENSE README.md events.out.tfevents.1 figure.png".split(),
+    *"flax_model.msgpack modeling.py modules.json optimizer.pt pytorch_model.bin".split(),
+    *"rust_model.ot state.json state.safetensors tf_model.h5 training_args.bin vocab.pkl".split(),
+    *"vocab.py make_vocab.sh vocabulary .git/HEAD .git/config.json 1_Pooling/config.json".split(),
+    *"2_Dense/config.json 2_Dense/model.safetensors onnx/model.onnx openvino/a/config.json".split(),
+    *(".git/objects/ab/cdef", "Icon\r"),
 ]
 
 
@@ -274,9 +266,7 @@ def test_what_is_no_model_and_too_much_are_refused_in_a_sentence(tmp_path: Path)
     assert upload(tmp_path, files, largest=2_000_009).skipped == ("README.md",)
 
 
-def test_the_folder_of_an_upload_is_called_as_it_was_and_by_a_name_that_can_be_shown(
-    tmp_path: Path,
-) -> None:
+def test_an_upload_is_called_as_its_folder_was_by_a_name_that_can_be_shown(tmp_path: Path) -> None:
     for around, called in {
         "C:\\windows\\": "windows",
         "a\u202eb/": "a_b",
@@ -287,9 +277,7 @@ def test_the_folder_of_an_upload_is_called_as_it_was_and_by_a_name_that_can_be_s
         assert keep(tmp_path, inside(around)).name == called
 
 
-def test_an_upload_may_be_larger_at_a_machine_that_has_the_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_upload_may_be_larger_where_there_is_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for free, megabytes in [(0, 200), (10**9, 250), (3 * 10**9 + 1, 750), (10**12, 2_000)]:
         monkeypatch.setattr(uploads, "available_memory", lambda free=free: free)
         assert uploads.largest_upload(is_local=True) == megabytes * 1_000_000
@@ -312,9 +300,7 @@ def put(root: Path, letter: str, owner: str = "me", times: int = 9, network: str
     return made
 
 
-def test_the_oldest_upload_of_a_reader_makes_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_readers_oldest_one_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     allow(monkeypatch, of_reader=2, of_all=9)
     first, second = put(tmp_path, "a"), put(tmp_path, "b")
     theirs = put(tmp_path, "A", "somebody")
@@ -402,9 +388,7 @@ def test_who_uploads_the_same_twice_at_once_has_it_once(tmp_path: Path) -> None:
     assert kept_in(tmp_path) == [kept.folder.parent]
 
 
-def test_nothing_is_written_where_the_disk_has_no_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_written_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     free = SimpleNamespace(free=limits.DISK_LEFT.most + 9)
     monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda _: free)
     with pytest.raises(ModelError, match=r"^There is not enough disk space for this, which takes"):
@@ -414,9 +398,7 @@ def test_nothing_is_written_where_the_disk_has_no_room(
     assert keep(tmp_path).is_dir()
 
 
-def test_a_typed_path_is_a_folder_or_that_of_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_typed_path_is_a_folder_or_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = folder_of(tmp_path / "bert")
     monkeypatch.setenv("HOME", str(tmp_path))
     for path in [str(made), f"  {tmp_path} ", "~/bert", str(made / "config.json")]:
@@ -424,21 +406,6 @@ def test_a_typed_path_is_a_folder_or_that_of_a_file(
     folder_of(tmp_path / "a")
     with pytest.raises(ModelError, match=r"^There are 2 models in this folder; .* such as a\.$"):
         folders.find_model(str(tmp_path))
-
-
-def test_what_is_no_folder_is_asked_of_the_hub_if_it_may_be_an_id(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(hub, "fetch_from_hub", Path)
-    assert folders.find_model(" someone/bert ") == Path("someone/bert")
-
-    def refuse(hub_id: str) -> Path:
-        raise ModelError(f"The hub was asked for {hub_id}.")
-
-    monkeypatch.setattr(hub, "fetch_from_hub", refuse)
-    with pytest.raises(ModelError, match=r"^The hub was asked for someone/bert\.$"):
-        folders.find_model("someone/bert")
     for place in ["", "  ", "\0", "/nowhere/at/all", "~nobody-at-all/x", "a b c", "x" * 5_000]:
         with pytest.raises(ModelError, match=r"^There is no model folder of that name, .*\.$"):
             folders.find_model(place)
@@ -461,9 +428,7 @@ def test_a_gguf_file_is_a_model_alone_and_in_a_folder(tmp_path: Path) -> None:
     assert upload(tmp_path, described).skipped == ()
 
 
-def test_a_path_may_lead_to_a_gguf_file_or_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_leads_to_a_gguf_or_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (file := tmp_path / "tiny" / "tiny.Q4_1.gguf").parent.mkdir()
     file.write_bytes(b"GGUF")
     assert folders.find_model(str(file)) == file

@@ -48,9 +48,7 @@ def test_the_download_answers_as_the_model_and_its_name_is_no_path(tmp_path: Pat
         assert run_text(again, text).answer == run_text(ours, text).answer
 
 
-def test_a_shape_that_no_family_has_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_no_family_has_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(RunError, match="Models like gpt2 are of kind decoder; this task needs"):
         spec_of(TASKS["reverse"], {"like": "gpt2"})
     shipped = folders.shipped_root() / "translation"
