@@ -186,6 +186,23 @@ def oversized_model(folder: Path, **sizes: int) -> Path:
     return folder
 
 
+def export_gpt2(folder: Path) -> None:
+    """SMALL as a GPT-2 in a published folder, which the reference library is not asked for."""
+    from models.loading.export import export_checkpoint
+
+    config = SMALL.replace(
+        positions="learned",
+        activation="gelu-tanh",
+        head_bias=False,
+        tie_embeddings=True,
+        scale_embedding=False,
+        pad_id=None,
+        bos_id=1,
+        generation=GenerationConfig.ending_with(1),
+    )
+    export_checkpoint(folder, shaken(config, torch.float32))
+
+
 def million_positions(folder: Path) -> "Opened":
     """A Llama that reads a million positions, each letter as ninety tokens."""
     from explorer.catalog import available_models, opened_model
@@ -304,9 +321,9 @@ def reference_bert(folder: Path, seed: int = 0, head: str = "MaskedLM", **sizes:
 def reference_classifier(folder: Path) -> Path:
     """The same family as a classifier whose config names its two classes."""
     classes = {"gloomy": 0, "cheerful": 1}
-    named = {"label2id": classes, "id2label": {number: name for name, number in classes.items()}}
-    sizes = {"num_hidden_layers": 1, "num_attention_heads": 2}
-    return reference_bert(folder, head="SequenceClassification", **sizes, **named)
+    sizes: dict[str, Any] = {"num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes |= {"label2id": classes, "id2label": {n: name for name, n in classes.items()}}
+    return reference_bert(folder, head="SequenceClassification", **sizes)
 
 
 def reference_gpt2(folder: Path, seed: int = 0, shards: bool = False, **sizes: int) -> Path:
@@ -324,7 +341,8 @@ def chat_gpt2(
     """One that reads any bytes, and comes with a chat template."""
     from tests.text.published.tokenizer_folders import byte_level
 
-    reference_gpt2(folder, **{"vocab_size": 400, "n_positions": 256, **sizes})
+    read: dict[str, Any] = {"vocab_size": 400, "n_positions": 256, **sizes}
+    reference_gpt2(folder, **read)
     named = {"additional_special_tokens": [*special], "chat_template": template}
     byte_level(folder, ["<|endoftext|>", *special], tokenizer_class="GPT2Tokenizer", **named)
     return folder

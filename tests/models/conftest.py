@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from models import save_checkpoint
-from tests.models.loading.hostile import write_gpt2
 from tests.models.loading.opening import Opener
-from tests.tiny import SMALL, shaken
+from tests.tiny import SMALL, export_gpt2, shaken
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +17,7 @@ def good_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One folder of ours, one of a published family."""
     root = tmp_path_factory.mktemp("good")
     save_checkpoint(root / "ours", shaken(SMALL, torch.float32), tokenizer="{}", run={"a": 1})
-    write_gpt2(root / "gpt2")
+    export_gpt2(root / "gpt2")
     return root
 
 

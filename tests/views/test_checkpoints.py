@@ -19,7 +19,6 @@ from explorer.views.checkpoints.weight_norms import short_part
 from models import Transformer, TransformerConfig
 from tests import apps, tiny
 from tests.apps import said, views
-from tests.models.loading.hostile import write_gpt2
 from tests.tiny import labelled_table, save_model, save_small_models, tuned_run
 from tests.views.drawing import press
 
@@ -147,11 +146,11 @@ def test_a_model_without_examples_and_tokenizer_opens(
 def test_two_tables_of_one_shape_are_tied_only_if_they_are_equal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, labelled_table = tmp_path / "tiny", "transformer.wte.weight"
-    write_gpt2(folder)
+    folder, table = tmp_path / "tiny", "transformer.wte.weight"
+    tiny.export_gpt2(folder)
     monkeypatch.setenv("EXPLORER_MODELS", str(folder))
     for noise, title in ((0, "Tied embeddings"), (1, "No tied embeddings")):
-        output = load_file(folder / WEIGHTS)[labelled_table] + noise
+        output = load_file(folder / WEIGHTS)[table] + noise
         change(folder, **{"lm_head.weight": output})
         assert f"**{title}**" in said(page(model="tiny", show="Diagnostics"))
 

@@ -298,7 +298,7 @@ def test_a_decoder_without_a_head_has_no_loss(tmp_path: Path) -> None:
 
 def test_a_pair_of_texts_is_read_as_a_pair(tmp_path: Path) -> None:
     """The right run is the pass that the pages show, segments and all."""
-    how = {"kind": "encoder", "head": "classifier", "n_segments": 2}
+    how: dict[str, Any] = {"kind": "encoder", "head": "classifier", "n_segments": 2}
     opened = saved_and_opened(tmp_path, "pairs", shaken_by=0.4, **how)
     one = forward_pass.run_text(opened, "the black cat a dog eats")
     tokens = tuple(replace(token, segment=int(i > 3)) for i, token in enumerate(one.tokens))
@@ -327,7 +327,7 @@ def test_a_head_that_the_run_has_no_more_is_said(tmp_path: Path) -> None:
 
 def test_a_decoder_that_classifies_by_its_last_token_looks_back_only(tmp_path: Path) -> None:
     """Its class comes from the last token and moves with it; what stands before does not."""
-    how = {"head": "classifier", "pooling": "last"}
+    how: dict[str, Any] = {"head": "classifier", "pooling": "last"}
     right = case(saved_and_opened(tmp_path, "last", PIECES, "a cat", shaken_by=0.4, **how))
     other = right.replaced_tokens(right.ids, slice(-1, None))
     assert right.logit_change(other) > 0.01

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors.torch import load_file, save_file
-from torch import Tensor
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 Damage = Callable[[Path], object]
@@ -20,43 +18,6 @@ UGLY = "a\n\x1b[2J\u202e\ud800" + "x" * 100_000
 """A name that would break a line, clear a terminal, turn the reading around and fill a page."""
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 5\n"
 PAGE = "\n<!DOCTYPE html><html><body>Sign in</body></html>"
-
-GPT2: dict[str, Any] = {
-    "model_type": "gpt2",
-    "architectures": ["GPT2LMHeadModel"],
-    "vocab_size": 13,
-    "n_embd": 12,
-    "n_layer": 2,
-    "n_head": 3,
-    "n_inner": 20,
-    "n_positions": 16,
-    "bos_token_id": 1,
-    "eos_token_id": 1,
-}
-
-
-def gpt2_tensors() -> dict[str, Tensor]:
-    """Those of a GPT-2 of the config above, by their published names."""
-    sizes: dict[str, tuple[int, ...]] = {"wte.weight": (13, 12), "wpe.weight": (16, 12)}
-    widths = {"attn.c_attn": (12, 36), "attn.c_proj": (12, 12)}
-    widths |= {"mlp.c_fc": (12, 20), "mlp.c_proj": (20, 12)}
-    for i in range(2):
-        for name, (read, written) in widths.items():
-            sizes[f"h.{i}.{name}.weight"] = (read, written)
-            sizes[f"h.{i}.{name}.bias"] = (written,)
-    for name in ("h.0.ln_1", "h.0.ln_2", "h.1.ln_1", "h.1.ln_2", "ln_f"):
-        sizes |= {f"{name}.weight": (12,), f"{name}.bias": (12,)}
-    generator = torch.Generator().manual_seed(0)
-    return {
-        f"transformer.{name}": torch.randn(size, generator=generator)
-        for name, size in sizes.items()
-    }
-
-
-def write_gpt2(folder: Path) -> None:
-    folder.mkdir()
-    (folder / CONFIG).write_text(json.dumps(GPT2))
-    save_file(gpt2_tensors(), folder / WEIGHTS)
 
 
 def packed(header: bytes, numbers: bytes = b"", length: int | None = None) -> bytes:

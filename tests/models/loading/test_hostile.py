@@ -369,6 +369,7 @@ def test_a_model_larger_than_the_machine_is_refused(gpt2: Path, opener: Opener) 
     width = 299_997
     config(n_embd=width, n_inner=width)(gpt2)
     header, _ = unpacked((gpt2 / WEIGHTS).read_bytes())
+    del header["__metadata__"]
     place = 0
     for stored in header.values():
         shape = [{12: width, 20: width, 36: 3 * width}.get(axis, axis) for axis in stored["shape"]]

@@ -48,7 +48,8 @@ TEXTS = (
 BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 FAIRSEQ = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 END = ["<|endoftext|>"]
-Make = Callable[[Path], None]
+Form = tuple[str, str, Callable[[Path], None]]
+"""The family, the reference library's class for it, and how its folder is made."""
 
 
 def settings(folder: Path, **said: Any) -> None:
@@ -155,60 +156,47 @@ def of_class(name: str, **said: Any) -> dict[str, Any]:
     return {"tokenizer_class": name, **said}
 
 
-FOLDERS: dict[str, tuple[str, str, Make]] = {
-    "bert": ("bert", "BertTokenizer", word_pieces),
-    "bert-cased": ("bert", "BertTokenizer", partial(word_pieces, do_lower_case=False)),
-    "distilbert": (
-        "distilbert", "BertTokenizer",
-        partial(word_pieces, strip_accents=False, tokenize_chinese_chars=False),
+def made(family: str, reference: str, how: Callable[..., None], **options: Any) -> Form:
+    return family, reference, partial(how, **options)
+
+
+def of_pieces(family: str, reference: str, **said: Any) -> Form:
+    """A unigram model of pieces, as the family of XLM-RoBERTa keeps it."""
+    return made(family, reference, unigram, name=SPM, said=of_class(reference, **said))
+
+
+FOLDERS: dict[str, Form] = {
+    "bert": made("bert", "BertTokenizer", word_pieces),
+    "bert-cased": made("bert", "BertTokenizer", word_pieces, do_lower_case=False),
+    "distilbert": made(
+        "distilbert", "BertTokenizer", word_pieces,
+        strip_accents=False, tokenize_chinese_chars=False,
     ),
-    "gpt2": ("gpt2", "GPT2Tokenizer", partial(byte_level, special=END)),
-    "gpt2-prefix": (
-        "gpt2", "GPT2Tokenizer", partial(byte_level, special=END, add_prefix_space=True),
+    "gpt2": made("gpt2", "GPT2Tokenizer", byte_level, special=END),
+    "gpt2-prefix": made("gpt2", "GPT2Tokenizer", byte_level, special=END, add_prefix_space=True),
+    "roberta": made("roberta", "RobertaTokenizer", byte_level, special=FAIRSEQ),
+    "bart": made(
+        "bart", "BartTokenizer", byte_level, special=FAIRSEQ, tokenizer_class="BartTokenizer",
     ),
-    "roberta": ("roberta", "RobertaTokenizer", partial(byte_level, special=FAIRSEQ)),
-    "bart": (
-        "bart", "BartTokenizer",
-        partial(byte_level, special=FAIRSEQ, tokenizer_class="BartTokenizer"),
+    "opt": made(
+        "opt", "GPT2Tokenizer", byte_level, special=FAIRSEQ[:4], tokenizer_class="GPT2Tokenizer",
+        pad_token="<pad>", **BEGUN, **ROLES_OF_OPT,
     ),
-    "opt": (
-        "opt", "GPT2Tokenizer",
-        partial(
-            byte_level, special=FAIRSEQ[:4], tokenizer_class="GPT2Tokenizer", pad_token="<pad>",
-            **BEGUN, **ROLES_OF_OPT,
-        ),
+    "qwen2": made("qwen2", "Qwen2Tokenizer", qwen2),
+    "xlm-roberta": of_pieces("xlm-roberta", "XLMRobertaTokenizer"),
+    "camembert": of_pieces("camembert", "CamembertTokenizer"),
+    "mbart": of_pieces("mbart", "MBartTokenizer", src_lang="de_DE"),
+    "mbart50": of_pieces("mbart", "MBart50Tokenizer", src_lang="de_DE"),
+    "t5": made(
+        "t5", "T5Tokenizer", unigram, name="spiece.model", said=of_class("T5Tokenizer"), **T5,
     ),
-    "qwen2": ("qwen2", "Qwen2Tokenizer", qwen2),
-    "xlm-roberta": (
-        "xlm-roberta", "XLMRobertaTokenizer",
-        partial(unigram, name=SPM, said=of_class("XLMRobertaTokenizer")),
+    "llama": made("llama", "LlamaTokenizer", bpe_pieces, said=of_class("LlamaTokenizer", **BEGUN)),
+    "mistral": made(
+        "mistral", "LlamaTokenizer", bpe_pieces, said=BEGUN | {"add_eos_token": True},
     ),
-    "camembert": (
-        "camembert", "CamembertTokenizer",
-        partial(unigram, name=SPM, said=of_class("CamembertTokenizer")),
+    "gemma": made(
+        "gemma", "GemmaTokenizer", bpe_pieces, said=of_class("GemmaTokenizer", **BEGUN), **GEMMA,
     ),
-    "mbart": (
-        "mbart", "MBartTokenizer",
-        partial(unigram, name=SPM, said=of_class("MBartTokenizer", src_lang="de_DE")),
-    ),
-    "mbart50": (
-        "mbart", "MBart50Tokenizer",
-        partial(unigram, name=SPM, said=of_class("MBart50Tokenizer", src_lang="de_DE")),
-    ),
-    "t5": (
-        "t5", "T5Tokenizer",
-        partial(unigram, name="spiece.model", said=of_class("T5Tokenizer"), **T5),
-    ),
-    "llama": (
-        "llama", "LlamaTokenizer", partial(bpe_pieces, said=of_class("LlamaTokenizer", **BEGUN)),
-    ),
-    "mistral": (
-        "mistral", "LlamaTokenizer", partial(bpe_pieces, said=BEGUN | {"add_eos_token": True}),
-    ),
-    "gemma": (
-        "gemma", "GemmaTokenizer",
-        partial(bpe_pieces, said=of_class("GemmaTokenizer", **BEGUN), **GEMMA),
-    ),
-    "marian": ("marian", "MarianTokenizer", marian),
+    "marian": made("marian", "MarianTokenizer", marian),
 }  # fmt: skip
-"""Folder: the family, the reference library's class for it, and how it is made."""
+"""By the name of the folder."""
