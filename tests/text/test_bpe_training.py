@@ -62,18 +62,14 @@ def test_of_any_text_with_its_ties(way: str, text: str) -> None:
 
 @WAYS
 def test_a_jump_shows_what_single_steps_show(way: str) -> None:
-    text = " ".join(map(str, range(1_000)))
-    stepped, jumped = (
-        train_merges(text, 3 * STATE_EVERY + 7, way),
-        train_merges(text, 3 * STATE_EVERY + 7, way),
-    )
-    assert len(stepped.merges) == 3 * STATE_EVERY + 7
+    text, most = " ".join(map(str, range(1_000))), 3 * STATE_EVERY + 7
+    stepped, jumped, fresh = (train_merges(text, most, way) for _ in range(3))
+    assert len(stepped.merges) == most
     one_by_one = [stepped.counts_after(step) for step in range(len(stepped.merges) + 1)]
     for step in (1, STATE_EVERY - 1, STATE_EVERY, 2 * STATE_EVERY + 1, len(stepped.merges)):
         for kept in [*jumped.states][1:]:
             del jumped.states[kept]
         assert jumped.counts_after(step) == one_by_one[step]
-    fresh = train_merges(text, 3 * STATE_EVERY + 7, way)
     fresh.keep_states()
     assert sorted(fresh.states) == [0, STATE_EVERY, 2 * STATE_EVERY, 3 * STATE_EVERY]
 

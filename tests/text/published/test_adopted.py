@@ -82,7 +82,7 @@ def test_the_text_is_read_as_before_and_the_ends_are_ours(
                 assert not set(typed) & set(ends.values()), "typed text is no special token"
 
 
-def test_a_name_that_is_there_is_used_and_not_added_again(
+def test_a_name_that_is_there_is_not_added(
     strangers: dict[str, tokenizers.Tokenizer],
 ) -> None:
     found = AdoptedTokenizer(adopted_json(strangers["pieces"].to_str(), SOURCE))

@@ -62,9 +62,7 @@ def theirs(chats: Path) -> Any:
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_a_prompt_and_its_tokens_are_the_reference_s(
-    ours: PublishedTokenizer, theirs: Any, name: str
-) -> None:
+def test_a_prompt_is_the_reference_s(ours: PublishedTokenizer, theirs: Any, name: str) -> None:
     for messages in (ASKS, TOLD, SPOKEN):
         for begins in (False, True):
             how: dict[str, Any] = {"add_generation_prompt": begins}
@@ -75,9 +73,7 @@ def test_a_prompt_and_its_tokens_are_the_reference_s(
             assert prompt.ids(text) == theirs(text, add_special_tokens=False)["input_ids"]
 
 
-def test_special_tokens_of_a_prompt_are_marked_over_their_text(
-    ours: PublishedTokenizer, theirs: Any
-) -> None:
+def test_special_tokens_are_marked_over_their_text(ours: PublishedTokenizer, theirs: Any) -> None:
     text = "<|im_start|>user\n  the cat<|end|> \n sat<|im_end|><|im_end|>"
     tokens = ours.reading_prompts().encode(text)
     assert [token.id for token in tokens] == theirs(text, add_special_tokens=False)["input_ids"]

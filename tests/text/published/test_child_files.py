@@ -103,9 +103,7 @@ def test_typed_text_never_becomes_a_special_token(opened: Opened, name: str) -> 
         assert sum(token.special for token in tokenizer.encode("the", text)) == around
 
 
-def test_a_model_that_holds_its_special_tokens_as_pieces_cannot_be_made_to_say_them(
-    tmp_path: Path,
-) -> None:
+def test_a_model_with_special_tokens_as_pieces_cannot_be_made_to_say_them(tmp_path: Path) -> None:
     special = ["<s>", "</s>", "<unk>", "<mask>"]
     pieces = [[piece, 0.0] for piece in special] + [["▁", -1.0]]
     pieces += [[letter, -2.0] for letter in "abcdefg</>smk"]

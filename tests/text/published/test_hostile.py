@@ -135,18 +135,6 @@ def huge(folder: Path) -> None:
         file.truncate(100_000_000)
 
 
-def pipe(folder: Path) -> None:
-    os.mkfifo(folder / "tokenizer.json")
-
-
-def device(folder: Path) -> None:
-    (folder / "tokenizer.json").symlink_to("/dev/zero")
-
-
-def nowhere(folder: Path) -> None:
-    (folder / "vocab.txt").symlink_to(folder / "gone")
-
-
 def files(**content: str | bytes) -> Callable[[Path], None]:
     """Files by their names, a dot being two underscores."""
 
@@ -170,12 +158,12 @@ def said(**settings: Any) -> Callable[[Path], None]:
 
 MILLIONS = "[UNK]\n[CLS]\n[SEP]\n" + "\n".join(map(str, range(1_200_000)))
 PICKLE = pickle.dumps({"a": Path})
-OLDER: list[tuple[str, Callable[[Path], None], str]] = [
+OLDER: list[tuple[str, Callable[[Path], object], str]] = [
     ("bert", files(), "no tokenizer that can be opened"),
     ("bert", huge, "100 MB; at most 20 MB"),
-    ("bert", pipe, "has no readable tokenizer.json"),
-    ("bert", device, "a link out of the folder"),
-    ("bert", nowhere, "has no readable vocab.txt"),
+    ("bert", lambda at: os.mkfifo(at / "tokenizer.json"), "has no readable tokenizer.json"),
+    ("bert", lambda at: (at / "vocab.txt").symlink_to("/dev/zero"), "a link out of the folder"),
+    ("bert", lambda at: (at / "vocab.txt").symlink_to(at / "gone"), "has no readable vocab.txt"),
     ("llama", files(tokenizer__model=PICKLE), "is a pickle"),
     ("bert", files(vocab__txt=b"\xff\xfe\n" * 9), "is not text"),
     ("bert", files(vocab__txt="a" * 10**7), r"has no \[CLS\]"),
