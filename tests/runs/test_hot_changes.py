@@ -36,9 +36,7 @@ def test_a_change_is_in_force_from_the_next_update_on(tmp_path: Path) -> None:
     assert run.requested() == {}
     now = run.training_now()
     assert now == run.spec.training.replace(lr=0.02, label_smoothing=0.1, clip=0.5)
-    checkpoint = run.checkpoint()
-    assert checkpoint is not None
-    made = json.loads((checkpoint / "run.json").read_text())
+    made = json.loads((run.folder / "checkpoint" / "run.json").read_text())
     assert made["training"] == run.spec.training.to_dict()
     assert [each["step"] for each in made["changes"]] == [3, 7]
     straight = tiny_run(tmp_path, lr=0.01, warmup=0, schedule="constant")
