@@ -130,7 +130,7 @@ def test_a_template_that_is_too_long_or_cannot_be_read_is_not_shown(models: Path
     template.unlink()
     template.mkdir()
     at = page()
-    assert "The chat template of this model cannot be read: type a text instead." in said(at)
+    assert "chat has no readable chat_template.jinja." in said(at)
     assert str(models) not in said(at)
 
 
