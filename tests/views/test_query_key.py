@@ -1,6 +1,7 @@
 """The Query and key page: its sentences, its ledger, and what it says of odd pairs."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -18,7 +19,7 @@ SITE = "decoder.self_attn"
 
 @pytest.fixture(autouse=True)
 def _shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    turned = {"positions": "rotary", "n_kv_heads": 1, "attention_cap": 2.0}
+    turned: dict[str, Any] = {"positions": "rotary", "n_kv_heads": 1, "attention_cap": 2.0}
     save_model(tmp_path, "turned", None, TEXT, **turned)
     save_model(tmp_path, "far", None, TEXT, positions="alibi")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))

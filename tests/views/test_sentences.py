@@ -522,15 +522,12 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Models that are each odd in one way."""
     folder = tmp_path_factory.mktemp("odd")
-    for name, changes in {
-        "lone": {"n_heads": 1},
-        "far": {"positions": "alibi"},
-        "sandwich": {"norm_position": "sandwich"},
-        "bare": {"head": "none"},
-        "learned": {"positions": "learned"},
-        "grouped": {"n_heads": 4, "n_kv_heads": 2},
-    }.items():
-        save_model(folder, name, **changes)
+    save_model(folder, "lone", n_heads=1)
+    save_model(folder, "far", positions="alibi")
+    save_model(folder, "sandwich", norm_position="sandwich")
+    save_model(folder, "bare", head="none")
+    save_model(folder, "learned", positions="learned")
+    save_model(folder, "grouped", n_heads=4, n_kv_heads=2)
     long_model(folder, "long")
     return folder
 
