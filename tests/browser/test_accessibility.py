@@ -43,7 +43,8 @@ STOP = """async () => {
   const drawn = () => new Promise(come => requestAnimationFrame(() => requestAnimationFrame(come)));
   const up = each => each.parentElement ?? each.getRootNode().host;
   const at = deepest();
-  if (!at || at === document.body || at === document.documentElement) return null;
+  const out = [document.body, document.documentElement, document.querySelector(".explorer-skip")];
+  if (!at || out.includes(at)) return null;
   const again = globalThis.stops.includes(at);
   const table = at.closest("[data-testid=data-grid-canvas]");
   if (table) {  // draws its focus itself, cell by cell; its cells within are for screen readers
@@ -77,7 +78,10 @@ STOP = """async () => {
   const name = at.getAttribute("aria-label") || at.textContent;
   return [`${at.tagName} ${name.trim().slice(0, 40)}`, focused !== left, again];
 }"""
-"""Where the Tab key has led: what it is, whether one sees that, and whether it was there before."""
+"""Where the Tab key has led: what it is, whether one sees that, and whether it was there before.
+
+Null out of the page: a browser with windows goes on to its own stops, and in again at the top.
+"""
 MOST_STOPS = 250
 LEAST_SAID = 15
 """Letters of a title and a number."""
@@ -110,7 +114,7 @@ def not_reached(visitor: Visitor, after: str) -> list[str]:
         if (stop := page.evaluate(STOP)) is None:
             break
         stops.append(stop)
-        if stop[2]:  # round again, and not out of the page
+        if stop[2]:  # round, and not out of the page
             break
     else:
         return [f"after {MOST_STOPS} stops: {stops[-3:]}"]

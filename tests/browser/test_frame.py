@@ -222,6 +222,7 @@ def test_a_link_for_a_class_hides_controls_from_eye_and_key(visitor: Visitor) ->
     shared = "model=long-gpt2&layer=3&hidden=head&hidden=view&hidden=Training&sidebar=folded"
     assert link == f"{visitor.url}/attention?{shared}&version={VERSION}"
 
+    page.evaluate("localStorage.clear()")  # a browser that was never here, as a student's
     visitor.load(link.removeprefix(visitor.url))
     is_shown(visitor, {"layer": "3"})
     expect(visitor.widget("head")).to_have_count(0)
