@@ -283,7 +283,6 @@ CAPTIONS: Rows = {
         "this is the model's own output; you can type another",
         "Free running: the output is the target.",
     ],
-    "input/embedding_space?model=reverse": ["(tied)"],
     "input/embedding_space?near_text=zq": ["“zq” is 3 tokens here: “␣”, “z”, “q”.", "Type one."],
     "input/embedding_space?model=translation&near_text=dog": ["“dog” in the token embedding"],
     "input/embedding_space?model=translation&near_text=zebra": [
@@ -373,6 +372,7 @@ CAPTIONS: Rows = {
 }
 
 PUBLISHED: Rows = {
+    "input/embedding_space?model=gpt2": ["(tied)"],
     "attention/attention?model=bert&text=the+cat": ["Replace a word with [MASK]"],
     "attention/attention?model=bert&text=the+[MASK]+is+[MASK]": ["There are 2 masks"],
     "attention/attention?model=bert&text=the+[MASK]+is+good": ["Probabilities for the mask"],
