@@ -174,7 +174,7 @@ def test_rows_add_up_to_one_only_where_they_do(readings: dict[str, ForwardPass])
     for options in (Options(), Options(heads="mean"), Options(hidden=(1,)), Options(words=True)):
         made = adjust_head(forward, SELF, 0, 0, options)
         assert adds_up in said(made), options
-        assert_close_to(made.values.sum(-1), torch.ones(len(made.rows)), what=options)
+        assert_close_to(made.values.sum(-1), torch.ones(len(made.rows)), what=str(options))
     for options in (Options(mass=70), Options(heads="max"), Options(weighting="value")):
         assert adds_up not in said(adjust_head(forward, SELF, 0, 0, options)), options
 

@@ -75,9 +75,9 @@ def test_cosine_similarity_and_the_straight_lines_of_alibi() -> None:
     assert (found.unit, by_cosine.unit) == ("product", "cosine similarity")
     assert made("alibi").by_cosine().unit == "bias", "there are no vectors to compare"
     for head in range(2):
-        found = position_scheme("alibi", Transformer(SMALL), 9, head)
-        assert found is not None
-        lines = {(name, offset): value for name, offset, value in found.by_head}
+        alibi = position_scheme("alibi", Transformer(SMALL), 9, head)
+        assert alibi is not None
+        lines = {(name, offset): value for name, offset, value in alibi.by_head}
         assert float(found.products[8, 0]) == pytest.approx(lines[f"head {head}", 8])
         assert not found.products.diagonal().any()
 

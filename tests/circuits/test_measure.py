@@ -107,8 +107,7 @@ def test_scores_are_means_over_the_pairs_with_their_spread(opened: Opened) -> No
             assert scores.strongest(3) == []
             continue
         edges = [attribute(contrast_of(opened, each), steps).edges for each in question.pairs]
-        mean = sum(each for each in edges if each is not None) / len(edges)
-        assert_close_to(scores.edges, mean)
+        assert_close_to(scores.edges, torch.stack([e for e in edges if e is not None]).mean(0))
         reader, writer = scores.strongest(1)[0]
         assert float(scores.edges[reader, writer].abs()) == float(scores.edges.abs().max())
         edge = scores.edge(reader, writer, exact=1.5)

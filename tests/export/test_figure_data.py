@@ -125,13 +125,14 @@ def test_a_chart_in_words_says_its_largest_values_or_where_its_lines_begin_and_e
     parts: dict[str, Any] = {"part": ["a", "b"], "layer": [0, 1], "size": [-4, 3]}
     at_once = "; ".join(f"{run}: 1.00 at step 0" for run in "abc")
     nothing: list[dict[str, Any]] = [{}, {"step": []}, {"token": ["a"], "p": [None]}]
-    for table, chart, said in (
+    rows: list[tuple[dict[str, Any], dict[str, Any] | None, str]] = [
         (three, bars, "T. The largest p: be: 0.500; to: 0.125."),
         (two, curves, "T. a: from 3.00 at step 0 to 0.500 at step 10; b: 2.00 at step 0."),
         (many, curves, f"T. {at_once}; and 2 more."),
         (parts, None, "T. The largest size: a: −4.00; b: 3.00."),
         *((each, bars, "T.") for each in nothing),
-    ):
+    ]
+    for table, chart, said in rows:
         assert figure_text("T", table, chart) == said
 
 

@@ -274,7 +274,7 @@ def test_the_outputs_of_all_heads_add_up_to_what_their_attention_writes(name: st
         block: Any = getattr(found.model, stack).blocks[0]
         bias = getattr(block, attention).o_proj.bias
         directions = [core_edits.steering_direction(found, each) for each in steers]
-        total = sum(directions) if bias is None else sum(directions, bias)
+        total = torch.stack(directions).sum(0) + (0 if bias is None else bias)
         close(total, wrote)
         assert run_edited(found, forward, steers[:1]).applied == tuple(steers[:1])
 

@@ -75,7 +75,9 @@ class Meeting:
 MEETINGS: dict[str, Meeting] = {}
 
 
-def meets(*names: str, most: int | None = None) -> Callable[[Callable[..., str]], object]:
+def meets(
+    *names: str, most: int | None = None
+) -> Callable[[Callable[..., str]], Callable[..., str]]:
     def noted(meet: Callable[..., str]) -> Callable[..., str]:
         MEETINGS.update(dict.fromkeys(names, Meeting(meet, most)))
         return meet

@@ -41,7 +41,8 @@ def batch_at(step: int) -> Batch:
 
 def assert_close_weights(one: Transformer, other: Transformer) -> None:
     """As one vector, since some biases are near zero and so no measure of themselves."""
-    assert_close_to(*(parameters_to_vector(each.parameters()) for each in (one, other)))
+    actual, expected = (parameters_to_vector(each.parameters()) for each in (one, other))
+    assert_close_to(actual, expected)
 
 
 def trained(seed: int = 0, **how: Any) -> dict[str, torch.Tensor]:

@@ -68,8 +68,8 @@ def test_a_run_leaves_everything_a_reader_looks_for_and_nothing_to_do(tmp_path: 
         of_step = load_checkpoint(folder).run
         assert (of_step["title"], of_step["measured_at"]) == (f"reverse-1 at step {step}", step)
     assert list(advance(run.folder)) == []
-    for folder in (run.snapshots()[-1][1], run.latest(), run.checkpoint()):
-        assert same(weights(folder), made.model.state_dict())
+    for last in (run.snapshots()[-1][1], run.latest(), run.checkpoint()):
+        assert same(weights(last), made.model.state_dict())
 
 
 def test_a_state_that_is_damaged_gives_way_to_the_one_before(tmp_path: Path) -> None:

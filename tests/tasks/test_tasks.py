@@ -33,6 +33,12 @@ def task_as(name: str, kind: type[Kind]) -> Kind:
     return task
 
 
+def letter_task(name: str) -> LetterTask:
+    task = TASKS[name]
+    assert isinstance(task, LetterTask)
+    return task
+
+
 def examples(batches: Iterable[Batch]) -> set[tuple[int, ...]]:
     """What the model reads first in each row, without padding."""
     parts = [batch.inputs[0] for batch in batches]
@@ -158,7 +164,7 @@ def test_answers() -> None:
         ("copy", "hello", "hello"),
         ("sort", "banana", "aaabnn"),
     ]:
-        task = task_as(name, LetterTask)
+        task = letter_task(name)
         ids = torch.tensor([task.tokenizer.ids(word)[:-1] + [0] * (8 - len(word))])
         assert task.tokenizer.decode(task.rewritten(ids)[0].tolist()) == answer
         written = task.answer(task.tokenizer.encode(word))
@@ -168,7 +174,7 @@ def test_answers() -> None:
 
 def test_batches_have_words_of_every_length_and_end_tokens() -> None:
     for name in ("reverse", "copy", "sort"):
-        task = task_as(name, LetterTask)
+        task = letter_task(name)
         end, begin = task.tokenizer.eos_id, task.tokenizer.bos_id
         batch = task.batch(0, task.training)
         source, decoder_input = batch.inputs
@@ -185,8 +191,8 @@ def test_reverse_looks_along_the_anti_diagonal_and_sort_wherever_the_letter_stan
         ("reverse", "abc", "xcba", [[0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]]),
         ("sort", "bab", "xabb", [[0, 1, 0, 0], [0.5, 0, 0.5, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 0]]),
     ]:
-        encode = task_as(name, LetterTask).tokenizer.encode
-        pattern = task_as(name, LetterTask).pattern(encode(word), encode(written)[:4])
+        encode = letter_task(name).tokenizer.encode
+        pattern = letter_task(name).pattern(encode(word), encode(written)[:4])
         assert pattern is not None
         assert pattern.tolist() == expected, name
 
@@ -209,10 +215,9 @@ def test_every_sentence_has_the_label_that_it_means() -> None:
         padded = ids + [0] * (len(rows[0]) - len(ids))
         assert rows.count(padded) == 1, text
         assert CLASSES[labels[rows.index(padded)]] == label, text
-    task = task_as("negation", Negation)
-    rows, labels = task.training_rows.inputs[0], task.training_rows.labels
+    trained_on, labels = task.training_rows.inputs[0], task.training_rows.labels
     for word in ("good", "awful", "not", "never"):
-        having = (rows == task.tokenizer.id_of(word)).any(-1)
+        having = (trained_on == task.tokenizer.id_of(word)).any(-1)
         assert len(labels[having].unique()) >= 2, word
 
 

@@ -166,7 +166,8 @@ def test_every_snapshot_is_asked_the_same_question() -> None:
     at = page(model=made.name, circuit_view="Over training", circuit_step="1", **asked)
     step, folder = made.snapshots()[1]
     opened = open_folder(folder)
-    question = question_of(opened, [TextPair(*texts.values(), "c", "x")], LOGIT_DIFFERENCE)
+    pair = TextPair(texts["text"], texts["corrupted"], "c", "x")
+    question = question_of(opened, [pair], LOGIT_DIFFERENCE)
     scores = scores_of(opened, [*attributions(opened, question, METHODS["EAP"])])
     assert f"Strongest edges at step {step}" in said(at)
     shown = table(at, "edge")

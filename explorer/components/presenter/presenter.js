@@ -3,7 +3,8 @@
 
 const WRITES = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable=true]";
 const TAKES_ARROWS = "[role=slider], [role=radio], [role=tab], [role=option], [role=application], canvas, input, [role=dialog] *";
-const TAKES_SPACE = "button, a, summary, [role=button], [role=radio], [role=checkbox], [role=switch]";
+// The button for the next step has the focus after a step: the space bar stays the key that steps.
+const TAKES_SPACE = "button:not([data-lesson-step='1']), a, summary, [role=button], [role=radio], [role=checkbox], [role=switch]";
 const STEPS = {" ": 1, PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowLeft: -1};
 const SMALLEST = 12, READABLE = 18.1;  // px: our smallest type, and what the last row can read, as whole pixels round
 const ROOM = [1280, 720];  // what is readable is so on this screen, and as large on a larger one

@@ -71,8 +71,8 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     try:
         with stoppable("tracing", cost):
             found = kept(opened, key, lambda: _measure(tracings), lambda made: made.values.nbytes)
-    except ForwardPassError as error:
-        st.text(str(error))
+    except ForwardPassError as refusal:
+        st.text(str(refusal))
         return
     drawn, numbers = widgets.side_by_side(7, 3)
     unit = "" if number == SHARE else UNITS[question.metric]

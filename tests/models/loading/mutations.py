@@ -104,13 +104,15 @@ def changed_json(draw: st.DrawFn, sound: Any) -> Any:
 
 
 SPECIAL = (float("nan"), float("inf"), -1.0, 0.0, 1e38)
-ITEMS = st.lists(st.sampled_from(["", "a", "a b", "<s>", b"\xff", "x" * 9_000]), max_size=14)
+ARCHITECTURES: list[str | bytes] = ["", "bert", "falcon", "gpt2", UGLY, b"\xff"]
+TEXTS: list[str | bytes] = ["", "a", "a b", "<s>", b"\xff", "x" * 9_000]
+ITEMS = st.lists(st.sampled_from(TEXTS), max_size=14)
 VALUES_OF_GGUF = st.one_of(
     NUMBERS.map(lambda number: (U64, number.to_bytes(8, "little"))),
     NUMBERS.map(lambda number: (U32, number.to_bytes(8, "little")[:4])),
     st.just((FLAG, b"\1")),
     st.sampled_from(SPECIAL).map(lambda number: (F32, struct.pack("<f", number))),
-    st.sampled_from(["", "bert", "falcon", "gpt2", UGLY, b"\xff"]).map(word),
+    st.sampled_from(ARCHITECTURES).map(word),
     ITEMS.map(lambda texts: words(*texts)),
     ITEMS.map(lambda texts: (LIST, listed(I32, [len(text) for text in texts]))),
     st.tuples(st.integers(0, 14), NUMBERS).map(lambda of: (LIST, struct.pack("<IQ", *of))),
@@ -140,10 +142,13 @@ def changed_draft(draw: st.DrawFn) -> Draft:
             )
             draft = draft.with_tensors({name: draw(st.sampled_from([other, other, None]))})
         else:
-            counts = {"n_tensors": draw(NUMBERS)}, {"n_values": draw(NUMBERS)}
-            twice = {"more_tensors": [("output_norm.weight", Tensor((32,)))]}
-            version = {"version": draw(st.binary(min_size=4, max_size=4))}
-            draft = replace(draft, **draw(st.sampled_from([*counts, twice, version])))
+            claims: list[dict[str, Any]] = [
+                {"n_tensors": draw(NUMBERS)},
+                {"n_values": draw(NUMBERS)},
+                {"more_tensors": [("output_norm.weight", Tensor((32,)))]},
+                {"version": draw(st.binary(min_size=4, max_size=4))},
+            ]
+            draft = replace(draft, **draw(st.sampled_from(claims)))
     return draft
 
 

@@ -65,7 +65,11 @@ def config(**changes: Any) -> Damage:
 
 
 def without(*names: str) -> Damage:
-    return lambda folder: [(folder / name).unlink() for name in names]
+    def damage(folder: Path) -> None:
+        for name in names:
+            (folder / name).unlink()
+
+    return damage
 
 
 def renamed(old: str, new: str) -> Damage:
@@ -172,10 +176,17 @@ OURS: Cases = {
 
 FILES: Cases = {"nothing": (without(CONFIG, WEIGHTS), "one has no readable config.json.")}
 for name in (CONFIG, WEIGHTS):
+
+    def folder_for(at: Path, name: str = name) -> None:
+        (at / name).mkdir()
+
+    def pipe_for(at: Path, name: str = name) -> None:
+        os.mkfifo(at / name)
+
     none, out = f"one has no readable {name}.", f"{name} in one is a link out of the folder"
     FILES |= {
-        f"{name} is a folder": (all_of(without(name), lambda at, n=name: (at / n).mkdir()), none),
-        f"{name} is a pipe": (all_of(without(name), lambda at, n=name: os.mkfifo(at / n)), none),
+        f"{name} is a folder": (all_of(without(name), folder_for), none),
+        f"{name} is a pipe": (all_of(without(name), pipe_for), none),
         f"{name} is a link to itself": (link_for(name, name), none),
         f"{name} is a link to nothing": (link_for(name, "none"), none),
         f"{name} is a device": (link_for(name, "/dev/zero"), out),
@@ -335,7 +346,7 @@ def test_the_longest_sinusoid_table_costs_little_memory(ours: Path, opener: Open
 
 def test_an_unreadable_file_is_refused(gpt2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root may read everything, so the system's answer is put in its place."""
-    opened = Path.open
+    opened: Any = Path.open
     for name in (CONFIG, WEIGHTS):
 
         def forbidden(path: Path, mode: str, *how: int, name: str = name) -> Any:
