@@ -109,7 +109,7 @@ def test_top_p_by_brute_force() -> None:
                     break
                 nucleus.append(token)
             assert kept.nonzero()[:, 0].tolist() == sorted(nucleus)
-            close(kept[nucleus], torch.tensor(row).double()[nucleus])
+            close(kept[nucleus], torch.tensor(row, dtype=torch.float64)[nucleus])
     halves = torch.tensor([[0.25, 0.5, 0.25]])
     assert keep_top_p(halves, 0.5).tolist() == [[0, 0.5, 0]], "it stops as soon as it is reached"
     assert keep_top_p(halves, 0.75).tolist() == [[0.25, 0.5, 0]], "the lower id of equals"
