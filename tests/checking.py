@@ -1,6 +1,7 @@
 """How the tests check the types and shapes written in `models`."""
 
 from collections.abc import Callable
+from functools import cache, wraps
 from typing import Any
 
 from beartype import BeartypeConf, beartype
@@ -15,10 +16,19 @@ JUDGED_BY_FAULT = ("TransformerConfig.__init__", "TrainConfig.__init__")
 def check(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, with every argument and result compared with its annotation.
 
-    One that is defined within another is made anew at every call of that one, which takes
+    The check is made at the first call: most functions are never called with checks. One that is defined within another is made anew at every call of that one, which takes
     longer than a small pass: so where nothing is checked, it is left as it is.
     """
     name = function.__qualname__
     if name in JUDGED_BY_FAULT or ("<locals>" in name and config.jaxtyping_disable):
         return function
-    return beartype(conf=AS_TYPED)(function)
+
+    @cache
+    def checked() -> Callable[..., Any]:
+        return beartype(conf=AS_TYPED)(function)
+
+    @wraps(function)
+    def check_and_call(*inputs: Any, **options: Any) -> Any:
+        return checked()(*inputs, **options)
+
+    return check_and_call

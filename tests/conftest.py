@@ -88,6 +88,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     slowest: dict[str, float] = defaultdict(float)
     cases: dict[str, int] = defaultdict(int)
     for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        if isinstance(report, pytest.SubtestReport):  # its seconds are in those of its test
+            continue
         folder = Path(report.nodeid.partition("::")[0]).parent.as_posix()
         seconds[folder] += report.duration
         slowest[report.nodeid] += report.duration

@@ -24,8 +24,8 @@ _EVERY: list[PersistentChoices] = []
 def follow_address() -> None:
     """After the browser's Back: what the page declares is read from the address again.
 
-    So is what the bar and the text were when a stage or a branch was chosen last. What another
-    address asked for in vain is said no more.
+    So is what the bar and the text were when a stage or a branch was chosen last. Sentences about
+    invalid values of the address before are dropped.
     """
     reader = session()
     reader.invalid.clear()

@@ -83,9 +83,8 @@ class Question:
 
     @property
     def error(self) -> float:
-        """By how much a difference of the metric after two passes may be off."""
-        pairs = self.pairs
-        return error_of(*(v for each in pairs for v in (each.clean_value, each.corrupted_value)))
+        """How far a difference of the metric between two passes may be off."""
+        return error_of(*(v for p in self.pairs for v in (p.clean_value, p.corrupted_value)))
 
     @property
     def why_no_gradient(self) -> str:

@@ -52,8 +52,8 @@ function number(value, spec) {
 // As it was sent: in single precision, or by its code, which knows no less than a step.
 const sent = ({data, singles}, value) => singles ? three(value, data.error) : number(value, data);
 
-// Three significant digits, or as many as a value holds that may be off by `error`: as
-// number_format.py writes them.
+// Three significant digits, or fewer where the value may be off by `error`, as number_format.py
+// writes them.
 function three(value, error = 0) {
   if (Number.isNaN(value)) return "no value";
   const sign = value < 0 ? "−" : "", size = Math.abs(value);

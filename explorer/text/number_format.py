@@ -13,17 +13,17 @@ EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 """The largest float has 309 digits before the point."""
 
 
-PASSES = 2e-6
-"""By so much of the largest number two passes in single precision may differ."""
+PASS_ERROR = 2e-6
+"""Two passes in single precision may differ by this share of the largest number."""
 
 
 def error_of(*numbers: float) -> float:
-    """By how much a difference of such numbers of two passes may be off."""
-    return PASSES * max(map(abs, numbers))
+    """How far a difference of two such numbers, each from a pass of its own, may be off."""
+    return PASS_ERROR * max(map(abs, numbers))
 
 
 def three(value: float, error: float = 0.0) -> str:
-    """Three significant digits, or as many as a value holds that may be off by `error`.
+    """Three significant digits, or fewer where the value may be off by `error`.
 
     Thousands are grouped, and nothing is written as 1e+03.
     """
@@ -36,7 +36,7 @@ def three(value: float, error: float = 0.0) -> str:
     sign, size = ("−" if value < 0 else ""), abs(value)
     magnitude = math.floor(math.log10(size))
     behind = min(2, magnitude + math.floor(-math.log10(2 * error))) if error else 2
-    if behind < 0:  # not even the first digit is held
+    if behind < 0:  # the error is larger than the first digit
         return "0"
     if magnitude < -5:
         mantissa = _rounded(size, behind - magnitude).scaleb(-magnitude)

@@ -78,8 +78,8 @@ def test_cosine_similarity_and_the_straight_lines_of_alibi() -> None:
         alibi = position_scheme("alibi", Transformer(SMALL), 9, head)
         assert alibi is not None
         lines = {(name, offset): value for name, offset, value in alibi.by_head}
-        assert float(found.products[8, 0]) == pytest.approx(lines[f"head {head}", 8])
-        assert not found.products.diagonal().any()
+        assert float(alibi.products[8, 0]) == pytest.approx(lines[f"head {head}", 8])
+        assert not alibi.products.diagonal().any()
 
 
 def test_an_odd_width_ends_in_a_sine_without_its_cosine() -> None:

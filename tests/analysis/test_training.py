@@ -101,14 +101,14 @@ def test_norms_of_a_block_are_those_of_all_its_numbers_together() -> None:
     blocks = {each.name: each for each in by_block(found.parameters())}
     assert sum(each.count for each in blocks.values()) == model.n_parameters
 
-    def together(values: dict[str, Tensor]) -> float:
+    def norm_of(values: dict[str, Tensor]) -> float:
         inside = [v.flatten() for n, v in values.items() if n.startswith("encoder.blocks.0.mlp.")]
         return float(torch.cat(inside).double().norm())
 
     block = blocks["encoder layer 0 feed-forward"]
-    assert block.gradient_norm == pytest.approx(together(found.gradients), rel=1e-5)
+    assert block.gradient_norm == pytest.approx(norm_of(found.gradients), rel=1e-5)
     moved = {name: found.after[name] - found.before[name] for name in found.before}
-    assert block.ratio == pytest.approx(together(moved) / together(found.before), rel=1e-5)
+    assert block.ratio == pytest.approx(norm_of(moved) / norm_of(found.before), rel=1e-5)
 
 
 def test_plain_gradient_descent_moves_every_weight_against_its_gradient() -> None:

@@ -27,7 +27,7 @@ class Clock:
     thread_time = monotonic
 
 
-class Asked(Turns):
+class RecordedTurns(Turns):
     """Turns that note who asks for one, and say so at once."""
 
     def __init__(self, most: int = 1) -> None:
@@ -59,9 +59,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def turns(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Asked:
+def turns(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> RecordedTurns:
     """One turn at a time, handed on at every step."""
-    made = Asked()
+    made = RecordedTurns()
     monkeypatch.setattr(throttle, "TURNS", made)
     monkeypatch.setattr(throttle, "QUANTUM", 0.0)
     monkeypatch.setattr(throttle, "MOMENT", 0.0)
@@ -82,7 +82,9 @@ def thread() -> Iterator[Callable[[Callable[[], None]], Future[None]]]:
         yield pool.submit
 
 
-def test_within_a_turn_no_other_is_taken(turns: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_within_a_turn_no_other_is_taken(
+    turns: RecordedTurns, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A fragment within the run of its page has that run's turn; drawn alone, one of its own."""
     monkeypatch.setattr(throttle.reader, "network", lambda: "there")
     monkeypatch.setattr(throttle.reader, "owner", lambda: "A")
@@ -94,7 +96,7 @@ def test_within_a_turn_no_other_is_taken(turns: Asked, monkeypatch: pytest.Monke
     assert turns.whose == [(True, "there", "A")] * 2
 
 
-def test_a_turn_is_given_back_after_a_mishap(turns: Asked) -> None:
+def test_a_turn_is_given_back_after_a_mishap(turns: RecordedTurns) -> None:
     for _ in range(3):
         with pytest.raises(ZeroDivisionError), turn():
             raise ZeroDivisionError
@@ -103,7 +105,7 @@ def test_a_turn_is_given_back_after_a_mishap(turns: Asked) -> None:
 
 def test_a_short_answer_waits_for_at_most_two_pieces_of_the_work_of_others(clock: Clock) -> None:
     """However many they are: those who begin and those who go on are served alternately."""
-    turns = Asked(2)
+    turns = RecordedTurns(2)
 
     def end_a_piece() -> None:
         turns.end_a_piece()
@@ -124,7 +126,7 @@ def test_a_short_answer_waits_for_at_most_two_pieces_of_the_work_of_others(clock
         turns.give_back(light)
 
 
-def served(turns: Asked, waiting_runs: Sequence[tuple[str, Place]]) -> Iterator[str]:
+def served(turns: RecordedTurns, waiting_runs: Sequence[tuple[str, Place]]) -> Iterator[str]:
     """The names of those who wait, in the order in which their turns come."""
     left = dict(waiting_runs)
     while left:
@@ -137,7 +139,7 @@ def served(turns: Asked, waiting_runs: Sequence[tuple[str, Place]]) -> Iterator[
 @pytest.mark.parametrize("begins", [True, False])
 def test_readers_take_turns_and_not_their_tabs(clock: Clock, begins: bool) -> None:
     """Whoever comes after a hundred tabs of one reader waits for one turn of that reader."""
-    turns = Asked()
+    turns = RecordedTurns()
     turns.ask(begins=True)
     names = [*(f"A{tab}" for tab in range(100)), "B0", "B1", "C0", "C1"]
     order = list(served(turns, [(n, turns.ask(begins=begins, owner=n[0])) for n in names]))
@@ -147,7 +149,7 @@ def test_readers_take_turns_and_not_their_tabs(clock: Clock, begins: bool) -> No
 
 def test_networks_take_turns_and_not_their_readers(clock: Clock) -> None:
     """A reader without a cookie is a new one each time, and comes from the same network."""
-    turns = Asked()
+    turns = RecordedTurns()
     turns.ask(begins=True)
     names = [*(f"A{new}" for new in range(100)), "B0", "B1"]
     asked = [(n, turns.ask(begins=True, network=n[0], owner=n)) for n in names]
@@ -156,7 +158,7 @@ def test_networks_take_turns_and_not_their_readers(clock: Clock) -> None:
 
 def test_who_comes_again_and_again_is_served_after_those_who_wait(clock: Clock) -> None:
     """However few runs a reader has at once, and however many others come later."""
-    turns = Asked()
+    turns = RecordedTurns()
     turns.ask(begins=True, owner="A")
     asked = [(each, turns.ask(begins=True, owner=each)) for each in "BC"]
     turns.end_a_piece()
@@ -177,7 +179,7 @@ def test_a_run_that_is_given_up_leaves_nothing_in_the_line(clock: Clock) -> None
 
 
 def test_those_who_go_on_are_not_forgotten_where_others_begin_all_the_time(clock: Clock) -> None:
-    turns = Asked()
+    turns = RecordedTurns()
     turns.ask(begins=True)
     heavy = turns.ask(begins=False)
     for _ in range(2):
@@ -187,7 +189,7 @@ def test_those_who_go_on_are_not_forgotten_where_others_begin_all_the_time(clock
     assert heavy.is_set()
 
 
-def test_long_work_hands_its_turn_on_between_two_pieces(turns: Asked) -> None:
+def test_long_work_hands_its_turn_on_between_two_pieces(turns: RecordedTurns) -> None:
     """The light reader is answered after one step of the heavy one, which then goes on."""
     said: list[str] = []
     begun = Event()
@@ -228,7 +230,9 @@ def test_a_short_piece_is_not_cut_up(clock: Clock, monkeypatch: pytest.MonkeyPat
     turns.give_back(other)
 
 
-def test_work_that_takes_no_step_does_not_count_for_ever(turns: Asked, clock: Clock) -> None:
+def test_work_that_takes_no_step_does_not_count_for_ever(
+    turns: RecordedTurns, clock: Clock
+) -> None:
     stuck = turns.ask(begins=True)
     assert stuck.is_set()
     other = turns.ask(begins=True)
@@ -243,7 +247,7 @@ def test_work_that_takes_no_step_does_not_count_for_ever(turns: Asked, clock: Cl
     assert third.is_set()
 
 
-def test_who_waits_for_another_needs_no_turn_meanwhile(turns: Asked) -> None:
+def test_who_waits_for_another_needs_no_turn_meanwhile(turns: RecordedTurns) -> None:
     """Otherwise all would wait: one for the turn, the other for what that one makes."""
     lock, made, waits = PatientCondition(), list[int](), Event()
 
@@ -266,7 +270,7 @@ def test_who_waits_for_another_needs_no_turn_meanwhile(turns: Asked) -> None:
     assert turns.ask(begins=True).is_set(), "every turn was given back"
 
 
-def test_while_another_process_works_for_a_run_others_have_its_turn(turns: Asked) -> None:
+def test_while_another_process_works_for_a_run_others_have_its_turn(turns: RecordedTurns) -> None:
     with turn():
         with waiting.aside() as look_up:
             place = turns.ask(begins=True)
@@ -277,7 +281,7 @@ def test_while_another_process_works_for_a_run_others_have_its_turn(turns: Asked
 
 
 def test_a_run_that_computes_for_too_long_ends_in_a_sentence(
-    turns: Asked, clock: Clock, said: list[str], monkeypatch: pytest.MonkeyPatch
+    turns: RecordedTurns, clock: Clock, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_WORK_SECONDS", "7")
     done = 0
@@ -291,7 +295,7 @@ def test_a_run_that_computes_for_too_long_ends_in_a_sentence(
 
 
 def test_whoever_runs_the_server_sees_who_is_at_work_and_stops_it(
-    turns: Asked, said: list[str], monkeypatch: pytest.MonkeyPatch
+    turns: RecordedTurns, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(throttle.reader, "owner", lambda: "A")
     done: list[int] = []
@@ -324,7 +328,7 @@ class Left(BaseException):
 
 @pytest.mark.parametrize("wait", ["a turn", "another's result", "another process"])
 def test_a_run_is_stopped_also_where_it_waits(
-    wait: str, turns: Asked, said: list[str], monkeypatch: pytest.MonkeyPatch
+    wait: str, turns: RecordedTurns, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(throttle.st, "stop", Mock(side_effect=Left))
     monkeypatch.setattr(waiting, "LOOKS_UP", 0.0)
@@ -355,7 +359,7 @@ def test_a_run_is_stopped_also_where_it_waits(
 
 
 def test_a_run_ends_at_the_next_step_when_its_reader_has_gone(
-    turns: Asked, monkeypatch: pytest.MonkeyPatch
+    turns: RecordedTurns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[int] = []
 

@@ -33,13 +33,13 @@ Lines = list[list[Any]]
 
 
 @dataclass
-class Heard:
+class PageMessages:
     """The elements that the server sent to a page, in order."""
 
     elements: list[Element] = field(default_factory=list)
     by_hash: dict[str, ForwardMsg] = field(default_factory=dict)
 
-    def hear(self, data: bytes | str) -> None:
+    def receive(self, data: bytes | str) -> None:
         message = ForwardMsg.FromString(data) if isinstance(data, bytes) else ForwardMsg()
         if message.ref_hash:  # sent before, and kept by the browser
             message = self.by_hash[message.ref_hash]
@@ -59,15 +59,15 @@ class Heard:
 
 
 @cache
-def heard_by(page: Page) -> Heard:
+def messages_of(page: Page) -> PageMessages:
     """One for each tab, made before the app is loaded in it."""
-    heard = Heard()
+    messages = PageMessages()
 
     def listen(socket: WebSocket) -> None:
-        socket.on("framereceived", heard.hear)
+        socket.on("framereceived", messages.receive)
 
     page.on("websocket", listen)
-    return heard
+    return messages
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def painted(visitor: Visitor) -> None:
     )
 
 
-Read = Callable[[Visitor, Heard], list[Pair]]
+Read = Callable[[Visitor, PageMessages], list[Pair]]
 """Reads some numbers of the page that is shown, and what was sent of them."""
 Sent = Callable[[dict[str, Any], dict[str, bytes]], Sequence[float | str]]
 """Finds the same in the header and the planes of a view."""
@@ -121,13 +121,13 @@ Sent = Callable[[dict[str, Any], dict[str, bytes]], Sequence[float | str]]
 def texts(key: str, css: str, sent: Sent, act: Callable[[Visitor], object] = painted) -> Read:
     """Texts of a view, after something was done; of a sentence what stands behind its colon."""
 
-    def read(visitor: Visitor, heard: Heard) -> list[Pair]:
+    def read(visitor: Visitor, messages: PageMessages) -> list[Pair]:
         act(visitor)
         painted(visitor)
         found = visitor.widget(key).locator(css)
         found.first.wait_for(state="attached")
         shown = found.evaluate_all("all => all.map(each => each.textContent)")
-        pairs = zip(shown, sent(*heard.view(key)), strict=True)
+        pairs = zip(shown, sent(*messages.view(key)), strict=True)
         return [Pair(f"{key} {css}", text.rpartition(":")[2], value) for text, value in pairs]
 
     return read
@@ -141,11 +141,11 @@ def most(*place: int) -> Sent:
 def cell(key: str, row: int, column: int) -> Read:
     """What a picture says of the cell that is pointed at; of a mask whether it lets through."""
 
-    def read(visitor: Visitor, heard: Heard) -> list[Pair]:
+    def read(visitor: Visitor, messages: PageMessages) -> list[Pair]:
         sentence = visitor.point(key, row, column)
         painted(visitor)
         shown = sentence.inner_text().rpartition(":")[2]
-        header, planes = heard.view(key)
+        header, planes = messages.view(key)
         if header["scale"] == "mask":
             shown = f"{' may attend to ' in shown:d}"
         return [
@@ -162,13 +162,13 @@ def values_of(header: dict[str, Any], planes: dict[str, bytes]) -> Any:
     return wire.decode(wire.codes_of(planes["values"], header["shape"]), header)
 
 
-def said(pattern: str) -> Read:
+def in_text(pattern: str) -> Read:
     """The groups of a pattern in the text of the page."""
 
-    def read(visitor: Visitor, heard: Heard) -> list[Pair]:
+    def read(visitor: Visitor, messages: PageMessages) -> list[Pair]:
         main, bodies = visitor.page.get_by_test_id("stMain"), ("markdown", "text", "alert")
         shown = _groups(pattern, lambda: [main.inner_text()])
-        sent = _groups(pattern, lambda: [each.body for each in heard.all(*bodies)])
+        sent = _groups(pattern, lambda: [each.body for each in messages.all(*bodies)])
         return [Pair(pattern, *each) for each in zip(shown, sent, strict=True)]
 
     return read
@@ -189,12 +189,12 @@ def _groups(pattern: str, texts: Callable[[], Iterable[str]]) -> tuple[str, ...]
 def table(*has: str) -> Read:
     """The cells in sight of the last table that has these texts."""
 
-    def read(visitor: Visitor, heard: Heard) -> list[Pair]:
+    def read(visitor: Visitor, messages: PageMessages) -> list[Pair]:
         shown, sent, tables = list[Lines](), list[Lines](), visitor.page.locator(TABLES)
 
         def are_there() -> bool:
             shown[:] = (each for each in tables.evaluate_all(CELLS) if each[1:] and _has(each, has))
-            sent[:] = (each for each in _sent_tables(heard) if _has(each, has))
+            sent[:] = (each for each in _sent_tables(messages) if _has(each, has))
             return bool(shown and sent)
 
         wait_until(are_there, f"a table with {has}", 60)
@@ -213,9 +213,9 @@ TABLES = ":is([data-testid=stTable], [data-testid=stDataFrame]) table"
 CELLS = "all => all.map(it => [...it.rows].map(row => [...row.cells].map(c => c.textContent)))"
 
 
-def _sent_tables(heard: Heard) -> Iterator[Lines]:
+def _sent_tables(messages: PageMessages) -> Iterator[Lines]:
     """The names of the columns of each table, and its rows."""
-    for each in heard.all("dataframe", "table"):
+    for each in messages.all("dataframe", "table"):
         frame = convert_arrow_bytes_to_pandas_df(each.arrow_data.data)
         yield [list(frame.columns), *frame.to_numpy(dtype=object).tolist()]
 
@@ -227,10 +227,12 @@ def _has(lines: Lines, texts: tuple[str, ...]) -> bool:
 def marks(key: str, name: str) -> Read:
     """What a chart tells a screen reader of its marks that have this name: a row of its data."""
 
-    def read(visitor: Visitor, heard: Heard) -> list[Pair]:
+    def read(visitor: Visitor, messages: PageMessages) -> list[Pair]:
         found = visitor.widget(key).locator(f"svg [aria-label*='{name}: ']")
         wait_until(lambda: found.count() > 0, f"the marks of {key}", 60)
-        rows = [json.loads(row) for each in heard.all("vega_lite_chart") for row in ROW(each.spec)]
+        rows = [
+            json.loads(row) for each in messages.all("vega_lite_chart") for row in ROW(each.spec)
+        ]
         told = found.evaluate_all("all => all.map(mark => mark.getAttribute('aria-label'))")
         return [Pair(key, each, each if _is_told(each, rows) else "no such row") for each in told]
 

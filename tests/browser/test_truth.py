@@ -11,7 +11,18 @@ from explorer.runs.sweep import notes_of
 from explorer.runs.worker import train_to_end
 from tests.browser import page_views, screen
 from tests.browser.page_views import View
-from tests.browser.screen import Heard, N, Pair, Read, cell, marks, most, said, table, texts
+from tests.browser.screen import (
+    N,
+    PageMessages,
+    Pair,
+    Read,
+    cell,
+    in_text,
+    marks,
+    most,
+    table,
+    texts,
+)
 from tests.browser.visiting import Visitor
 from tests.served import Server
 from tests.source import ROOT
@@ -27,10 +38,10 @@ INDUCTION = (
 REVERSE = "text=abcdef&part=Cross&layer=0&head=1"
 
 
-def guess(visitor: Visitor, heard: Heard) -> list[Pair]:
+def guess(visitor: Visitor, messages: PageMessages) -> list[Pair]:
     """What is said once a pattern was guessed."""
     visitor.until_run(visitor.widget("guess_0").get_by_role("button").click)
-    return said(rf"{N} on the pattern")(visitor, heard)
+    return in_text(rf"{N} on the pattern")(visitor, messages)
 
 
 def walk(visitor: Visitor) -> None:
@@ -46,8 +57,8 @@ def hover(visitor: Visitor) -> None:
     visitor.widget("attention_tokens").locator('.chip[data-side="0"][data-at="6"]').hover()
 
 
-def held(_: dict[str, Any], planes: dict[str, bytes]) -> list[float]:
-    """The weight of the held pair of eight tokens."""
+def pinned_weight(_: dict[str, Any], planes: dict[str, bytes]) -> list[float]:
+    """The weight of the pinned pair of eight tokens."""
     return [float(np.frombuffer(planes["weights"], "<f4").reshape(8, 8)[7, 6])]
 
 
@@ -63,9 +74,9 @@ def film(header: dict[str, Any], _: dict[str, bytes]) -> list[str]:
     return [text for _, text in header["said"][header["at"]]]
 
 
-BITS = said(rf"divergence of their rows: {N} bits")
+BITS = in_text(rf"divergence of their rows: {N} bits")
 MAP_CHANGE = cell("map_difference", 1, 0)
-GOES = said(rf"goes from {N} to {N}")
+GOES = in_text(rf"goes from {N} to {N}")
 SENTENCE, NEAREST = ".sentence >> nth=0", ".above .partner .value >> nth=0"
 READS: dict[View, Read] = {
     ("overview", ""): cell("start_head", 7, 6),
@@ -73,10 +84,10 @@ READS: dict[View, Read] = {
     ("tokenizer_training", "Byte-level BPE"): table("token IDs"),
     ("tokenizer_training", "WordPiece"): table("textbook score"),
     ("tokenizer_training", "Unigram"): table("likeliest"),
-    ("embedding_space", ""): said(rf"They hold {N} % of the variance"),
+    ("embedding_space", ""): in_text(rf"They hold {N} % of the variance"),
     ("positions", "Scheme"): cell("products", 3, 1),
     ("positions", "Permutation"): cell("order_map_0", 7, 6),
-    ("positions", "Length extrapolation"): said(rf"On average {N} keys up to position 63"),
+    ("positions", "Length extrapolation"): in_text(rf"On average {N} keys up to position 63"),
     ("positions", "Doubled exponent"): cell("products_doubled", 3, 5),
     ("attention", "Matrix"): cell("attention_head", 7, 6),
     ("attention", "Lines"): texts("attention_lines", ".sentence", most(2, 7), walk),
@@ -85,7 +96,7 @@ READS: dict[View, Read] = {
     ("heads", "Similarity"): cell("similarity", 6, 1),
     ("heads", "Rollout"): cell("rollout", 7, 6),
     ("heads", "Flow"): cell("flow", 1, 2),
-    ("head_steps", ""): texts("stages", SENTENCE, held),
+    ("head_steps", ""): texts("stages", SENTENCE, pinned_weight),
     ("query_key", ""): table("score", "weight"),
     ("logit_lens", ""): table("after"),
     ("forward_pass", ""): cell("stage_values", 7, 6),
@@ -105,40 +116,40 @@ READS: dict[View, Read] = {
     ("compare", "A training step"): cell("map_difference", 0, 0),
     ("circuits", "Heads"): table("part", "exact"),
     ("circuits", "Circuit"): table("edge", "exact"),
-    ("circuits", "Head card"): said(rf"Direct contribution: \+?{N} to “.”, \+?{N} to “.”"),
-    ("circuits", "Text as evidence"): said(rf"Line {N}: {N} at"),
+    ("circuits", "Head card"): in_text(rf"Direct contribution: \+?{N} to “.”, \+?{N} to “.”"),
+    ("circuits", "Text as evidence"): in_text(rf"Line {N}: {N} at"),
     ("circuits", "Steering"): marks("steered_over_strength", "corrupted"),
     ("circuits", "Causal tracing"): cell("traced_values", 0, 0),
     ("circuits", "Path patching"): cell("path_ends", 0, 1),
-    ("circuits", "Over training"): said(rf"Metric: {N} for the clean text, {N}"),
+    ("circuits", "Over training"): in_text(rf"Metric: {N} for the clean text, {N}"),
     ("museum", "Exhibits"): table("PE(1)[0:4]"),
     ("museum", "Systems"): table("parameters", "size"),
     **{
-        view: said("As it should be: (.+)")
+        view: in_text("As it should be: (.+)")
         for view in page_views.every()
         if view[1].startswith(page_views.FIND)
     },
     ("training", "Run"): cell("watched", 1, 1),
-    ("training", "Data"): said(rf"{N} % of {N} tokens in the first 20 batches \({N} exam"),
-    ("inside_training", "One update"): said(rf"their mean, {N} nats, .* The largest is {N}"),
+    ("training", "Data"): in_text(rf"{N} % of {N} tokens in the first 20 batches \({N} exam"),
+    ("inside_training", "One update"): in_text(rf"their mean, {N} nats, .* The largest is {N}"),
     ("inside_training", "Head scores"): cell("scores_over_steps", 0, 0),
     ("inside_training", "Singular values"): GOES,
     ("inside_training", "Weight norms"): GOES,
-    ("inside_training", "Loss landscape"): said(rf"{N} ?% of the squared distances"),
+    ("inside_training", "Loss landscape"): in_text(rf"{N} ?% of the squared distances"),
     ("inside_training", "Gradient noise"): table("trace of the covariance"),
-    ("inside_training", "Dead units"): said(rf"{N} of {N} units are dead"),
+    ("inside_training", "Dead units"): in_text(rf"{N} of {N} units are dead"),
     ("training_history", "Film"): texts("film", ".said dd", film),
     ("training_history", "Guess the pattern"): guess,
     ("training_history", "Two moments"): cell("map_difference", 0, 0),
-    ("training_history", "When heads form"): said(rf"has a score of {N} or more"),
-    ("runs", "All runs"): said(rf"{N} runs · {N} MB of"),
-    ("runs", "Races and sweeps"): said(rf"exact match {N}\D.* at step {N}\."),
+    ("training_history", "When heads form"): in_text(rf"has a score of {N} or more"),
+    ("runs", "All runs"): in_text(rf"{N} runs · {N} MB of"),
+    ("runs", "Races and sweeps"): in_text(rf"exact match {N}\D.* at step {N}\."),
     ("checkpoints", "Parameters"): table("all parameters"),
     ("checkpoints", "Weights"): cell("weights_picture", 3, 7),
     ("checkpoints", "Norms"): cell("norms_decoder", 1, 3),
     ("checkpoints", "Singular values"): table("stable rank"),
     ("checkpoints", "Heads"): table("layer", "Entropy"),
-    ("checkpoints", "Diagnostics"): said(rf"{N} of {N} sampled matrices have singular"),
+    ("checkpoints", "Diagnostics"): in_text(rf"{N} of {N} sampled matrices have singular"),
 }
 """How a number of each view is read, on the screen and in the message."""
 
@@ -177,7 +188,7 @@ ASKS = {
 }
 
 
-def asked(page: str, name: str, runs: dict[str, str]) -> str:
+def address_of(page: str, name: str, runs: dict[str, str]) -> str:
     """What the address of a view asks for, but for the view."""
     if name.startswith(page_views.FIND):
         return TRANSLATION
@@ -191,13 +202,13 @@ def section_of(page: str) -> str:
 
 @pytest.mark.parametrize("section", sorted({section_of(page) for page, _ in READS}))
 def test_what_is_shown_was_sent(visitor: Visitor, section: str, runs: dict[str, str]) -> None:
-    heard, faults, last = screen.heard_by(visitor.page), list[str](), ("", "")
+    messages, faults, last = screen.messages_of(visitor.page), list[str](), ("", "")
     for (page, name), read in READS.items():
         if section_of(page) != section:
             continue
-        asks = asked(page, name, runs)
+        asks = address_of(page, name, runs)
         if (page, asks) != last:
-            heard.elements.clear()
+            messages.elements.clear()
             place = "" if page == "overview" else page
             visitor.open(f"/{place}?{asks}{page_views.every()[page, name]}")
             visitor.has_everything()  # or a view moves while it is pointed at
@@ -206,7 +217,7 @@ def test_what_is_shown_was_sent(visitor: Visitor, section: str, runs: dict[str, 
         else:
             visitor.other_view(page_views.CHOICES[page][0], name)
         last = page, asks
-        pairs = read(visitor, heard)
+        pairs = read(visitor, messages)
         assert pairs, f"{page}, {name}: nothing is compared"
         faults += [f"{page}, {name}: {pair.fault()}" for pair in pairs if pair.fault()]
     assert faults == []

@@ -271,7 +271,7 @@ def long_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @meets("run_memory", most=1_000_000)
 def memory_of_a_run(tmp_path: Path) -> str:
-    run = tiny_run(tmp_path, batch_size=4096)
+    run = tiny_run(tmp_path, batch_size=1 << 16)  # tensors that no freed memory has room for
     assert train_to_end(run.folder) == "stopped"
     return run.status().message
 

@@ -18,7 +18,7 @@ SITE = "decoder.self_attn"
 
 
 @pytest.fixture(autouse=True)
-def _shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     turned: dict[str, Any] = {"positions": "rotary", "n_kv_heads": 1, "attention_cap": 2.0}
     save_model(tmp_path, "turned", None, TEXT, **turned)
     save_model(tmp_path, "far", None, TEXT, positions="alibi")

@@ -54,7 +54,7 @@ def cells(
     the largest value does. NaN is hatched and called `absent`. `sentence` says a cell,
     with {row}, {column} and {value}; `title` names the picture. Where names are long, `written`
     has what stands beside the rows and over the columns instead; who points at a cell reads the
-    names. Digits below what a value may be off by, its `error`, are not said.
+    names. A value that may be off by `error` is written with fewer digits.
     """
 
     def hand_over() -> None:

@@ -18,7 +18,7 @@ function make(state) {
 
 // A tensor is meant by pointing at its symbol (then the others step back) or at its picture.
 function mean(state, of, dims = false) {
-  if (of === state.over && dims === state.dims) return;
+  if (!state.data || (of === state.over && dims === state.dims)) return;  // the pointer may be there first
   Object.assign(state, {over: of, dims: Boolean(of) && dims});
   tell(state);
 }

@@ -55,8 +55,10 @@ def draw_parts(context: PageContext, question: Question) -> None:
         values = values or [None] * len(scores.writers)
         _draw_strongest(question, scores, values, method)
     with left:
-        estimates = scores.writers.tolist()
-        _draw_grid(context, question, scores, values if which == EXACT else estimates)
+        if which == EXACT:
+            _draw_grid(context, question, scores, values, question.error)
+        else:
+            _draw_grid(context, question, scores, scores.writers.tolist())
         unit = UNITS[question.metric]
         st.caption(
             f"How much of the metric{f', in {unit},' if unit else ''} is lost when a part alone "
@@ -89,8 +91,12 @@ def _draw_grid(
     question: Question,
     scores: Scores,
     values: Sequence[float | None],
+    error: float = 0.0,
 ) -> None:
-    """Layers across, heads down, and the feed-forward layers in the last row."""
+    """Layers across, heads down, and the feed-forward layers in the last row.
+
+    `error` is what a value may be off by: an exact one is a difference of two passes.
+    """
     at, wiring = context.choice, scores.wiring
     rows = [*map(str, range(wiring.heads)), *([FEED_FORWARD] if wiring.has_mlp else [])]
     grid = torch.full((len(rows), wiring.layers), torch.nan)
@@ -124,7 +130,7 @@ def _draw_grid(
         scale="diverging",
         top=max(of_heads) or None,
         height=min(natural_height(len(rows)), AROUND + len(rows) * WIDTH // (wiring.layers + 1)),
-        error=question.error,
+        error=error,
     )
 
 

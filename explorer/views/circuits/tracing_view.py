@@ -77,9 +77,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     drawn, numbers = widgets.side_by_side(7, 3)
     unit = "" if number == SHARE else UNITS[question.metric]
     values = (found.share if number == SHARE else found.change).T
-    error = (
-        question.error / abs(found.clean - found.corrupted) if number == SHARE else question.error
-    )
+    error = _share_error(found, question) if number == SHARE else question.error
     first = min(each.first_changed for each in tracings)
     names = token_labels(shown)
     done = "comes back" if found.denoising else "is lost"
@@ -150,6 +148,12 @@ def token_labels(pair: TokenPair) -> list[VisibleText]:
     return [VisibleText(one if one == other else f"{one} / {other}") for one, other in both]
 
 
+def _share_error(found: TracedGrid, question: Question) -> float:
+    """By how much a share of the difference may be off; 0, so unknown, where there is none."""
+    difference = abs(found.clean - found.corrupted)
+    return question.error / difference if difference else 0.0
+
+
 def _in_words(
     found: TracedGrid, question: Question, names: Sequence[str], chosen: tuple[int, int], what: str
 ) -> str:
@@ -157,7 +161,7 @@ def _in_words(
     tokens = found.values.shape[1]
     best = divmod(int(found.share.abs().nan_to_num().argmax()), tokens)
     done = "comes back" if found.denoising else "is lost"
-    unit, error = UNITS[question.metric], question.error / abs(found.clean - found.corrupted)
+    unit, error = UNITS[question.metric], _share_error(found, question)
     most = "most of the difference" if float(found.share[best]) > 0 else "the largest share"
     largest = (
         f"{what}: {most} {done} at layer {best[0]}, {_named(names, best[1])}: "

@@ -32,7 +32,7 @@ def key_of(part: str) -> str:
 def take_pinned(context: PageContext) -> None:
     """Choose the tokens that another page has pinned since; once.
 
-    After the browser's Back those of the address are.
+    After the browser's Back, the tokens of the address stay chosen.
     """
     found = pinned.pinned_anywhere()
     if str(found) == session().stage_pinned:
