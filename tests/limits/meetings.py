@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,7 +38,7 @@ from explorer.runs.cluster import Cluster
 from explorer.runs.finetuning import finetune_spec
 from explorer.runs.open_run import open_folder
 from explorer.runs.parent import task_for
-from explorer.runs.run import RunError
+from explorer.runs.run import RunError, create
 from explorer.runs.settings import spec_of
 from explorer.runs.sweep import grid
 from explorer.runs.watchdog import Watchdog
@@ -271,7 +271,9 @@ def long_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @meets("run_memory", most=1_000_000)
 def memory_of_a_run(tmp_path: Path) -> str:
-    run = tiny_run(tmp_path, batch_size=1 << 16)  # tensors that no freed memory has room for
+    """By tensors of 80 MB, which the system gives anew: no memory that was freed has room."""
+    spec = tiny_spec(batch_size=4096)
+    run = create(tmp_path, replace(spec, model=spec.model.replace(d_ff=512)))
     assert train_to_end(run.folder) == "stopped"
     return run.status().message
 
