@@ -16,8 +16,9 @@ JUDGED_BY_FAULT = ("TransformerConfig.__init__", "TrainConfig.__init__")
 def check(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, with every argument and result compared with its annotation.
 
-    The check is made at the first call: most functions are never called with checks. One that is defined within another is made anew at every call of that one, which takes
-    longer than a small pass: so where nothing is checked, it is left as it is.
+    The check is made at the first call, since most functions are never called with checks. A
+    function within another is made anew at every call of that one, which takes longer than a
+    small pass: so where nothing is checked, it is left as it is.
     """
     name = function.__qualname__
     if name in JUDGED_BY_FAULT or ("<locals>" in name and config.jaxtyping_disable):

@@ -478,7 +478,7 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("models/checkpoints", {"show": "Heads"}, statistics, SOME),
     ("models/checkpoints", {"show": "Diagnostics"}, doctor, FEW),
     *[
-        ("attention/attention", look, drawn(attention_head="weights"), models)
+        ("attention/attention", {**look, "head": "1"}, drawn(attention_head="weights"), models)
         for look, models in zip(ADJUSTED, (SOME, OTHERS) * 2, strict=True)
     ],
     ("experiments/interventions", {"edits": "1.1~h.d.0.1.z"}, before_after, WRITING),

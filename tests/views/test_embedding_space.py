@@ -9,6 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.catalog import opened_model
+from explorer.views.embedding_space.moving_tokens import percent
 from tests import apps
 from tests.apps import said
 from tests.tiny import save_model
@@ -28,6 +29,15 @@ def chart(at: AppTest) -> dict[str, Any]:
 
 def column(at: AppTest, name: str) -> list[Any]:
     return next(list(each.value[name]) for each in at.dataframe if name in each.value.columns)
+
+
+def test_the_caption_says_how_much_the_axes_hold() -> None:
+    opened = opened_model.open_model("letters")
+    table = opened.model.last_stack.embedding.weight
+    unit = torch.nn.functional.normalize(table.double(), dim=-1)
+    squares = torch.linalg.svdvals(unit - unit.mean(0)) ** 2
+    held = percent(float(squares[:3].sum() / squares.sum()))
+    assert f"They hold {held} of the variance" in said(page("letters"))
 
 
 def test_another_token_of_the_text_has_other_neighbours_and_the_same_chart() -> None:

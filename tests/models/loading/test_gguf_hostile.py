@@ -1,6 +1,6 @@
 """A damaged or malicious GGUF file is refused in one sentence, soon, and in little memory.
 
-What is wrong in any other place of a file is drawn in `test_mutations.py`.
+`test_mutations.py` changes any other place of a file.
 """
 
 import os
@@ -20,6 +20,7 @@ from models.loading.gguf_weights import gguf_weights
 from tests.models.loading.gguf_damage import (
     F16_TENSOR,
     F32,
+    FLAG,
     I32,
     LIST,
     NAME,
@@ -87,6 +88,55 @@ def tensor(name: str, made: Tensor | None) -> Damage:
     """Another tensor of this name, or none."""
     return changed(lambda draft: draft.with_tensors({name: made}))
 
+
+NAN_32 = struct.pack("<f", float("nan"))
+FIELDS: Cases = {
+    "no values": (claimed(n_values=0, values={}), "general.architecture must be a name."),
+    "no tensors": (claimed(n_tensors=0), "there is no token_embd.weight."),
+    "a name twice": (
+        claimed(more_values=[(word("general.alignment")[1], whole(64))]), "alignment twice."
+    ),
+    "a name that is no text": (claimed(more_values=[(word(b"\xff")[1], whole(1))]), "not text."),
+    "a text that is none": (said(general__architecture=word(b"\xff")), "that is not text."),
+    "a number for a name": (said(general__architecture=whole(7)), "must be a name."),
+    "a value of no type": (said(x=(99, b"")), "a value of type 99, which is not known."),
+    "a list of no type": (said(x=(LIST, struct.pack("<IQ", 77, 1))), "a list of type 77"),
+    "alignment 0": (said(general__alignment=whole(0)), "that is no power of two."),
+    "alignment in words": (said(general__alignment=word("32")), "no power of two."),
+    "a tensor twice": (claimed(more_tensors=[(NORM, Tensor((32,)))]), "twice, so which one"),
+    "nine axes": (norm(*(1,) * 9), "9 axes; at most 4 are read."),
+    "an axis of 0": (norm(0, content=b""), "a shape that no weight has."),
+    "no axis": (norm(), "has the shape (), which"),
+    "no axis in blocks": (norm(kind=Q8_0_TENSOR, content=bytes(34)), "rows of 1 numbers, which"),
+    "half a block": (norm(33, kind=Q8_0_TENSOR, content=bytes(64)), "which Q8_0 cannot hold."),
+    "an unknown type": (norm(32, kind=4096, content=bytes(128)), "in type 4,096, which is not"),
+    "beside its alignment": (norm(32, offset=4), "beside its alignment."),
+    "too many frequencies": (tensor("rope_freqs.weight", Tensor((32, 32))), "cannot have."),
+    "no layers": (said(block_count=None), "llama.block_count must be given as a whole number."),
+    "half a layer": (said(block_count=(F32, number(F32, 2.5))), "must be a whole number"),
+    "layers that are true": (said(block_count=(FLAG, b"\1")), "must be a whole number"),
+    "no heads": (said(**{"attention.head_count": whole(0)}), "n_heads must be"),
+    "another width": (said(embedding_length=whole(64)), "has the shape (13, 32), which"),
+    "no ε": (said(**{"attention.layer_norm_rms_epsilon": None}), "must be given as a number."),
+    "ε that is NaN": (
+        said(**{"attention.layer_norm_rms_epsilon": (F32, NAN_32)}), "norm_eps"
+    ),
+    "no norm": (tensor(NORM, None), "lacks output_norm.weight, which its config asks for."),
+    "queries that no head divides": (tensor(Q, Tensor((32, 33))), "has the shape (33, 32), which"),
+    "a number for a kind": (tokenizer(model=whole(1)), "tokenizer.ggml.model that is no name."),
+    "a token twice": (tokenizer(tokens=words(*["a"] * 13)), "has the token a twice."),
+    "a token that is no text": (tokenizer(tokens=words(*[b"\xff"] * 13)), "are not texts."),
+    "no tokens": (tokenizer(tokens=None), "has 0 tokens, not 1 to 1,000,000."),
+    "one text for tokens": (tokenizer(tokens=word("abc")), "that are no list."),
+    "types of others": (tokenizer(token_type=(LIST, listed(I32, [1]))), "more or fewer tokens"),
+    "types that are words": (tokenizer(token_type=words(*["a"] * 13)), "that are not numbers."),
+    "half a merge": (tokenizer(merges=words("ab")), "a merge that is no pair of tokens."),
+    "a flag that is none": (tokenizer(add_bos_token=whole(1)), "neither true nor false."),
+    "scores of others": (
+        tokenizer(**SCORES, scores=(LIST, listed(F32, [1.0]))), "scores for more or fewer tokens"
+    ),
+}  # fmt: skip
+"""A field that cannot be so: one row for each sentence."""
 
 FILES: Cases = {
     "empty": (content(b""), "is empty; fetch it again."),
@@ -167,7 +217,6 @@ LARGE: Cases = {
 }  # fmt: skip
 """What would take memory without end, or is larger than it says."""
 
-NAN_32 = struct.pack("<f", float("nan"))
 NUMBERS: Cases = {
     "NaN": (norm(32, content=NAN_32 * 32), "NaN"),
     "a half that is NaN": (norm(32, kind=F16_TENSOR, content=NAN * 32), "NaN"),
@@ -209,7 +258,7 @@ def test_the_sound_file_opens_also_in_the_version_before(gguf_folder: Path, tmp_
 
 
 def test_a_hostile_file_is_one_sentence(gguf_folder: Path, opener: Opener) -> None:
-    assert not_refused_as_told(opener, gguf_folder, FILES | LARGE | NUMBERS) == []
+    assert not_refused_as_told(opener, gguf_folder, FILES | FIELDS | LARGE | NUMBERS) == []
 
 
 def test_of_several_files_none_is_preferred(
