@@ -1,5 +1,6 @@
 """What every test starts from, how thorough the run is, and what each folder of tests took."""
 
+import gc
 import os
 import tempfile
 from collections import Counter, defaultdict
@@ -7,11 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
-import jaxtyping
 import pytest
 import torch
 from filelock import FileLock
-from jaxtyping import install_import_hook
 from playwright.sync_api import Browser, sync_playwright
 
 from explorer.app.streamlit_patches import scan_packages_once
@@ -19,7 +18,7 @@ from tests import budget, checking
 from tests.browser import chromium
 
 # Every shape written in a signature of `models` can be checked on every call.
-install_import_hook("models", f"{checking.__name__}.check")
+checking.install()
 
 scan_packages_once()
 
@@ -82,6 +81,13 @@ def _turn_of(folder: str) -> int:
     return LONGEST.index(folder) if folder in LONGEST else len(LONGEST)
 
 
+def pytest_collection_finish() -> None:
+    """What was imported stays: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 50)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Seconds by folder, summed over all processes; the slowest tests; what the budget lost."""
     seconds: dict[str, float] = defaultdict(float)
@@ -111,9 +117,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(autouse=True)
 def _shapes_checked(request: pytest.FixtureRequest) -> Iterator[None]:
     """In the core's own tests: a check takes longer than the small passes of all others."""
-    jaxtyping.config.update("jaxtyping_disable", not request.path.is_relative_to(CORE))
+    checking.is_on = request.path.is_relative_to(CORE)
     yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    checking.is_on = False
 
 
 @pytest.fixture(autouse=True)
@@ -172,4 +178,4 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 @pytest.fixture
 def shapes_unchecked() -> None:
     """For tests about words and files, and for long loops whose shapes another test checks."""
-    jaxtyping.config.update("jaxtyping_disable", True)
+    checking.is_on = False

@@ -53,14 +53,16 @@ function pick(state, cell, rest = 0) {
   state.shows?.(cell);
   paint(state);
   state.untold = [...cell, state.picks];
+  state.path = location.pathname;
   clearTimeout(state.telling);
   if (rest) state.telling = setTimeout(() => tellPick(state), rest);
   else tellPick(state);
 }
 
-// The page hears of the last pick in one message: at once, or when the keys rest or are left.
+// The page hears of the last pick in one message: at once, or when the keys rest or are left; a
+// page that Back has left hears nothing, since the server would return to it.
 function tellPick(state) {
-  if (!state.untold) return;
+  if (!state.untold || state.path !== location.pathname) return;
   clearTimeout(state.telling);
   state.component.setTriggerValue("picked", state.untold);
   state.untold = null;

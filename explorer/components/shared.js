@@ -198,13 +198,15 @@ function hatch(context, ink, scale, gap = 5) {
 
 const REST = 250;
 
-// Tell the page what is held or drawn, once the hand rests; it comes back as the choice.
+// Tell the page what is held or drawn, once the hand rests; it comes back as the choice. After
+// Back nothing is told: the server would return to the page that was left.
 function tellPage(state, value, rest = REST) {
   if (!state.data.tells) return;
+  const path = location.pathname;
   clearTimeout(state.telling);
   state.telling = setTimeout(() => {
     const text = JSON.stringify(value);
-    if (text === state.agreed) return;
+    if (text === state.agreed || path !== location.pathname) return;
     state.agreed = text;
     state.told = (state.told ?? []).filter(older => older !== text).concat(text);
     state.component.setTriggerValue("chosen", value);

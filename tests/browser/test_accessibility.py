@@ -86,6 +86,8 @@ MOST_STOPS = 250
 LEAST_SAID = 15
 """Letters of a title and a number."""
 PARTS = 4
+SIZES = (1920, 900), (1280, 900), (640, 450)
+"""The last is the one before at 200 %."""
 IN_BOTH_THEMES = ("attention", "checkpoints", "training")
 """Views of ours, tables and forms; `--thorough` looks at all pages."""
 
@@ -153,7 +155,7 @@ def test_the_keys_lead_to_the_figure_and_it_says_the_head_that_is_picked(visitor
 def test_every_page_is_for_everybody(
     visitor: Visitor, part: int, request: pytest.FixtureRequest
 ) -> None:
-    """axe, what a figure says, the Tab key, and 200 %: 1280 pixels are 640 then.
+    """axe, what a figure says, the Tab key, and nothing over the edge, also at 200 %.
 
     What is chosen by default is not in the address.
     """
@@ -167,8 +169,9 @@ def test_every_page_is_for_everybody(
         found = [f"in the address: {each}" for each in chosen]
         found += in_themes(visitor, *themes) + silent_figures(visitor)
         found += not_reached(visitor, SIDEBAR if at or part else TOP)
-        visitor.sized(640, 450)
-        visitor.fits(name)
+        for size in SIZES:
+            visitor.sized(*size)
+            visitor.fits(f"{name} at {size}")
         visitor.sized(**visitor.size)
         faults[name] = found
     assert {name: found for name, found in faults.items() if found} == {}

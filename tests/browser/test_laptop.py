@@ -13,6 +13,7 @@ from explorer.runs.run import Run
 from explorer.runs.spec import DONE
 from tests.browser import chromium
 from tests.browser.offline import Laptop
+from tests.browser.test_tour import HARMFUL
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
 
@@ -56,8 +57,12 @@ def spends_an_evening(laptop: Laptop, visitor: Visitor, pictures: Path) -> None:
     visitor.asks(lesson_step="2")
     visitor.rest()
 
-    for title in visitor.links().all_text_contents():
-        visitor.follow(str(title).strip())
+    visitor.until_run(lambda: visitor.type(HARMFUL))
+    titles = [str(title).strip() for title in visitor.links().all_text_contents()]
+    assert {"Overview", "Forward pass", "Museum", "Training", "Checkpoints"} <= {*titles}
+    for title in titles:
+        visitor.follow(title)
+        expect(page).to_have_title(f"{title} · Attention explorer")
         visitor.no_mishap()
     look("4-last-page")
 
