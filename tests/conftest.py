@@ -29,7 +29,7 @@ os.environ["EXPLORER_EXAMPLES"] = os.devnull
 
 TESTS = Path(__file__).parent
 CORE, RUNS = TESTS / "models", TESTS / "runs"
-LONGEST = ("browser", "components", "runs", "bench", "tests", "models", "parity", "published")
+LONGEST = ("browser", "components", "runs", "server", "pages", "views", "parity", "tests", "models")
 """Folders that begin first, in this order: what is left for the end is short."""
 
 SLOWEST = 10
