@@ -79,6 +79,7 @@ def test_after_a_click_on_a_cell_the_keys_step_and_after_tab_the_arrows_move_the
     page.keyboard.press(" ")
     expect(here(page)).to_have_text("Hidden")
     expect(canvas).to_be_focused()
+    told(visitor, "(4,)")
 
     page = open_demo("stage_list", "long").page  # it fades where it goes on
     stage = page.locator(".stage_list .stage")
