@@ -20,7 +20,8 @@ AS_TYPED = BeartypeConf(is_pep484_tower=True)
 JUDGED_BY_FAULT = ("TransformerConfig.__init__", "TrainConfig.__init__")
 """Settings may be made of anything: their `fault()` says in words what is wrong with them."""
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 is_on = False
 """Whether calls are checked now."""
@@ -34,7 +35,7 @@ def check(function: Callable[P, R]) -> Callable[P, R]:
 
     @cache
     def checked() -> Callable[P, R]:
-        return jaxtyped(typechecker=beartype(conf=AS_TYPED))(function)  # type: ignore[no-any-return]
+        return jaxtyped(typechecker=beartype(conf=AS_TYPED))(function)
 
     @wraps(function)
     def check_and_call(*inputs: P.args, **options: P.kwargs) -> R:
@@ -86,4 +87,4 @@ class Finder:
 
 def install() -> None:
     """What is imported of `models` from now on can be checked."""
-    sys.meta_path.insert(0, Finder)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Finder)
