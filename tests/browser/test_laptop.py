@@ -13,7 +13,7 @@ from explorer.runs.run import Run
 from explorer.runs.spec import DONE
 from tests.browser import chromium
 from tests.browser.offline import Laptop
-from tests.browser.test_tour import HARMFUL
+from tests.browser.test_typed_texts import HARMFUL
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
 

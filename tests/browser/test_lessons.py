@@ -72,7 +72,7 @@ def words(visitor: Visitor) -> str:
 
 
 def sees(visitor: Visitor, texts: tuple[str, ...], where: str) -> None:
-    """Wait until all of these stand on the page, and nothing that is asked for in vain."""
+    """Wait until all of these stand on the page, which has everything that its address asks for."""
     missing = list(texts)
 
     def all_there() -> bool:
@@ -168,7 +168,7 @@ def done(visitor: Visitor, step: Step) -> None:
 
 
 def walk(visitor: Visitor, lesson: Lesson) -> None:
-    """One prediction is made in each; `tests/views` has the answers to all."""
+    """One prediction is made in each: all are judged in the same way."""
     begin(visitor, lesson)
     asks = next((step for step in lesson.steps if step.predict), None)
     for at, step in enumerate(lesson.steps, 1):

@@ -87,8 +87,8 @@ def to_no_demo(page: Page) -> None:
     """To the first page, where nothing that was chosen is left.
 
     Two demos may have views of two kinds under one key, as no two pages of the app have. Who is
-    there already does not go again, and who leaves waits for the end of its script: an address
-    that changes before is not gone to.
+    there already does not go again. The page's script has ended then: before, Streamlit may lose
+    the next address.
     """
     if urlsplit(page.url).path != "/":
         page.evaluate(GO, "/")

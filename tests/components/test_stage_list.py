@@ -4,6 +4,15 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.components.conftest import OpenDemo, told
 
+LEFT = """async button => {
+  button.click();
+  const here = location.href;
+  history.replaceState({}, "", "/");
+  await new Promise(come => setTimeout(come, 500));  // longer than the hand has to rest
+  history.replaceState({}, "", here);
+}"""
+"""A step that is taken right before Back."""
+
 
 def here(page: Page) -> Locator:
     return page.locator(".stage_list [aria-current=step]")
@@ -96,3 +105,10 @@ def test_after_a_click_on_a_cell_the_keys_step_and_after_tab_the_arrows_move_the
     stage.evaluate("stage => { stage.scrollTop = stage.scrollHeight; }")
     expect(stage).to_have_css("--more-bottom", "0")
     assert stage.evaluate(goes_on) == ["1", "0"]
+
+    visitor = open_demo("stage_list")
+    forward = visitor.page.get_by_role("button", name="Next", exact=True)
+    forward.evaluate(LEFT)  # nothing is told, or the server would return to the page that was left
+    expect(here(visitor.page)).to_have_text("Sum")
+    forward.click()
+    told(visitor, "(2,), run 2")

@@ -149,7 +149,7 @@ def token_labels(pair: TokenPair) -> list[VisibleText]:
 
 
 def _share_error(found: TracedGrid, question: Question) -> float:
-    """By how much a share of the difference may be off; 0, so unknown, where there is none."""
+    """How far a share of the difference may be off; 0 where there is no difference to share."""
     difference = abs(found.clean - found.corrupted)
     return question.error / difference if difference else 0.0
 

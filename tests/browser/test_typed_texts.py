@@ -1,4 +1,4 @@
-"""Texts that would do harm if a browser ran them, a published model, and edges that all keep to."""
+"""Texts that are typed: harmful, strange, long; a published model in the dark; and their edges."""
 
 import re
 
