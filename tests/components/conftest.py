@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.map_places import UNSEEN
-from tests.browser.visiting import DRAWN_ANEW, RESTS, Visitor
+from tests.browser.visiting import DRAWN_ANEW, RESTS, EndOfPage, Visitor
 from tests.served import Server
 
 HERE = Path(__file__).parent
@@ -83,15 +83,20 @@ def texts_on(visitor: Visitor, key: str) -> list[Text]:
     return [(text.translate(UNSEEN), *place) for text, *place in found]
 
 
-def to_no_demo(page: Page) -> None:
+def go(visitor: Visitor, address: str) -> None:
+    """Go there, and wait until the server has run a page: an address on top may be lost."""
+    with visitor.socket.expect_event("framereceived", EndOfPage(), timeout=60_000):
+        visitor.page.evaluate(GO, address)
+
+
+def to_no_demo(visitor: Visitor) -> None:
     """To the first page, where nothing that was chosen is left.
 
-    Two demos may have views of two kinds under one key, as no two pages of the app have. Who is
-    there already does not go again. The page's script has ended then: before, Streamlit may lose
-    the next address.
+    Two demos may have views of two kinds under one key, as no two pages of the app have.
     """
+    page = visitor.page
     if urlsplit(page.url).path != "/":
-        page.evaluate(GO, "/")
+        go(visitor, "/")
     expect(page.locator(".view")).to_have_count(0)
     page.evaluate("globalThis.explorerChoices?.clear()")
     expect(page.get_by_text("told None, run 0")).to_be_visible()
@@ -101,8 +106,8 @@ def to_no_demo(page: Page) -> None:
 def open_in(visitor: Visitor, name: str, show: str = "", more: str = "") -> Page:
     """Go to a demo, and wait until its views are painted and stand still."""
     page = visitor.page
-    to_no_demo(page)
-    page.evaluate(GO, f"/demo_{name}?show={show}{more}")
+    to_no_demo(visitor)
+    go(visitor, f"/demo_{name}?show={show}{more}")
     failed = page.get_by_test_id("stException")
     expect(page.get_by_text(TOLD).or_(failed).first).to_be_visible()
     expect(failed).to_have_count(0)
@@ -123,4 +128,4 @@ def open_demo(_tab: Visitor) -> Iterator[OpenDemo]:
 
     yield arrive
     _tab.no_mishap()
-    to_no_demo(_tab.page)
+    to_no_demo(_tab)
