@@ -14,8 +14,7 @@ from contextlib import asynccontextmanager
 import streamlit as st
 from starlette.middleware import Middleware
 
-from explorer.app import admin_token, limits, streamlit_patches
-from explorer.catalog import waiting
+from explorer.app import admin_token, streamlit_patches
 from explorer.server import (
     connections,
     door,
@@ -35,6 +34,7 @@ from explorer.server.security_headers import SecurityHeaders
 from explorer.server.sweeping import sweep_again_and_again
 from explorer.server.upload_gate import UploadGate
 from explorer.server.warm_up import WarmUp
+from explorer.system import cooperative, limits
 
 SETTINGS = (limits, door, admin_token, json_logs, measures)
 
@@ -73,7 +73,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
     end_measures = measures.serve(
         readers=lambda: len(drain.lines), draining=lambda: drain.has_begun
     )
-    waiting.end_runs_by(streamlit_patches.end_if_unwanted)
+    cooperative.set_cancel_check(streamlit_patches.end_if_unwanted)
     warm_up = WarmUp()
     warm_up.thread.start()
     sweeping = asyncio.create_task(sweep_again_and_again())

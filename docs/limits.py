@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from docs.addresses import table
-from explorer.app.limits import FILE, PREFIX, PUBLIC, TABLE
+from explorer.system.limits import FILE, PREFIX, PUBLIC, TABLE
 
 PAGE = Path(__file__).with_name("limits.md")
 TOP = f"""# Limits
@@ -18,7 +18,7 @@ that strangers use (`{PUBLIC}=1`) the second. One is set by `{PREFIX}<NAME>` in 
 such as `{PREFIX}RUN_STEPS=2000`, or by a line such as `run_steps = 2_000` in the TOML file that
 `{FILE}` names; the environment wins. Sizes are in bytes, times in seconds.
 
-This page is made from the table in `explorer/app/limits.py` by `python -m docs.limits`.
+This page is made from the table in `explorer/system/limits.py` by `python -m docs.limits`.
 
 """
 COLUMNS = ("Limit", "Bounds", "Laptop", "Public", "What the person reads who meets it")

@@ -6,8 +6,8 @@ import pytest
 from filelock import FileLock
 
 from explorer.catalog import ModelError
+from explorer.catalog.downloads.model_download import download
 from explorer.catalog.real_models import FIRST, REAL_MODELS
-from explorer.downloads.model_download import download
 from tests.proxy import KEPT
 
 

@@ -18,10 +18,10 @@ from tensorboardX.proto.event_pb2 import Event
 
 from explorer.__main__ import main
 from explorer.catalog import ModelError, opened_model
+from explorer.catalog.downloads import model_download
+from explorer.catalog.downloads.model_download import Progress
 from explorer.catalog.real_models import REAL_MODELS, RealModel
 from explorer.catalog.shipped import SHIPPED, make_shipped
-from explorer.downloads import model_download
-from explorer.downloads.model_download import Progress
 from explorer.runs.exported_metrics import COLUMNS, write_csv
 from explorer.runs.parent import PARENT
 from explorer.runs.run import Run, all_runs, run_named

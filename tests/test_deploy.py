@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from explorer.app import limits
-from explorer.app.limits import DRAIN_SECONDS
+from explorer.system import limits
+from explorer.system.limits import DRAIN_SECONDS
 from explorer.text.published.child import ROOM
 from explorer.text.published.process import MAX_CHILDREN
 from tests.source import ROOT, python_files

@@ -23,11 +23,11 @@ MAY_KNOW = {
     "docs": ROOMS,
 }
 ORDER = tuple(
-    "models text lessons tasks catalog interventions inference analysis circuits runs downloads "
+    "models system text lessons tasks catalog interventions inference analysis runs "
     "charts snippets export commands app server components views pages".split()
 )
 """A room may import those before it."""
-MOST_FLOORS = 8
+MOST_FLOORS = 9
 CORE_KNOWS = {"torch", "safetensors", "jaxtyping", "gguf"}
 ABOUT_THE_SCREEN = {"app", "components", "views"}
 TOP = {
@@ -85,7 +85,7 @@ def room(module: str) -> str:
 
     they lie with the frame, which they are settings of, and know no room, so any may ask them.
     """
-    if module == "explorer.app" or f"{module}.".startswith("explorer.app.limits."):
+    if module == "explorer.app" or f"{module}.".startswith("explorer.system.limits."):
         return ""
     first, _, rest = module.partition(".")
     return rest.partition(".")[0] if first == "explorer" else first

@@ -16,7 +16,7 @@ import yaml  # type: ignore[import-untyped]
 
 from explorer.__main__ import main
 from explorer.app import open_app
-from explorer.catalog import folders
+from explorer.system import data_folders
 from tests.package import COMMAND, built_wheel
 from tests.source import ROOT, files, imports, python_files
 
@@ -152,7 +152,7 @@ def test_its_command_runs_the_others_from_any_folder(wheel: Path, tmp_path: Path
 
 def test_a_checkout_keeps_what_it_makes_in_its_own_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EXPLORER_RUNS", raising=False)
-    assert folders.runs_root() == ROOT / "runs"
+    assert data_folders.runs_root() == ROOT / "runs"
 
 
 def test_its_options_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from torch import nn
 from explorer.analysis.head_metrics import HeadMetrics
 from explorer.analysis.singular_values import SMALLEST_SIDE, looks_random
 from explorer.analysis.weight_statistics import TensorSummary
-from explorer.catalog.waiting import stepping
+from explorer.system.cooperative import interruptible
 from explorer.text.labels import cut
 
 LEVELS = ("error", "warning", "note", "fine")
@@ -200,7 +200,7 @@ def training_findings(model: nn.Module, found: Sequence[TensorSummary]) -> list[
     )
     parameters = dict(model.named_parameters())
     sample = [name for name in _sample(found) if name in parameters]
-    learned = sum(not looks_random(parameters[name]) for name in stepping(sample))
+    learned = sum(not looks_random(parameters[name]) for name in interruptible(sample))
     initial = " and ".join(
         [
             *(["every norm gain is exactly 1"] if gains else []),

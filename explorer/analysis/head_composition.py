@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.head_weights import HeadWeights, head_weights, ov_of_layer, written_later
-from explorer.catalog.waiting import stepping
+from explorer.system.cooperative import interruptible
 from models import Transformer
 
 READS = ("q", "k", "v")
@@ -28,7 +28,7 @@ def composition(model: Transformer, layer: int, head: int) -> Tensor:
     here = head_weights(model, layer, head)
     scores = torch.zeros(len(READS), layer, model.config.n_heads, dtype=torch.float64)
     with torch.no_grad():
-        for earlier in stepping(range(layer)):
+        for earlier in interruptible(range(layer)):
             value, output = ov_of_layer(model, earlier)
             output = written_later(model, earlier, output.mT, layer).mT
             scores[:, earlier] = composition_scores(here, value, output)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from explorer.analysis.frozen_norms import linear_part
 from explorer.analysis.head_weights import blocks_of, head_weights, written_later
-from explorer.catalog.waiting import stepping
+from explorer.system.cooperative import interruptible
 from models import Transformer, TransformerConfig
 from models.output_heads import LanguageModelHead
 
@@ -77,7 +77,7 @@ def copying(model: Transformer, layer: int, head: int, seed: int = 0) -> Copying
         embedding = stack.embedding.weight
         words = embedding if output_head.weight is None else output_head.weight
         outputs, values = [], []
-        for rows in stepping(range(0, len(words), AT_ONCE)):
+        for rows in interruptible(range(0, len(words), AT_ONCE)):
             some = slice(rows, rows + AT_ONCE)
             x = stack.embedding_norm(embedding[some] * stack.embedding_scale)
             values.append(_scaled(norm, x) @ value.to(x).mT)

@@ -25,10 +25,10 @@ from torch import Tensor, nn
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.analysis.residual_writes import block_writes
 from explorer.catalog.opened_model import Opened
-from explorer.catalog.waiting import stepping
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
 from explorer.inference.results_cache import is_kept, kept
+from explorer.system.cooperative import interruptible
 from models.attention import MultiHeadAttention, repeat_groups
 from models.block import Block, Residual
 from models.normalization import LayerNorm, RMSNorm
@@ -132,7 +132,7 @@ def _work(forward: ForwardPass) -> int:
 def information_flow(forward: ForwardPass) -> InformationFlow:
     """All shares of a pass. Cost grows with layers × tokens² × (heads × d + d)."""
     stacks = {
-        stack: tuple(_block_shares(forward, stack, layer) for layer in stepping(range(count)))
+        stack: tuple(_block_shares(forward, stack, layer) for layer in interruptible(range(count)))
         for stack, count in _stacks(forward)
     }
     return InformationFlow(stacks, _starts(forward))
@@ -195,7 +195,7 @@ def _attention_shares(
     heads = (mixed.abs() * longest[:, None]).argmax(-1).T
     shares, after = [], []
     some = max(1, MOST_HELD // max(1, projected.shape[0] * projected.shape[2]))
-    for first in stepping(range(0, len(x), some)):
+    for first in interruptible(range(0, len(x), some)):
         z = mixed[:, first : first + some] @ projected  # (k, some queries, d)
         out = z.sum(0)
         if attention.o_proj.bias is not None:

@@ -18,9 +18,9 @@ from torch import Tensor
 from explorer.analysis.frozen_norms import Before, before_activation, before_linear, before_norm
 from explorer.analysis.output_change import has_words, last_streams, logits_at
 from explorer.analysis.residual_writes import SublayerWrite, block_writes, positions_of
-from explorer.catalog.waiting import stepping
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
+from explorer.system.cooperative import interruptible
 from models.output_heads import ClassifierHead, LanguageModelHead
 
 
@@ -67,7 +67,7 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
     with torch.no_grad():
         places, shares = _read_at(forward, place)
         stack, count = last_streams(forward.config)
-        layers = [block_writes(forward, stack, n, places) for n in stepping(range(count))]
+        layers = [block_writes(forward, stack, n, places) for n in interruptible(range(count))]
         last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, places]
         direction, constant = _before_head(forward, last, shares, option)
         direction, added = before_norm(forward.trace.model.last_stack.norm, last, direction)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.output_change import has_words, last_streams
-from explorer.catalog.waiting import stepping
+from explorer.system.cooperative import interruptible
 from models.trace import Trace
 
 
@@ -30,7 +30,7 @@ def lens_logits(passed: Trace, position: int) -> Tensor:
     at = slice(position, position + 1)
     found = []
     with torch.no_grad():
-        for stream in stepping(residual_streams(passed)):
+        for stream in interruptible(residual_streams(passed)):
             normed = model.last_stack.norm(stream)
             found.append(model.read(normed[:, at])[0, 0] if words else model.read(normed)[0])
     return torch.stack(found)

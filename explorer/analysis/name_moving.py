@@ -17,11 +17,11 @@ from explorer.analysis.direct_logits import direct_logits
 from explorer.analysis.output_change import last_streams
 from explorer.analysis.residual_writes import block_writes
 from explorer.catalog.opened_model import Opened
-from explorer.catalog.waiting import stepping
 from explorer.inference.answers import Answer
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import one_stack
 from explorer.inference.results_cache import kept
+from explorer.system.cooperative import interruptible
 from explorer.text import TextError, Token
 
 NAMES = (
@@ -119,7 +119,7 @@ def _measured(opened: Opened) -> NameMoving | None:
         for row, each in enumerate(prompts)
     ]
     _, layers = last_streams(opened.config)
-    found = [_of_layer(passes, prompts, layer) for layer in stepping(range(layers))]
+    found = [_of_layer(passes, prompts, layer) for layer in interruptible(range(layers))]
     raised, weight = (torch.stack(each) for each in zip(*found, strict=True))
     return NameMoving(raised, weight, len(prompts))
 

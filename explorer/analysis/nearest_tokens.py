@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.principal_components import CHUNK, at_length_one
-from explorer.catalog.waiting import stepping
+from explorer.system.cooperative import interruptible
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ def nearest_by_part(
     count = min(count, len(table))
     best = torch.full((len(units), count), -torch.inf)
     ids = torch.zeros(len(units), count, dtype=torch.long)
-    for start in stepping(range(0, len(table), CHUNK)):
+    for start in interruptible(range(0, len(table), CHUNK)):
         rows = table[start : start + CHUNK].detach().float()
         cosines = (units @ rows.mT) / rows.norm(dim=-1)
         cosines = cosines.nan_to_num(nan=-torch.inf)  # a row without a direction

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from explorer.catalog.waiting import stepping
+from explorer.system.cooperative import interruptible
 
 WORK = 60_000_000_000
 """Multiplications of a covariance, n · d² of n rows: about two seconds of one core."""
@@ -113,7 +113,7 @@ def principal_axes(table: Tensor) -> PrincipalAxes:
 def _rows_at_length_one(table: Tensor, measured: Tensor) -> Iterator[Tensor]:
     """The measured rows part by part, in float64 where that is soon done."""
     precise = len(measured) * table.shape[1] ** 2 <= DOUBLE
-    for some in stepping(measured.split(CHUNK)):
+    for some in interruptible(measured.split(CHUNK)):
         rows = table.detach()[some]
         yield at_length_one(rows.double() if precise else rows.float())
 

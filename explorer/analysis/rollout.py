@@ -18,8 +18,8 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from explorer.catalog.waiting import step, stepping
 from explorer.inference.forward_pass import ForwardPass
+from explorer.system.cooperative import interruptible, step
 
 STEPS_SOLVED = 1_200_000
 """Edges × inputs that are solved: about three seconds on a slow core."""
@@ -112,7 +112,7 @@ def flow_to(layers: Sequence[Tensor], token: int) -> Iterator[float]:
         return
     network = Network(tokens * (top + 1))
     rows = torch.tensor([token])
-    for level in stepping(reversed(range(top))):  # nodes of level 0 are the input
+    for level in interruptible(reversed(range(top))):  # nodes of level 0 are the input
         whole = (layers[level][rows].double() * UNITS).floor().long()
         for at, lower in whole.nonzero().tolist():
             above, below = (level + 1) * tokens + int(rows[at]), level * tokens + lower

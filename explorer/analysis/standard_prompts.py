@@ -17,9 +17,9 @@ from torch import Tensor
 from explorer.analysis.head_metrics import Tokens, metrics_of_heads, pattern_cells
 from explorer.analysis.output_change import last_streams
 from explorer.catalog.opened_model import Opened
-from explorer.catalog.waiting import stepping
 from explorer.inference.model_inputs import one_stack
 from explorer.inference.results_cache import kept
+from explorer.system.cooperative import interruptible
 from explorer.text import TextError, Token
 
 SEED, ROWS, LENGTH = 0, 4, 25
@@ -83,7 +83,7 @@ def _measured(opened: Opened) -> dict[str, Tensor]:
     stack, layers = last_streams(opened.config)
     tokens = Tokens.of(rows[0])
     by_layer = []
-    for layer in stepping(range(layers)):
+    for layer in interruptible(range(layers)):
         at = f"{stack}.{layer}.self_attn"
         visible = passed.mask(at)[0, 0]
         # The tokens differ from row to row, the cells of the patterns do not.

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from explorer.catalog.waiting import stepping
 from explorer.inference.forward_pass import ForwardPass
+from explorer.system.cooperative import interruptible
 from models.output_heads import LanguageModelHead
 from models.transformer import Transformer
 
@@ -43,7 +43,7 @@ def token_paths(forward: ForwardPass, stack: str, places: Sequence[int]) -> Toke
     if not torch.equal(entering, embedded):
         steps.append("into layer 0")
         states.append(entering)
-    for layer in stepping(range(len(part.blocks))):
+    for layer in interruptible(range(len(part.blocks))):
         steps.append(f"after layer {layer}")
         states.append(forward.trace[f"{stack}.{layer}.resid_post"][forward.row, list(places)])
     return TokenPaths(tuple(steps), ids, torch.stack([each.float() for each in states]))

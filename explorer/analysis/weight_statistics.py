@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from explorer.catalog.waiting import stepping
+from explorer.system.cooperative import interruptible
 
 SLICE = 1 << 20
 """Weights that are read together."""
@@ -99,7 +99,7 @@ def summarized(model: nn.Module) -> Iterator[TensorSummary]:
 
 
 def _slices(tensor: Tensor) -> Iterator[Tensor]:
-    for numbers in stepping(tensor.detach().reshape(-1).split(SLICE)):
+    for numbers in interruptible(tensor.detach().reshape(-1).split(SLICE)):
         yield numbers.float() if numbers.dtype in (torch.float16, torch.bfloat16) else numbers
 
 

@@ -17,7 +17,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from explorer.app.limits import EDGES
+from explorer.system.limits import EDGES
 from models import TransformerConfig
 
 Kind = Literal["embedding", "head", "feed-forward", "logits"]

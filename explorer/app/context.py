@@ -11,7 +11,6 @@ import streamlit as st
 
 from explorer.app import shelves, url
 from explorer.app.address_table import TEXT_LIMIT
-from explorer.app.limits import TEXT_CHARACTERS
 from explorer.app.messages import end_page, or_stop, say
 from explorer.app.session import session
 from explorer.app.training_steps import TRAINED, entry_at, snapshots_of
@@ -24,6 +23,7 @@ from explorer.inference import forward_pass
 from explorer.inference.chat_prompt import reading_prompts
 from explorer.inference.first_look import first_look
 from explorer.inference.forward_pass import ForwardPass
+from explorer.system.limits import TEXT_CHARACTERS
 from models import TransformerConfig
 from models.loading.folder_config import OURS
 

@@ -14,8 +14,8 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
-from explorer.app.limits import KEPT_BYTES, KEPT_BYTES_OF_READER, KEPT_VIEWS
 from explorer.export.kept_view import LONGEST_ADDRESS, TOO_LONG, KeptView, one_line
+from explorer.system.limits import KEPT_BYTES, KEPT_BYTES_OF_READER, KEPT_VIEWS
 
 NEW = "Kept session"
 LEAST_BYTES = 10_000

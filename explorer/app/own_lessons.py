@@ -10,8 +10,8 @@ from threading import Lock
 
 from cachetools import LRUCache
 
-from explorer.app.limits import OWN_LESSONS_BYTES
 from explorer.lessons.lesson import Lesson
+from explorer.system.limits import OWN_LESSONS_BYTES
 
 MOST = 10
 """Lessons of one reader; another takes the place of the first."""

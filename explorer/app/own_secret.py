@@ -13,8 +13,8 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from explorer.catalog.folders import runs_root
-from explorer.text.this_system import is_mine_alone
+from explorer.system.data_folders import runs_root
+from explorer.system.operating_system import is_mine_alone
 
 NAME = ".secret"
 BYTES = 32

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from explorer.catalog import waiting
+from explorer.system import cooperative
 
 Step = TypeVar("Step")
 
@@ -25,7 +25,7 @@ def bar(doing: str) -> Iterator[Callable[[float], None]]:
 
     def report(done: float) -> None:
         nonlocal shown
-        waiting.step()
+        cooperative.step()
         now = time.monotonic()
         if now - shown > SILENT and 0 < done < 1:
             shown, left = now, (now - begun) * (1 - done) / done

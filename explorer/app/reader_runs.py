@@ -12,9 +12,10 @@ from pathlib import Path
 
 from explorer.app.reader import network_digest, owner, sees_everything
 from explorer.catalog.available_models import RUNS_LISTED, ListedRun
-from explorer.catalog.folders import own_name, runs_root
+from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import HOST, index_of
 from explorer.runs.run import Run, newest_runs, no_run_named, run_named
+from explorer.system.data_folders import runs_root
 
 SOMEBODY_ELSES = (
     "This run is somebody else's: whoever has its link may look at it and open its model, but "

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
-from explorer.app import limits, streamlit_patches
+from explorer.app import streamlit_patches
+from explorer.system import limits
 
 LEAST = 500_000
 """Bytes that a file counts at least, so that there are never many."""

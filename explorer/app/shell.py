@@ -18,7 +18,6 @@ from explorer.app.bar import draw_bar  # noqa: E402
 from explorer.app.choosing import asked_at_first, follow_door, settle_model, take_what_was_chosen  # noqa: E402
 from explorer.app.context import FRAME, make_context  # noqa: E402
 from explorer.app.former_addresses import FORMER_PAGES  # noqa: E402
-from explorer.app.limits import MB  # noqa: E402
 from explorer.app.local_reader import is_local  # noqa: E402
 from explorer.app.messages import say  # noqa: E402
 from explorer.app.page_seconds import measured  # noqa: E402
@@ -30,6 +29,7 @@ from explorer.app.throttle import turn  # noqa: E402
 from explorer.app.typed_text import settle_text  # noqa: E402
 from explorer.catalog.uploads import largest_upload  # noqa: E402
 from explorer.lessons.lesson import FIRST_PAGE  # noqa: E402
+from explorer.system.limits import MB  # noqa: E402
 
 SENTENCE, MODEL, HEAD = ("text", "pair"), ("model", "training_step"), ("part", "layer", "head")
 

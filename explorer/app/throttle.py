@@ -1,6 +1,6 @@
 """A few runs of pages at a time: many at once only take the interpreter from each other.
 
-Work that takes long comes here between its pieces (`waiting.step`). Who has computed for a
+Work that takes long comes here between its pieces (`cooperative.step`). Who has computed for a
 moment then hands the turn to the next who waits. Those who begin and those who go on are served
 alternately: a short answer waits for at most one piece of the work of others, however many they
 are. In each of the two lines networks take turns, then the readers of a network, then the runs of
@@ -23,10 +23,10 @@ from threading import Event, Lock
 
 import streamlit as st
 
-from explorer.app import limits, reader, streamlit_patches
+from explorer.app import reader, streamlit_patches
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.catalog import waiting
+from explorer.system import cooperative, limits
 from explorer.text.truncation import ForwardPassError
 
 QUANTUM = 0.05
@@ -191,28 +191,28 @@ class PageRun:
         if self._place is not None and now - self._looked < MOMENT:
             return
         self._looked = now
-        self.look_up()
+        self.check_cancelled()
         if not limits.WORK_SECONDS.allows(now - self._begun):
             raise RunEnded(limits.WORK_SECONDS.refusal())
         if self._place is None:
             self._wait(begins=False)
         elif TURNS.step(self._place) and now - self._turn_begun >= QUANTUM:
-            self.rest()
+            self.release_slot()
             self._wait(begins=False)
 
-    def look_up(self) -> None:
+    def check_cancelled(self) -> None:
         """End where the reader has gone, or whoever runs the server has stopped it."""
         streamlit_patches.end_if_unwanted()
         if self._is_stopped:
             raise RunEnded(STOPPED)
 
-    def rest(self) -> None:
+    def release_slot(self) -> None:
         """Without a turn until it goes on."""
         if self._place is not None:
             TURNS.give_back(self._place)
             self._place = None
 
-    def resume(self) -> None:
+    def take_slot(self) -> None:
         """With a turn again."""
         if self._place is None:
             self._wait(begins=False)
@@ -220,8 +220,8 @@ class PageRun:
     def _wait(self, *, begins: bool) -> None:
         place = TURNS.ask(begins=begins, network=self._network, owner=self.owner)
         try:
-            while not place.wait(waiting.LOOKS_UP):
-                self.look_up()
+            while not place.wait(cooperative.CHECK_SECONDS):
+                self.check_cancelled()
                 TURNS.look()
         except BaseException:
             TURNS.give_back(place)
@@ -235,20 +235,20 @@ def turn() -> Iterator[None]:
 
     Within a turn no other is waited for. What ends the work in it ends in a sentence.
     """
-    if waiting.run_here() is not None:
+    if cooperative.current_run() is not None:
         yield
         return
     run = PageRun()
     _running[run.number] = run
     try:
-        with waiting.working_for(run):
+        with cooperative.run_in_thread(run):
             run.begin()
             yield
     except (RunEnded, ForwardPassError) as error:
         say(str(error))
     finally:
         del _running[run.number]
-        run.rest()
+        run.release_slot()
 
 
 @contextmanager
@@ -259,7 +259,7 @@ def turn_elsewhere(network: str, owner: str) -> Iterator[None]:
     """
     place = TURNS.ask(begins=True, network=network, owner=owner)
     try:
-        while not place.wait(waiting.LOOKS_UP):
+        while not place.wait(cooperative.CHECK_SECONDS):
             TURNS.look()
         yield
     finally:
@@ -268,4 +268,4 @@ def turn_elsewhere(network: str, owner: str) -> Iterator[None]:
 
 def at_work() -> list[PageRun]:
     """The runs that compute or wait now, the oldest first, without the one that asks."""
-    return [each for each in list(_running.values()) if each is not waiting.run_here()]
+    return [each for each in list(_running.values()) if each is not cooperative.current_run()]

@@ -6,10 +6,10 @@ import streamlit as st
 
 from explorer.app import streamlit_patches, url
 from explorer.app.address_table import TEXT_LIMIT
-from explorer.app.limits import TEXT_CHARACTERS
 from explorer.app.reader import network_digest
 from explorer.app.session import session
-from explorer.catalog import long_texts
+from explorer.system import long_texts
+from explorer.system.limits import TEXT_CHARACTERS
 
 FILE = "text_file"
 NOT_HERE = (

@@ -19,18 +19,16 @@ from explorer.catalog import in_a_sentence
 from explorer.catalog.example_texts import ANY_EXAMPLE, examples_for
 from explorer.catalog.folders import (
     brought_name,
-    examples_root,
     is_checkpoint,
     model_name,
     named_folders,
     own_name,
-    runs_root,
-    shipped_root,
 )
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.real_models import FIRST, REAL_MODELS
 from explorer.catalog.run_index import index_of
 from explorer.catalog.run_steps import SNAPSHOTS, run_of, step_folders
+from explorer.system.data_folders import examples_root, runs_root, shipped_root
 from explorer.tasks import GIVEN, TASKS
 from models import TransformerConfig
 from models.loading.checkpoint import CheckpointError, peek

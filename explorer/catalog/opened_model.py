@@ -10,14 +10,14 @@ from typing import Any
 
 from cachetools import LRUCache, cached
 
-from explorer.app.limits import MODEL_BYTES, WEIGHTS_BYTES
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry, Stamp, list_models, stamp_of
 from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.catalog.folders import own_name
 from explorer.catalog.pass_budget import MEMORY, BoundedTransformer, bounded
 from explorer.catalog.tokenizers import tokenizer_of
-from explorer.catalog.waiting import PatientCondition
+from explorer.system.cooperative import CancellableCondition
+from explorer.system.limits import MODEL_BYTES, WEIGHTS_BYTES
 from explorer.tasks import GIVEN, TASKS, Task
 from explorer.text import AnyTokenizer, PublishedTokenizer, TextError
 from models import TransformerConfig, load_checkpoint
@@ -100,7 +100,7 @@ def opened_from(
 
 @cached(
     LRUCache(WEIGHTS_KEPT, getsizeof=lambda opened: min(opened.bytes, WEIGHTS_KEPT)),
-    condition=PatientCondition(),
+    condition=CancellableCondition(),
 )
 def _open(name: str, folder: Path, title: str, example: str, stamp: Stamp) -> Opened:
     return opened_from(folder, name, title, example)

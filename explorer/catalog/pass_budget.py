@@ -15,10 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.app.limits import PASS_BYTES, PASS_SHARE, PASS_TOKENS
-from explorer.catalog import waiting
 from explorer.catalog.pass_size import Leaves, PassShape, pass_size
-from explorer.catalog.waiting import Budget
+from explorer.system import cooperative
+from explorer.system.cooperative import Budget
+from explorer.system.limits import PASS_BYTES, PASS_SHARE, PASS_TOKENS
 from explorer.text.truncation import ForwardPassError
 from models import Transformer, TransformerConfig
 from models.cache import KeyValueCache
@@ -118,7 +118,7 @@ class SteppingTap(Tap):
         return self._beyond.wants(name)
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
-        waiting.step()
+        cooperative.step()
         return self._beyond(name, value)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from explorer.catalog.folders import examples_root
+from explorer.system.data_folders import examples_root
 
 APACHE = "Apache 2.0"
 MEGABYTE = 1_000_000

@@ -22,18 +22,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
-from explorer.app import limits
 from explorer.catalog import ModelError
-from explorer.catalog.disk_space import check_disk_space
-from explorer.catalog.folders import (
-    UPLOAD,
-    is_checkpoint,
-    model_name,
-    systems_root,
-    uploads_root,
-)
+from explorer.catalog.folders import UPLOAD, is_checkpoint, model_name
 from explorer.catalog.model_files import files_that_open, shards_in
-from explorer.text import this_system
+from explorer.system import limits, operating_system
+from explorer.system.atomic_files import fits
+from explorer.system.data_folders import systems_root, uploads_root
 from models.loading.gguf_header import GGUF
 from models.loading.memory import available_memory
 from models.loading.safe_files import CONFIG, INDEX, LARGEST, shown
@@ -115,7 +109,8 @@ def keep_upload(
         raise ModelError(limits.UPLOAD_BYTES.refusal(size, most))
     root.mkdir(parents=True, exist_ok=True)
     root.chmod(0o700)
-    check_disk_space(root, size)
+    if not fits(root, size):
+        raise ModelError(limits.DISK_LEFT.refusal(size))
     sweep(root)
     beside = Path(tempfile.mkdtemp(prefix=RECEIVING, dir=root))
     try:
@@ -263,7 +258,7 @@ def _one_at_a_time(root: Path) -> Iterator[None]:
     """No other process keeps or removes an upload meanwhile."""
     handle = os.open(root / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        this_system.lock(handle, waits=True)
+        operating_system.lock(handle, waits=True)
         yield
     finally:
         os.close(handle)

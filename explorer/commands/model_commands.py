@@ -14,10 +14,10 @@ import torch
 from tqdm import tqdm
 
 from explorer.catalog import shipped
+from explorer.catalog.downloads.model_download import Progress, download, fetched_bytes, is_in
 from explorer.catalog.real_models import REAL_MODELS, RealModel
-from explorer.circuits import circuit_command
+from explorer.commands import circuit_command
 from explorer.commands.training_commands import folder_named
-from explorer.downloads.model_download import Progress, download, fetched_bytes, is_in
 from explorer.export import published_folder
 from explorer.runs.open_run import newest_in, open_folder
 from models.generation import generate

@@ -13,7 +13,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from explorer.catalog.folders import own_name, runs_root
+from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import HOST, Maker
 from explorer.commands.training_commands import (
     add_parent,
@@ -31,6 +31,7 @@ from explorer.runs.open_run import open_folder
 from explorer.runs.parent import PARENT, task_for
 from explorer.runs.run import Run, RunError, all_runs
 from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, notes_of, parsed, title_of
+from explorer.system.data_folders import runs_root
 from explorer.tasks import GIVEN, TASKS, Task, stored_tokenizer, task_of
 from explorer.tasks.recipes import RECIPES
 from explorer.text.number_format import megabytes, three

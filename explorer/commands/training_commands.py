@@ -20,7 +20,6 @@ from typing import Any
 
 from tqdm import tqdm
 
-from explorer.catalog.folders import runs_root
 from explorer.catalog.opened_model import Opened, open_model
 from explorer.runs.exported_metrics import EventFiles, write_csv
 from explorer.runs.finetuning import finetune_spec
@@ -36,6 +35,7 @@ from explorer.runs.settings import (
     spec_of,
 )
 from explorer.runs.worker import advance
+from explorer.system.data_folders import runs_root
 from explorer.tasks import GIVEN, TASKS, stored_tokenizer, task_of
 from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
 from explorer.text import TextError

@@ -10,11 +10,11 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from explorer.app.limits import SESSION_FILE_BYTES
 from explorer.charts import theme
 from explorer.export import offline_page
 from explorer.export.kept_view import KeptView
 from explorer.export.offline_page import DRAW, POLICY, OfflineView
+from explorer.system.limits import SESSION_FILE_BYTES
 
 HERE = Path(__file__).parent
 HALF = frozenset({"matrix", "ranked", "tree"})

@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.app.limits import PASS_TOKENS
 from explorer.catalog.opened_model import Opened
 from explorer.inference.branches import Branches
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text, unknown
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import is_kept, kept, size_of
 from explorer.inference.sampling_stages import SamplingStages, generator_at
+from explorer.system.limits import PASS_TOKENS
 from explorer.text import TextError, Token
 from models import TransformerConfig
 from models.generation import DecodingState, check_prompt

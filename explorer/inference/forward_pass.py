@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from explorer.app.limits import PASS_TOKENS
 from explorer.catalog.attention_parts import Part, parts, site
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.pass_budget import TooLargeError
-from explorer.catalog.waiting import step, stepping
 from explorer.inference.answers import Answer, answer_of, longest_answer, written_answer
 from explorer.inference.model_inputs import ids_of, one_stack, positions_shown
 from explorer.inference.results_cache import kept
+from explorer.system.cooperative import interruptible, step
+from explorer.system.limits import PASS_TOKENS
 from explorer.text import AnyTokenizer, PublishedTokenizer, TextError, Token
 from explorer.text.labels import readable
 from explorer.text.truncation import ForwardPassError, truncate
@@ -126,7 +126,7 @@ class ForwardPass:
         if heads * len(self.rows(part)) * len(self.columns(part)) <= WEIGHTS_HELD:
             yield self.trace.weights(site(part, layer))[self.row]
             return
-        for head in stepping(range(heads)):
+        for head in interruptible(range(heads)):
             yield self.weights(part, layer, head)[None]
 
     def all_weights(self, part: str) -> Tensor:

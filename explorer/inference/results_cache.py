@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from cachetools import TLRUCache
 
-from explorer.app.limits import RESULTS_BYTES, RESULTS_SECONDS
 from explorer.catalog.opened_model import Opened
-from explorer.catalog.waiting import PatientCondition
+from explorer.system.cooperative import CancellableCondition
+from explorer.system.limits import RESULTS_BYTES, RESULTS_SECONDS
 
 BYTES_KEPT = RESULTS_BYTES.most
 """Of all models together. What is larger than this alone is made anew each time."""
@@ -40,7 +40,9 @@ def cache_of(most: int, timer: Callable[[], float] = time.monotonic) -> Cache:
 _kept = cache_of(BYTES_KEPT)
 _known: dict[int, weakref.finalize] = {}
 _being_made: set[Key] = set()
-_lock = PatientCondition()  # re-entrant: a model may be given up while something is being put in
+_lock = (
+    CancellableCondition()
+)  # re-entrant: a model may be given up while something is being put in
 
 
 def kept(

@@ -8,10 +8,10 @@ from operator import itemgetter
 
 from cachetools import LRUCache, cached
 
-from explorer.app import limits
-from explorer.catalog.folders import ROOT
-from explorer.catalog.waiting import PatientCondition
 from explorer.inference.results_cache import size_of
+from explorer.system import limits
+from explorer.system.cooperative import CancellableCondition
+from explorer.system.data_folders import ROOT
 from explorer.tasks.translation import translation_sentences
 from explorer.text.bpe_training import BPE, STATE_EVERY, MergeTraining, train_merges
 from explorer.text.checked_text import checked
@@ -50,7 +50,7 @@ def trained_merges(text: str, most: int, algorithm: str = BPE) -> MergeTraining:
     return _trained_merges(text, most, algorithm)[0]
 
 
-@cached(LRUCache(BYTES_KEPT, getsizeof=itemgetter(1)), condition=PatientCondition())
+@cached(LRUCache(BYTES_KEPT, getsizeof=itemgetter(1)), condition=CancellableCondition())
 def _trained_merges(text: str, most: int, algorithm: str) -> tuple[MergeTraining, int]:
     """With their size in bytes."""
     made = train_merges(checked(text, limits.TOKENIZER_CHARACTERS), most, algorithm)
@@ -74,7 +74,7 @@ def unigram_pieces(text: str, size: int) -> UnigramPieces:
     return _unigram_pieces(checked(text, limits.TOKENIZER_CHARACTERS)[:MAX_UNIGRAM_TEXT], size)
 
 
-@cached(LRUCache(KEPT), condition=PatientCondition())
+@cached(LRUCache(KEPT), condition=CancellableCondition())
 def _unigram_pieces(text: str, size: int) -> UnigramPieces:
     return train_unigram(text, size)
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from explorer.app.limits import LESSON_BYTES
 from explorer.lessons.lesson import Lesson, Predict, Step
+from explorer.system.limits import LESSON_BYTES
 
 MOST_STEPS, MOST_MINUTES = 40, 240
 MOST_TEXTS, MOST_KEYS = 20, 50

@@ -30,8 +30,7 @@ from typing import Any
 from distributed import Client, Future, fire_and_forget
 from distributed.system import MEMORY_LIMIT
 
-from explorer.app import limits
-from explorer.catalog.folders import CLUSTER, runs_root
+from explorer.catalog.folders import CLUSTER
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.run_index import Maker, index_of, maker_in
 from explorer.runs.cluster_key import found_security, private_folder, security_of
@@ -39,12 +38,13 @@ from explorer.runs.deleting import erase
 from explorer.runs.parent import PARENT, new_head_seed
 from explorer.runs.quotas import queue_fault
 from explorer.runs.run import Run, RunError, create, delete, room_fault, run_named
-from explorer.runs.run_files import Lock, is_held, read_json_object, write_json
 from explorer.runs.run_notes import Notes
 from explorer.runs.spec import STOPPED, RunSpec
 from explorer.runs.watchdog import settings
-from explorer.text import this_system
-from explorer.text.child_environment import child_environment
+from explorer.system import limits, operating_system
+from explorer.system.atomic_files import Lock, is_held, read_json_object, write_json
+from explorer.system.data_folders import runs_root
+from explorer.system.operating_system import child_environment
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ANSWER_WITHIN = 5.0
@@ -379,7 +379,7 @@ class Cluster:
             [sys.executable, "-m", "dask", "spec", "--spec", spec],
             stdin=subprocess.DEVNULL,
             umask=0o077,  # what Dask notes of its work is this user's alone
-            creationflags=this_system.OWN_GROUP,
+            creationflags=operating_system.OWN_GROUP,
             start_new_session=True,  # Ctrl-C is the server's, which has the runs saved first
             env=child_environment(*PASSED_ON, *limits_set)
             | {
@@ -406,7 +406,7 @@ class Cluster:
         while self._started:
             process = self._started.pop()
             if process.poll() is None:
-                this_system.end_group(process, at_once=True)
+                operating_system.end_group(process, at_once=True)
                 process.wait()
 
     def _client_of(self, address: str, timeout: float) -> Client:

@@ -16,8 +16,8 @@ from typing import Any
 
 from distributed import Security
 
-from explorer.runs.run_files import write_text
-from explorer.text.this_system import is_mine, is_mine_alone
+from explorer.system.atomic_files import write_text
+from explorer.system.operating_system import is_mine, is_mine_alone
 
 NAME = "explorer-training"
 NEVER = datetime.datetime(9999, 12, 31, 23, 59, 59)

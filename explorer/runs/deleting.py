@@ -14,10 +14,10 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from explorer.app import limits
 from explorer.catalog.run_index import ASIDE, DELETED, RunFolder, index_of
 from explorer.runs.quotas import outdated
-from explorer.runs.run_files import Lock, is_held, write_json
+from explorer.system import limits
+from explorer.system.atomic_files import Lock, is_held, write_json
 
 STOPS_WITHIN = 5.0
 """Seconds that a worker is given to stop before its run is deleted."""

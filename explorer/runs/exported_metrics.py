@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Self
 
 from explorer.runs.metrics import Metrics, MetricsRow
-from explorer.runs.pace import Pace
 from explorer.runs.run import Run
-from explorer.runs.run_files import write_text
+from explorer.system.atomic_files import write_text
+from explorer.system.pace import Pace
 
 CSV, EVENTS = "metrics.csv", "tensorboard"
 COLUMNS = tuple(field.name for field in dataclasses.fields(MetricsRow))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from explorer.app import limits
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.parameters import count_parameters
@@ -13,6 +12,7 @@ from explorer.runs.run_error import RunError
 from explorer.runs.run_size import memory_fault
 from explorer.runs.settings import TRAINING_SETTINGS
 from explorer.runs.spec import RunSpec
+from explorer.system import limits
 from explorer.tasks import Task
 from explorer.text.special import PAD
 from models import TransformerConfig

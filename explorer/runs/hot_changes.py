@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from explorer.runs.run_files import Lock, read_json_object, write_json, write_text
 from explorer.runs.spec import HOT_VALUES, RunSpec, is_step
+from explorer.system.atomic_files import Lock, read_json_object, write_json, write_text
 
 REQUESTED, CHANGES, REFUSED = "requested.json", "changes.jsonl", "refused.json"
 LOCK, LONGEST_FAULT = "requested.lock", 300

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from explorer.runs.run_files import OWNER_ONLY, write_text
 from explorer.runs.spec import is_float32, is_step
+from explorer.system.atomic_files import OWNER_ONLY, write_text
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
-from explorer.app import limits
-from explorer.catalog.disk_space import fits
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.run_index import HOST, RunFolder, RunListing, index_of
 from explorer.runs.spec import RunSpec
+from explorer.system import limits
+from explorer.system.atomic_files import fits
 
 DAY = 24 * 3600
 BYTES_OF_PARAMETER = 4

@@ -12,12 +12,12 @@ from typing import Any
 from explorer.catalog.run_steps import step_folders
 from explorer.runs.divergence import Health
 from explorer.runs.metrics import MetricsRow, MetricsWriter, cut_after
-from explorer.runs.pace import Pace, Speed, is_snapshot_step
 from explorer.runs.parent import PARENT, linked_files, record_of
 from explorer.runs.quotas import closing_bytes
 from explorer.runs.run import Run, step_folder
-from explorer.runs.run_files import write_json, write_text
 from explorer.runs.spec import DONE, TRAINING, RunSpec, Status
+from explorer.system.atomic_files import write_json, write_text
+from explorer.system.pace import Pace, Speed, is_snapshot_step
 from explorer.tasks import Task
 from models import Transformer, save_checkpoint
 from models.training import Batch, Report, TrainState

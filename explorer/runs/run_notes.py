@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from explorer.runs.run_files import read_json_object, write_json
+from explorer.system.atomic_files import read_json_object, write_json
 
 FILE = "notes.json"
 MOST_TAGS, LONGEST_TAG, LONGEST_NOTE, LONGEST_TITLE = 8, 24, 1_000, 80

@@ -13,13 +13,12 @@ from statistics import median
 
 from cachetools import LRUCache, cached
 
-from explorer.app import limits
-from explorer.catalog import waiting
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.pass_budget import reserved, shape_of
 from explorer.catalog.pass_size import NUMBER, PassShape, pass_size
-from explorer.catalog.waiting import PatientCondition
 from explorer.runs.spec import RunSpec
+from explorer.system import cooperative, limits
+from explorer.system.cooperative import CancellableCondition
 from explorer.tasks import TASKS, Task
 from models import Transformer
 from models.loading.memory import available_memory
@@ -119,7 +118,7 @@ def _key(task: Task, spec: RunSpec) -> object:
     return task.name, text, spec.model, how, spec.lora_rank, spec.lora_targets
 
 
-@cached(LRUCache(256), key=_key, condition=PatientCondition())
+@cached(LRUCache(256), key=_key, condition=CancellableCondition())
 def _timed(task: Task, spec: RunSpec) -> float:
     """Seconds on a core of a batch and its two passes: the median of three after a first.
 
@@ -132,7 +131,7 @@ def _timed(task: Task, spec: RunSpec) -> float:
         built = Transformer(spec.model).train()
         built = spec.adapt(built) if spec.lora_rank else built
         for step in range(TIMED + 1):
-            waiting.step()
+            cooperative.step()
             began = time.thread_time()
             for part in task.batch(step, training).parts(training.accumulation):
                 with in_precision(training.precision, part.labels.device):

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from explorer.app import limits
 from explorer.catalog.parameters import count_parameters
 from explorer.runs.run import RunError
 from explorer.runs.run_size import memory_fault
 from explorer.runs.spec import RunSpec
+from explorer.system import limits
 from explorer.tasks import Task
 from models import TransformerConfig
 from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from explorer.app import limits
 from explorer.catalog.opened_model import Opened
 from explorer.runs.differing import SHORT
 from explorer.runs.finetuning import finetune_spec, fitted
@@ -27,6 +26,7 @@ from explorer.runs.settings import (
     spec_of,
 )
 from explorer.runs.spec import RunSpec
+from explorer.system import limits
 from explorer.tasks import Task
 
 

@@ -15,11 +15,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from explorer.app import limits
-from explorer.runs.pace import Pace
 from explorer.runs.quotas import bytes_of, disk_fault
 from explorer.runs.run import Run
-from explorer.text import this_system
+from explorer.system import limits, operating_system
+from explorer.system.pace import Pace
 
 NO_MEMORY = re.compile(r"(can't allocate|cannot allocate|not enough) memory|bad_alloc", re.I)
 """How torch says that it was given none."""
@@ -99,15 +98,15 @@ def bounded_memory() -> Iterator[None]:
 
     A MemoryError, or an error of torch, says where that is not enough: `is_of_memory`.
     """
-    had, _ = this_system.limits("DATA")
+    had, _ = operating_system.limits("DATA")
     with contextlib.suppress(OSError, ValueError, IndexError):
         has = 1024 * int(Path("/proc/self/status").read_text().split("VmData:")[1].split()[0])
-        this_system.limit(DATA=has + limits.RUN_MEMORY.most)
+        operating_system.limit(DATA=has + limits.RUN_MEMORY.most)
     try:
         yield
     finally:
         with contextlib.suppress(OSError, ValueError):
-            this_system.limit(DATA=had)
+            operating_system.limit(DATA=had)
 
 
 def is_of_memory(error: BaseException) -> bool:

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import torch
 
-from explorer.app import limits
 from explorer.catalog import in_a_sentence
 from explorer.catalog.run_steps import step_folders
 from explorer.runs.divergence import Diverged
@@ -24,9 +23,10 @@ from explorer.runs.hot_changes import spec_at, take_on
 from explorer.runs.parent import beginning
 from explorer.runs.recorder import Progress, RunRecorder
 from explorer.runs.run import Run, RunError
-from explorer.runs.run_files import Lock
 from explorer.runs.spec import DONE, FAILED, HOT, INTERRUPTED, PAUSED, STOPPED, RunSpec
 from explorer.runs.watchdog import Watchdog, bounded_memory, is_of_memory
+from explorer.system import limits
+from explorer.system.atomic_files import Lock
 from explorer.tasks import Task
 from explorer.text.number_format import three
 from models import Transformer, load_checkpoint, together

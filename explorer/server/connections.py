@@ -16,9 +16,9 @@ from weakref import ref
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol
 
-from explorer.app.limits import MESSAGE_BYTES, SESSIONS, SESSIONS_OF_ADDRESS, Limit
 from explorer.server.small_pieces import bound_frames, bound_requests
-from explorer.text.this_system import limits
+from explorer.system.limits import MESSAGE_BYTES, SESSIONS, SESSIONS_OF_ADDRESS, Limit
+from explorer.system.operating_system import limits
 
 SILENT_SECONDS = 30
 """A connection on which nothing happened from one look to the next is closed."""

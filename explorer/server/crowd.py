@@ -8,10 +8,10 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from explorer.app.limits import SESSIONS, SESSIONS_OF_ADDRESS
 from explorer.app.reader import key_in, network_of
 from explorer.server import open_files
 from explorer.server.refusals import looks_from_page, reads_pages, refuse
+from explorer.system.limits import SESSIONS, SESSIONS_OF_ADDRESS
 
 AGAIN = "60"
 """Seconds after which a program may ask again."""

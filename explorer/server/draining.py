@@ -18,8 +18,8 @@ from types import FrameType
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from explorer.app.limits import DRAIN_SECONDS
 from explorer.server.refusals import refuse
+from explorer.system.limits import DRAIN_SECONDS
 
 log = logging.getLogger("explorer")
 

@@ -10,8 +10,8 @@ from weakref import WeakValueDictionary
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from explorer.app.limits import MESSAGE_RATE, MESSAGES_BYTES, NETWORK_SHARE
 from explorer.server.crowd import network
+from explorer.system.limits import MESSAGE_RATE, MESSAGES_BYTES, NETWORK_SHARE
 
 log = logging.getLogger("explorer")
 

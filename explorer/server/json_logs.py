@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
-from explorer.app import limits
+from explorer.system import limits
 
 SETTING = "EXPLORER_LOGS"
 KINDS = ("json", "plain")

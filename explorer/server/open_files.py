@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from explorer.text.this_system import INFINITY, limit, limits
+from explorer.system.operating_system import INFINITY, limit, limits
 
 MOST = 65_536
 """A system without a bound gives a billion, and whatever closes all of a child's counts to it."""

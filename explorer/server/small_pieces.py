@@ -13,8 +13,8 @@ import h11
 from websockets.exceptions import ProtocolError
 from websockets.frames import Frame
 
-from explorer.app.limits import MESSAGE_RATE
 from explorer.server.incoming_messages import Pace
+from explorer.system.limits import MESSAGE_RATE
 
 LINES, HEAD = 200, 64_000
 """Of what is asked, before its body: a browser sends 20 lines, and text of two long sentences."""

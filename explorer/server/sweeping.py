@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from explorer.app import streamlit_patches
-from explorer.catalog.folders import runs_root, uploads_root
+from explorer.system.data_folders import runs_root, uploads_root
 
 log = logging.getLogger("explorer")
 
@@ -28,9 +28,10 @@ async def sweep_again_and_again() -> None:
 def sweep() -> None:
     """Also where nobody comes who makes another."""
     # They load torch, which the server does not wait for when it starts.
-    from explorer.catalog import long_texts, uploads
+    from explorer.catalog import uploads
     from explorer.inference import results_cache
     from explorer.runs import deleting
+    from explorer.system import long_texts
 
     with _going_on():
         results_cache.forget_unused()

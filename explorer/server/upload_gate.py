@@ -17,11 +17,12 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from explorer.app import limits, streamlit_patches
+from explorer.app import streamlit_patches
 from explorer.app.reader import key_in, owner_of
 from explorer.app.received_uploads import RECEIVED, Place, ReceivedUploads, UploadRefusedError
 from explorer.server.crowd import network
 from explorer.server.refusals import refuse
+from explorer.system import limits
 
 UPLOADS = "/_stcore/upload_file/"
 NAMES = re.compile(r"([0-9A-Za-z-]{1,64})/([0-9a-f-]{36})")

@@ -7,8 +7,9 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from explorer.catalog.folders import CLUSTER, runs_root
-from explorer.downloads import background
+from explorer.catalog.downloads import background
+from explorer.catalog.folders import CLUSTER
+from explorer.system.data_folders import runs_root
 
 if TYPE_CHECKING:
     from explorer.runs.cluster import Cluster
@@ -35,10 +36,10 @@ class WarmUp:
 
             torch.set_num_threads(1)
             from explorer.app import bar
-            from explorer.catalog import waiting
+            from explorer.system import cooperative
             from explorer.text import library_training
 
-            library_training.wait_by(waiting.step, waiting.aside)
+            library_training.wait_by(cooperative.step, cooperative.offload)
             bar.warm_up()
             _keep_what_there_is()
             if not (runs_root() / CLUSTER).exists():

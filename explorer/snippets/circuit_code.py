@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from explorer.circuits.measure import METHODS
-from explorer.circuits.text_pairs import Question
+from explorer.analysis.circuits.measure import METHODS
+from explorer.analysis.circuits.text_pairs import Question
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import OPENED, opened_lines, script
 
-IMPORTS = (*OPENED, "from explorer.circuits.text_pairs import TextPair, question_of")
+IMPORTS = (*OPENED, "from explorer.analysis.circuits.text_pairs import TextPair, question_of")
 
 
 def parts_lines(
@@ -30,7 +30,7 @@ def parts_lines(
         lines,
         *IMPORTS,
         f"from explorer.analysis.attribution_patching import {score}",
-        "from explorer.circuits.measure import contrast_of, exact_writers, scores_of",
+        "from explorer.analysis.circuits.measure import contrast_of, exact_writers, scores_of",
     )
 
 
@@ -56,8 +56,8 @@ def circuit_lines(
         *IMPORTS,
         "from explorer.analysis.attribution_patching import attribute",
         "from explorer.analysis.circuit_curves import circuit_curve, smallest_circuit",
-        "from explorer.circuits.measure import contrast_of, corrupted_passes",
-        "from explorer.circuits.measure import mean_over_pairs, scores_of",
+        "from explorer.analysis.circuits.measure import contrast_of, corrupted_passes",
+        "from explorer.analysis.circuits.measure import mean_over_pairs, scores_of",
     )
 
 
@@ -78,7 +78,7 @@ def over_training_lines(
     return script(
         lines,
         *IMPORTS,
-        "from explorer.circuits.over_training import over_training",
+        "from explorer.analysis.circuits.over_training import over_training",
         "from explorer.runs.open_run import open_folder",
         "from explorer.runs.run import Run",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from explorer.circuits.text_pairs import TokenPair
+from explorer.analysis.circuits.text_pairs import TokenPair
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import OPENED, opened_lines, script
 
@@ -67,9 +67,9 @@ def evidence_lines(
     head: tuple[int, int],
 ) -> str:
     """The lines with the most of one head; `source` names a text of the app, or is empty."""
-    imports = ["from explorer.circuits.exciting_lines import best_lines, tokenized"]
+    imports = ["from explorer.analysis.circuits.exciting_lines import best_lines, tokenized"]
     if source:
-        imports.append("from explorer.circuits.built_in_lines import built_in_lines")
+        imports.append("from explorer.analysis.circuits.built_in_lines import built_in_lines")
         text = [f"lines = built_in_lines(opened, {source!r})"]
     elif sum(map(len, lines)) <= SHORT:
         text = [f"lines = {lines!r}"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from explorer.catalog.folders import runs_root
 from explorer.runs.run import Run
 from explorer.snippets.pass_code import hint, path, script
+from explorer.system.data_folders import runs_root
 
 
 def compared(runs: Sequence[Run]) -> str:

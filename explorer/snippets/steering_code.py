@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from explorer.circuits.steering import STRENGTHS
-from explorer.circuits.text_pairs import Question
+from explorer.analysis.circuits.steering import STRENGTHS
+from explorer.analysis.circuits.text_pairs import Question
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.steered_text import MOST_WRITTEN
 from explorer.interventions.edits import Steer
@@ -42,7 +42,7 @@ def steering_lines(
     ]
     imports = [
         *OPENED,
-        "from explorer.circuits.text_pairs import TextPair, token_pair",
+        "from explorer.analysis.circuits.text_pairs import TextPair, token_pair",
         "from explorer.inference.core_edits import steering_direction",
         f"from explorer.inference.model_inputs import ids_of{', segments_of' * has_segments}",
         "from explorer.interventions.edits import Steer",

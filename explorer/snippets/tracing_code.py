@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from explorer.analysis.causal_tracing import Tracing
+from explorer.analysis.circuits.text_pairs import Question, TokenPair
 from explorer.analysis.wiring import plain_wiring
-from explorer.circuits.text_pairs import Question, TokenPair
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import hint, how_read, path, script
 
 PAIRED = (
     "from pathlib import Path",
     "from explorer.catalog.opened_model import opened_from",
-    "from explorer.circuits.text_pairs import TextPair, token_pair",
+    "from explorer.analysis.circuits.text_pairs import TextPair, token_pair",
     "from explorer.inference.model_inputs import ids_of",
     "from models import trace",
 )

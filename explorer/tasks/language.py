@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from explorer.app import limits
+from explorer.system import limits
 from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import nats_per_token
 from explorer.tasks.task_models import decoder

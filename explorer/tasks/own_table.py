@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from explorer.app import limits
+from explorer.system import limits
 from explorer.text import TextError
 from explorer.text.checked_text import checked
 

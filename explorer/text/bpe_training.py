@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.app import limits
+from explorer.system import limits
 from explorer.text.checked_text import TextError, checked
 from explorer.text.labels import byte_alphabet
 from explorer.text.library_training import (

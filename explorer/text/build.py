@@ -10,7 +10,7 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 from tokenizers import Tokenizer as Library
 from tokenizers.processors import TemplateProcessing
 
-from explorer.app import limits
+from explorer.system import limits
 from explorer.text.checked_text import TextError, checked
 from explorer.text.library_training import BPE, learned_merges
 from explorer.text.special import DECODER, SPECIALS, UNKNOWN, Reads

@@ -4,7 +4,7 @@ Text is never changed on the way in: what cannot be read is refused, so that
 every span points into exactly what was typed.
 """
 
-from explorer.app.limits import Limit
+from explorer.system.limits import Limit
 
 MAX_CHARACTERS = 20_000
 """Longest text that is tokenized for a page."""

@@ -23,10 +23,9 @@ from tokenizers import Regex, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Library
 from tokenizers.trainers import BpeTrainer, UnigramTrainer
 
-from explorer.app import limits
-from explorer.text import this_system
+from explorer.system import limits, operating_system
+from explorer.system.operating_system import child_environment
 from explorer.text.checked_text import TextError
-from explorer.text.child_environment import child_environment
 
 BPE, WORDPIECE = "Byte-level BPE", "WordPiece"
 GOES_ON, UNKNOWN = "##", "[UNK]"
@@ -52,7 +51,7 @@ UNIGRAM_SPLITTER = pre_tokenizers.Sequence(
 LONG_TEXT, LONG_WORDS = 500_000, 30_000
 """Characters of a text, and of its different words: above them a training takes a moment."""
 AT_ONCE = 2
-LOOKS_UP = 0.1
+CHECK_SECONDS = 0.1
 """Seconds of waiting after which it is asked again whether there is still a reader."""
 ROOM = 2_000_000_000
 """Bytes of memory that a child may take."""
@@ -129,7 +128,9 @@ TRAININGS: dict[str, Callable[..., Any]] = {"merges": _merges, "pieces": _pieces
 
 
 def _done(name: str, parts: Sequence[str], given: list[Any]) -> Any:
-    is_apart = this_system.IS_POSIX and _takes_long(parts)  # pipes of Windows are not waited for
+    is_apart = operating_system.IS_POSIX and _takes_long(
+        parts
+    )  # pipes of Windows are not waited for
     return _in_a_child(name, given) if is_apart else TRAININGS[name](*given)
 
 
@@ -143,7 +144,7 @@ def _takes_long(parts: Sequence[str]) -> bool:
 def _in_a_child(name: str, given: list[Any]) -> Any:
     """What the child answers; a few train at once, and the others wait."""
     with _aside() as look_up:
-        while not _turns.acquire(timeout=LOOKS_UP):
+        while not _turns.acquire(timeout=CHECK_SECONDS):
             look_up()
         try:
             request = json.dumps([name, limits.WORK_SECONDS.most, ROOM, *given])
@@ -175,7 +176,7 @@ def _answer(request: bytes, look_up: LookUp) -> Any:
         code = child.wait()
     if code == 0:
         return json.loads(answer)
-    if -code in this_system.KILLED:
+    if -code in operating_system.KILLED:
         raise TextError(limits.WORK_SECONDS.refusal())
     raise TextError("The training needs more memory than it is given: shorten the text.")
 
@@ -190,7 +191,7 @@ def _exchanged(child: subprocess.Popen[bytes], request: bytes, look_up: LookUp) 
         ready.register(out, selectors.EVENT_READ)
         ready.register(child.stdin, selectors.EVENT_WRITE)
         while True:
-            found = ready.select(LOOKS_UP)
+            found = ready.select(CHECK_SECONDS)
             if not found:
                 look_up()
             for key, _ in found:
@@ -218,8 +219,8 @@ def _written(child: subprocess.Popen[bytes], left: memoryview) -> int:
 
 def _limit(seconds: int, room: int) -> None:
     """What this process may take: time, memory, no file, and less than the server at once."""
-    this_system.be_nice(5)
-    this_system.limit(CPU=max(1, seconds), AS=room, CORE=0, FSIZE=0)
+    operating_system.be_nice(5)
+    operating_system.limit(CPU=max(1, seconds), AS=room, CORE=0, FSIZE=0)
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer.app.limits import LINE_CHARACTERS, LINES
+from explorer.system.limits import LINE_CHARACTERS, LINES
 from explorer.text.checked_text import TextError, checked
 
 BYTES_OF_CHARACTER = 4

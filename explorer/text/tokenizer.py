@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import tokenizers
 
-from explorer.app import limits
+from explorer.system import limits
 from explorer.text.checked_text import TextError, checked
 from explorer.text.labels import bytes_of, readable, readable_bytes
 from explorer.text.special import BOS, CLS, EOS, PAD, UNKNOWN

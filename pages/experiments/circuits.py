@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
+from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
-from explorer.circuits.text_pairs import Question
 from explorer.views.circuits.circuit_view import draw_circuit
 from explorer.views.circuits.evidence import draw_evidence
 from explorer.views.circuits.finding_panel import draw_finding

@@ -24,13 +24,14 @@ from explorer.analysis.rollout import flow_to, half_residual_layers
 from explorer.analysis.teacher_forcing import teacher_forcing
 from explorer.analysis.token_paths import token_paths
 from explorer.analysis.weight_statistics import summarized
-from explorer.catalog import opened_model, pass_budget, waiting
+from explorer.catalog import opened_model, pass_budget
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.pass_budget import TooLargeError
 from explorer.inference.continuation import continue_from, sample_tokens
 from explorer.inference.first_look import first_look
 from explorer.inference.forward_pass import ForwardPass, rerun, run_batch_uncached, run_text
 from explorer.inference.model_inputs import ids_of
+from explorer.system import cooperative
 from models.beam_search import beam_steps
 from models.generation import generate
 from models.interventions import AblateHeads
@@ -109,18 +110,18 @@ class GoneReader:
     def step(self) -> None:
         raise Left
 
-    look_up = step
+    check_cancelled = step
 
-    def rest(self) -> None: ...
+    def release_slot(self) -> None: ...
 
-    def resume(self) -> None: ...
+    def take_slot(self) -> None: ...
 
 
 @pytest.mark.parametrize("name", WORK)
 def test_it_ends_when_its_reader_has_gone(name: str, small_models: Path) -> None:
     opened = opened_model.opened_from(small_models / "letters", "letters")
     forward = run_text(opened, "the cat and the hat")
-    with pytest.raises(Left), waiting.working_for(GoneReader()):
+    with pytest.raises(Left), cooperative.run_in_thread(GoneReader()):
         WORK[name](opened, forward)
     WORK[name](opened, forward)  # the same for whoever stays
 

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.app import address_table, former_addresses
 from explorer.app.kept_session import KEPT, KeptSession
 from explorer.app.session import KEY
-from explorer.catalog import long_texts
+from explorer.system import long_texts
 from tests.apps import SHELL, at_address, run, said
 
 pytestmark = pytest.mark.usefixtures("small_models")

@@ -21,8 +21,8 @@ from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 import app
 from explorer.app import streamlit_patches
-from explorer.catalog import waiting
 from explorer.components import matrix  # noqa: F401  (a view installs what it needs)
+from explorer.system import cooperative
 from tests.server.hostile_values import of_another_kind
 
 
@@ -61,10 +61,10 @@ def test_from_the_start_of_the_server_on_a_reader_who_waits_may_leave(
 
     monkeypatch.setattr(app, "WarmUp", Mock)
     monkeypatch.setattr(streamlit_patches, "end_if_unwanted", Mock(side_effect=Left))
-    monkeypatch.setattr(waiting, "_end_if_unwanted", waiting._end_if_unwanted)
+    monkeypatch.setattr(cooperative, "_cancel_check", cooperative._cancel_check)
     with ThreadPoolExecutor(1) as thread:  # a browser of other tests runs a loop in this one
         thread.submit(asyncio.run, start()).result()
-    budget = waiting.Budget(lambda: 1)
+    budget = cooperative.Budget(lambda: 1)
     with budget.spend(1), pytest.raises(Left), budget.spend(1):
         raise AssertionError("it was not spent")
 

@@ -16,11 +16,12 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
-from explorer.app import limits, local_reader, streamlit_patches
+from explorer.app import local_reader, streamlit_patches
 from explorer.app.received_uploads import RECEIVED
 from explorer.app.session import KEY
 from explorer.catalog import uploads
 from explorer.components import matrix  # noqa: F401  (a view installs what it needs)
+from explorer.system import limits
 from tests.apps import FIRST, page
 
 

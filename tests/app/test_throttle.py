@@ -11,8 +11,8 @@ import pytest
 from explorer.app import progress, streamlit_patches, throttle
 from explorer.app.progress import with_bar
 from explorer.app.throttle import PageRun, Place, Turns, at_work, turn
-from explorer.catalog import waiting
-from explorer.catalog.waiting import PatientCondition
+from explorer.system import cooperative
+from explorer.system.cooperative import CancellableCondition
 
 
 class Clock:
@@ -201,7 +201,7 @@ def test_long_work_hands_its_turn_on_between_two_pieces(turns: RecordedTurns) ->
                 begun.set()
                 if piece == 0:
                     light_waits.wait()
-                waiting.step()
+                cooperative.step()
 
     def light() -> None:
         with turn():
@@ -249,7 +249,7 @@ def test_work_that_takes_no_step_does_not_count_for_ever(
 
 def test_who_waits_for_another_needs_no_turn_meanwhile(turns: RecordedTurns) -> None:
     """Otherwise all would wait: one for the turn, the other for what that one makes."""
-    lock, made, waits = PatientCondition(), list[int](), Event()
+    lock, made, waits = CancellableCondition(), list[int](), Event()
 
     def asks() -> None:
         with turn(), lock:
@@ -272,7 +272,7 @@ def test_who_waits_for_another_needs_no_turn_meanwhile(turns: RecordedTurns) -> 
 
 def test_while_another_process_works_for_a_run_others_have_its_turn(turns: RecordedTurns) -> None:
     with turn():
-        with waiting.aside() as look_up:
+        with cooperative.offload() as look_up:
             place = turns.ask(begins=True)
             assert place.is_set()
             look_up()
@@ -287,7 +287,7 @@ def test_a_run_that_computes_for_too_long_ends_in_a_sentence(
     done = 0
     with turn():
         for _ in range(20):
-            waiting.step()
+            cooperative.step()
             clock.now += 1
             done += 1
     assert done == 8
@@ -307,7 +307,7 @@ def test_whoever_runs_the_server_sees_who_is_at_work_and_stops_it(
                 done.append(piece)
                 begun.set()
                 stopped.wait()
-                waiting.step()
+                cooperative.step()
 
     with thread() as run:
         one = run(work)
@@ -331,8 +331,8 @@ def test_a_run_is_stopped_also_where_it_waits(
     wait: str, turns: RecordedTurns, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(throttle.st, "stop", Mock(side_effect=Left))
-    monkeypatch.setattr(waiting, "LOOKS_UP", 0.0)
-    changed = PatientCondition()
+    monkeypatch.setattr(cooperative, "CHECK_SECONDS", 0.0)
+    changed = CancellableCondition()
 
     def work() -> None:
         with turn():
@@ -340,7 +340,7 @@ def test_a_run_is_stopped_also_where_it_waits(
                 with changed:
                     while True:
                         changed.wait()
-            with waiting.aside() as look_up:
+            with cooperative.offload() as look_up:
                 while True:
                     look_up()
 
@@ -364,7 +364,7 @@ def test_a_run_ends_at_the_next_step_when_its_reader_has_gone(
     done: list[int] = []
 
     def work() -> None:
-        for piece in waiting.stepping(range(5)):
+        for piece in cooperative.interruptible(range(5)):
             done.append(piece)
             if piece == 2:
                 monkeypatch.setattr(streamlit_patches, "end_if_unwanted", Mock(side_effect=Left))
@@ -373,7 +373,7 @@ def test_a_run_ends_at_the_next_step_when_its_reader_has_gone(
         work()
     assert done == [0, 1, 2]
     assert turns.ask(begins=True).is_set(), "its turn is given back"
-    waiting.step()  # in a thread that nobody reads
+    cooperative.step()  # in a thread that nobody reads
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,7 @@ from torch import Tensor
 
 from explorer.analysis.attribution_patching import attribute, attribute_writers
 from explorer.analysis.circuit_curves import CircuitPoint, circuit_curve, smallest_circuit
-from explorer.analysis.contrast import Contrast
-from explorer.analysis.wiring import plain_wiring
-from explorer.circuits.measure import (
+from explorer.analysis.circuits.measure import (
     Scores,
     attributions,
     contrast_of,
@@ -25,9 +23,11 @@ from explorer.circuits.measure import (
     exact_writers,
     scores_of,
 )
-from explorer.circuits.outcome import LOGIT_DIFFERENCE
-from explorer.circuits.pair_templates import fitting, make_pairs
-from explorer.circuits.text_pairs import Question, question_of
+from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
+from explorer.analysis.circuits.pair_templates import fitting, make_pairs
+from explorer.analysis.circuits.text_pairs import Question, question_of
+from explorer.analysis.contrast import Contrast
+from explorer.analysis.wiring import plain_wiring
 from models import Transformer
 from models.transformer import evaluating
 from tests.benchmarks.measuring import Row, compared, timed

@@ -7,10 +7,10 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from explorer.catalog.folders import shipped_root
 from explorer.runs.run import Run, create
-from explorer.runs.run_files import write_json
 from explorer.runs.spec import DONE, RunSpec, Status
+from explorer.system.atomic_files import write_json
+from explorer.system.data_folders import shipped_root
 from explorer.tasks import TASKS
 from tests import proxy
 from tests.benchmarks.driver import (

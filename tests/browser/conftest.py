@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from explorer.app.limits import MB
+from explorer.system.limits import MB
 from explorer.text import character_tokenizer
 from explorer.text.special import DECODER
 from tests import proxy, tiny

@@ -6,8 +6,8 @@ from pathlib import Path
 from playwright.sync_api import Locator, expect
 from tokenizers import pre_tokenizers
 
-from explorer.app.limits import MB, UPLOADS_RECEIVING_OF_READER
 from explorer.app.reader import COOKIE
+from explorer.system.limits import MB, UPLOADS_RECEIVING_OF_READER
 from tests import tiny
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor

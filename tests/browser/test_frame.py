@@ -9,8 +9,8 @@ from playwright.sync_api import TimeoutError as NotInTime
 
 from explorer.app.address_table import VERSION
 from explorer.catalog import opened_model
-from explorer.catalog.long_texts import name_of
 from explorer.inference import forward_pass
+from explorer.system.long_texts import name_of
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
 

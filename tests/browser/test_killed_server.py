@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 from explorer.app.reader import COOKIE
+from explorer.catalog.downloads.model_download import fetched_bytes
 from explorer.catalog.real_models import REAL_MODELS
-from explorer.downloads.model_download import fetched_bytes
 from explorer.runs.run import Run
 from explorer.runs.spec import PAUSED, STOPPED, TRAINING
 from explorer.runs.worker import train_to_end
@@ -18,7 +18,7 @@ from tests import proxy
 from tests.browser.conftest import Visit
 from tests.browser.test_training import becomes, press
 from tests.browser.visiting import Visitor
-from tests.downloads.serving import COMMIT, Site, served
+from tests.catalog.downloads.serving import COMMIT, Site, served
 from tests.served import Server, wait_until
 from tests.tiny import tiny_run
 

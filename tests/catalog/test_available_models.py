@@ -12,6 +12,7 @@ from explorer.app import shelves
 from explorer.catalog import ModelError, available_models, folders, opened_model, uploads
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.descriptions import config_sentences, held_out_score, in_short
+from explorer.system import data_folders
 from explorer.tasks import TASKS
 from models import TransformerConfig
 from models.config import CHOICES, RopeScaling
@@ -202,7 +203,7 @@ def test_what_another_reader_uploaded_is_on_no_shelf(folder: Path) -> None:
     files = list((folder / "gpt2").iterdir())
     streams = {file.name: file.open("rb") for file in files}
     sizes = {file.name: file.stat().st_size for file in files}
-    root = folders.uploads_root()
+    root = data_folders.uploads_root()
     kept = uploads.keep_upload(streams, sizes, root, uploads.NOBODY, lambda _: None).folder
     for stream in streams.values():
         stream.close()

@@ -10,8 +10,8 @@ from huggingface_hub.errors import OfflineModeIsEnabled
 
 from explorer.catalog import ModelError, available_models, folders, hub, opened_model
 from tests import tiny
-from tests.downloads.conftest import set_endpoint
-from tests.downloads.serving import COMMIT, Site, served
+from tests.catalog.downloads.conftest import set_endpoint
+from tests.catalog.downloads.serving import COMMIT, Site, served
 
 ID = "someone/tiny-gpt2"
 

@@ -6,8 +6,8 @@ from time import time
 
 import pytest
 
-from explorer.catalog import long_texts
-from explorer.catalog.folders import texts_root
+from explorer.system import long_texts
+from explorer.system.data_folders import texts_root
 
 
 @pytest.fixture(autouse=True)

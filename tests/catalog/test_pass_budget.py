@@ -7,13 +7,14 @@ from threading import Event
 import pytest
 import torch
 
-from explorer.app.limits import PASS_TOKENS
-from explorer.catalog import ModelError, opened_model, pass_budget, waiting
+from explorer.catalog import ModelError, opened_model, pass_budget
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.pass_budget import TooLargeError, bounded, passing, reserved
 from explorer.catalog.pass_size import PassShape, pass_size
-from explorer.catalog.waiting import Budget
 from explorer.inference.forward_pass import ForwardPassError, run_text
+from explorer.system import cooperative
+from explorer.system.cooperative import Budget
+from explorer.system.limits import PASS_TOKENS
 from models import Transformer, trace
 from models.loading.checkpoint import Checkpoint
 from models.trace import CHEAP_SITES
@@ -84,7 +85,7 @@ def test_a_pass_without_room_now_waits(opened: Opened, monkeypatch: pytest.Monke
     waits = Event()
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
     monkeypatch.setattr(pass_budget, "MEMORY", Budget(lambda: need * 3 // 2))
-    monkeypatch.setattr(waiting, "_end_if_unwanted", waits.set)
+    monkeypatch.setattr(cooperative, "_cancel_check", waits.set)
 
     def second() -> None:
         with passing(opened.config, shape):
@@ -109,7 +110,7 @@ def test_a_pass_waits_for_a_model_that_is_being_loaded(
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
     monkeypatch.setattr(pass_budget, "available_memory", lambda: 2 * need)
     monkeypatch.setattr(opened_model, "_size", lambda _: 2 * need)
-    monkeypatch.setattr(waiting, "_end_if_unwanted", waits.set)
+    monkeypatch.setattr(cooperative, "_cancel_check", waits.set)
     load = opened_model.load_checkpoint
 
     def loading(folder: Path) -> Checkpoint:
@@ -133,7 +134,7 @@ def test_a_pass_waits_for_a_model_that_is_being_loaded(
 
 def test_a_pass_takes_a_step_at_each_layer(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[None] = []
-    monkeypatch.setattr(waiting, "step", lambda: steps.append(None))
+    monkeypatch.setattr(cooperative, "step", lambda: steps.append(None))
     trace(opened.model, ids_of(1, 5), sites=CHEAP_SITES)
     assert len(steps) > 2 * opened.config.n_layers
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.app import limits
-from explorer.catalog import ModelError, disk_space, folders, uploads
+from explorer.catalog import ModelError, folders, uploads
+from explorer.system import atomic_files, limits
 
 WEIGHTS = {"config.json": b"{}", "model.safetensors": b"12345678"}
 
@@ -390,7 +390,7 @@ def test_who_uploads_the_same_twice_at_once_has_it_once(tmp_path: Path) -> None:
 
 def test_nothing_is_written_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     free = SimpleNamespace(free=limits.DISK_LEFT.most + 9)
-    monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda _: free)
+    monkeypatch.setattr(atomic_files.shutil, "disk_usage", lambda _: free)
     with pytest.raises(ModelError, match=r"^There is not enough disk space for this, which takes"):
         keep(tmp_path)
     assert list(tmp_path.iterdir()) == []

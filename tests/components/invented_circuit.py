@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import torch
 
-from explorer.circuits.graph import Edge, Node
+from explorer.analysis.circuits.graph import Edge, Node
 from explorer.components.circuit_map import CircuitMap, Move, NodeScore
 from explorer.text.token_labels import Label
 

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from explorer.__main__ import main
-from explorer.catalog import folders, opened_model
+from explorer.catalog import opened_model
 from explorer.catalog.opened_model import Opened
 from explorer.export import published_folder
 from explorer.inference.forward_pass import run_text
 from explorer.runs.run import RunError
 from explorer.runs.settings import spec_of
+from explorer.system import data_folders
 from explorer.tasks import TASKS
 from models.loading.checkpoint import save_checkpoint
 from models.transformer import Transformer
@@ -51,7 +52,7 @@ def test_the_download_answers_as_the_model_and_its_name_is_no_path(tmp_path: Pat
 def test_what_no_family_has_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(RunError, match="Models like gpt2 are of kind decoder; this task needs"):
         spec_of(TASKS["reverse"], {"like": "gpt2"})
-    shipped = folders.shipped_root() / "translation"
+    shipped = data_folders.shipped_root() / "translation"
     assert main(["export", str(shipped), str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err.startswith("No published model family has this architecture; ")
     assert not (tmp_path / "out").exists()

@@ -10,21 +10,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from explorer.analysis.circuits.finding import FindingError, finding_from
+from explorer.analysis.circuits.pair_table import pairs_of_csv
+from explorer.analysis.circuits.text_pairs import PairError
 from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
-from explorer.app import limits, throttle
+from explorer.app import throttle
 from explorer.app.kept_session import KeptSessions
-from explorer.catalog import (
-    ModelError,
-    disk_space,
-    hub,
-    opened_model,
-    pass_budget,
-    uploads,
-    waiting,
-)
-from explorer.circuits.finding import FindingError, finding_from
-from explorer.circuits.pair_table import pairs_of_csv
-from explorer.circuits.text_pairs import PairError
+from explorer.catalog import ModelError, hub, opened_model, pass_budget, uploads
 from explorer.export.figure_data import FigureData
 from explorer.export.kept_view import KeptView
 from explorer.export.offline_page import OfflinePicture
@@ -45,6 +37,7 @@ from explorer.runs.watchdog import Watchdog
 from explorer.runs.worker import train_to_end
 from explorer.server.crowd import Crowd
 from explorer.server.incoming_messages import LARGE, Messages
+from explorer.system import atomic_files, cooperative, limits
 from explorer.tasks import TASKS, task_of
 from explorer.text import TextError
 from explorer.text.reader_lines import lines_in
@@ -194,7 +187,7 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(throttle, "MOMENT", 0.0)
     with throttle.turn():
         while not said:
-            waiting.step()
+            cooperative.step()
     return said[0]
 
 
@@ -323,7 +316,7 @@ meets("uploads_receiving_of_reader", most=700_000)(partial(second_upload, status
 @meets("disk_left")
 def full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     free = SimpleNamespace(free=limits.DISK_LEFT.most + 9)
-    monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda _: free)
+    monkeypatch.setattr(atomic_files.shutil, "disk_usage", lambda _: free)
     files = {"config.json": b"{}", "model.safetensors": bytes(8)}
     streams = {name: io.BytesIO(data) for name, data in files.items()}
     sizes = {name: len(data) for name, data in files.items()}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from docs import limits as page
-from explorer.app import limits
-from explorer.app.limits import TABLE, Limit
+from explorer.system import limits
+from explorer.system.limits import TABLE, Limit
 from tests.limits.meetings import MEETINGS
 from tests.server.uploading import bound
 

@@ -14,7 +14,6 @@ from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.head_metrics import METRICS
 from explorer.app.session import KEY
 from explorer.catalog import available_models, opened_model
-from explorer.catalog.folders import runs_root
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference import continuation
 from explorer.inference.edited_pass import run_edited
@@ -32,6 +31,7 @@ from explorer.interventions.edits import (
 )
 from explorer.runs.run import create
 from explorer.runs.worker import advance
+from explorer.system.data_folders import runs_root
 from explorer.text import word_tokenizer
 from explorer.text.number_format import spread, three
 from explorer.text.special import DECODER

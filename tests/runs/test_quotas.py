@@ -14,18 +14,17 @@ from typing import Any
 import pytest
 from distributed import Client, LocalCluster
 
-from explorer.app import limits
-from explorer.catalog import disk_space
 from explorer.catalog.run_index import Maker
 from explorer.runs import cluster as cluster_module
 from explorer.runs.cluster import Cluster
 from explorer.runs.quotas import bytes_of, closing_bytes, keeping_fault
 from explorer.runs.run import RunError, all_runs, create
-from explorer.runs.run_files import Lock
 from explorer.runs.scheduler_setup import queue_by_priority
 from explorer.runs.sweep import notes_of
 from explorer.runs.watchdog import Watchdog
 from explorer.runs.worker import train_to_end
+from explorer.system import atomic_files, limits
+from explorer.system.atomic_files import Lock
 from tests.served import ROOT, wait_until
 from tests.tiny import tiny_run, tiny_spec
 
@@ -184,7 +183,7 @@ def test_training_leaves_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.Mo
     size = closing_bytes(run.spec)
     said = limits.DISK_LEFT.refusal(size)
     free = SimpleNamespace(free=limits.DISK_LEFT.most + size - 1)
-    monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda _: free)
+    monkeypatch.setattr(atomic_files.shutil, "disk_usage", lambda _: free)
     with pytest.raises(RunError, match=re.escape(said)):
         tiny_run(tmp_path)
     assert train_to_end(run.folder) == "stopped"

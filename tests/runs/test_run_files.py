@@ -6,7 +6,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from explorer.runs.run_files import (
+from explorer.runs.run_notes import LONGEST_NOTE, MOST_TAGS, Notes, as_tags, notes_in, write_notes
+from explorer.system.atomic_files import (
     LARGEST_JSON,
     Lock,
     is_held,
@@ -14,7 +15,6 @@ from explorer.runs.run_files import (
     write_json,
     write_text,
 )
-from explorer.runs.run_notes import LONGEST_NOTE, MOST_TAGS, Notes, as_tags, notes_in, write_notes
 from tests.tiny import tiny_run
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from explorer.app import limits
 from explorer.catalog.shipped import SHIPPED
 from explorer.runs.differing import changes, what_differs
 from explorer.runs.open_run import open_folder
@@ -14,6 +13,7 @@ from explorer.runs.run import Run, RunError, all_runs
 from explorer.runs.settings import spec_of
 from explorer.runs.spec import RunSpec
 from explorer.runs.sweep import RACES, by_sweep, grid, notes_of, title_of
+from explorer.system import limits
 from explorer.tasks import TASKS
 from tests.tiny import tiny_run
 

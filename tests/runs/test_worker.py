@@ -16,10 +16,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.runs.pace import Pace
 from explorer.runs.run import Run, RunError, create, create_in
-from explorer.runs.run_files import Lock
 from explorer.runs.worker import advance, train_to_end
+from explorer.system.atomic_files import Lock
+from explorer.system.pace import Pace
 from models import load_checkpoint
 from tests.served import ROOT, wait_until
 from tests.tiny import tiny_run, tiny_spec

@@ -13,7 +13,6 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from explorer.app.limits import MESSAGE_BYTES, SESSIONS, SESSIONS_OF_ADDRESS
 from explorer.server import connections
 from explorer.server.connections import (
     OF_ONE_READER,
@@ -24,6 +23,7 @@ from explorer.server.connections import (
     begin_websocket,
     is_noted,
 )
+from explorer.system.limits import MESSAGE_BYTES, SESSIONS, SESSIONS_OF_ADDRESS
 from tests.server.asking import HERE, Inside, in_a_loop
 
 

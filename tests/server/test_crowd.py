@@ -12,10 +12,10 @@ from streamlit import net_util, runtime
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 
 from explorer.app import streamlit_patches
-from explorer.app.limits import SESSIONS, SESSIONS_OF_ADDRESS
 from explorer.app.reader import COOKIE
 from explorer.server import open_files
 from explorer.server.crowd import Crowd, network
+from explorer.system.limits import SESSIONS, SESSIONS_OF_ADDRESS
 from tests.server.asking import Inside, ask, asked, in_a_loop, scope_of
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from explorer.app.reader import owner_of
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.folders import uploads_root
 from explorer.catalog.uploads import Uploader, keep_upload
+from explorer.system.data_folders import uploads_root
 from tests.calls import run_in_thread
 from tests.reader import Answer, Reader
 from tests.served import Server

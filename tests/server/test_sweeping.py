@@ -10,8 +10,9 @@ import pytest
 
 from explorer.app import streamlit_patches
 from explorer.catalog import uploads
-from explorer.catalog.folders import UPLOAD, uploads_root
+from explorer.catalog.folders import UPLOAD
 from explorer.server import sweeping
+from explorer.system.data_folders import uploads_root
 from tests.calls import run_in_thread
 
 

@@ -9,10 +9,11 @@ from uuid import UUID
 import pytest
 from starlette.types import Message, Scope
 
-from explorer.app import limits, reader
+from explorer.app import reader
 from explorer.app.received_uploads import LEAST, TAKEN_OUT
 from explorer.server import upload_gate
 from explorer.server.upload_gate import UploadGate
+from explorer.system import limits
 from tests.calls import run_in_thread
 from tests.server.asking import in_a_loop
 from tests.server.uploading import (

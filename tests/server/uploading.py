@@ -18,10 +18,11 @@ from starlette.types import Message, Receive, Scope
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.web.server.starlette import starlette_routes
 
-from explorer.app import limits, reader, streamlit_patches
+from explorer.app import reader, streamlit_patches
 from explorer.app.received_uploads import ReceivedUploads
 from explorer.server import upload_gate
 from explorer.server.upload_gate import UploadGate
+from explorer.system import limits
 
 MB = limits.MB
 HEAD = (

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from explorer.text import this_system
+from explorer.system import operating_system
 from tests.source import ROOT
 
 AS_ON_WINDOWS = '''
@@ -20,7 +20,7 @@ def locking(handle, mode, count):
 sys.modules["msvcrt"] = types.SimpleNamespace(locking=locking, LK_NBLCK=2)
 subprocess.CREATE_NEW_PROCESS_GROUP = 0
 usual, sys.platform = sys.platform, "win32"
-import explorer.text.this_system
+import explorer.system.operating_system
 sys.platform = usual
 for name in ("fcntl", "resource", "pwd", "grp"):
     sys.modules[name] = None
@@ -67,9 +67,9 @@ def test_the_app_trains_and_draws_without_what_only_posix_has(tmp_path: Path) ->
 def test_a_lock_is_one_processs(tmp_path: Path) -> None:
     """flock is of the open file: a second one of the same process is another's."""
     first, second = (os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT) for _ in range(2))
-    assert this_system.lock(first)
-    assert not this_system.lock(second)
-    assert not this_system.lock(second, shared=True)
+    assert operating_system.lock(first)
+    assert not operating_system.lock(second)
+    assert not operating_system.lock(second, shared=True)
     os.close(first)
-    assert this_system.lock(second, waits=True)
+    assert operating_system.lock(second, waits=True)
     os.close(second)

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from threading import Thread
 
-from explorer.catalog.folders import runs_root
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.run_index import Maker
 from explorer.runs.run import Run, create, delete
 from explorer.runs.run_notes import Notes
 from explorer.runs.spec import RunSpec
+from explorer.system.data_folders import runs_root
 
 
 class FakeCluster:

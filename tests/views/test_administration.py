@@ -11,11 +11,11 @@ from cachetools import TTLCache
 from streamlit.testing.v1 import AppTest
 
 from explorer.app import admin_token
-from explorer.app.limits import MB
 from explorer.app.session import Session
 from explorer.catalog import uploads
-from explorer.catalog.folders import uploads_root
 from explorer.runs.run import Run, create
+from explorer.system.data_folders import uploads_root
+from explorer.system.limits import MB
 from explorer.views.administration import (
     everybodys_runs,
     everybodys_uploads,

@@ -9,9 +9,10 @@ from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import KEY
-from explorer.catalog import folders, uploads
+from explorer.catalog import uploads
 from explorer.runs.open_run import open_folder
 from explorer.runs.worker import train_to_end
+from explorer.system import data_folders
 from explorer.text.number_format import megabytes
 from explorer.views.checkpoints import VIEWS
 from explorer.views.checkpoints.model_list import MOST_ROWS
@@ -216,8 +217,8 @@ def test_a_good_upload_is_said_and_leaves_no_row_when_it_is_deleted(
         "it is kept for 3 days after its last use." in said(at)
     )
     assert listed(at)[0].startswith("mine-upload-")
-    (kept,) = uploads.stored(folders.uploads_root())
-    uploads.delete(folders.uploads_root(), kept.folder.name)
+    (kept,) = uploads.stored(data_folders.uploads_root())
+    uploads.delete(data_folders.uploads_root(), kept.folder.name)
     at.run()
     assert not at.exception
     assert "The model mine no longer exists; showing" in said(at)

@@ -7,8 +7,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.attribution_patching import positions_of_edges
-from explorer.catalog.opened_model import Opened, open_model
-from explorer.circuits.measure import (
+from explorer.analysis.circuits.measure import (
     METHODS,
     Scores,
     attributions,
@@ -16,8 +15,9 @@ from explorer.circuits.measure import (
     mean_over_pairs,
     scores_of,
 )
-from explorer.circuits.outcome import LOGIT_DIFFERENCE
-from explorer.circuits.text_pairs import Question, TextPair, question_of
+from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
+from explorer.analysis.circuits.text_pairs import Question, TextPair, question_of
+from explorer.catalog.opened_model import Opened, open_model
 from explorer.components.circuit_map import MOST_EDGES, drawn_places
 from explorer.inference.forward_pass import run_text
 from explorer.views.circuits.edge_card import NO_HEAD

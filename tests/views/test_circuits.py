@@ -8,24 +8,29 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.__main__ import main
+from explorer.analysis.circuits.built_in_lines import OF_TASK, built_in_lines, built_in_texts
+from explorer.analysis.circuits.finding import Finding, finding_from
+from explorer.analysis.circuits.graph import Edge, Node
+from explorer.analysis.circuits.head_scores import head_scores
+from explorer.analysis.circuits.measure import METHODS, attributions, scores_of
+from explorer.analysis.circuits.outcome import KL, LOGIT_DIFFERENCE
+from explorer.analysis.circuits.pair_templates import make_pairs
+from explorer.analysis.circuits.steering import (
+    over_places,
+    over_strengths,
+    steered_values,
+    steering_of,
+)
+from explorer.analysis.circuits.text_pairs import TextPair, question_of, token_pair
 from explorer.analysis.wiring import WiringError
-from explorer.app import limits
 from explorer.app.session import KEY
-from explorer.catalog.folders import activations_root, runs_root
 from explorer.catalog.opened_model import open_model, opened_from
 from explorer.catalog.shipped import SHIPPED
-from explorer.circuits.built_in_lines import OF_TASK, built_in_lines, built_in_texts
-from explorer.circuits.finding import Finding, finding_from
-from explorer.circuits.graph import Edge, Node
-from explorer.circuits.head_scores import head_scores
-from explorer.circuits.measure import METHODS, attributions, scores_of
-from explorer.circuits.outcome import KL, LOGIT_DIFFERENCE
-from explorer.circuits.pair_templates import make_pairs
-from explorer.circuits.steering import over_places, over_strengths, steered_values, steering_of
-from explorer.circuits.text_pairs import TextPair, question_of, token_pair
 from explorer.inference.results_cache import forget
 from explorer.inference.steered_text import steered_text
 from explorer.runs.open_run import open_folder
+from explorer.system import limits
+from explorer.system.data_folders import activations_root, runs_root
 from explorer.text.number_format import three
 from explorer.views.circuits import finding_panel, tracing_view
 from explorer.views.circuits.edge_card import carried, composed
@@ -151,7 +156,7 @@ def test_what_cannot_be_measured_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
 
         forget(open_model("letters"))
         with monkeypatch.context() as patch:
-            patch.setattr(f"explorer.circuits.measure.{name}", fail)
+            patch.setattr(f"explorer.analysis.circuits.measure.{name}", fail)
             assert str(error) in said(page(circuit_view="Circuit"))
             if name == "wiring_of":
                 assert table(page(circuit_view="Heads"), "part")["exact"][0] != ""

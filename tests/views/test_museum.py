@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.catalog import folders, opened_model, uploads
+from explorer.catalog import opened_model, uploads
 from explorer.inference import answers, forward_pass
 from explorer.inference.first_look import first_look
 from explorer.runs.run import RunError
 from explorer.runs.settings import spec_of
+from explorer.system import data_folders
 from explorer.tasks import TASKS
 from explorer.text.number_format import three
 from explorer.views.museum import (
@@ -280,8 +281,8 @@ def system(name: str, **address: str) -> AppTest:
 @pytest.fixture
 def root(small_models: Path) -> Iterator[Path]:
     """Where systems are made; hundreds of megabytes do not stay behind a test."""
-    yield folders.systems_root()
-    shutil.rmtree(folders.systems_root(), ignore_errors=True)
+    yield data_folders.systems_root()
+    shutil.rmtree(data_folders.systems_root(), ignore_errors=True)
 
 
 def test_the_documents_disagree_and_each_system_says_how_large_it_is() -> None:
@@ -362,7 +363,7 @@ def test_the_notebook_tutorial_is_opened_from_the_museum(root: Path) -> None:
     folder = document_systems.folder_of(notebook, root)
     assert at.selectbox(key="model").value == folder.name == "notebook-tutorial"
     assert (folder / "model.safetensors").stat().st_size > 4 * 44_127_755
-    assert not folders.uploads_root().exists(), "it takes no room from uploads"
+    assert not data_folders.uploads_root().exists(), "it takes no room from uploads"
     assert uploads.uploaded(folder.name) == folder, "a link finds it"
     assert "notebook-tutorial is open and reads" in said(at)
     assert at.button(key="open_system").label == "It is open"

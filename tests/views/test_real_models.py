@@ -6,10 +6,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import KEY
+from explorer.catalog.downloads import background
+from explorer.catalog.downloads.background import DownloadState
+from explorer.catalog.downloads.model_download import Progress
 from explorer.catalog.real_models import REAL_MODELS, RealModel
-from explorer.downloads import background
-from explorer.downloads.background import DownloadState
-from explorer.downloads.model_download import Progress
 from explorer.views.shared.download_progress import progress_words
 from explorer.views.shared.model_offer import LINE
 from tests import apps, tiny

@@ -7,12 +7,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import KEY
-from explorer.catalog.folders import runs_root
 from explorer.catalog.opened_model import open_model
 from explorer.runs.run import Run, all_runs, create
 from explorer.runs.run_notes import Notes
 from explorer.runs.sweep import notes_of
 from explorer.runs.worker import train_to_end
+from explorer.system.data_folders import runs_root
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.views.runs.run_comparison import comparison_columns, measured_runs

@@ -13,10 +13,8 @@ import torch
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Button
 
-from explorer.app import limits
 from explorer.app.session import KEY
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.folders import runs_root
 from explorer.catalog.opened_model import Opened, open_entry, open_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.runs.cluster import Cluster
@@ -27,6 +25,8 @@ from explorer.runs.parent import task_for
 from explorer.runs.run import all_runs
 from explorer.runs.spec import STATES, Status
 from explorer.runs.worker import train_to_end
+from explorer.system import limits
+from explorer.system.data_folders import runs_root
 from explorer.tasks import TASKS, task_of
 from explorer.text import AdoptedTokenizer
 from explorer.text.literal import literal

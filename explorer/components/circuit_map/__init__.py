@@ -17,7 +17,7 @@ from typing import Any
 
 from torch import Tensor
 
-from explorer.circuits.graph import Edge, Node
+from explorer.analysis.circuits.graph import Edge, Node
 from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.export.figure_data import TableData, Value

@@ -23,10 +23,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from explorer.system.operating_system import IS_POSIX, child_environment
 from explorer.text.checked_text import TextError
-from explorer.text.child_environment import child_environment
 from explorer.text.published.tokenizer_files import TokenizerFiles, open_files
-from explorer.text.this_system import IS_POSIX
 
 ROOT = Path(__file__).resolve().parents[3]
 LONGEST_ANSWER = 32_000_000

@@ -9,12 +9,12 @@ import streamlit as st
 
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.catalog.folders import runs_root
 from explorer.catalog.run_index import RunFolder, index_of
 from explorer.runs.cluster import cluster
 from explorer.runs.quotas import sizes_of
 from explorer.runs.run import Run, RunError, run_named
 from explorer.runs.spec import FAILED, Status
+from explorer.system.data_folders import runs_root
 from explorer.text.number_format import megabytes
 from explorer.views.administration.command_table import choose_in_table, counted, draw_deletion
 from explorer.views.administration.reader_numbers import Numbers

@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.app.received_uploads import RECEIVED
 from explorer.app.session import session
 from explorer.catalog import uploads
-from explorer.catalog.folders import uploads_root
+from explorer.system.data_folders import uploads_root
 from explorer.text.number_format import megabytes
 from explorer.views.administration.command_table import choose_in_table, counted, draw_deletion
 from explorer.views.administration.reader_numbers import Numbers

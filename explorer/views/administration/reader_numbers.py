@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from explorer.app.throttle import at_work
 from explorer.catalog import uploads
-from explorer.catalog.folders import runs_root, uploads_root
 from explorer.catalog.run_index import HOST, index_of
+from explorer.system.data_folders import runs_root, uploads_root
 
 HOST_WORDS, NOBODY_WORDS = "whoever runs the server", "nobody"
 Numbers = dict[str | None, str]

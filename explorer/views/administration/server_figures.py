@@ -8,8 +8,8 @@ import time
 import streamlit as st
 from prometheus_client import REGISTRY
 
-from explorer.app.limits import GB, MB
-from explorer.catalog.folders import runs_root
+from explorer.system.data_folders import runs_root
+from explorer.system.limits import GB, MB
 from explorer.views.training.run_words import duration
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer.app import limits, shelves, streamlit_patches
+from explorer.app import shelves, streamlit_patches
 from explorer.app.context import PageContext
 from explorer.app.local_reader import is_local
 from explorer.app.messages import say
@@ -17,8 +17,10 @@ from explorer.app.session import session
 from explorer.app.streamlit_patches import Upload
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.folders import ALLOW_PATHS, find_model, paths_allowed, uploads_root
+from explorer.catalog.folders import ALLOW_PATHS, find_model, paths_allowed
 from explorer.catalog.uploads import KeptUpload, Uploader, keep_upload, skipped_files
+from explorer.system import limits
+from explorer.system.data_folders import uploads_root
 from models.families import FAMILIES
 
 HELP = (

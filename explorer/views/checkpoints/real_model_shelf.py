@@ -10,9 +10,9 @@ from explorer.app.choosing import choose_model
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.downloads import background
+from explorer.catalog.downloads.background import DownloadState
 from explorer.catalog.real_models import REAL_MODELS, RealModel
-from explorer.downloads import background
-from explorer.downloads.background import DownloadState
 from explorer.text.literal import literal
 from explorer.text.number_format import megabytes
 from explorer.views.shared.download_progress import (

@@ -9,6 +9,11 @@ from torch import Tensor
 
 from explorer.analysis.adjusted_weights import value_and_output, weigh_by_value_norm
 from explorer.analysis.attribution_patching import positions_of_edges
+from explorer.analysis.circuits.graph import Edge, Node
+from explorer.analysis.circuits.head_at_work import clean_pass
+from explorer.analysis.circuits.measure import METHODS, Scores, contrast_of, node_of
+from explorer.analysis.circuits.outcome import ANSWERS_READ, LOGIT_DIFFERENCE
+from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.output_change import has_words
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
@@ -16,11 +21,6 @@ from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session
 from explorer.app.url import whole_number
-from explorer.circuits.graph import Edge, Node
-from explorer.circuits.head_at_work import clean_pass
-from explorer.circuits.measure import METHODS, Scores, contrast_of, node_of
-from explorer.circuits.outcome import ANSWERS_READ, LOGIT_DIFFERENCE
-from explorer.circuits.text_pairs import Question
 from explorer.components.circuit_map import (
     MOST_EDGES,
     CircuitMap,

@@ -8,13 +8,13 @@ import streamlit as st
 
 from explorer.analysis.attribution_patching import attribute
 from explorer.analysis.circuit_pass import CorruptedPass
+from explorer.analysis.circuits.graph import Edge
+from explorer.analysis.circuits.measure import Scores, correlation
+from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.exact_edges import exact_edges
 from explorer.app.context import PageContext
 from explorer.app.controls import whole
 from explorer.charts.circuit_charts import circuit_curves
-from explorer.circuits.graph import Edge
-from explorer.circuits.measure import Scores, correlation
-from explorer.circuits.text_pairs import Question
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import run_text
 from explorer.snippets.circuit_code import circuit_lines

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import streamlit as st
 
+from explorer.analysis.circuits.graph import Edge, Node
+from explorer.analysis.circuits.head_at_work import composition_of
+from explorer.analysis.circuits.outcome import UNITS
+from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.head_composition import READS, unrelated
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.opened_model import Opened
-from explorer.circuits.graph import Edge, Node
-from explorer.circuits.head_at_work import composition_of
-from explorer.circuits.outcome import UNITS
-from explorer.circuits.text_pairs import Question
 from explorer.text.number_format import three
 from explorer.views.circuits.head_card import draw_head_card
 

@@ -7,14 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.line_activations import LineActivations, token_activations
-from explorer.app.context import PageContext
-from explorer.app.controls import one_of
-from explorer.app.messages import or_stop
-from explorer.app.progress import bar
-from explorer.app.session import session
-from explorer.catalog.opened_model import Opened
-from explorer.circuits.exciting_lines import (
+from explorer.analysis.circuits.exciting_lines import (
     ExcitingLine,
     TokenizedLines,
     best_lines,
@@ -22,8 +15,15 @@ from explorer.circuits.exciting_lines import (
     measure,
     tokenized,
 )
-from explorer.circuits.head_at_work import clean_pass
-from explorer.circuits.text_pairs import Question
+from explorer.analysis.circuits.head_at_work import clean_pass
+from explorer.analysis.circuits.text_pairs import Question
+from explorer.analysis.line_activations import LineActivations, token_activations
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of
+from explorer.app.messages import or_stop
+from explorer.app.progress import bar
+from explorer.app.session import session
+from explorer.catalog.opened_model import Opened
 from explorer.components import chips
 from explorer.inference.results_cache import kept
 from explorer.snippets.head_card_code import evidence_lines

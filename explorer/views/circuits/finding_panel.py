@@ -6,18 +6,18 @@ from hashlib import blake2b
 
 import streamlit as st
 
+from explorer.analysis.circuits.finding import Finding, FindingError, finding_from, other_model
+from explorer.analysis.circuits.made_finding import Measured, finding_of
+from explorer.analysis.circuits.measure import METHODS, correlation
+from explorer.analysis.circuits.outcome import metric_in_words, metrics_of
+from explorer.analysis.circuits.text_pairs import PairError, Question
 from explorer.app import url
 from explorer.app.context import PageContext
-from explorer.app.limits import FINDING_BYTES, MB
 from explorer.app.panels import popover
 from explorer.catalog.opened_model import Opened
-from explorer.circuits.finding import Finding, FindingError, finding_from, other_model
-from explorer.circuits.made_finding import Measured, finding_of
-from explorer.circuits.measure import METHODS, correlation
-from explorer.circuits.outcome import metric_in_words, metrics_of
-from explorer.circuits.text_pairs import PairError, Question
 from explorer.export.figure_data import file_name
 from explorer.inference.results_cache import kept, size_of
+from explorer.system.limits import FINDING_BYTES, MB
 from explorer.text.number_format import three
 from explorer.views.circuits.measured import measured_by_now
 

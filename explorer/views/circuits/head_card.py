@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from explorer.analysis.circuits.head_at_work import clean_pass
+from explorer.analysis.circuits.head_scores import HeadScores, head_scores
+from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.head_composition import composition_scores
 from explorer.analysis.head_copying import copying, why_no_copying
 from explorer.analysis.head_spectra import Spectrum, spectra
@@ -19,9 +22,6 @@ from explorer.app.progress import bar
 from explorer.catalog.attention_parts import head_title
 from explorer.catalog.opened_model import Opened
 from explorer.charts.singular_value_chart import singular_value_curves
-from explorer.circuits.head_at_work import clean_pass
-from explorer.circuits.head_scores import HeadScores, head_scores
-from explorer.circuits.text_pairs import Question
 from explorer.components.chart import chart
 from explorer.inference.results_cache import kept
 from explorer.snippets.head_card_code import head_card_lines

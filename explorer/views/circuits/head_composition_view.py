@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 from torch import Tensor
 
+from explorer.analysis.circuits.head_at_work import composition_of
 from explorer.analysis.head_composition import READS, unrelated
 from explorer.app.choosing import choose_head
 from explorer.app.controls import one_of
 from explorer.catalog.opened_model import Opened
-from explorer.circuits.head_at_work import composition_of
 from explorer.components.cells import cells
 from explorer.text.number_format import three
 

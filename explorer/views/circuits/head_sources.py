@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import streamlit as st
 
+from explorer.analysis.circuits.head_at_work import clean_pass, direct_effect, source_tokens
+from explorer.analysis.circuits.text_pairs import TokenPair
 from explorer.catalog.opened_model import Opened
-from explorer.circuits.head_at_work import clean_pass, direct_effect, source_tokens
-from explorer.circuits.text_pairs import TokenPair
 from explorer.text.labels import cut
 from explorer.text.literal import literal
 from explorer.text.number_format import three

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.app import limits
+from explorer.analysis.circuits.built_in_lines import built_in_lines, built_in_texts
 from explorer.app.controls import one_of
 from explorer.app.session import session
 from explorer.catalog.opened_model import Opened
-from explorer.circuits.built_in_lines import built_in_lines, built_in_texts
+from explorer.system import limits
 from explorer.text.reader_lines import decoded, lines_in
 
 PASTED, FILE = "Pasted text", "Text file"

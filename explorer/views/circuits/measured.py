@@ -18,13 +18,8 @@ from explorer.analysis.circuit_curves import (
     sizes,
     smallest_circuit,
 )
-from explorer.analysis.exact_edges import exact_edges
-from explorer.app import url
-from explorer.app.context import PageContext
-from explorer.app.controls import one_of
-from explorer.catalog.opened_model import Opened
-from explorer.circuits.made_finding import Measured
-from explorer.circuits.measure import (
+from explorer.analysis.circuits.made_finding import Measured
+from explorer.analysis.circuits.measure import (
     METHODS,
     Scores,
     attribution_of,
@@ -33,7 +28,12 @@ from explorer.circuits.measure import (
     exact_writers,
     scores_of,
 )
-from explorer.circuits.text_pairs import Question
+from explorer.analysis.circuits.text_pairs import Question
+from explorer.analysis.exact_edges import exact_edges
+from explorer.app import url
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of
+from explorer.catalog.opened_model import Opened
 from explorer.inference.results_cache import if_kept, kept
 from explorer.views.circuits.question_costs import TOO_LONG, cost_of_branches, cost_of_passes
 from explorer.views.shared.long_work import piece_by_piece

@@ -6,11 +6,11 @@ from statistics import fmean, stdev
 
 import streamlit as st
 
+from explorer.analysis.circuits.outcome import ANSWERS_READ, UNITS
+from explorer.analysis.circuits.text_pairs import Question, TokenPair
 from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.circuits.outcome import ANSWERS_READ, UNITS
-from explorer.circuits.text_pairs import Question, TokenPair
 from explorer.components import chips
 from explorer.text.labels import cut, readable
 from explorer.text.number_format import three

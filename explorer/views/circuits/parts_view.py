@@ -9,14 +9,14 @@ import streamlit as st
 import torch
 
 from explorer.analysis.attribution_patching import attribute, attribute_writers
+from explorer.analysis.circuits.measure import Scores, correlation, node_of
+from explorer.analysis.circuits.outcome import KL, LOSS, UNITS, metric_in_words
+from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
 from explorer.charts.circuit_charts import estimate_and_exact
-from explorer.circuits.measure import Scores, correlation, node_of
-from explorer.circuits.outcome import KL, LOSS, UNITS, metric_in_words
-from explorer.circuits.text_pairs import Question
 from explorer.components.cells import AROUND, cells, natural_height
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import run_text

@@ -5,6 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis.ablation import MOST
+from explorer.analysis.circuits.measure import mean_over_pairs, node_of
+from explorer.analysis.circuits.outcome import UNITS
+from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.exact_edges import exact_edges
 from explorer.analysis.path_patching import Edge, edge_grid, edges_from, edges_into
 from explorer.analysis.wiring import INPUTS, Place, Wiring, WiringError, wiring_of
@@ -12,9 +15,6 @@ from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.progress import bar
-from explorer.circuits.measure import mean_over_pairs, node_of
-from explorer.circuits.outcome import UNITS
-from explorer.circuits.text_pairs import Question
 from explorer.components.cells import cells
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import kept

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from explorer.analysis.circuits.text_pairs import Question
 from explorer.catalog.opened_model import Opened
-from explorer.circuits.text_pairs import Question
 
 TOO_LONG = "So many passes of this model take too long: take fewer pairs, or shorten the texts."
 

@@ -7,20 +7,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.app.address_table import TEXT_LIMIT
-from explorer.app.choosing import draw_page_link
-from explorer.app.context import PageContext
-from explorer.app.controls import follow, one_of, text_field, whole
-from explorer.app.limits import MB, PAIRS, TABLE_BYTES
-from explorer.app.messages import say
-from explorer.app.progress import with_bar
-from explorer.catalog.opened_model import Opened
-from explorer.circuits.finding import Finding
-from explorer.circuits.first_corruption import first_corruption
-from explorer.circuits.outcome import ANSWERS_READ, metrics_of
-from explorer.circuits.pair_table import COLUMNS, pairs_of_csv
-from explorer.circuits.pair_templates import TEMPLATES, fitting, make_pairs
-from explorer.circuits.text_pairs import (
+from explorer.analysis.circuits.finding import Finding
+from explorer.analysis.circuits.first_corruption import first_corruption
+from explorer.analysis.circuits.outcome import ANSWERS_READ, metrics_of
+from explorer.analysis.circuits.pair_table import COLUMNS, pairs_of_csv
+from explorer.analysis.circuits.pair_templates import TEMPLATES, fitting, make_pairs
+from explorer.analysis.circuits.text_pairs import (
     PairError,
     Question,
     TextPair,
@@ -29,6 +21,14 @@ from explorer.circuits.text_pairs import (
     token_pair,
     why_no_circuits,
 )
+from explorer.app.address_table import TEXT_LIMIT
+from explorer.app.choosing import draw_page_link
+from explorer.app.context import PageContext
+from explorer.app.controls import follow, one_of, text_field, whole
+from explorer.app.messages import say
+from explorer.app.progress import with_bar
+from explorer.catalog.opened_model import Opened
+from explorer.system.limits import MB, PAIRS, TABLE_BYTES
 from explorer.views.circuits.finding_panel import open_finding
 from explorer.views.circuits.pair_tokens import draw_pairs
 from explorer.views.shared import widgets

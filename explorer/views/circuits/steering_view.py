@@ -8,13 +8,8 @@ from functools import partial
 import streamlit as st
 from torch import Tensor
 
-from explorer.app.address_table import TEXT_LIMIT
-from explorer.app.context import PageContext
-from explorer.app.controls import one_of, slider, text_field
-from explorer.app.progress import bar
-from explorer.charts.steering_chart import CLEAN, CORRUPTED, SteeredPoint, steering_chart
-from explorer.circuits.outcome import metric_in_words
-from explorer.circuits.steering import (
+from explorer.analysis.circuits.outcome import metric_in_words
+from explorer.analysis.circuits.steering import (
     SteeredValues,
     over_places,
     over_strengths,
@@ -22,7 +17,12 @@ from explorer.circuits.steering import (
     steering_cost,
     steering_of,
 )
-from explorer.circuits.text_pairs import Question
+from explorer.analysis.circuits.text_pairs import Question
+from explorer.app.address_table import TEXT_LIMIT
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of, slider, text_field
+from explorer.app.progress import bar
+from explorer.charts.steering_chart import CLEAN, CORRUPTED, SteeredPoint, steering_chart
 from explorer.components.chart import chart
 from explorer.inference.continuation import CANNOT_GENERATE, can_generate
 from explorer.inference.core_edits import NotApplicableError, check_applicable, steering_direction

@@ -16,13 +16,13 @@ from explorer.analysis.causal_tracing import (
     Tracing,
     mean_grid,
 )
+from explorer.analysis.circuits.measure import contrast_of
+from explorer.analysis.circuits.outcome import UNITS
+from explorer.analysis.circuits.text_pairs import Question, TokenPair
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import choose_token, one_of, token
 from explorer.app.progress import with_bar
-from explorer.circuits.measure import contrast_of
-from explorer.circuits.outcome import UNITS
-from explorer.circuits.text_pairs import Question, TokenPair
 from explorer.components.cells import AROUND, HIGHEST, LARGEST_CELL, cells
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import kept

@@ -7,15 +7,19 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis.attribution_patching import attribute
+from explorer.analysis.circuits.measure import METHODS, why_no_edges
+from explorer.analysis.circuits.outcome import metric_in_words
+from explorer.analysis.circuits.over_training import (
+    ScoresAtStep,
+    over_training,
+    why_not_over_training,
+)
+from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.opened_model import Opened
 from explorer.charts.circuit_charts import edges_over_steps
-from explorer.circuits.measure import METHODS, why_no_edges
-from explorer.circuits.outcome import metric_in_words
-from explorer.circuits.over_training import ScoresAtStep, over_training, why_not_over_training
-from explorer.circuits.text_pairs import Question
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import run_text
 from explorer.snippets.circuit_code import over_training_lines

@@ -11,7 +11,6 @@ import torch
 
 from explorer.app import controls
 from explorer.app.context import PageContext
-from explorer.app.limits import PASS_TOKENS
 from explorer.app.messages import or_stop
 from explorer.app.progress import with_bar
 from explorer.catalog.opened_model import Opened
@@ -25,6 +24,7 @@ from explorer.inference.continuation import (
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept, size_of
 from explorer.snippets import generation_code
+from explorer.system.limits import PASS_TOKENS
 from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text
 from explorer.views.generation import generation_limits

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import streamlit as st
 
-from explorer.app.limits import INSIDE_BYTES
 from explorer.app.messages import say
 from explorer.catalog import ModelError
+from explorer.system.limits import INSIDE_BYTES
 from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.shared.long_work import piece_by_piece
 from models.training import Batch

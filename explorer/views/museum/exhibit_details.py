@@ -10,9 +10,9 @@ import streamlit as st
 from explorer.app.context import PageContext
 from explorer.app.session import session
 from explorer.catalog.opened_model import Opened
-from explorer.catalog.waiting import stepping
 from explorer.charts.training_curves import HEIGHT, held_out_curves, loss_curves
 from explorer.components.chart import Table, chart
+from explorer.system.cooperative import interruptible
 from explorer.tasks import TASKS
 from explorer.text.number_format import three
 from explorer.views.museum import document_numbers, paired_training
@@ -143,7 +143,7 @@ def _draw_training_buttons(
         return before
     button.button("Stop", key="stop_both")
     points = results[name] = []
-    for point in stepping(begin()):
+    for point in interruptible(begin()):
         points.append(point)
         share = point.step / paired_training.STEPS
         bar.progress(share, f"Step {point.step} of {paired_training.STEPS}")

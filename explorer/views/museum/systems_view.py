@@ -14,9 +14,10 @@ from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog import ModelError, descriptions
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.folders import own_name, systems_root
+from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import open_entry
 from explorer.inference.forward_pass import ForwardPassError, run_text
+from explorer.system.data_folders import systems_root
 from explorer.text.labels import cut
 from explorer.views.museum import document_systems, museum_code
 from explorer.views.museum.document_systems import SYSTEMS, System

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from explorer.app import limits
 from explorer.app.reader_runs import is_own
-from explorer.catalog.folders import runs_root
 from explorer.catalog.run_index import index_of
 from explorer.runs.best_values import Best, best_value, higher_is_better
 from explorer.runs.cluster import cluster
@@ -16,6 +14,8 @@ from explorer.runs.quotas import sizes_of
 from explorer.runs.run import Run, RunError
 from explorer.runs.run_notes import Notes
 from explorer.runs.spec import INTERRUPTED, WAITING, RunSpec, Status
+from explorer.system import limits
+from explorer.system.data_folders import runs_root
 from explorer.text.number_format import three
 from explorer.views.training.run_words import duration
 

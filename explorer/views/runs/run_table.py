@@ -7,14 +7,14 @@ from hashlib import sha256
 
 import streamlit as st
 
-from explorer.app import limits, url
+from explorer.app import url
 from explorer.app.choosing import switch_page
 from explorer.app.controls import chosen_rows, one_of, text_field
 from explorer.app.messages import say
 from explorer.app.reader import sees_everything
 from explorer.app.reader_runs import found_run, listed_runs, may_change, whose
 from explorer.app.session import session
-from explorer.catalog.folders import own_name, runs_root
+from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import ASIDE, index_of
 from explorer.components.alone import alone
 from explorer.runs.cluster import cluster
@@ -22,6 +22,8 @@ from explorer.runs.deleting import set_aside_of
 from explorer.runs.quotas import sizes_of
 from explorer.runs.run import Run, RunError, restore
 from explorer.runs.run_notes import LONGEST_NOTE, MOST_TAGS
+from explorer.system import limits
+from explorer.system.data_folders import runs_root
 from explorer.views.runs.run_comparison import draw_run_comparison
 from explorer.views.runs.run_curves import choose_axis, draw_curves
 from explorer.views.runs.run_rows import SORTS, found, rows_of

@@ -7,7 +7,6 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import limits
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
@@ -19,6 +18,7 @@ from explorer.runs.quotas import BYTES_OF_PARAMETER
 from explorer.runs.run import RunError
 from explorer.runs.spec import RunSpec
 from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, parsed, title_of
+from explorer.system import limits
 from explorer.tasks import GIVEN, TASKS
 from explorer.text import TextError
 from explorer.text.literal import literal

@@ -10,11 +10,11 @@ import streamlit as st
 
 from explorer.app.local_reader import is_local
 from explorer.app.session import session
+from explorer.catalog.downloads import background
+from explorer.catalog.downloads.background import DownloadState
 from explorer.catalog.folders import paths_allowed
 from explorer.catalog.real_models import RealModel
 from explorer.components.alone import alone
-from explorer.downloads import background
-from explorer.downloads.background import DownloadState
 from explorer.text.number_format import megabytes
 
 EVERY = 0.5

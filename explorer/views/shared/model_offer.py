@@ -6,8 +6,8 @@ import streamlit as st
 
 from explorer.app.context import PageContext
 from explorer.app.messages import say
+from explorer.catalog.downloads import background
 from explorer.catalog.real_models import FIRST, REAL_MODELS
-from explorer.downloads import background
 from explorer.views.shared.download_progress import (
     begin,
     draw_progress,

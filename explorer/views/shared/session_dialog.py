@@ -11,7 +11,6 @@ import streamlit as st
 from explorer.app import address_table
 from explorer.app.choosing import switch_page
 from explorer.app.kept_session import KEPT, KeptSession
-from explorer.app.limits import MB
 from explorer.app.own_lessons import OWN_LESSONS
 from explorer.app.reader import network, owner
 from explorer.app.session import session
@@ -23,6 +22,7 @@ from explorer.export.session_lesson import lesson_name, session_toml
 from explorer.export.session_slides import session_pdf
 from explorer.lessons.lesson_check import checked
 from explorer.lessons.lesson_file import LessonError, lesson_from
+from explorer.system.limits import MB
 from explorer.text.literal import literal
 
 SAID = ("model", "training step", "sentence", "second sentence", "run")

@@ -7,12 +7,13 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import limits, url
+from explorer.app import url
 from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.controls import one_of
 from explorer.app.session import session
 from explorer.inference import trained_tokenizers
 from explorer.inference.trained_tokenizers import TEXTS
+from explorer.system import limits
 from explorer.text import TextError
 from explorer.text.bpe_training import BPE, WORDPIECE
 from explorer.text.checked_text import checked

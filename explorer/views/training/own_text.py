@@ -7,10 +7,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer.app import limits, shelves
+from explorer.app import shelves
 from explorer.app.messages import say
 from explorer.catalog.opened_model import Opened
 from explorer.runs.parent import task_for
+from explorer.system import limits
 from explorer.tasks import Given, Task, task_of
 from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
 from explorer.text import TextError

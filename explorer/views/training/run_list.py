@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.app import limits, shelves, streamlit_patches, url
+from explorer.app import shelves, streamlit_patches, url
 from explorer.app.choosing import draw_page_link
 from explorer.app.messages import say
 from explorer.app.reader_runs import found_run, listed_runs, may_change, own_runs
 from explorer.app.session import session
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run, RunError
+from explorer.system import limits
 from explorer.views.training.run_links import draw_run_links
 from explorer.views.training.run_words import duration, status_of
 

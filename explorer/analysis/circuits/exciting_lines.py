@@ -1,0 +1,179 @@
+"""How much the lines of a reader's text excite the heads of a model: measured once, kept on disk.
+
+What is kept are numbers under a digest of the model's weights and of the token IDs: no text, and
+no way to it but to have the text. Files are written whole and the oldest leave where all are too
+large together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+
+from explorer.analysis.head_weights import blocks_of
+from explorer.analysis.line_activations import LineActivations, activations_by_batch
+from explorer.catalog.model_digest import model_digest
+from explorer.catalog.opened_model import Opened
+from explorer.inference.results_cache import kept
+from explorer.system.atomic_files import fits
+from explorer.system.cooperative import interruptible
+from explorer.system.data_folders import activations_root
+from explorer.system.limits import ACTIVATIONS_KEPT
+from explorer.text import TextError, Token
+
+ENDING, WRITING = ".safetensors", ".writing-"
+BYTES_OF_TOKEN = 200
+VERSION = 1
+"""Of what is measured: another one makes everything anew."""
+
+
+@dataclass(frozen=True, eq=False)
+class TokenizedLines:
+    """The lines of a text as a model reads them; `cut` is how many are longer than it reads."""
+
+    lines: tuple[str, ...]
+    rows: tuple[tuple[Token, ...], ...]
+    cut: int
+
+
+@dataclass(frozen=True)
+class ExcitingLine:
+    """A line by its place in the text, its number, and the token where it is largest."""
+
+    line: int
+    value: float
+    token: int
+
+
+def tokenized(opened: Opened, lines: tuple[str, ...]) -> TokenizedLines:
+    """The tokens of every line, made once; of one that is longer than the model reads, the first.
+
+    TextError where the tokenizer fails.
+    """
+    return kept(
+        opened,
+        ("tokenized lines", lines),
+        lambda: _tokenized(opened, lines),
+        lambda made: BYTES_OF_TOKEN * sum(map(len, made.rows)),
+    )
+
+
+def _tokenized(opened: Opened, lines: tuple[str, ...]) -> TokenizedLines:
+    most, known = opened.config.max_len, opened.config.vocab_size
+    rows = {line: opened.tokenizer.encode(line) for line in interruptible(lines)}
+    rows = {line: row for line, row in rows.items() if row}
+    if not rows:
+        raise TextError("This model's tokenizer makes no token of these lines: try other ones.")
+    if any(token.id >= known for row in rows.values() for token in row):
+        raise TextError(
+            f"These lines have tokens beyond the {known:,} that this model knows: its tokenizer "
+            "belongs to another model."
+        )
+    cut = sum(len(row) > most for row in rows.values())
+    return TokenizedLines(tuple(rows), tuple(row[:most] for row in rows.values()), cut)
+
+
+def digest_of(opened: Opened, read: TokenizedLines) -> str:
+    """The name of what is kept of these lines."""
+    weights = kept(opened, "digest", lambda: model_digest(opened.model), len)
+    digest = hashlib.sha256(f"{VERSION} {weights}".encode())
+    for row in read.rows:
+        # Whether a token is special decides whether it counts.
+        digest.update(repr([(token.id, token.special) for token in row]).encode())
+    return digest.hexdigest()
+
+
+def best_lines(
+    found: LineActivations, by: str, layer: int, head: int, count: int
+) -> list[ExcitingLine]:
+    """The lines with the largest of a number, `norm` or `weight`, of one head; measured ones."""
+    values = getattr(found, by)[:, layer, head]
+    order = values.nan_to_num(nan=-1.0).argsort(descending=True, stable=True)[:count].tolist()
+    places = getattr(found, f"{by}_at")[:, layer, head]
+    return [
+        ExcitingLine(line, float(values[line]), int(places[line]))
+        for line in order
+        if float(values[line]) > 0
+    ]
+
+
+def read_kept(digest: str, shape: tuple[int, int, int]) -> LineActivations | None:
+    """What was kept under this digest, if it is there and of this shape."""
+    path = activations_root() / f"{digest}{ENDING}"
+    try:
+        tensors = load(path.read_bytes())
+        os.utime(path)
+    except (OSError, SafetensorError):
+        return None
+    empty = LineActivations.empty(*shape).tensors
+    fits_in = tensors.keys() == empty.keys() and all(
+        tensors[name].shape == each.shape and tensors[name].dtype == each.dtype
+        for name, each in empty.items()
+    )
+    return LineActivations(**tensors) if fits_in else None
+
+
+def keep(digest: str, found: LineActivations) -> None:
+    """Write it whole, where there is room; what is as old as to be too much leaves."""
+    root, size = activations_root(), found.nbytes
+    if size > ACTIVATIONS_KEPT.most // 4:
+        return
+    with suppress(OSError):  # it is measured anew next time
+        root.mkdir(parents=True, exist_ok=True)
+        root.chmod(0o700)
+        if not fits(root, size):
+            return
+        handle, name = tempfile.mkstemp(prefix=WRITING, dir=root)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(save(found.tensors))
+            os.replace(name, root / f"{digest}{ENDING}")
+        finally:
+            Path(name).unlink(missing_ok=True)
+    sweep(root)
+
+
+def sweep(root: Path) -> None:
+    """Remove what was used longest ago until all fit, and what a process that ended left behind."""
+    with suppress(OSError):
+        files = sorted(
+            ((each.stat(), each) for each in root.iterdir()), key=lambda one: -one[0].st_mtime
+        )
+        total = 0
+        for stat, path in files:
+            total += stat.st_size
+            if total > ACTIVATIONS_KEPT.most:
+                path.unlink(missing_ok=True)
+
+
+def lines_so_far(opened: Opened, read: TokenizedLines) -> LineActivations:
+    """What is measured of these lines; the same object for everybody who asks meanwhile."""
+    layers, heads = len(blocks_of(opened.model)), opened.config.n_heads
+    shape, digest = (len(read.rows), layers, heads), digest_of(opened, read)
+    return kept(
+        opened,
+        ("lines", digest),
+        lambda: read_kept(digest, shape) or LineActivations.empty(*shape),
+        lambda made: made.nbytes,
+    )
+
+
+def measure(opened: Opened, read: TokenizedLines, found: LineActivations) -> Iterator[float]:
+    """Measure the other lines, batch by batch: the share of the lines that are done.
+
+    It can be ended between two of them; a text that is measured whole is kept on disk.
+    """
+    known = set(found.measured.nonzero()[:, 0].tolist())
+    for some, tokens in activations_by_batch(opened, read.rows, known):
+        found.put(some, tokens)
+        yield float(found.measured.double().mean())
+    if len(known) < len(read.rows):
+        keep(digest_of(opened, read), found)

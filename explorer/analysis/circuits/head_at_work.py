@@ -1,0 +1,118 @@
+"""What one head does in the clean text of a pair, at the position whose output is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explorer.analysis.circuits.text_pairs import TokenPair
+from explorer.analysis.direct_logits import direct_logits, source_writes
+from explorer.analysis.head_composition import composition
+from explorer.analysis.logit_attribution import Contributions, contributions
+from explorer.analysis.output_change import has_words, last_streams
+from explorer.catalog.opened_model import Opened
+from explorer.inference.forward_pass import ForwardPass, run_text
+from explorer.inference.results_cache import kept
+
+SOURCES, RAISED, LOWERED = 5, 4, 3
+"""Tokens of the text that are listed, and how many tokens each raises and lowers most."""
+
+
+@dataclass(frozen=True)
+class SourceToken:
+    """What a head would write if its whole weight were on this token of the text.
+
+    `weight` is what it really has there. `to_answer` is what one whole weight adds to the logit of
+    the answer less that of the other. `raised` and `lowered` are token IDs and logits, less the
+    mean over the vocabulary, the largest first.
+    """
+
+    place: int
+    weight: float
+    to_answer: float
+    raised: tuple[tuple[int, float], ...]
+    lowered: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True)
+class DirectEffect:
+    """What a head adds directly to both answers' logits, and all heads and layers together."""
+
+    to_answer: float
+    to_against: float
+    logit_difference: float
+
+    @property
+    def difference(self) -> float:
+        return self.to_answer - self.to_against
+
+
+def clean_pass(opened: Opened, pair: TokenPair) -> ForwardPass:
+    """The forward pass of the clean text, made once."""
+    return run_text(opened, pair.texts.clean)
+
+
+def source_tokens(
+    opened: Opened, pair: TokenPair, layer: int, head: int
+) -> tuple[SourceToken, ...]:
+    """The tokens that the head attends to most at the place, the most first.
+
+    Empty for a model whose output is no token. Costs sources × vocabulary × d.
+    """
+    if not has_words(opened.config):
+        return ()
+    forward, place = clean_pass(opened, pair), pair.place
+    part = f"{last_streams(opened.config)[0]}.self_attn"
+    weights = forward.weights(part, layer, head)[place]
+    most = weights.topk(min(SOURCES, int((weights > 0).sum()))).indices
+    written = source_writes(forward, layer, head)[most]
+    logits = direct_logits(forward, layer, place, written)
+    to_answer = logits[:, pair.answer] - logits[:, pair.against]
+    relative = logits - logits.mean(-1, keepdim=True)
+    return tuple(
+        SourceToken(
+            int(source),
+            float(weights[source]),
+            float(to_answer[at]),
+            _strongest(relative[at], RAISED),
+            _strongest(relative[at], LOWERED, lowest=True),
+        )
+        for at, source in enumerate(most)
+    )
+
+
+def direct_effect(opened: Opened, pair: TokenPair, layer: int, head: int) -> DirectEffect:
+    """Of one head; those of all heads are made at once and kept."""
+    answer, against = (_contributions(opened, pair, each) for each in (pair.answer, pair.against))
+    part = f"{last_streams(opened.config)[0]}.self_attn"
+    to_answer, to_against = (float(each.heads[part][layer, head]) for each in (answer, against))
+    return DirectEffect(to_answer, to_against, answer.logit - against.logit)
+
+
+def composition_of(opened: Opened, layer: int, head: int) -> Tensor:
+    """(3, layer, heads): by q, k and v, the score with every earlier head; made once."""
+    return kept(
+        opened,
+        ("composition", layer, head),
+        lambda: composition(opened.model, layer, head),
+        lambda made: made.nbytes,
+    )
+
+
+def _contributions(opened: Opened, pair: TokenPair, option: int) -> Contributions:
+    text, place = pair.texts.clean, pair.place
+    return kept(
+        opened,
+        ("contributions", text, "", place, option),
+        lambda: contributions(clean_pass(opened, pair), place, option),
+        lambda made: made.feed_forward.nbytes + sum(each.nbytes for each in made.heads.values()),
+    )
+
+
+def _strongest(
+    values: Tensor, count: int, *, lowest: bool = False
+) -> tuple[tuple[int, float], ...]:
+    found = torch.topk(values, min(count, len(values)), largest=not lowest)
+    return tuple(zip(found.indices.tolist(), found.values.tolist(), strict=True))

@@ -1,0 +1,191 @@
+"""A question measured: scores of all parts and edges, exact values, circuits of every size.
+
+Every step is a generator over its pieces, so that a page or a command line shows how far it is and
+can stop between two of them. Shapes as in `explorer.analysis.wiring`: r readers, w writers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from explorer.analysis.attribution_patching import Attribution, attribute, attribute_writers
+from explorer.analysis.circuit_curves import strongest_edges
+from explorer.analysis.circuit_pass import CorruptedPasses
+from explorer.analysis.circuits.graph import Edge, Node
+from explorer.analysis.circuits.text_pairs import Question, TokenPair
+from explorer.analysis.contrast import Contrast
+from explorer.analysis.exact_edges import clean_pass, exact_edges
+from explorer.analysis.patching import (
+    PATCHED_SITES,
+    patch_embedding,
+    patch_every_head,
+    patch_feed_forwards,
+)
+from explorer.analysis.wiring import Place, Wiring, WiringError, plain_wiring, wiring_of
+from explorer.catalog.opened_model import Opened
+from explorer.inference.model_inputs import ids_of
+from models.trace import trace
+
+METHODS = {"EAP-IG": 5, "EAP": 1}
+"""Steps between the corrupted and the clean embedding, by the name of the method."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The estimates of all pairs: means over them, and their standard deviation.
+
+    `edges` and its spread are None for a model without edges, and `why_no_edges` says why. A
+    spread is None where there is one pair.
+    """
+
+    wiring: Wiring
+    writers: Tensor
+    writers_spread: Tensor | None
+    edges: Tensor | None
+    edges_spread: Tensor | None
+    clean: tuple[float, ...]
+    corrupted: tuple[float, ...]
+    why_no_edges: str = ""
+
+    @property
+    def nbytes(self) -> int:
+        """With the order of the edges and where they are, once they are asked for."""
+        tensors = (self.writers, self.writers_spread, self.edges, self.edges_spread)
+        held = sum(each.nbytes for each in tensors if each is not None)
+        if self.edges is None:
+            return held
+        return held + self.edges.numel() + torch.long.itemsize * self.wiring.edges
+
+    @property
+    def difference(self) -> float:
+        """The mean of the metric over the clean texts minus that over the corrupted ones."""
+        return (sum(self.clean) - sum(self.corrupted)) / len(self.clean)
+
+    @cached_property
+    def order(self) -> Tensor:
+        """The places of all edges in the flattened (r, w), the strongest first."""
+        if self.edges is None:
+            return torch.zeros(0, dtype=torch.long)
+        return strongest_edges(self.edges, self.wiring.is_edge)
+
+    def strongest(self, count: int) -> list[tuple[int, int]]:
+        """The strongest edges as (reader, writer)."""
+        columns = len(self.wiring.columns)
+        return [divmod(place, columns) for place in self.order[:count].tolist()]
+
+    def edge(self, reader: int, writer: int, exact: float | None = None) -> Edge:
+        assert self.edges is not None
+        spread = self.edges_spread
+        to = self.wiring.rows[reader]
+        return Edge(
+            node_of(self.wiring.columns[writer]),
+            node_of(to),
+            to.reads,
+            float(self.edges[reader, writer]),
+            None if spread is None else float(spread[reader, writer]),
+            exact,
+        )
+
+
+def node_of(place: Place) -> Node:
+    return Node(place.kind, place.layer, place.head)
+
+
+def contrast_of(opened: Opened, pair: TokenPair) -> Contrast:
+    """A pair as tensors."""
+    clean, corrupted = ids_of([pair.clean]), ids_of([pair.corrupted])
+    return Contrast(opened.model, clean, corrupted, pair.place, pair.outcome)
+
+
+def attributions(opened: Opened, question: Question, steps: int) -> Iterator[Attribution]:
+    """The estimates of one pair after another."""
+    for pair in question.pairs:
+        yield attribution_of(opened, pair, steps)
+
+
+def attribution_of(opened: Opened, pair: TokenPair, steps: int) -> Attribution:
+    """The estimates of one pair, with edges where the model has any."""
+    score = attribute if why_no_edges(opened) == "" else attribute_writers
+    return score(contrast_of(opened, pair), steps)
+
+
+def why_no_edges(opened: Opened) -> str:
+    """Why this model has no edges, in a sentence; empty where it has."""
+    try:
+        wiring_of(opened.config)
+    except WiringError as error:
+        return str(error)
+    return ""
+
+
+def scores_of(opened: Opened, found: Sequence[Attribution]) -> Scores:
+    """What the estimates of all pairs come to."""
+    edges = [each.edges for each in found if each.edges is not None]
+    writers = torch.stack([each.writers for each in found])
+    return Scores(
+        plain_wiring(opened.config),
+        writers.mean(0),
+        writers.std(0) if len(found) > 1 else None,
+        torch.stack(edges).mean(0) if edges else None,
+        torch.stack(edges).std(0) if len(edges) > 1 else None,
+        tuple(each.clean for each in found),
+        tuple(each.corrupted for each in found),
+        why_no_edges(opened),
+    )
+
+
+def exact_writers(contrast: Contrast) -> Iterator[tuple[list[int], Tensor]]:
+    """Which writers (their columns), and how much of the metric is lost when each is patched.
+
+    A layer's heads together, then the feed-forward layers, then the embedding.
+    """
+    wiring, base = plain_wiring(contrast.config), clean_pass(contrast)
+    metric = contrast.measured(base.trace.output)[0]
+    sites = PATCHED_SITES
+    other = trace(contrast.model, contrast.corrupted, sites=sites, read_at=contrast.read_at)
+    columns = {
+        kind: [at for at, place in enumerate(wiring.columns) if place.kind == kind]
+        for kind in ("head", "feed-forward", "embedding")
+    }
+    part = f"{wiring.stack}.self_attn"
+    heads = patch_every_head(base, other, part, wiring.layers)
+    for layer, logits in enumerate(heads):
+        some = columns["head"][layer * wiring.heads :][: wiring.heads]
+        yield some, metric - contrast.outcome(logits)
+    for layer, logits in enumerate(patch_feed_forwards(base, other, wiring.stack)):
+        yield columns["feed-forward"][layer : layer + 1], metric - contrast.outcome(logits)
+    logits = patch_embedding(base, other, wiring.stack)
+    yield columns["embedding"], metric - contrast.outcome(logits)
+
+
+def pieces_of_writers(opened: Opened) -> int:
+    """How many pieces `exact_writers` yields."""
+    wiring = plain_wiring(opened.config)
+    return wiring.layers * (1 + wiring.has_mlp) + 1
+
+
+def mean_over_pairs(
+    opened: Opened, question: Question, edges: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, float]]:
+    """The place of an edge in `edges` and its part of the mean exact value, pair by pair."""
+    for pair in question.pairs:
+        for at, lost in exact_edges(contrast_of(opened, pair), edges):
+            yield at, lost / len(question.pairs)
+
+
+def corrupted_passes(opened: Opened, question: Question) -> CorruptedPasses:
+    """What circuits of all pairs differ from."""
+    return CorruptedPasses(tuple(contrast_of(opened, pair) for pair in question.pairs))
+
+
+def correlation(estimates: Sequence[float], exact: Sequence[float]) -> float | None:
+    """Pearson's r; None where one of them does not vary."""
+    both = torch.tensor([estimates, exact], dtype=torch.double)
+    if both.shape[1] < 2 or bool((both.std(1) == 0).any()):
+        return None
+    return float(torch.corrcoef(both)[0, 1])

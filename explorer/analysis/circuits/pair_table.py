@@ -1,0 +1,74 @@
+"""The reader's own pairs of texts, as a table in CSV: clean, corrupted, answer, against."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+
+from explorer.analysis.circuits.text_pairs import PairError, TextPair
+from explorer.system.limits import PAIRS, TABLE_BYTES
+
+COLUMNS = tuple(each.name for each in fields(TextPair))
+SEPARATORS = ",;\t"
+"""The one that the first row has most often; in a sentence a space follows it."""
+
+
+def pairs_of_csv(data: bytes) -> dict[int, TextPair]:
+    """The pairs, each by the line on which its row ends. PairError names the line that is none.
+
+    The first row may name the columns, in any order; without it they are those of `TextPair`, of
+    which the answers may be left out.
+    """
+    if not TABLE_BYTES.allows(len(data)):
+        raise PairError(TABLE_BYTES.refusal(len(data)))
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise PairError(f"Line {line} is not text in UTF-8: save the table as UTF-8.") from error
+    columns: Sequence[str] = COLUMNS
+    found: dict[int, TextPair] = {}
+    for line, cells in _rows(text):
+        names = [cell.strip().lower() for cell in cells]
+        if not found and {"clean", "corrupted"}.issubset(names):
+            columns = names
+        else:
+            found[line] = _pair(line, cells, columns)
+    if not found:
+        raise PairError("There is no pair in this table: a row has a clean and a corrupted text.")
+    if not PAIRS.allows(len(found)):
+        raise PairError(PAIRS.refusal(len(found)))
+    return found
+
+
+def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Every row that is not empty, with the number of its last line."""
+    lines = text.splitlines(keepends=True)
+    first = next(filter(str.strip, lines), "")
+    separator = max(SEPARATORS, key=lambda sign: len(re.findall(rf"{sign}(?! )", first)))
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise PairError(
+            f"Line {reader.line_num} is no row of a CSV table: put texts with quotes or commas "
+            "into quotes, and double the quotes inside."
+        ) from error
+
+
+def _pair(line: int, cells: Sequence[str], columns: Sequence[str]) -> TextPair:
+    if len(cells) > len(columns):
+        raise PairError(
+            f"Line {line} has {len(cells)} cells and there are {len(columns)} columns: put texts "
+            "with commas into quotes."
+        )
+    row = dict(zip(columns, cells, strict=False))
+    given = {name: row.get(name, "") for name in COLUMNS}
+    for name in ("clean", "corrupted"):
+        if not given[name].strip():
+            raise PairError(f"Line {line} has no {name} text: give one, or leave the row out.")
+    return TextPair(**given)

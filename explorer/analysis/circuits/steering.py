@@ -1,0 +1,128 @@
+"""What directions do to the answer of a question: over strengths, over layers, over heads.
+
+Source: Steering Llama 2 via Contrastive Activation Addition (Panickssery et al. 2024), section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import torch
+from torch import Tensor
+
+from explorer.analysis.ablation import RecordedPass, multiplications, run_layers
+from explorer.analysis.circuits.text_pairs import Question
+from explorer.catalog.opened_model import Opened
+from explorer.inference.core_edits import NotApplicableError, steering_direction
+from explorer.inference.forward_pass import run_text
+from explorer.inference.model_inputs import ids_of
+from explorer.interventions.edits import Steer
+from models.interventions import Add, Edit
+
+UPWARDS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+STRENGTHS = (*(-each for each in reversed(UPWARDS)), 0.0, *UPWARDS)
+"""Closer where most happens."""
+
+
+@dataclass(frozen=True, eq=False)
+class SteeredValues:
+    """The metric of the clean and of the corrupted texts, each (pairs, directions)."""
+
+    clean: Tensor
+    corrupted: Tensor
+
+    @property
+    def bytes(self) -> int:
+        return self.clean.nbytes + self.corrupted.nbytes
+
+
+def steering_of(
+    question: Question, part: str, layer: int, head: int | None, strength: float
+) -> Steer:
+    """Towards the clean texts and away from the corrupted, or the head's output on the first."""
+    pairs = [pair.texts for pair in question.pairs]
+    if head is not None:
+        return Steer(part, layer, head, strength, (pairs[0].clean,))
+    texts = (text for pair in pairs for text in (pair.clean, pair.corrupted))
+    return Steer(_own(part), layer, None, strength, tuple(texts))
+
+
+def over_strengths(steer: Steer) -> list[Steer]:
+    """The same direction at every strength."""
+    return [replace(steer, strength=strength) for strength in STRENGTHS]
+
+
+def over_places(opened: Opened, steer: Steer, layers: int, heads: int) -> list[Steer]:
+    """The direction of the same texts after every layer, or of every head of the layer.
+
+    Left out are those that have none.
+    """
+    if steer.head is None:
+        others = [replace(steer, layer=layer) for layer in range(layers)]
+    else:
+        others = [replace(steer, head=head) for head in range(heads)]
+    return [each for each in others if _has_direction(opened, each)]
+
+
+def steering_cost(opened: Opened, question: Question, steers: Sequence[Steer]) -> int:
+    """About how many multiplications `steered_values` takes."""
+    return sum(
+        multiplications(base, _own(steer.part), steer.layer)
+        for _, base in _bases(opened, question)
+        for steer in steers
+    )
+
+
+def steered_values(
+    opened: Opened,
+    question: Question,
+    steers: Sequence[Steer],
+    report: Callable[[float], None] = lambda done: None,
+) -> SteeredValues:
+    """The metric with each of these added alone, as a row of a batch.
+
+    They are in the order of their layers, as many in each. The layers up to theirs do not run
+    again. NotApplicableError where one has no direction.
+    """
+    part = _own(steers[0].part)
+    added = {
+        layer: torch.stack([each.strength * steering_direction(opened, each) for each in group])
+        for layer, group in groupby(steers, lambda each: each.layer)
+    }
+
+    def edit_of(layer: int, rows: range) -> Edit:
+        site = f"{part.split('.')[0]}.{layer}.resid_post"
+        return Add(site, added[layer][rows.start : rows.stop, None])
+
+    bases, found = list(_bases(opened, question)), []
+    for done, (outcome, base) in enumerate(bases):
+        logits = []
+        for each in run_layers(base, part, list(added), len(steers) // len(added), edit_of):
+            logits.append(each)
+            report((done + len(logits) / len(added)) / len(bases))
+        found.append(outcome(torch.cat(logits)))
+    return SteeredValues(torch.stack(found[::2]), torch.stack(found[1::2]))
+
+
+def _has_direction(opened: Opened, steer: Steer) -> bool:
+    try:
+        return bool(len(steering_direction(opened, steer)))
+    except NotApplicableError:
+        return False
+
+
+def _own(part: str) -> str:
+    """The self-attention of the stack of a part."""
+    return f"{part.split('.')[0]}.self_attn"
+
+
+def _bases(
+    opened: Opened, question: Question
+) -> Iterator[tuple[Callable[[Tensor], Tensor], RecordedPass]]:
+    """The recorded passes of the clean and the corrupted text of each pair, with the metric."""
+    for pair in question.pairs:
+        for text in (pair.texts.clean, pair.texts.corrupted):
+            passed = run_text(opened, text)
+            yield pair.outcome, RecordedPass(passed.trace, [ids_of([passed.tokens])], pair.place)

@@ -1,0 +1,246 @@
+"""Two texts and one question: aligned token by token, and the answer that tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from explorer.analysis.circuits.alignment import differing, why_unequal
+from explorer.analysis.circuits.outcome import (
+    ANSWERS_READ,
+    KL,
+    Outcome,
+    outcome_of,
+    why_no_gradient,
+)
+from explorer.analysis.circuits.typed_answers import option_of
+from explorer.analysis.output_change import logits_at
+from explorer.catalog.opened_model import Opened
+from explorer.inference.answers import first_place, masks_in, option_name
+from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
+from explorer.inference.results_cache import if_kept, kept
+from explorer.text import Token
+from explorer.text.number_format import error_of, three
+from models import TransformerConfig
+
+LEAST = 1e-3
+"""Of the pairs' differences without their signs, what is left of them with signs at least."""
+
+
+class PairError(ValueError):
+    """Why two texts are no pair for this model, in one sentence."""
+
+
+@dataclass(frozen=True)
+class TextPair:
+    """A clean text, a corrupted one, and two answers: tokens or classes as they are typed.
+
+    An empty answer stands for what the model finds likeliest: `answer` after the clean text,
+    `against` after the corrupted one, where that is another.
+    """
+
+    clean: str
+    corrupted: str
+    answer: str = ""
+    against: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class TokenPair:
+    """A pair as a model reads it: as many tokens in both texts, and the two answers by their IDs.
+
+    `place` is the position whose output is read; a classifier's is that of the whole text.
+    `clean_value` and `corrupted_value` are the metric of the two texts. `notes` say how a word
+    or an answer was read that is no token as it was typed.
+    """
+
+    texts: TextPair
+    clean: tuple[Token, ...]
+    corrupted: tuple[Token, ...]
+    answer: int
+    against: int
+    place: int
+    outcome: Outcome
+    clean_value: float
+    corrupted_value: float
+    names: tuple[str, str]
+    """What the two answers are called on screen."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def differing(self) -> tuple[int, ...]:
+        """The places at which the two texts have different tokens."""
+        return differing(self.clean, self.corrupted)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked of a model: the pairs, and by which metric their outputs are told apart."""
+
+    pairs: tuple[TokenPair, ...]
+    metric: str
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What distinguishes this question from others of the same model."""
+        return self.metric, tuple(pair.texts for pair in self.pairs)
+
+    @property
+    def error(self) -> float:
+        """How far a difference of the metric between two passes may be off."""
+        return error_of(*(v for p in self.pairs for v in (p.clean_value, p.corrupted_value)))
+
+    @property
+    def why_no_gradient(self) -> str:
+        """Why plain attribution says nothing of it, in a sentence; empty where it does."""
+        return why_no_gradient(self.metric)
+
+
+def question_of(opened: Opened, pairs: Iterable[TextPair], metric: str) -> Question:
+    """The question as this model reads it. PairError says why it is none."""
+    return question_from(tuple(token_pairs(opened, pairs, metric)), metric)
+
+
+def question_from(pairs: tuple[TokenPair, ...], metric: str) -> Question:
+    """The question of pairs that were read. PairError where what they differ by cancels out."""
+    differences = [pair.clean_value - pair.corrupted_value for pair in pairs]
+    if abs(sum(differences)) < LEAST * sum(map(abs, differences)):
+        raise PairError(
+            "The differences of these pairs cancel out, so their mean explains nothing: leave out "
+            "those whose texts are turned round."
+        )
+    return Question(pairs, metric)
+
+
+def token_pairs(opened: Opened, pairs: Iterable[TextPair], metric: str) -> Iterator[TokenPair]:
+    """The pairs one after another, two passes each unless they are kept. PairError says why not."""
+    if why := why_no_circuits(opened.config):
+        raise PairError(why)
+    for pair in pairs:
+        yield token_pair(opened, pair, metric)
+
+
+def why_no_circuits(config: TransformerConfig) -> str:
+    """Why there are no circuits of such a model here, in a sentence; empty where there are."""
+    if config.kind == "encoder-decoder":
+        return (
+            "Circuits are found in models of one stack and this one has two: the page "
+            "Interventions patches its heads one at a time."
+        )
+    if config.head == "none":
+        return "This model has no output head, so there is no output to compare: choose another."
+    return ""
+
+
+def token_pair(opened: Opened, texts: TextPair, metric: str) -> TokenPair:
+    """One pair, kept; two passes the first time. PairError says why it is none."""
+    return kept(
+        opened,
+        ("token pair", texts, metric),
+        lambda: _token_pair(opened, texts, metric),
+        lambda pair: 4 * opened.config.vocab_size * (metric == KL) + 400 * len(pair.clean),
+    )
+
+
+def _token_pair(opened: Opened, texts: TextPair, metric: str) -> TokenPair:
+    if why := why_no_circuits(opened.config):
+        raise PairError(why)
+    if not texts.corrupted.strip():
+        raise PairError("There is no corrupted text yet: type the clean one with a word changed.")
+    clean, corrupted = _passed(opened, texts.clean, "clean"), _passed(opened, texts.corrupted)
+    if why := why_unequal((texts.clean, texts.corrupted), (clean.tokens, corrupted.tokens)):
+        raise PairError(why)
+    if not differing(clean.tokens, corrupted.tokens):
+        raise PairError(
+            "Both texts are the same tokens to this model, so there is nothing to explain: "
+            "change a word of the corrupted one."
+        )
+    place = _place(opened, clean, corrupted)
+    before, after = (logits_at(each.trace, place) for each in (clean, corrupted))
+    for name, logits in (("clean", before), ("corrupted", after)):
+        if not logits.isfinite().all():
+            raise PairError(
+                f"The output for the {name} text is not finite, so nothing can be measured: the "
+                "page Checkpoints shows what is wrong with the model's weights."
+            )
+    answer, against, notes = _answers(opened, texts, metric, (before, after))
+    outcome = outcome_of(metric, answer, against, before)
+    clean_value, corrupted_value = (float(outcome(each[None])) for each in (before, after))
+    if clean_value == corrupted_value:
+        raise PairError(
+            f"The metric is {three(clean_value)} for both texts, so there is nothing to explain: "
+            "change a word on which the answer depends."
+        )
+    return TokenPair(
+        texts,
+        clean=clean.tokens,
+        corrupted=corrupted.tokens,
+        answer=answer,
+        against=against,
+        place=place,
+        outcome=outcome,
+        clean_value=clean_value,
+        corrupted_value=corrupted_value,
+        names=(str(option_name(opened, answer)), str(option_name(opened, against))),
+        notes=tuple(dict.fromkeys((*clean.notes, *corrupted.notes, *notes))),
+    )
+
+
+def _passed(opened: Opened, text: str, name: str = "corrupted") -> ForwardPass:
+    """The pass of a text, the one that is kept where it is: those of many pairs are not."""
+    try:
+        passes = if_kept(opened, ((text,), "")) or run_batch_uncached(opened, (text,))
+        return passes[0]
+    except ForwardPassError as error:
+        raise PairError(str(error).replace("This text", f"The {name} text")) from error
+
+
+def _place(opened: Opened, clean: ForwardPass, corrupted: ForwardPass) -> int:
+    if opened.config.head == "masked-language-model":
+        masks = [masks_in(opened, each.tokens)[:1] for each in (clean, corrupted)]
+        mask = opened.tokenizer.mask_id
+        if mask is None:
+            raise PairError("This model's tokenizer has no mask token: choose another model.")
+        if not all(masks):
+            name = opened.tokenizer.label(mask)
+            raise PairError(f"This model fills a mask: put {name} into both texts, at one place.")
+        if masks[0] != masks[1]:
+            raise PairError(
+                f"The mask is token {masks[0][0]} of the clean text and {masks[1][0]} of the "
+                "corrupted one: put it at the same place."
+            )
+    return first_place(opened, clean.tokens)
+
+
+def _answers(
+    opened: Opened, texts: TextPair, metric: str, logits: tuple[Tensor, Tensor]
+) -> tuple[int, int, tuple[str, ...]]:
+    """Both answers by their numbers, as far as the metric reads them; the likeliest if not typed.
+
+    Those of an untyped answer are the likeliest that the other one is not.
+    """
+    before, typed = (texts.clean, texts.corrupted), (texts.answer, texts.against)
+    found: list[int | None] = [None, None]
+    notes = []
+    for at in range(ANSWERS_READ[metric]):
+        if typed[at].strip():
+            found[at], note = option_of(opened, before[at], typed[at], logits[at])
+            if found[at] is None:
+                raise PairError(note)
+            notes.append(note)
+    if found[0] is not None and found[0] == found[1]:
+        raise PairError(
+            f"Both answers are “{option_name(opened, found[0])}”, so they do not differ in any "
+            "text: give another one."
+        )
+    answer = _likeliest(logits[0], found[1]) if found[0] is None else found[0]
+    against = _likeliest(logits[1], answer) if found[1] is None else found[1]
+    return answer, against, tuple(filter(None, notes))
+
+
+def _likeliest(logits: Tensor, other: int | None) -> int:
+    """The likeliest option that is not the other one."""
+    best = logits.topk(min(2, len(logits))).indices.tolist()
+    return next((each for each in best if each != other), best[0])

