@@ -5,8 +5,6 @@ is kept until the files on disk change, so that every page may list them on ever
 only those are looked at that are listed: the newest of one reader.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Example texts for a model that came without any."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from explorer.catalog.tokenizers import has_tokenizer

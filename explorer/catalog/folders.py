@@ -1,7 +1,5 @@
 """Where models are on this machine, and which folder a typed path or hub ID stands for."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Models of the Hugging Face hub, or of its cache on this machine when nobody answers."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which of a folder's files open its model: one set of weights, and what stands beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Set
 from fnmatch import fnmatchcase
 

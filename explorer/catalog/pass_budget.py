@@ -4,8 +4,6 @@ An opened model is a `BoundedTransformer`, so wherever its core is called, the p
 there is room for, that its reader may leave, and that lets the others in between two layers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

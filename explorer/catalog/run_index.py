@@ -5,8 +5,6 @@ runs only those that are new: what is known of a run here never changes. So a re
 one file for its time, however many runs there are.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -3,8 +3,6 @@
 snapshots/step-000050     weights at steps 0, 1, 2, 3, 5, 7, 10, 15, 20, … of a training
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The tokenizer that belongs to a checkpoint: ours, that of its folder, or bare numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

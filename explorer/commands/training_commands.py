@@ -7,8 +7,6 @@ A run is the same folder that the app writes. In the app's folder of runs it is 
 it trains, and its model can be opened afterwards.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import signal

@@ -1,7 +1,5 @@
 """The obvious models that a trained one is measured against: counting, nothing else."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """The tasks whose data the program generates, each built when it is first used."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 

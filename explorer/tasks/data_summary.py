@@ -1,7 +1,5 @@
 """What a model gets to learn from, counted in the batches of the training itself."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace

@@ -4,8 +4,6 @@ It attends to a constant offset. On a text that repeats after another number of 
 lost, which `explorer.tasks.induction` never lets happen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 

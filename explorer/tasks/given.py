@@ -1,7 +1,5 @@
 """Tasks that are made of a text or table which the caller gives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache

@@ -4,8 +4,6 @@ The period differs from row to row. With a fixed one a single layer could attend
 constant offset and would seem to have learned the same.
 """
 
-from __future__ import annotations
-
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Words of random letters that an encoder-decoder rewrites: reverse, copy, sort."""
 
-from __future__ import annotations
-
 import string
 from abc import abstractmethod
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 What is trained sees the training part alone.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The reader's own pairs of texts: a table with the columns source and target."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

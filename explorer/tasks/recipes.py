@@ -1,7 +1,5 @@
 """Which trained models ship with the app, and how each of them is made."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Write a word backwards: attention has to run against the text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

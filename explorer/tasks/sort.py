@@ -1,7 +1,5 @@
 """Write the letters of a word in alphabetical order: attention by content, not by position."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How many tokens are shown, asked of their tokenizer at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from explorer.text import AnyTokenizer, PublishedTokenizer

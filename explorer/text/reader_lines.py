@@ -1,7 +1,5 @@
 """A reader's own text, line by line: what is read of it, and why it is refused."""
 
-from __future__ import annotations
-
 from explorer.system.limits import LINE_CHARACTERS, LINES
 from explorer.text.checked_text import TextError, checked
 

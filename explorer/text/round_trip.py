@@ -1,7 +1,5 @@
 """What a text loses when it is encoded and decoded."""
 
-from __future__ import annotations
-
 from difflib import SequenceMatcher
 
 from explorer.text.labels import cut, readable

@@ -1,7 +1,5 @@
 """Plain data of tokenization, and the interface of every tokenizer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

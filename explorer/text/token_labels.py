@@ -1,7 +1,5 @@
 """Labels for rows, columns and chips: from tokens or plain strings, safe to draw."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache

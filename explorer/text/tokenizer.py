@@ -4,8 +4,6 @@ The library does the work; this adds a label and a span in the typed text for ev
 token, limits, and the guarantee that typed text never becomes a special token.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import tokenizers
@@ -97,7 +95,7 @@ class Tokenizer:
         return self.library.to_str(pretty=True)
 
     @classmethod
-    def from_json(cls, text: str) -> Tokenizer:
+    def from_json(cls, text: str) -> "Tokenizer":
         """A tokenizer that `to_json` wrote; TextError for anything else."""
         check_stored(text)
         try:

@@ -1,7 +1,5 @@
 """The tokenizer of a model that is trained here: its own, or a stranger's that it adopted."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from explorer.text.checked_text import TextError

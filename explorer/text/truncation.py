@@ -1,7 +1,5 @@
 """Why a text has no forward pass, and how much of it would have one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

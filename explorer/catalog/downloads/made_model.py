@@ -1,7 +1,5 @@
 """What becomes of the files of a download: converted, copied from the hub's cache, and checked."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

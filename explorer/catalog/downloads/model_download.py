@@ -5,8 +5,6 @@ is whole: nothing half is ever listed. What was fetched stays there when it ends
 the next try goes on. A lock of the system lets one process at a time work on a model.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import shutil

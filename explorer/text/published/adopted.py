@@ -5,8 +5,6 @@ our models read behind its vocabulary where it has none of that name, and around
 its own. It is opened as every stranger's is: in a process of its own.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

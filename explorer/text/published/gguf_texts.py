@@ -4,8 +4,6 @@ They are made by `models.loading`, which bounds what it reads, and handed to the
 files without a name.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The tokenizer of a published folder, as the app uses it: a child process does all the work."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from copy import copy
 from pathlib import Path
@@ -20,7 +18,7 @@ NO_PROMPT = "The chat template of this model cannot be used"
 NO_STEPS = "Steps are shown of plain text; this sentence is a chat prompt with special tokens."
 
 
-def open_published(folder: Path, family: str) -> PublishedTokenizer:
+def open_published(folder: Path, family: str) -> "PublishedTokenizer":
     """The tokenizer of the folder of a model of this family; TextError says why not."""
     return PublishedTokenizer(find_tokenizer(Path(folder), family))
 
@@ -77,7 +75,7 @@ class PublishedTokenizer:
             )
         )
 
-    def reading_prompts(self) -> PublishedTokenizer:
+    def reading_prompts(self) -> "PublishedTokenizer":
         """The same tokenizer, which reads the special tokens that are written in a text.
 
         It adds none around the text, since a chat prompt has its own.

@@ -1,7 +1,5 @@
 """Which files of a folder make its tokenizer: found and opened by the app, read by the child."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat
@@ -62,7 +60,7 @@ class TokenizerText(TokenizerFiles):
     texts: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, text: str, settings: str) -> TokenizerText:
+    def of(cls, text: str, settings: str) -> "TokenizerText":
         texts = (("tokenizer.json", text), ("tokenizer_config.json", settings))
         names = tuple(name for name, _ in texts)
         stamp = tuple((0, len(each.encode())) for _, each in texts)

@@ -1,7 +1,5 @@
 """A stranger's tokenizer for training: many texts at once, and the special tokens of a batch."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 
