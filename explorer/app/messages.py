@@ -9,8 +9,8 @@ import streamlit as st
 
 from explorer.app.session import session
 from explorer.inference.forward_pass import ForwardPassError
+from explorer.text.checked_text import Cut
 from explorer.text.literal import literal
-from explorer.text.truncation import Cut
 
 Made = TypeVar("Made")
 

@@ -27,7 +27,7 @@ from explorer.app import reader, streamlit_patches
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.system import cooperative, limits
-from explorer.text.truncation import ForwardPassError
+from explorer.text.checked_text import ForwardPassError
 
 QUANTUM = 0.05
 """Seconds of computing before a turn is handed on: those of short answers are not cut up."""

@@ -24,8 +24,7 @@ from explorer.catalog.folders import (
 )
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.real_models import FIRST, REAL_MODELS
-from explorer.catalog.run_index import index_of
-from explorer.catalog.run_steps import SNAPSHOTS, run_of, step_folders
+from explorer.catalog.run_index import SNAPSHOTS, index_of, run_of, step_folders
 from explorer.system.data_folders import examples_root, runs_root, shipped_root
 from explorer.tasks import GIVEN, TASKS
 from models import TransformerConfig

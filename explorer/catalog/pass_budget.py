@@ -17,7 +17,7 @@ from explorer.catalog.pass_size import Leaves, PassShape, pass_size
 from explorer.system import cooperative
 from explorer.system.cooperative import Budget
 from explorer.system.limits import PASS_BYTES, PASS_SHARE, PASS_TOKENS
-from explorer.text.truncation import ForwardPassError
+from explorer.text.checked_text import ForwardPassError
 from models import Transformer, TransformerConfig
 from models.cache import KeyValueCache
 from models.loading.memory import available_memory

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from explorer.catalog import in_a_sentence
-from explorer.catalog.run_steps import step_folders
+from explorer.catalog.run_index import step_folders
 from explorer.runs.divergence import Diverged
 from explorer.runs.hot_changes import spec_at, take_on
 from explorer.runs.parent import beginning

@@ -9,7 +9,7 @@ from explorer.tasks.builtin import TASKS
 from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
 from explorer.tasks.task import Task
 from explorer.text import CLASSIFIER, DECODER, SOURCE, TextError, TrainedWith
-from explorer.text.special import Reads
+from explorer.text.token import Reads
 
 
 @dataclass(frozen=True)

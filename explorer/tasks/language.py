@@ -14,7 +14,7 @@ from explorer.tasks.task_metrics import nats_per_token
 from explorer.tasks.task_models import decoder
 from explorer.text import TextError, TrainedWith
 from explorer.text.checked_text import checked
-from explorer.text.special import BOS
+from explorer.text.token import BOS
 from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
 

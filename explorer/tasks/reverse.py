@@ -9,7 +9,7 @@ from torch import Tensor
 
 from explorer.tasks.letters import LetterTask, Words, letter_model, letter_tokenizer
 from explorer.text import Token
-from explorer.text.special import PAD
+from explorer.text.token import PAD
 from models.training import TrainConfig
 
 

@@ -12,7 +12,7 @@ from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import accuracy
 from explorer.tasks.task_models import classifier
 from explorer.text import CLASSIFIER, TextError, TrainedWith
-from explorer.text.special import PAD
+from explorer.text.token import PAD
 from models.training import Batch, TrainConfig
 
 NAME = "reviews"

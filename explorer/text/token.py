@@ -3,6 +3,23 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+PAD, BOS, EOS, UNKNOWN, CLS = "<pad>", "<s>", "</s>", "<unk>", "<cls>"
+
+Reads = tuple[str, ...]
+
+DECODER: Reads = (BOS, "$A")
+SOURCE: Reads = ("$A", EOS)
+CLASSIFIER: Reads = (CLS, "$A")
+ALONE: Reads = ("$A",)
+
+SPECIALS: dict[Reads, tuple[str, ...]] = {
+    DECODER: (PAD, BOS),
+    SOURCE: (PAD, BOS, EOS),
+    CLASSIFIER: (PAD, CLS),
+    ALONE: (PAD,),
+}
+"""Which special tokens open the vocabulary; `<unk>` follows where a token can be unknown."""
+
 
 @dataclass(frozen=True)
 class Token:

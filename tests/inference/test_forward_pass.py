@@ -17,8 +17,8 @@ from explorer.inference.answers import ANSWERS_SHOWN
 from explorer.inference.first_look import first_look
 from explorer.inference.forward_pass import ForwardPassError, run_batch, run_text
 from explorer.text import byte_tokenizer
-from explorer.text.special import DECODER
-from explorer.text.truncation import truncate
+from explorer.text.checked_text import truncate
+from explorer.text.token import DECODER
 from models import trace
 from tests import tiny
 from tests.closeness import assert_close_to

@@ -40,7 +40,7 @@ from explorer.server.incoming_messages import LARGE, Messages
 from explorer.system import atomic_files, cooperative, limits
 from explorer.tasks import TASKS, task_of
 from explorer.text import TextError
-from explorer.text.reader_lines import lines_in
+from explorer.views.circuits.line_source import lines_in
 from tests import apps
 from tests.calls import run_in_thread
 from tests.server.asking import Inside, ask, scope_of

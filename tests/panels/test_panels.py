@@ -34,7 +34,7 @@ from explorer.runs.worker import advance
 from explorer.system.data_folders import runs_root
 from explorer.text import word_tokenizer
 from explorer.text.number_format import spread, three
-from explorer.text.special import DECODER
+from explorer.text.token import DECODER
 from explorer.views.interventions.output_effects import signed
 from explorer.views.positions.scheme import ODD_WIDTH
 from tests import apps

@@ -14,7 +14,7 @@ from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import AblateHead, EditHistory
 from explorer.runs.open_run import open_folder
 from explorer.text import character_tokenizer
-from explorer.text.special import DECODER
+from explorer.text.token import DECODER
 from explorer.views.compare import changed_weights
 from explorer.views.compare.sides import EDITED, HEAD, MODEL, SENTENCE, STEP
 from explorer.views.shared import export_panel, long_work
