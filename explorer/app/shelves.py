@@ -14,7 +14,8 @@ from explorer.app.local_reader import is_local
 from explorer.app.session import session
 from explorer.catalog import available_models, real_models, uploads
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.folders import brought_name, is_checkpoint, own_name, paths_allowed
+from explorer.catalog.find_model import paths_allowed
+from explorer.catalog.folders import brought_name, is_checkpoint, own_name
 from explorer.system.data_folders import uploads_root
 
 _lock = Lock()

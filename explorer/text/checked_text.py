@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from explorer.system.limits import Limit
-from explorer.text import Token
+from explorer.text.token import Token
 
 MAX_CHARACTERS = 20_000
 """Longest text that is tokenized for a page."""

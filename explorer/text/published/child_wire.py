@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from explorer.text.checked_text import TextError
 from explorer.text.labels import cut
+from explorer.text.merging import Unit
 from explorer.text.published.roles import Roles
-from explorer.text.published.steps import Unit
 from explorer.text.token import AROUND, Piece, Step
 
 MOST_TOKENS = 200_000

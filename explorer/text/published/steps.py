@@ -5,76 +5,18 @@ merges nothing. Only the merges are done here, and where their end is not what t
 library makes of the text they are left out.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any, Protocol
 
 import tokenizers
 from tokenizers import models
 
 from explorer.text.checked_text import TextError
 from explorer.text.labels import readable
+from explorer.text.merging import Merge, Ranks, Unit, merges
 from explorer.text.published.child_wire import TOO_MANY, Row, StepCollector, rows_of, short_label
 from explorer.text.token import TYPED
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A token in the making and the characters of the text it came from."""
-
-    token: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class Merge:
-    """One merge applied wherever it was next, and the words after it.
-
-    `made` holds (word, place) of every unit that it made.
-    """
-
-    rank: int
-    pair: tuple[str, str]
-    words: list[list[Unit]]
-    made: frozenset[tuple[int, int]]
-
-
-Ranks = dict[tuple[str, str], int]
-
-
-def merges(words: list[list[Unit]], ranks: Ranks) -> Iterator[Merge]:
-    """Every merge until none applies. Words never merge with each other."""
-    words = [list(word) for word in words]
-    next_in_line = [_lowest(word, ranks) for word in words]
-    made: set[tuple[int, int]] = set()
-    while waiting := [(best, index) for index, best in enumerate(next_in_line) if best]:
-        (rank, place), index = min(waiting, key=lambda item: (item[0][0], item[1]))
-        word = words[index]
-        left, right = word[place], word[place + 1]
-        word[place : place + 2] = [Unit(left.token + right.token, left.start, right.end)]
-        made = {(w, p - (w == index and p > place)) for w, p in made} | {(index, place)}
-        next_in_line[index] = _lowest(word, ranks)
-        if min((best[0] for best in next_in_line if best), default=None) != rank:
-            yield Merge(rank, (left.token, right.token), [list(w) for w in words], frozenset(made))
-            made = set()
-
-
-def _lowest(word: list[Unit], ranks: Ranks) -> tuple[int, int] | None:
-    """The lowest rank among neighbouring pairs and where its leftmost pair begins."""
-    found = [
-        (ranks[pair], place)
-        for place, (left, right) in enumerate(pairwise(word))
-        if (pair := (left.token, right.token)) in ranks
-    ]
-    return min(found, default=None)
-
-
-if TYPE_CHECKING:
-    from explorer.text.published.library_engine import LibraryEngine
 
 MAX_MERGES = 300_000
 MOST_UNITS = 1_500
@@ -88,12 +30,24 @@ UNKNOWN, NO_TOKENS = "\ufffd", 1_000_000_000
 Words = list[list[Unit]]
 
 
+class SteppedEngine(Protocol):
+    """What the steps ask of the engine whose tokens they end in."""
+
+    def written(self, token: str) -> str: ...
+
+    def label(self, token_id: int) -> str: ...
+
+    def spoken(self, text: str) -> dict[str, Any]: ...
+
+    def encode(self, text: str, pair: str | None) -> dict[str, Any]: ...
+
+
 class LibrarySteps:
     """The steps of one tokenizer of the library; `merge_list` is as in its file."""
 
     def __init__(
         self,
-        engine: LibraryEngine,
+        engine: SteppedEngine,
         library: tokenizers.Tokenizer,
         kind: str,
         merge_list: Sequence[Any] | None,

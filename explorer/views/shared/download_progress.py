@@ -12,7 +12,7 @@ from explorer.app.local_reader import is_local
 from explorer.app.session import session
 from explorer.catalog.downloads import background
 from explorer.catalog.downloads.background import DownloadState
-from explorer.catalog.folders import paths_allowed
+from explorer.catalog.find_model import paths_allowed
 from explorer.catalog.real_models import RealModel
 from explorer.components.alone import alone
 from explorer.text.number_format import megabytes
