@@ -35,8 +35,8 @@ from explorer.runs.settings import spec_of
 from explorer.runs.sweep import grid
 from explorer.runs.watchdog import Watchdog
 from explorer.runs.worker import train_to_end
-from explorer.server.crowd import Crowd
-from explorer.server.incoming_messages import LARGE, Messages
+from explorer.server.connection_limits import ConnectionLimits
+from explorer.server.message_limits import LARGE_MESSAGE, MessageLimits
 from explorer.system import atomic_files, cooperative, limits
 from explorer.tasks import TASKS, task_of
 from explorer.text import TextError
@@ -282,19 +282,19 @@ def inside(
     return apps.said(apps.page("training/inside_training", run=run.name))
 
 
-# ---- the door, uploads and downloads ------------------------------------------------------------
+# ---- connections, uploads and downloads ---------------------------------------------------------
 
 
 @meets("sessions", "sessions_of_address", most=0)
 def another_reader() -> str:
-    return ask(Crowd(Inside()), scope_of("/attention")).sentence
+    return ask(ConnectionLimits(Inside()), scope_of("/attention")).sentence
 
 
-@meets("messages_bytes", most=LARGE)
+@meets("messages_bytes", most=LARGE_MESSAGE)
 def long_message() -> str:
-    said = [b"a" * LARGE, b"a" * (LARGE + 1)]
+    said = [b"a" * LARGE_MESSAGE, b"a" * (LARGE_MESSAGE + 1)]
     socket = scope_of("/_stcore/stream", kind="websocket")
-    return str(ask(Messages(Inside(), lambda _: True), socket, said).sent[-1]["reason"])
+    return str(ask(MessageLimits(Inside(), lambda _: True), socket, said).sent[-1]["reason"])
 
 
 def second_upload(monkeypatch: pytest.MonkeyPatch, *, status: int, size: int = 0) -> str:

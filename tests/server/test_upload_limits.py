@@ -11,8 +11,8 @@ from starlette.types import Message, Scope
 
 from explorer.app import reader
 from explorer.app.received_uploads import LEAST, TAKEN_OUT
-from explorer.server import upload_gate
-from explorer.server.upload_gate import UploadGate
+from explorer.server import upload_limits
+from explorer.server.upload_limits import UploadLimits
 from explorer.system import limits
 from tests.calls import run_in_thread
 from tests.server.asking import in_a_loop
@@ -83,15 +83,15 @@ def test_what_may_not_come_in_is_refused_before_it_is_read(world: World) -> None
     file = str(UUID(int=0))
     most = limits.UPLOAD_BYTES.most
     for place, headers, status, sentence in [
-        (f"b/{file}", sized, 410, upload_gate.GONE),
-        (f"a/{file[1:]}", sized, 400, upload_gate.NO_UPLOAD),
-        (f"a/{file}/", sized, 400, upload_gate.NO_UPLOAD),
-        (f"a/{file}\n", sized, 400, upload_gate.NO_UPLOAD),
-        (f"a/../{file}", sized, 400, upload_gate.NO_UPLOAD),
-        (f"a/{file}", {}, 411, upload_gate.UNSIZED),
-        (f"a/{file}", {"transfer-encoding": "chunked"}, 411, upload_gate.UNSIZED),
-        (f"a/{file}", {"content-length": "-1"}, 411, upload_gate.UNSIZED),
-        (f"a/{file}", {"content-length": "9" * 5_000}, 411, upload_gate.UNSIZED),
+        (f"b/{file}", sized, 410, upload_limits.DISCONNECTED),
+        (f"a/{file[1:]}", sized, 400, upload_limits.NOT_AN_UPLOAD),
+        (f"a/{file}/", sized, 400, upload_limits.NOT_AN_UPLOAD),
+        (f"a/{file}\n", sized, 400, upload_limits.NOT_AN_UPLOAD),
+        (f"a/../{file}", sized, 400, upload_limits.NOT_AN_UPLOAD),
+        (f"a/{file}", {}, 411, upload_limits.NO_LENGTH),
+        (f"a/{file}", {"transfer-encoding": "chunked"}, 411, upload_limits.NO_LENGTH),
+        (f"a/{file}", {"content-length": "-1"}, 411, upload_limits.NO_LENGTH),
+        (f"a/{file}", {"content-length": "9" * 5_000}, 411, upload_limits.NO_LENGTH),
         (
             f"a/{file}",
             {"content-length": str(most * 2)},
@@ -109,7 +109,7 @@ def test_what_may_not_come_in_is_refused_before_it_is_read(world: World) -> None
 def test_a_reader_may_be_allowed_more(world: World) -> None:
     world.connected["b"] = ""
     world.received.allow("a", 100 * MB)
-    size = limits.UPLOAD_BYTES.most + upload_gate.FRAMING
+    size = limits.UPLOAD_BYTES.most + upload_limits.FORM_BYTES
     bound_of_reader = limits.UPLOADS_RECEIVING_OF_READER.refusal()
     answers = all_of(world.put("a", size), world.put("b", size))
     assert [each.text for each in answers] == [
@@ -140,22 +140,19 @@ def test_what_goes_wrong_on_its_way_is_freed(world: World) -> None:
         assert (answer.status, world.received.bytes, world.held) == (status, 0, 0)
         assert answer.read < 2 * len(BLOCK)
         said.append(world.received.take_note("a"))
-    assert said == [upload_gate.LONGER, "", "", limits.DISK_LEFT.refusal(LEAST)]
+    assert said == [upload_limits.TOO_LONG, "", "", limits.DISK_LEFT.refusal(LEAST)]
 
 
 @in_a_loop
-async def test_an_upload_that_stands_still_or_takes_too_long_is_ended(
+async def test_an_upload_that_takes_too_long_is_ended(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As is one whose reader leaves."""
     bound(monkeypatch, upload_seconds=0)
-    slow = await world.put("a")
-    assert (slow.status, slow.text) == (408, limits.UPLOAD_SECONDS.refusal())
-    monkeypatch.setattr(upload_gate, "STALLED_AFTER", 0)
-    bound(monkeypatch, upload_seconds=600)
     never = asyncio.get_running_loop().create_future()
-    still = await world.put("a", at=lambda: never)
-    assert (still.status, still.text) == (408, upload_gate.STALLED)
+    slow = await world.put("a", at=lambda: never)
+    assert (slow.status, slow.text) == (408, limits.UPLOAD_SECONDS.refusal())
+    bound(monkeypatch, upload_seconds=600)
 
     async def left() -> Message:
         return {"type": "http.disconnect"}
@@ -235,9 +232,9 @@ def test_nobody_touches_the_uploads_of_another(world: World) -> None:
         other = {"cookie": f"{reader.COOKIE}={key}", "content-length": "900"}
         for method in ("PUT", "DELETE"):
             answer = run_in_thread(world.ask(method, f"a/{file}", other, nothing, Answer()))
-            assert (answer.status, answer.text) == (410, upload_gate.GONE)
+            assert (answer.status, answer.text) == (410, upload_limits.DISCONNECTED)
     answer = run_in_thread(world.ask("DELETE", "a/junk", {}, nothing, Answer()))
-    assert (answer.status, answer.text) == (400, upload_gate.NO_UPLOAD)
+    assert (answer.status, answer.text) == (400, upload_limits.NOT_AN_UPLOAD)
     assert (world.held, world.received.bytes, world.run) == (9, LEAST, [])
 
 
@@ -291,7 +288,7 @@ def test_what_is_taken_out_of_the_form_or_left_behind_is_freed(
         loop = asyncio.get_running_loop()
         monkeypatch.setattr(loop, "call_later", lambda _, what: later.append(what))
         scope = {"type": "websocket", "path": "/_stcore/stream"}
-        await UploadGate(connection, world.received)(scope, nothing, nothing)  # type: ignore[arg-type]
+        await UploadLimits(connection, world.received)(scope, nothing, nothing)  # type: ignore[arg-type]
 
     for comes_back in (True, False):
         run_in_thread(connect())
@@ -306,7 +303,7 @@ def test_what_is_taken_out_of_the_form_or_left_behind_is_freed(
 async def test_what_arrives_after_its_reader_left_is_freed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upload_gate, "LEFT_AFTER", 0)
+    monkeypatch.setattr(upload_limits, "RECONNECT_SECONDS", 0)
     await world.put("a", 9, at=world.connected.clear)
     while world.received.bytes:
         await asyncio.sleep(0)
@@ -321,5 +318,5 @@ async def test_other_addresses_are_passed_on() -> None:
         asked.append(scope["path"])
 
     for kind, path in (("http", "/"), ("lifespan", ""), ("http", "/_stcore/health")):
-        await UploadGate(behind)({"type": kind, "path": path}, None, None)  # type: ignore[arg-type]
+        await UploadLimits(behind)({"type": kind, "path": path}, None, None)  # type: ignore[arg-type]
     assert asked == ["/", "", "/_stcore/health"]

@@ -16,7 +16,7 @@ from starlette.types import Message
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosedError
 
-from explorer.server.draining import ENDING, Drain, Draining
+from explorer.server.graceful_shutdown import SHUTTING_DOWN, Drain, GracefulShutdown
 from tests.calls import run_in_thread
 from tests.served import ROOT, free_port, wait_until
 from tests.server.asking import Inside, ask, scope_of
@@ -31,7 +31,7 @@ from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 
-from explorer.server.draining import Drain, Draining
+from explorer.server.graceful_shutdown import Drain, GracefulShutdown
 
 drain = Drain()
 
@@ -48,7 +48,7 @@ async def stream(socket):
 
 app = Starlette(
     routes=[WebSocketRoute("/_stcore/stream", stream)],
-    middleware=[Middleware(Draining, drain=drain)],
+    middleware=[Middleware(GracefulShutdown, drain=drain)],
     lifespan=lifespan,
 )
 uvicorn.run(app, port=int(sys.argv[1]), log_level="error")
@@ -126,15 +126,15 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     assert log_of(tmp_path).read_text().endswith("in order\n")
 
 
-def draining() -> Draining:
+def draining() -> GracefulShutdown:
     """A server that has begun to drain."""
     drain = Drain()
     drain.has_begun = True
-    return Draining(Inside(), drain)
+    return GracefulShutdown(Inside(), drain)
 
 
 def test_health_is_what_a_proxy_has_to_know() -> None:
-    well = ask(Draining(Inside(), Drain()), scope_of("/healthz", {"host": "any"}))
+    well = ask(GracefulShutdown(Inside(), Drain()), scope_of("/healthz", {"host": "any"}))
     assert (well.status, well.text) == (200, "ok\n")
     ending = ask(draining(), scope_of("/healthz"))
     assert (ending.status, ending.text) == (503, "draining\n")
@@ -146,7 +146,7 @@ def test_health_is_what_a_proxy_has_to_know() -> None:
 )
 def test_who_comes_is_sent_elsewhere(path: str, kind: str) -> None:
     said = ask(draining(), scope_of(path, kind=kind))
-    assert (said.status, said.sentence) == (503, ENDING)
+    assert (said.status, said.sentence) == (503, SHUTTING_DOWN)
     assert said.headers["retry-after"] == "5"
 
 
@@ -162,14 +162,14 @@ def test_what_the_app_says_to_a_closed_line_goes_nowhere() -> None:
         drain = Drain()
 
         async def app(_scope: Any, _receive: Any, send: Any) -> None:
-            await drain.lead_away()
+            await drain.close_sockets()
             await send({"type": "websocket.send", "text": "too late"})
 
         async def send(message: Message) -> None:
             heard.append(message)
 
-        await Draining(app, drain)(scope_of(kind="websocket"), send, send)  # type: ignore[arg-type]
-        assert not drain.lines
+        await GracefulShutdown(app, drain)(scope_of(kind="websocket"), send, send)  # type: ignore[arg-type]
+        assert not drain.sockets
 
     run_in_thread(talk())
     assert heard == [{"type": "websocket.close", "code": 1012}]

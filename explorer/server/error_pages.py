@@ -1,8 +1,5 @@
-"""One sentence instead of an answer: a page to a browser, else text; a WebSocket is not opened."""
+"""An error in one sentence: as a page for a browser, else as text; a WebSocket is not opened."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from html import escape
 
 from starlette.datastructures import Headers
@@ -31,22 +28,22 @@ a {{ color: inherit; }}
 </html>
 """
 AGAIN = '<p><a href="">Try again</a></p>'
-LOOKS = "/_stcore/health"
-"""What an open page asks for before it connects; of a refusal it shows what it can read as JSON."""
+HEALTH_CHECK = "/_stcore/health"
+"""What an open page requests before it connects; it shows the body of an error if it is JSON."""
 
 
-async def refuse(
+async def send_error(
     scope: Scope, receive: Receive, send: Send, status: int, sentence: str, **headers: str
 ) -> None:
-    """Answer with this status and sentence; a WebSocket is not opened."""
+    """Answer with this status and sentence."""
     named = {"connection": "close", "cache-control": "no-store"}
     named |= {name.replace("_", "-"): value for name, value in headers.items()}
     text = PlainTextResponse(f"{sentence}\n", status, named)
     if scope["type"] == "http":
         answer: Response = text
-        if reads_pages(scope):
-            answer = HTMLResponse(page(sentence, named), status, named)
-        elif looks_from_page(scope):
+        if accepts_html(scope):
+            answer = HTMLResponse(page(sentence, "retry_after" in headers), status, named)
+        elif is_health_check(scope):
             answer = JSONResponse(sentence, status, named)
         await answer(scope, receive, send)
     elif "websocket.http.response" in scope.get("extensions", {}):
@@ -57,17 +54,17 @@ async def refuse(
         await send({"type": "websocket.close", "code": 1008, "reason": sentence[:120]})
 
 
-def page(sentence: str, headers: Mapping[str, str]) -> str:
-    """It needs nothing else of the server, which may be full."""
-    again = AGAIN if "retry-after" in headers else ""
+def page(sentence: str, offers_retry: bool) -> str:
+    """It loads nothing else from the server, which may be full."""
+    again = AGAIN if offers_retry else ""
     return PAGE.replace("{sentence}", escape(sentence)).replace("{again}", again)
 
 
-def reads_pages(scope: Scope) -> bool:
-    """Whether a person's browser asks for a page, not a program or a part of one."""
+def accepts_html(scope: Scope) -> bool:
+    """Whether a browser opens this address as a page."""
     return "text/html" in Headers(scope=scope).get("accept", "")
 
 
-def looks_from_page(scope: Scope) -> bool:
-    """Whether an open page looks for the server, to connect to it."""
-    return str(scope["path"]).endswith(LOOKS)
+def is_health_check(scope: Scope) -> bool:
+    """Whether an open page checks that the server is there, to connect to it."""
+    return str(scope["path"]).endswith(HEALTH_CHECK)

@@ -1,10 +1,8 @@
 """Figures for Prometheus, on a port of their own: EXPLORER_METRICS=9464, or 10.0.0.5:9464.
 
-Only a number means this machine alone. There are counts and seconds, and the names of pages; no
-address, no text, nobody.
+A port alone listens on this machine only. The figures are counts and seconds, and the names of
+pages; they hold no address, no text and nobody's name.
 """
-
-from __future__ import annotations
 
 import os
 import re
@@ -14,8 +12,8 @@ from prometheus_client import Counter, Gauge, start_http_server
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SETTING = "EXPLORER_METRICS"
-WHERE = re.compile(r"(?:(?P<host>\[[0-9a-f:.]+\]|[A-Za-z0-9_.-]+):)?(?P<port>[0-9]{1,5})")
-HERE = "127.0.0.1"
+HOST_AND_PORT = re.compile(r"(?:(?P<host>\[[0-9a-f:.]+\]|[A-Za-z0-9_.-]+):)?(?P<port>[0-9]{1,5})")
+DEFAULT_HOST = "127.0.0.1"
 HIGHEST_PORT = 65_535
 
 REQUESTS = Counter("explorer_requests", "Answers of the server, by their status.", ["status"])
@@ -25,21 +23,21 @@ DRAINING = Gauge("explorer_draining", "1 while the server accepts no new readers
 GAUGES: Mapping[str, Gauge] = {"readers": READERS, "draining": DRAINING}
 
 
-def asked() -> tuple[str, int] | None:
-    """Host and port of the setting; None where there is none, ValueError where it is wrong."""
-    said = os.environ.get(SETTING, "")
-    if not said:
+def host_and_port() -> tuple[str, int] | None:
+    """Those of the setting; None if it is not set, ValueError if it is wrong."""
+    value = os.environ.get(SETTING, "")
+    if not value:
         return None
-    found = WHERE.fullmatch(said)
-    if found is None or not 0 < int(found["port"]) <= HIGHEST_PORT:
-        raise ValueError(f"{SETTING} must be a port or host:port, not {said[:60]!r}.")
-    return (found["host"] or HERE).strip("[]"), int(found["port"])
+    match = HOST_AND_PORT.fullmatch(value)
+    if match is None or not 0 < int(match["port"]) <= HIGHEST_PORT:
+        raise ValueError(f"{SETTING} must be a port or host:port, not {value[:60]!r}.")
+    return (match["host"] or DEFAULT_HOST).strip("[]"), int(match["port"])
 
 
 def fault() -> str | None:
-    """One sentence saying what is wrong with the setting, for whoever starts the server."""
+    """One sentence on what is wrong with the setting, for whoever starts the server."""
     try:
-        asked()
+        host_and_port()
     except ValueError as error:
         return str(error)
     return None
@@ -49,10 +47,10 @@ def serve(**gauges: Callable[[], float]) -> Callable[[], None]:
     """Answer on the port, if one is set, until what this returns is called."""
     for name, value in gauges.items():
         GAUGES[name].set_function(value)
-    where = asked()
-    if where is None:
+    address = host_and_port()
+    if address is None:
         return lambda: None
-    server, thread = start_http_server(where[1], where[0])
+    server, thread = start_http_server(address[1], address[0])
 
     def end() -> None:
         server.shutdown()
@@ -62,8 +60,8 @@ def serve(**gauges: Callable[[], float]) -> Callable[[], None]:
     return end
 
 
-class Measured:
-    """Counts what is asked and answered; plain ASGI, so that nothing is buffered."""
+class RequestCounts:
+    """Counts answers and connections."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -1,20 +1,29 @@
-"""What is imported when: little before the first page, and pandas as a whole or not at all."""
+"""What is imported when, and what readers left is removed whatever fails."""
 
+import asyncio
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from threading import Event
 from types import ModuleType
+from unittest.mock import Mock
 
 import plotly.graph_objects as go
 import pytest
 
+from explorer.app import streamlit_patches
+from explorer.catalog import uploads
+from explorer.catalog.folders import UPLOAD
 from explorer.charts import bars
-from explorer.server import shared_imports
-from explorer.server.shared_imports import PANDAS
+from explorer.server import housekeeping
+from explorer.server.housekeeping import PANDAS
+from explorer.system.data_folders import uploads_root
+from tests.calls import run_in_thread
 from tests.source import ROOT, imports
 
 PLAYED = """
@@ -66,8 +75,8 @@ def test_a_chart_waits_until_pandas_is_whole(
         halves.second.set()  # somebody waits
         return import_module(name)
 
-    monkeypatch.setattr(shared_imports, "import_module", go_on)
-    shared_imports.wait_for_pandas()
+    monkeypatch.setattr(housekeeping, "import_module", go_on)
+    housekeeping.wait_for_pandas()
     with ThreadPoolExecutor() as threads:
         table = threads.submit(import_module, PANDAS)
         table.add_done_callback(lambda _: halves.first.set())  # also where it fails
@@ -104,3 +113,32 @@ def test_the_first_page_waits_for_no_library_of_others() -> None:
     )
     assert {"torch", "streamlit", "explorer.app.bar"} <= {*ran.stdout.split()}
     assert LATER & {*ran.stdout.split()} == set()
+
+
+def test_uploads_are_forgotten_on_a_server_that_nobody_visits(
+    small_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_UPLOADS_DAYS", "0")
+    monkeypatch.setattr(housekeeping, "CLEANUP_INTERVAL", 0)
+    sweep, looks = uploads.sweep, list[Path]()
+
+    def fail_at_first(root: Path) -> None:
+        looks.append(root)
+        assert len(looks) > 1
+        sweep(root)
+
+    monkeypatch.setattr(uploads, "sweep", fail_at_first)
+    monkeypatch.setattr(streamlit_patches, "forget_who_left", Mock(side_effect=ValueError))
+    upload = uploads_root() / f"{UPLOAD}{'0' * 24}"
+    upload.mkdir(parents=True)
+    an_hour_ago = time.time() - 3600
+    os.utime(upload, (an_hour_ago, an_hour_ago))
+
+    async def until_it_is_gone() -> None:
+        task = asyncio.create_task(housekeeping.clean_up_forever())
+        while upload.exists():
+            await asyncio.sleep(0.01)
+        task.cancel()
+
+    run_in_thread(until_it_is_gone())
+    assert len(looks) > 1

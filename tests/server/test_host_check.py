@@ -1,5 +1,4 @@
-"""Who comes in: this server's names, its own pages, and what it serves. Rows 9 and 10 of the
-attacks on a server that strangers use."""
+"""Requests that are let in, and what the others are answered."""
 
 import json
 import re
@@ -7,10 +6,15 @@ import re
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from explorer.server import door
-from explorer.server.door import NOTHING_HERE, WRONG_HOST, WRONG_ORIGIN, Door
-from explorer.server.own_address import address_to_open
-from explorer.server.refusals import refuse
+from explorer.server import host_check
+from explorer.server.error_pages import send_error
+from explorer.server.host_check import (
+    NOT_FOUND,
+    WRONG_HOST,
+    WRONG_ORIGIN,
+    HostCheck,
+    address_to_open,
+)
 from tests.server.asking import Answer, Inside, ask, scope_of
 
 
@@ -18,7 +22,7 @@ def come(
     *, kind: str = "http", server: str = "127.0.0.1", path: str = "/", **headers: str
 ) -> Answer:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return ask(Door(Inside()), scope_of(path, named, kind=kind, server=server))
+    return ask(HostCheck(Inside()), scope_of(path, named, kind=kind, server=server))
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])
@@ -40,7 +44,7 @@ def test_what_a_proxy_says_was_asked_is_not_believed() -> None:
 def test_a_request_with_two_hosts_is_refused() -> None:
     scope = scope_of()
     scope["headers"].append((b"host", b"evil.example"))
-    assert ask(Door(Inside()), scope).status == 421
+    assert ask(HostCheck(Inside()), scope).status == 421
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])
@@ -62,16 +66,16 @@ def test_a_setting_names_more(monkeypatch: pytest.MonkeyPatch) -> None:
         assert come(host=host).status == 200, host
     for host in ["example.org", "lab.example.org", "a.b.lab.example.org", "xlab.example.org"]:
         assert come(host=host).status == 421, host
-    assert door.fault() is None
-    at_start = Door(Inside(), hosts=["Lab-Server.local", "", None])  # type: ignore[list-item]
+    assert host_check.fault() is None
+    at_start = HostCheck(Inside(), hosts=["Lab-Server.local", "", None])  # type: ignore[list-item]
     assert ask(at_start, scope_of(headers={"host": "lab-server.local:8501"})).status == 200
 
 
 @pytest.mark.parametrize("said", ["https://demo.example.org", "demo.example.org:80", "*", "a b"])
 def test_a_setting_that_names_no_host_is_said(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_HOSTS", f"localhost,{said}")
-    assert "without a scheme or a port" in str(door.fault())
-    assert said in str(door.fault())
+    assert "without a scheme or a port" in str(host_check.fault())
+    assert said in str(host_check.fault())
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])
@@ -107,7 +111,7 @@ def test_where_a_browser_says_no_origin_it_says_how_far_away_the_page_is() -> No
     posted = scope_of(
         headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}, method="POST"
     )
-    assert ask(Door(Inside()), posted).status == 403
+    assert ask(HostCheck(Inside()), posted).status == 403
 
 
 def test_what_the_app_does_not_use_is_not_there() -> None:
@@ -117,7 +121,7 @@ def test_what_the_app_does_not_use_is_not_there() -> None:
     paths += [f"{path}\n" for path in paths] + ["/a\n/_stcore/metrics", "/attention\0"]
     for path in paths:
         answer = come(path=path)
-        assert (answer.status, answer.sentence) == (404, NOTHING_HERE), path
+        assert (answer.status, answer.sentence) == (404, NOT_FOUND), path
     for path in ["/", "/attention", "/_stcore/health", "/_stcore/host-config", "/static/js/a.js"]:
         assert come(path=path).status == 200, path
 
@@ -128,13 +132,13 @@ def test_what_is_no_request_passes() -> None:
     async def inside(scope: object, receive: object, send: object) -> None:
         passed.append(scope)
 
-    ask(Door(inside), {"type": "lifespan"})
+    ask(HostCheck(inside), {"type": "lifespan"})
     assert passed == [{"type": "lifespan"}]
 
 
 def test_a_server_that_cannot_answer_a_handshake_closes_it() -> None:
     scope = scope_of(headers={"origin": "null"}, kind="websocket") | {"extensions": {}}
-    sent = ask(Door(Inside()), scope).sent
+    sent = ask(HostCheck(Inside()), scope).sent
     assert [each["type"] for each in sent] == ["websocket.close"]
 
 
@@ -160,7 +164,7 @@ SENTENCE = "This server is full (<b>400</b> open connections): try again in a fe
 
 def refused(accept: str, *, kind: str = "http", path: str = "/", **headers: str) -> Answer:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await refuse(scope, receive, send, 503, SENTENCE, **headers)
+        await send_error(scope, receive, send, 503, SENTENCE, **headers)
 
     answer = ask(app, scope_of(path, {"accept": accept}, kind=kind))
     assert answer.status == 503

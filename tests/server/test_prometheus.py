@@ -7,8 +7,8 @@ from prometheus_client import REGISTRY
 
 from explorer.app import page_seconds
 from explorer.app.session import Session
-from explorer.server import measures
-from explorer.server.measures import Measured
+from explorer.server import prometheus
+from explorer.server.prometheus import RequestCounts
 from tests.served import free_port
 from tests.server.asking import Inside, ask, scope_of
 
@@ -20,8 +20,8 @@ def figure(name: str, **labels: str) -> float:
 def test_they_are_on_a_port_of_this_machine_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
     monkeypatch.setenv("EXPLORER_METRICS", str(port))
-    assert measures.asked() == ("127.0.0.1", port)
-    end = measures.serve(readers=lambda: 7, draining=lambda: False)
+    assert prometheus.host_and_port() == ("127.0.0.1", port)
+    end = prometheus.serve(readers=lambda: 7, draining=lambda: False)
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
             said = answer.read().decode()
@@ -41,23 +41,23 @@ def test_another_address_is_named_or_nobody_listens(
 ) -> None:
     monkeypatch.delenv("EXPLORER_METRICS", raising=False)
     if said is None:
-        measures.serve()()
+        prometheus.serve()()
     else:
         monkeypatch.setenv("EXPLORER_METRICS", said)
-    assert measures.asked() == meant
-    assert measures.fault() is None
+    assert prometheus.host_and_port() == meant
+    assert prometheus.fault() is None
 
 
 @pytest.mark.parametrize("said", ["yes", "0", "65536", "http://here:9464", "here:", "a b:1"])
 def test_a_wrong_setting_is_said(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_METRICS", said)
-    assert f"must be a port or host:port, not {said!r}" in str(measures.fault())
+    assert f"must be a port or host:port, not {said!r}" in str(prometheus.fault())
 
 
 def test_answers_and_connections_are_counted() -> None:
     before = figure("explorer_requests_total", status="200"), figure("explorer_connections_total")
-    ask(Measured(Inside()), scope_of("/attention"))
-    ask(Measured(Inside()), scope_of(kind="websocket"))
+    ask(RequestCounts(Inside()), scope_of("/attention"))
+    ask(RequestCounts(Inside()), scope_of(kind="websocket"))
     after = figure("explorer_requests_total", status="200"), figure("explorer_connections_total")
     assert after == (before[0] + 1, before[1] + 1)
 
