@@ -1,7 +1,5 @@
 """Events of a view, checked: a browser may send anything."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

@@ -10,8 +10,6 @@ A view is registered when its module is imported, so once per process; Streamlit
 registry takes a lock, and AppTest's new runtimes get the same code by themselves.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,8 +22,7 @@ import streamlit as st
 from explorer.app.session import session
 from explorer.app.streamlit_patches import install_plain_states
 from explorer.charts import theme
-from explorer.export.figure_data import Figure
-from explorer.export.offline_page import OfflineView
+from explorer.charts.figure_data import Figure, OfflineView
 
 HERE = Path(__file__).parent
 install_plain_states()

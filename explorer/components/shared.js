@@ -246,7 +246,7 @@ function largestOf(count, size) {
 }
 
 // A text beside a canvas that a screen reader reads after its name: what it shows, and its largest
-// values in words. Python says the same of a chart: see export/figure_text.py.
+// values in words. Python says the same of a chart: see charts/figure_text.py.
 function putInWords(root, canvas, title, largest) {
   const place = [...root.querySelectorAll("canvas")].indexOf(canvas);
   let text = root.querySelector(`#described-${place}`);

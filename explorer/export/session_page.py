@@ -4,16 +4,15 @@ Built as `offline_page` builds the page of one view, under the same policy. What
 in a template, which is inert until the step is shown.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Sequence
 from pathlib import Path
 
 from explorer.charts import theme
+from explorer.charts.figure_data import OfflineView
 from explorer.export import offline_page
 from explorer.export.kept_view import KeptView
-from explorer.export.offline_page import DRAW, POLICY, OfflineView
+from explorer.export.offline_page import DRAW, POLICY
 from explorer.system.limits import SESSION_FILE_BYTES
 
 HERE = Path(__file__).parent

@@ -4,16 +4,14 @@ Where `matrix` is for reading (a click holds a cell), this is for choosing: a cl
 the arrow keys and Enter, picks a cell. Pointing at one says it in words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from torch import Tensor
 
+from explorer.charts.figure_data import Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.mounting import View
-from explorer.export.figure_data import Figure, FigureData
 
 HTML = """
 <div class="view cells">

@@ -11,8 +11,6 @@ same pass is handed any other by the browser, as soon as it is clicked or walked
 arrow keys; the server hears of it in one message, once the keys rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,9 +18,9 @@ from functools import lru_cache
 from torch import Tensor
 
 from explorer.analysis.thumbnails import Thumbnails, thumbnails_of_weights
+from explorer.charts.figure_data import Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.mounting import View, neighbour
-from explorer.export.figure_data import Figure, FigureData
 
 HTML = """
 <div class="view grid">

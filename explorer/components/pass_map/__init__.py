@@ -5,8 +5,6 @@ follows the shares in the browser: no message, whatever is asked. What the logit
 behind, some layers at a time, as neighbours of the picture (`lens_rows`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +15,9 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.information_flow import InformationFlow
+from explorer.charts.figure_data import Figure
 from explorer.components import events, wire
 from explorer.components.mounting import View, neighbour
-from explorer.export.figure_data import Figure
 from explorer.text.token_labels import Label, specials, texts
 
 HTML = """

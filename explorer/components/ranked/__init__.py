@@ -4,8 +4,6 @@ A click, or Tab and Enter, picks a head. Six stand in a row at every width, so t
 height is known before any data is in the browser. Sent are 8 bits a cell.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from explorer.charts.figure_data import Figure, TableData
 from explorer.components import events, wire
 from explorer.components.mounting import View
-from explorer.export.figure_data import Figure, TableData
 
 HTML = """
 <div class="view ranked">
