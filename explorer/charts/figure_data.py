@@ -139,6 +139,7 @@ class OfflineView:
     css: str
     js: str
     title: str = ""
+    half: bool = False
     behind: Mapping[str, object] = field(default_factory=dict)
     """What came behind the picture, by its name: answers that took longer."""
 

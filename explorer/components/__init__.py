@@ -4,8 +4,8 @@ The others are imported from their folders: board, cells, inspect, ranked, stage
 """
 
 from explorer.components.chips import chips
-from explorer.components.grid import grid
 from explorer.components.lines import lines
 from explorer.components.matrix import matrix
+from explorer.components.picker import grid
 
 __all__ = ["chips", "grid", "lines", "matrix"]

@@ -16,8 +16,6 @@ from explorer.export.offline_page import DRAW, POLICY
 from explorer.system.limits import SESSION_FILE_BYTES
 
 HERE = Path(__file__).parent
-HALF = frozenset({"matrix", "ranked", "tree"})
-"""Kinds of views of which two stand side by side in a wide window."""
 PICTURES = {
     "light": "--session-picture: none; --session-blend: normal;",
     "dark": "--session-picture: invert(1) hue-rotate(180deg); --session-blend: screen;",
@@ -105,7 +103,7 @@ def _step(at: int, view: KeptView, base: str) -> str:
 
 def _figure(drawn: object) -> str:
     made = offline_page.markup(drawn)  # type: ignore[arg-type]
-    is_half = isinstance(drawn, OfflineView) and drawn.kind in HALF
+    is_half = isinstance(drawn, OfflineView) and drawn.half
     return f'<div class="half">{made}</div>' if is_half else f"<div>{made}</div>"
 
 

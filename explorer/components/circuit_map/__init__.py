@@ -126,7 +126,7 @@ def circuit_map(
     """Draw it. `on_held` is told what was chosen, once the hand rests."""
 
     def tell() -> None:
-        found = held_in(events.event(key, "chosen"), shown)
+        found = held_in(events.chosen(key), shown)
         if found is not None:
             on_held(found)
 

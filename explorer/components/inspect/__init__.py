@@ -64,7 +64,7 @@ def inspect(
     """
 
     def pin() -> None:
-        said = events.event(key, "chosen")
+        said = events.chosen(key)
         token = events.on_a_side(said, len(rows), len(columns))
         if on_pin and (token or said == []):
             on_pin(token)

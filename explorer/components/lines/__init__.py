@@ -67,7 +67,7 @@ def lines(
     """
 
     def choose() -> None:
-        said = events.event(key, "chosen")
+        said = events.chosen(key)
         heads = said.get("drawn") if isinstance(said, dict) else None
         if not on_choice or not isinstance(heads, list) or not heads:
             return

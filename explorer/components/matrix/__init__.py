@@ -119,7 +119,7 @@ def matrix(
             on_hide(column)
 
     def pin() -> None:
-        said = events.event(key, "chosen")
+        said = events.chosen(key)
         cell = events.cell(said, len(rows), len(columns))
         if on_pin and (cell or said == []):
             on_pin(cell)
@@ -177,6 +177,7 @@ def matrix(
         ]
 
     _VIEW(
+        half=True,
         key=key,
         data=message,
         figures=figures,

@@ -130,14 +130,8 @@ def pass_map(
     text, and `on_append` is told which of them is to be.
     """
 
-    def tell(name: str, hear: Callable[[Any], None]) -> Callable[[], None]:
-        def told() -> None:
-            hear(events.event(key, name))
-
-        return told
-
-    def append(value: Any) -> None:
-        option = events.place(value, len(appends))
+    def append() -> None:
+        option = events.place(events.event(key, "append"), len(appends))
         if option is not None and appends[option]:
             on_append(option)
 
@@ -148,9 +142,9 @@ def pass_map(
         choice=list(choice),
         figures=figures,
         title=title,
-        on_chosen_change=tell("chosen", on_chosen),
-        on_go_change=tell("go", on_go),
-        on_append_change=tell("append", append),
+        on_chosen_change=lambda: on_chosen(events.chosen(key)),
+        on_go_change=lambda: on_go(events.event(key, "go")),
+        on_append_change=append,
     )
 
 

@@ -51,7 +51,7 @@ def player(
     """
 
     def hand_over() -> None:
-        said = events.event(key, "chosen")
+        said = events.chosen(key)
         step = events.place(said[0], count + grows) if isinstance(said, list) and said else None
         if step is not None:
             on_move(step)

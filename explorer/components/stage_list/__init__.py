@@ -54,7 +54,7 @@ def stage_list(
     count = sum(len(section.stages) for section in sections)
 
     def hand_over() -> None:
-        chosen = events.cell(events.event(key, "chosen"), 1, count)
+        chosen = events.cell(events.chosen(key), 1, count)
         if chosen:
             on_move(chosen[1])
 

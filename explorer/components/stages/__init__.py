@@ -82,7 +82,7 @@ def stages(
     """
 
     def pin() -> None:
-        said = events.event(key, "chosen")
+        said = events.chosen(key)
         cell = events.cell(said, len(rows), len(columns))
         if cell or said == []:
             on_pin(cell)

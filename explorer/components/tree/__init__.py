@@ -73,6 +73,7 @@ def tree(
         return [TableData(columns, title)]
 
     _VIEW(
+        half=True,
         figures=figures,
         title=title,
         key=key,

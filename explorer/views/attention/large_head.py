@@ -23,9 +23,9 @@ from explorer.catalog.attention_parts import head_title, map_title
 from explorer.charts.figure_data import FigureData
 from explorer.components import lines, matrix
 from explorer.components.events import Place
-from explorer.components.grid import EveryHead
 from explorer.components.inspect import inspect
 from explorer.components.matrix import Head, window_room
+from explorer.components.picker import EveryHead
 from explorer.inference.results_cache import kept
 from explorer.snippets import head_script
 from explorer.text.token_labels import texts
