@@ -1,7 +1,5 @@
 """Effects of interventions: probabilities before and after, and KL by the number of edges cut."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Estimates beside exact values, and how much of a difference circuits of every size restore."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache

@@ -6,8 +6,6 @@ Colours and fonts come from the page's theme (.streamlit/config.toml, the same a
 theme.py), so one chart serves light and dark.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The parameters of a model as an icicle: a box is as tall as its share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import plotly.graph_objects as go

@@ -1,7 +1,5 @@
 """The loss along two directions as a surface with its contours, and the way of the training."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import plotly.graph_objects as go

@@ -1,7 +1,5 @@
 """Several numbers over the steps of a training, which are on a logarithmic scale."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Several training runs in one chart, each under its name, with all their values at the pointer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal

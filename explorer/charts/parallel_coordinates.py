@@ -4,8 +4,6 @@ Drawn with plotly's lines, not its `parcoords`: that one compiles its code in th
 the app's content security policy does not allow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The learning rate over the steps of a training: as planned, as it was, and where it is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 

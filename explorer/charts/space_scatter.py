@@ -1,7 +1,5 @@
 """Tokens in three dimensions that move from layer to layer, in the browser."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The metric of a question over directions that are added, for clean and corrupted texts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """A value of two positions as a surface."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import plotly.graph_objects as go

@@ -5,8 +5,6 @@ is fed and not built again. The axes are fixed by what is known before the first
 nothing moves while the points come.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

@@ -4,8 +4,6 @@ A fragment's messages are sent in full (`streamlit_patches` says why), so the co
 stands before it; and what it no longer draws is no longer exported.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec

@@ -1,7 +1,5 @@
 """A Vega-Lite or plotly chart on the page, whose numbers can be exported with the views'."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -9,11 +7,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from explorer.app.session import session
+from explorer.charts.figure_data import TableData, Value
+from explorer.charts.figure_text import figure_text
 from explorer.charts.fill import Rows, Spec
 from explorer.charts.plotly_frame import CONFIG
 from explorer.components.mounting import Drawn
-from explorer.export.figure_data import TableData, Value
-from explorer.export.figure_text import figure_text
 
 Table = Mapping[str, Sequence[Value]]
 

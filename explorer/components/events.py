@@ -1,7 +1,5 @@
 """Events of a view, checked: a browser may send anything."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st
@@ -10,7 +8,7 @@ from explorer.app.session import session
 
 Place = tuple[int, int]
 """A row and a column, or a side (0 for rows, 1 for columns) and a place on it."""
-MOST_PICKS = 1 << 31
+MOST_CHOICES = 1 << 31
 
 
 def event(key: str, name: str) -> Any:
@@ -34,19 +32,19 @@ def cell(value: Any, rows: int, columns: int) -> Place | None:
     return None if row is None or column is None else (row, column)
 
 
-def picked(key: str, rows: int, columns: int) -> Place | None:
-    """The cell that was picked just now, for the callback; its number is noted for `answered`."""
-    said = event(key, "picked")
-    if not isinstance(said, list) or len(said) != 3 or place(said[2], MOST_PICKS) is None:
+def chosen(key: str) -> Any:
+    """What was chosen just now in this view, for its callback; the number is kept for `answered`."""
+    said = event(key, "chosen")
+    if not isinstance(said, list) or len(said) != 2 or place(said[1], MOST_CHOICES) is None:
         return None
-    session().picks[key] = said[2]
-    return cell(said[:2], rows, columns)
+    session().picks[key] = said[1]
+    return said[0]
 
 
 def answered(key: str) -> tuple[int, str]:
-    """Which pick of this view was heard last, and by which session.
+    """Which choice in this view was heard last, and by which session.
 
-    They go back with what is chosen, so that the browser knows what answers its last pick. A
+    They go to the browser with what is chosen, so that it knows what answers its last choice. A
     session after this one, on another server, has heard of none.
     """
     reader = session()

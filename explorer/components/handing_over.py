@@ -5,8 +5,6 @@ when it is clicked may be missing in the file, and the file may not be found (it
 each run). A file of the run itself has all that the browser had told before.
 """
 
-from __future__ import annotations
-
 import json
 from mimetypes import guess_type
 from secrets import token_hex

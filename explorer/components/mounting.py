@@ -10,8 +10,6 @@ A view is registered when its module is imported, so once per process; Streamlit
 registry takes a lock, and AppTest's new runtimes get the same code by themselves.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,8 +22,8 @@ import streamlit as st
 from explorer.app.session import session
 from explorer.app.streamlit_patches import install_plain_states
 from explorer.charts import theme
-from explorer.export.figure_data import Figure
-from explorer.export.offline_page import OfflineView
+from explorer.charts.figure_data import Figure, OfflineView
+from explorer.components import events
 
 HERE = Path(__file__).parent
 install_plain_states()
@@ -35,11 +33,9 @@ USED_BY = {
     "columns.js": ("circuit_map", "pass_map"),
     "fading.js": ("board", "pass_map", "stage_list", "tree"),
     "framing.js": ("chips", "inspect"),
-    "picking.js": ("cells", "grid"),
     "playing.js": ("film", "player", "stage_list"),
 }
-"""What some views share: tokens under columns, ends that fade, chips in the frame of a character,
-cells to pick from."""
+"""What some views share: tokens under columns, ends that fade, chips in a frame."""
 
 
 def read(path: Path) -> str:
@@ -164,12 +160,13 @@ class View:
         choice: Sequence[int] | int | object | None = NO_CHOICE,
         figures: Callable[[], Sequence[Figure]] | None = no_figures,
         title: str = "",
+        half: bool = False,
         **callbacks: Callable[[], None],
     ) -> Any:
         """Mount it; `choice` reaches the view under the name of its key.
 
-        `figures` makes the numbers it shows, for the export; `title` stands over it in an offline
-        page. Where there are no `figures` the view is not exported.
+        `figures` makes the numbers it shows, for the export; `title` stands over it in an
+        offline page, where two of `half` the width stand side by side. Where there are no `figures` the view is not exported.
 
         Bytes and lists are sent as they are. In a string or a dictionary Streamlit looks for
         a table, with pandas, which takes 65 MB.
@@ -179,7 +176,7 @@ class View:
             frame[key] = data
             return {}
         if figures:
-            offline = self.offline(key, data, height, chosen, title)
+            offline = self.offline(key, data, height, chosen, title, half)
             session().drawn[key] = Drawn(figures, offline)
         with st.container(gap=None):  # what stands beside the picture takes no room
             mount_code()
@@ -189,11 +186,17 @@ class View:
         return result
 
     def offline(
-        self, key: str, data: bytes, height: int | str, choice: object, title: str = ""
+        self,
+        key: str,
+        data: bytes,
+        height: int | str,
+        choice: object,
+        title: str = "",
+        half: bool = False,
     ) -> OfflineView:
         """What an offline page needs to draw this view."""
         code = self._html, self._css, self._js
-        return OfflineView(self._kind, key, data, height, choice, *code, title)
+        return OfflineView(self._kind, key, data, height, choice, *code, title, half)
 
 
 def component(
@@ -214,7 +217,7 @@ def neighbour(name: str, value: object, by: str = "") -> None:
     if isinstance(value, bytes):
         _BYTES(key=f"{name}-bytes", data=b"\0".join((name.encode(), value)))
     else:
-        _CHOICE(key=f"{by}{name}-choice", data=[name, value])
+        _CHOICE(key=f"{by}{name}-choice", data=[name, value, *events.answered(name)])
         _take_along(name, value)
 
 

@@ -5,8 +5,6 @@ that it draws too weakly, what does not fit into a narrow window. `docs/accessib
 them.
 """
 
-from __future__ import annotations
-
 from explorer.app import links
 from explorer.app.session import session
 from explorer.charts import theme

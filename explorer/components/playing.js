@@ -123,7 +123,7 @@ function tick(state) {
 }
 
 const isDrawn = state => state.asked === undefined && rests() &&
-  globalThis.explorerChoices?.get(state.data.name)?.at(-1) === state.at;
+  choiceOf(state.data.name)?.at(-1) === state.at;
 
 function rests() {
   const app = document.querySelector("[data-testid=stApp]");

@@ -1,7 +1,5 @@
 """What the reader's browser remembers of the kept session: its list, without the pictures."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,5 +1,5 @@
 // What every view of this app needs: the wire format, colours, labels, a canvas.
-// Python puts this file, with the colours of figures/theme.py, before each view.js.
+// Python puts the colours of charts/theme.py before it.
 
 const INFINITE = 65533, MINUS_INFINITE = 65534, ABSENT = 65535;
 
@@ -170,7 +170,6 @@ const unknown = ink => mixed(ink.background, ink.text, 0.4);
 // A cell of a small picture: see shades in wire.py.
 const shadeOf = ({data, ink}, i) => data.planes.unknown && bit(data.planes.unknown, i)
   ? unknown(ink) : ink.sequential[data.planes.cells[i]];
-const greyed = data => data.planes.unknown ? " · grey: not a number" : "";
 const maximum = top => top === null ? "its weights are not a number"
   : `maximum weight ${number(top, {low: 0, high: 1, steps: 10000})}`;
 
@@ -198,32 +197,42 @@ function hatch(context, ink, scale, gap = 5) {
 
 const REST = 250;
 
-// Tell the page what is held or drawn, once the hand rests; it comes back as the choice. After
-// Back nothing is told: the server would return to the page that was left.
+// What the page hands over to the views, by name: a value, and which telling of the view it answers.
+const choiceOf = name => globalThis.explorerChoices?.get(name)?.[0];
+
+// Tell the page what is chosen, once the hand rests. Each telling has a number (events.py).
 function tellPage(state, value, rest = REST) {
   if (!state.data.tells) return;
-  const path = location.pathname;
+  Object.assign(state, {told: (state.told ?? 0) + 1, untold: value, path: location.pathname});
   clearTimeout(state.telling);
-  state.telling = setTimeout(() => {
-    const text = JSON.stringify(value);
-    if (text === state.agreed || path !== location.pathname) return;
-    state.agreed = text;
-    state.told = (state.told ?? []).filter(older => older !== text).concat(text);
-    state.component.setTriggerValue("chosen", value);
-  }, rest);
+  if (rest) state.telling = setTimeout(() => tellNow(state), rest);
+  else tellNow(state);
 }
 
-// The page's choice where it is news, else undefined: an echo may come after the next click,
-// and of quick ones only the last may come.
-function news(state) {
-  const choice = globalThis.explorerChoices?.get(state.data.name), text = JSON.stringify(choice);
-  if (choice === undefined || text === state.heard) return undefined;
-  state.heard = text;
-  const echo = state.told?.indexOf(text) ?? -1;
-  if (echo >= 0) {
-    state.told.splice(0, echo + 1);
-    return undefined;
+// After Back nothing is told: the server would return to the page that was left.
+function tellNow(state) {
+  const {untold, path} = state, text = JSON.stringify(untold);
+  clearTimeout(state.telling);
+  state.untold = undefined;
+  if (untold === undefined || path !== location.pathname) return;
+  if (text === state.agreed) {
+    state.told = state.sent;
+    return;
   }
+  Object.assign(state, {agreed: text, sent: state.told});
+  state.component.setTriggerValue("chosen", [untold, state.told]);
+}
+
+// The page's choice where it is news, else undefined: what answers an earlier telling is old. Another
+// session, on another server, counts anew.
+function news(state) {
+  const [choice, answers = 0, session] = globalThis.explorerChoices?.get(state.data.name) ?? [];
+  if (choice === undefined) return undefined;
+  if (session !== state.session) Object.assign(state, {session, told: 0, sent: 0});
+  if (answers < (state.told ?? 0)) return undefined;
+  state.told = state.sent = answers;
+  const text = JSON.stringify(choice);
+  if (text === state.agreed) return undefined;
   state.agreed = text;
   return choice;
 }
@@ -246,7 +255,7 @@ function largestOf(count, size) {
 }
 
 // A text beside a canvas that a screen reader reads after its name: what it shows, and its largest
-// values in words. Python says the same of a chart: see export/figure_text.py.
+// values in words. Python says the same of a chart: see charts/figure_text.py.
 function putInWords(root, canvas, title, largest) {
   const place = [...root.querySelectorAll("canvas")].indexOf(canvas);
   let text = root.querySelector(`#described-${place}`);

@@ -1,7 +1,5 @@
 """The title of a large head, in bold: it follows the head that is drawn, as the matrix does."""
 
-from __future__ import annotations
-
 from explorer.components.matrix import Head
 from explorer.components.mounting import HERE, component, read, slim_css, slim_js
 

@@ -1,13 +1,11 @@
 """Any figure as PNG, SVG or PDF: a chart as Vega-Lite draws it, a matrix or a table for print."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
+from explorer.charts.figure_data import Figure, TableData
 from explorer.charts.theme import LIGHT
 from explorer.export import print_figure
-from explorer.export.figure_data import Figure, TableData
 from explorer.export.fonts import font_folders
 
 WIDTH, HEIGHT = 600, 260

@@ -1,7 +1,5 @@
 """A matrix in print quality, as PNG or SVG, drawn by matplotlib."""
 
-from __future__ import annotations
-
 import io
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from explorer.charts.figure_data import FigureData, TableData
 from explorer.charts.theme import LIGHT
-from explorer.export.figure_data import FigureData, TableData
 from explorer.export.fonts import are_common, fallback_families, printable
 from explorer.text.labels import cut
 from explorer.text.number_format import three
@@ -59,7 +57,7 @@ def as_picture(taken: FigureData | TableData, kind: str, width: float = WIDTH) -
     return file.getvalue()
 
 
-def drawn(taken: FigureData | TableData, more: tuple[str, ...], width: float) -> Figure:
+def drawn(taken: FigureData | TableData, more: tuple[str, ...], width: float) -> "Figure":
     """The same, not yet written; `more` families are given by `printing`, within which it is."""
     if isinstance(taken, FigureData):
         return _figure(taken, more, width)
@@ -95,7 +93,7 @@ def texts_of(taken: FigureData | TableData) -> list[str]:
     return [taken.title, *taken.columns, *cells]
 
 
-def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = WIDTH) -> Figure:
+def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = WIDTH) -> "Figure":
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
@@ -153,7 +151,7 @@ def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = WIDTH)
     return figure
 
 
-def _table(taken: TableData, more: tuple[str, ...], width: float) -> Figure:
+def _table(taken: TableData, more: tuple[str, ...], width: float) -> "Figure":
     """The first rows as lines of text, and how many there are."""
     from matplotlib.figure import Figure
 
@@ -172,7 +170,9 @@ def _table(taken: TableData, more: tuple[str, ...], width: float) -> Figure:
     return figure
 
 
-def _draw_cells(axes: Axes, names: list[str], rows: list[list[str]], more: tuple[str, ...]) -> None:
+def _draw_cells(
+    axes: "Axes", names: list[str], rows: list[list[str]], more: tuple[str, ...]
+) -> None:
     drawn = axes.table(
         rows or [[""] * len(names)],
         colLabels=names,
@@ -229,7 +229,7 @@ def _ticks(taken: FigureData, top: float) -> tuple[list[float], list[str]]:
     return [-place for place in places[:0:-1]] + places, below + ends
 
 
-def _strike(figure: Figure, axes: Axes, hidden: set[int]) -> None:
+def _strike(figure: "Figure", axes: "Axes", hidden: set[int]) -> None:
     """A line through the labels of these columns, where they have one."""
     from matplotlib.lines import Line2D
 

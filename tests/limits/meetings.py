@@ -17,9 +17,8 @@ from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
 from explorer.app import throttle
 from explorer.app.kept_session import KeptSessions
 from explorer.catalog import ModelError, hub, opened_model, pass_budget, uploads
-from explorer.export.figure_data import FigureData
+from explorer.charts.figure_data import FigureData, OfflinePicture
 from explorer.export.kept_view import KeptView
-from explorer.export.offline_page import OfflinePicture
 from explorer.export.session_page import refusal
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.inference.trained_tokenizers import trained_merges

@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import KEY
 from explorer.catalog.available_models import list_models
+from explorer.charts.figure_data import Figure, FigureData
 from explorer.components.mounting import Drawn
-from explorer.export.figure_data import Figure, FigureData
 from explorer.tasks import TASKS
 from explorer.views.shared import export_panel
 from tests import apps

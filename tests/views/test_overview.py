@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis import information_flow
 from explorer.app.session import KEY, Session
 from explorer.catalog import opened_model
-from explorer.export.figure_data import TableData
+from explorer.charts.figure_data import TableData
 from explorer.inference.forward_pass import run_text
 from explorer.views.overview.held import LEAST_USUAL
 from tests import apps

@@ -92,7 +92,7 @@ function idle({sentence, data}) {
 }
 
 function mark(state) {
-  const choice = globalThis.explorerChoices?.get(state.data.name) || [Infinity];
+  const choice = choiceOf(state.data.name) || [Infinity];
   const [later, ...marked] = choice;
   state.chips.forEach((chip, place) => {
     chip.classList.toggle("marked", marked.includes(place));

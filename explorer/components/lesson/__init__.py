@@ -5,8 +5,6 @@ step is gone to as the browser's Back goes back, so that every control follows t
 a step is done is seen from the address as well.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

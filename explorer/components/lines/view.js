@@ -77,7 +77,7 @@ function hit(state, event) {
 function choose(state) {
   const {data} = state, heads = data.shape[0], choice = news(state) ?? null;
   if (!choice && state.active?.length === heads) return false;
-  const {drawn, held} = choice ?? globalThis.explorerChoices?.get(data.name) ?? {};
+  const {drawn, held} = choice ?? choiceOf(data.name) ?? {};
   const some = (drawn ?? []).filter(head => head < heads);
   state.active = Array.from({length: heads}, (_, head) => !some.length || some.includes(head));
   const [side, at] = held ?? [];

@@ -18,10 +18,8 @@ function make(state) {
 const go = (state, name, at) => state.component.setTriggerValue("go", [name, at]);
 
 function listen(state) {
-  const choice = globalThis.explorerChoices?.get(state.data.name);
-  const text = JSON.stringify(choice);
-  if (choice === undefined || text === state.heard) return;
-  state.heard = text;
+  const choice = news(state);
+  if (!choice) return;
   const [stack, layer, ...lit] = choice;
   // Of another model the choice may be here before the pass: a stack that this one has not.
   const at = state.data.stacks.findIndex(each => each.name === stack);
@@ -104,7 +102,7 @@ function paint(state) {
 function show(state) {
   if (state.fresh) {
     state.fresh = false;
-    state.heard = undefined;
+    state.agreed = undefined;
     buttons(state);
   }
   listen(state);

@@ -48,8 +48,8 @@ function closeInside(state) {
 
 // What the page has handed over: the parts of the open block, and the head that is chosen.
 async function readInside(state) {
-  const choices = globalThis.explorerChoices ?? new Map(), {data} = state;
-  const bytes = choices.get(`${data.name}-inside`), chosen = choices.get(`${data.name}-inside-head`);
+  const {data} = state;
+  const bytes = choiceOf(`${data.name}-inside`), chosen = choiceOf(`${data.name}-inside-head`);
   if (bytes && bytes !== state.insideOf) {
     state.insideOf = bytes;
     const inside = await unpack(bytes);

@@ -425,7 +425,7 @@ const go = (state, page, where) => state.component.setTriggerValue("go", {page, 
 // What comes behind the picture: the other answers, and the rows of the lens.
 function readLate(state) {
   const choices = globalThis.explorerChoices ?? new Map(), {data} = state;
-  for (const [name, value] of choices) {
+  for (const [name, [value]] of choices) {
     if (typeof name !== "string" || !name.startsWith(`${data.name}-late-`) || value?.[0] !== data.of) continue;
     const [, first, rows] = value;
     if (first < 0) rows.forEach((answer, at) => { state.answers[at] = answer; });
@@ -445,7 +445,7 @@ function show(state) {
     state.lensRows = new Map();
     Object.assign(state, {
       pointed: null, picked: null, open: null, heldFrom: null, front: null, playing: false,
-      heldAt: data.asked, heard: undefined,
+      heldAt: data.asked, agreed: undefined,
     });
     state.answers = Array(data.count).fill(null);
     for (const [at, ...answer] of data.answers) state.answers[at] = answer;

@@ -5,8 +5,6 @@ step costs what a clicked one costs. It ends at the last step and with anything 
 reader does. Who asks the system for less motion has the steps and no play.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from explorer.components import events, wire
@@ -53,7 +51,7 @@ def player(
     """
 
     def hand_over() -> None:
-        said = events.event(key, "chosen")
+        said = events.chosen(key)
         step = events.place(said[0], count + grows) if isinstance(said, list) and said else None
         if step is not None:
             on_move(step)

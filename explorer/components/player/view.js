@@ -29,7 +29,7 @@ function go(state, to, rest) {
 }
 
 function hear(state) {
-  const [now] = globalThis.explorerChoices?.get(state.data.name) ?? [0], told = news(state);
+  const [now] = choiceOf(state.data.name) ?? [0], told = news(state);
   if (!told && now !== state.asked) return;
   if (now !== state.asked) pause(state);
   state.at = now;

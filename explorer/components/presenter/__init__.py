@@ -3,8 +3,6 @@
 Its code is sent once; what the second window says of a step is a message of its own.
 """
 
-from __future__ import annotations
-
 import json
 
 from explorer.components.mounting import HERE, NOTHING, component, read, slim_css, slim_js

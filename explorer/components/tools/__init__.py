@@ -4,8 +4,6 @@ Streamlit's page holds its theme in the browser, and no message of a script reac
 switch does what the theme switch of Streamlit's own menu does, which the app does not show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from explorer.components.mounting import HERE, component, read, slim_css, slim_js

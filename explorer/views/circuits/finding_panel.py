@@ -15,7 +15,7 @@ from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.panels import popover
 from explorer.catalog.opened_model import Opened
-from explorer.export.figure_data import file_name
+from explorer.charts.figure_data import file_name
 from explorer.inference.results_cache import kept, size_of
 from explorer.system.limits import FINDING_BYTES, MB
 from explorer.text.number_format import three

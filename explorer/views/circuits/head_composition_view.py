@@ -10,7 +10,7 @@ from explorer.analysis.head_composition import READS, unrelated
 from explorer.app.choosing import choose_head
 from explorer.app.controls import one_of
 from explorer.catalog.opened_model import Opened
-from explorer.components.cells import cells
+from explorer.components.picker import cells
 from explorer.text.number_format import three
 
 NAMES = tuple(each.upper() for each in READS)

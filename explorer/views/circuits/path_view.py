@@ -15,7 +15,7 @@ from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.progress import bar
-from explorer.components.cells import cells
+from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import kept
 from explorer.snippets.tracing_code import path_lines

@@ -23,7 +23,7 @@ from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import choose_token, one_of, token
 from explorer.app.progress import with_bar
-from explorer.components.cells import AROUND, HIGHEST, LARGEST_CELL, cells
+from explorer.components.picker import AROUND_CELLS, HIGHEST, LARGEST_CELL, cells
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import kept
 from explorer.snippets.tracing_code import tracing_lines
@@ -121,7 +121,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
 def height_across(rows: int, columns: int) -> int:
     """Room for square cells where all columns have to fit beside each other."""
     cell = max(SMALLEST_CELL, min(LARGEST_CELL, ROOM // columns))
-    return min(HIGHEST, rows * cell + AROUND)
+    return min(HIGHEST, rows * cell + AROUND_CELLS)
 
 
 def alike(question: Question, shown: TokenPair) -> tuple[TokenPair, ...]:

@@ -13,7 +13,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import map_title
-from explorer.components.ranked import Item, ranked
+from explorer.components.picker import RankedHead, ranked
 from explorer.snippets.head_metrics_code import head_metrics_script
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
@@ -65,7 +65,7 @@ def head_strip(
     """Ranked heads as thumbnails, `order` says by what; a click chooses one."""
     small = thumbnails_of(context.forward, context.choice.part)
     items = [
-        Item(
+        RankedHead(
             each.layer,
             each.head,
             f"{each.place} of {total}",

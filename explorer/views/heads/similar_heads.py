@@ -25,7 +25,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title
-from explorer.components.cells import cells
+from explorer.components.picker import cells
 from explorer.inference.results_cache import kept
 from explorer.snippets.head_metrics_code import similarity_script
 from explorer.views.heads.finder import head_strip

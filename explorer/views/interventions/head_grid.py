@@ -18,7 +18,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, text_field
 from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title
-from explorer.components.cells import cells
+from explorer.components.picker import cells
 from explorer.inference.answers import option_name
 from explorer.inference.core_edits import NotApplicableError, head_output, same_length_pass
 from explorer.inference.edited_pass import EditedPass

@@ -8,7 +8,7 @@ import torch
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token, whole
-from explorer.components.cells import cells
+from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import HideKey, MaskCell, PresetMask
 from explorer.text.token_labels import named_at, texts

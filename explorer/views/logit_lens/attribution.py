@@ -10,7 +10,7 @@ from explorer.analysis.logit_attribution import Contributions, contributions
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.components.cells import cells
+from explorer.components.picker import cells
 from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
 from explorer.views.logit_lens.layer_predictions import option_text

@@ -11,11 +11,11 @@ from explorer.analysis.block_inside import block_inside
 from explorer.analysis.information_flow import is_computable, route
 from explorer.app.context import PageContext
 from explorer.app.url import whole_number
+from explorer.charts.figure_data import Figure, TableData
 from explorer.components.alone import alone
 from explorer.components.mounting import asks_for
 from explorer.components.pass_map import PassMap, encode, lens_rows, other_answers, pass_map
 from explorer.components.pass_map.block_panel import block_panel, encode_block
-from explorer.export.figure_data import Figure, TableData
 from explorer.inference.results_cache import kept
 from explorer.snippets.map_code import map_script
 from explorer.text.token_labels import texts

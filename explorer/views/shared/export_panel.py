@@ -12,10 +12,19 @@ from explorer.app.context import PageContext
 from explorer.app.panels import popover
 from explorer.app.training_steps import TRAINED
 from explorer.catalog.folders import own_name
+from explorer.charts.figure_data import (
+    Figure,
+    OfflinePicture,
+    OfflineView,
+    as_csv,
+    as_json,
+    as_npz,
+    file_name,
+    short_titles,
+)
 from explorer.components import mounting
 from explorer.components.mounting import Drawn
-from explorer.export.figure_data import Figure, as_csv, as_json, as_npz, file_name, short_titles
-from explorer.export.offline_page import OfflinePicture, OfflineView, offline_html
+from explorer.export.offline_page import offline_html
 from explorer.export.pictures import as_picture
 from explorer.text.literal import literal
 from explorer.views.shared.keep_button import draw_keep, recall

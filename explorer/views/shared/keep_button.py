@@ -15,11 +15,10 @@ from explorer.app.kept_session import KEPT
 from explorer.app.reader import owner
 from explorer.app.session import session
 from explorer.app.throttle import turn
+from explorer.charts.figure_data import Figure, FigureData, OfflinePicture, OfflineView
 from explorer.components.mounting import Drawn, drawn
 from explorer.components.remembering import remembered
-from explorer.export.figure_data import Figure, FigureData
 from explorer.export.kept_view import MOST_FIGURES, KeptView, one_line
-from explorer.export.offline_page import OfflinePicture, OfflineView
 from explorer.export.pictures import as_picture
 from explorer.lessons.lesson import address_of
 from explorer.views.shared.session_dialog import draw_session, kept_now

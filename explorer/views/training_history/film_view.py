@@ -19,9 +19,9 @@ from explorer.catalog.attention_parts import head_title, map_title
 from explorer.charts.training_curves import thinned
 from explorer.components.film import Curve, Moment, film
 from explorer.components.film import encode as encode_film
-from explorer.components.grid import EveryHead, grid
 from explorer.components.mounting import filmed
 from explorer.components.pass_map import encode, pass_map
+from explorer.components.picker import EveryHead, grid
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.runs.run import RunError

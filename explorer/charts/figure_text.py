@@ -4,14 +4,12 @@ What a canvas view shows is said by `putInWords` in `components/shared.js`, sinc
 without the server; this is the text of a chart, from the table that is exported with it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import nlargest
 from typing import Any
 
-from explorer.export.figure_data import Value
+from explorer.charts.figure_data import Value
 from explorer.text.labels import cut
 from explorer.text.number_format import three
 

@@ -1,6 +1,7 @@
-"""The numbers of a picture, whole, with the words that belong to them, as CSV, JSON and npz."""
+"""What a page draws, as data: the numbers of a figure as CSV, JSON and npz, and a view's message.
 
-from __future__ import annotations
+The views make it and the exports read it.
+"""
 
 import csv
 import io
@@ -123,6 +124,38 @@ class TableData:
 
 
 Figure = FigureData | TableData
+
+
+@dataclass(frozen=True)
+class OfflineView:
+    """A view as a run of a page has drawn it: all that is needed to draw it elsewhere."""
+
+    kind: str
+    key: str
+    data: bytes
+    height: int | str
+    choice: object
+    html: str
+    css: str
+    js: str
+    title: str = ""
+    half: bool = False
+    behind: Mapping[str, object] = field(default_factory=dict)
+    """What came behind the picture, by its name: answers that took longer."""
+
+    @property
+    def told(self) -> str:
+        """What is said of it besides its data, as JSON."""
+        told = {"kind": self.kind, "key": self.key, "choice": self.choice, "behind": self.behind}
+        return json.dumps(told)
+
+
+@dataclass(frozen=True)
+class OfflinePicture:
+    """A chart as a picture that stands still."""
+
+    title: str
+    svg: bytes
 
 
 def as_csv(figure: Figure) -> bytes:
