@@ -11,8 +11,6 @@ Sources: Attribution Patching (Nanda 2023); Attribution Patching Outperforms Aut
 Discovery (Syed et al. 2023), section 3; Have Faith in Faithfulness (Hanna et al. 2024), section 2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +23,7 @@ from explorer.analysis.wiring import Wiring, plain_wiring, wiring_of
 from explorer.catalog.pass_budget import passing
 from explorer.catalog.pass_size import PassShape, pass_size
 from models import Transformer
+from models.frozen import residual_without_scale
 from models.gradients import Take, gradients
 from models.interventions import Replace
 from models.trace import trace
@@ -176,7 +175,7 @@ def writes(model: Transformer, wiring: Wiring, values: dict[str, Tensor]) -> Ten
     embedding = values[next(iter(wiring.writers))]
     found = embedding.new_empty(len(wiring.columns), *embedding.shape[1:])
     for site, columns in wiring.columns_at.items():
-        found[columns] = _written(model, wiring, site, values[site])
+        found[columns] = written_at(model, wiring, site, values[site])
     return found
 
 
@@ -184,16 +183,23 @@ def write_of(model: Transformer, wiring: Wiring, values: dict[str, Tensor], colu
     """What this writer alone adds, (t, d)."""
     site = wiring.site_of_writer(column)
     head = wiring.columns[column].head
-    return _written(model, wiring, site, values[site], slice(head, head + 1))[0]
+    return written_at(model, wiring, site, values[site][head : head + 1], head)[0]
 
 
-def _written(
-    model: Transformer, wiring: Wiring, site: str, value: Tensor, heads: slice = slice(None)
+def written_at(
+    model: Transformer, wiring: Wiring, site: str, value: Tensor, first: int = 0
 ) -> Tensor:
-    if not site.endswith("head_out"):
-        return value
-    stack: Any = getattr(model, wiring.stack)
-    return through_output(stack.blocks[int(site.split(".")[1])].self_attn, value[heads], heads)
+    """What the writers of a site add to the residual stream, (…, h, t, d), from their values there.
+
+    Of heads those from `first` on.
+    """
+    _, layer, *name = site.split(".")
+    block: Any = getattr(model, wiring.stack).blocks[int(layer)]
+    if "self_attn" in name:
+        heads = slice(first, first + value.shape[-3])
+        value = through_output(block.self_attn, value, heads)
+        return residual_without_scale(block.self_residual)[0](value)
+    return residual_without_scale(block.mlp_residual)[0](value) if "mlp" in name else value
 
 
 def through_output(attention: Any, heads: Tensor, which: slice = slice(None)) -> Tensor:

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import overload
 
 import torch
 from torch import Tensor
 
-from explorer.analysis.attribution_patching import through_output, writes
+from explorer.analysis.attribution_patching import writes, written_at
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.wiring import Wiring, wiring_of
 from models.tap import Tap
@@ -131,11 +131,8 @@ class _CircuitTap(Tap):
     def _collect(self, site: str, value: Tensor) -> None:
         """Add what is written here, minus the same of the corrupted pass."""
         base, first = self._base, self._done[0]
-        if site.endswith("head_out"):
-            stack: Any = getattr(base.contrast.model, base.wiring.stack)
-            value = through_output(stack.blocks[int(site.split(".")[1])].self_attn, value)
-        else:
-            value = value[:, None]
+        value = value if value.dim() == 4 else value[:, None]
+        value = written_at(base.contrast.model, base.wiring, site, value)
         rows = slice(first, first + value.shape[1])
         self._differences[:, rows] = (value - base.written[rows]).flatten(2)
         self._done[0] = rows.stop

@@ -6,16 +6,17 @@ layer of a masked language model are frozen at their values in this pass, as in
 Shapes: n written vectors, d width of the model, w width of one head.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from explorer.analysis.frozen_norms import before_activation, through_norm
 from explorer.analysis.head_weights import output_columns
 from explorer.analysis.output_change import last_streams
 from explorer.analysis.residual_writes import block_writes
 from explorer.inference.forward_pass import ForwardPass
+from models.frozen import Frozen, freeze_norm, freeze_words, is_plain_sum
 from models.output_heads import LanguageModelHead
 
 
@@ -34,29 +35,14 @@ def direct_logits(
     model = forward.trace.model
     stack, count = last_streams(forward.config)
     with torch.no_grad():
-        if forward.config.norm_position != "pre":
-            written = _through_blocks(forward, layer, place, written)
+        for frozen in _later(forward, layer, place):
+            written = frozen.linear(written)
         last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, [place]]
-        normed, head = model.last_stack.norm(last), model.head
+        norm, head = model.last_stack.norm, model.head
         assert isinstance(head, LanguageModelHead)
-        written = through_norm(model.last_stack.norm, last, written)
-        if not isinstance(head.transform, torch.nn.Identity):
-            transform = head.transform
-            projected = transform.proj(normed)
-            written = before_activation(
-                transform.activation, projected, written @ transform.proj.weight.mT
-            )
-            written = through_norm(transform.norm, transform.activation(projected), written)
-            normed = head.transform(normed[None])[0]
-        words: Tensor = model.last_stack.embedding.weight if head.weight is None else head.weight
-        bias: Tensor | None = head.bias
-        if options is not None:
-            words, bias = words[options], None if bias is None else bias[options]
-        found = written @ words.mT * head.scale
-        if head.cap is not None:
-            logits = normed @ words.mT * head.scale + (0 if bias is None else bias)
-            found = found * (head.cap * (logits / head.cap).tanh() / logits).nan_to_num(nan=1.0)
-    return found
+        words: Tensor = model.last_stack.embedding.weight
+        logits = freeze_norm(norm, last).then(freeze_words(head, norm(last), words, options))
+        return logits.linear(written)
 
 
 def source_writes(forward: ForwardPass, layer: int, head: int) -> Tensor:
@@ -71,15 +57,18 @@ def source_writes(forward: ForwardPass, layer: int, head: int) -> Tensor:
     return values[forward.config.kv_head(head)] @ columns.mT
 
 
-def _through_blocks(forward: ForwardPass, layer: int, place: int, written: Tensor) -> Tensor:
-    """Through the norms behind the sub-layers, this one's first, to behind the last block."""
-    stack, count = last_streams(forward.config)
-    for n in range(layer, count):
+def _later(forward: ForwardPass, layer: int, place: int) -> Iterator[Frozen]:
+    """Everything behind attention in this layer, up to the last block, that changes what it wrote.
+
+    What stays as it is in a plain sum passes nothing.
+    """
+    model: Any = forward.trace.model
+    stack, blocks = last_streams(forward.config)[0], model.last_stack.blocks
+    if all(is_plain_sum(blocks[n].self_residual) for n in range(layer, len(blocks))):
+        return
+    for n in range(layer, len(blocks)):
         block = block_writes(forward, stack, n, torch.tensor([place]))
-        parts = [*block.attended.values(), *([block.mlp] if block.mlp else [])]
-        if n == layer:
-            written = through_norm(parts[0].residual.output_norm, parts[0].out, written)
-        for part in parts:
-            total = part.stream + part.residual.output_norm(part.out)
-            written = through_norm(part.residual.sum_norm, total, written)
-    return written
+        for at, part in enumerate([*block.attended.values(), *([block.mlp] if block.mlp else [])]):
+            if (n, at) == (layer, 0):
+                yield part.frozen.written
+            yield part.frozen.summed

@@ -8,17 +8,15 @@ Sources: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021),
 its eigenvalues; Interpretability in the Wild (Wang et al. 2022), section 3, on the copy score.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from explorer.analysis.frozen_norms import linear_part
 from explorer.analysis.head_weights import blocks_of, head_weights, written_later
 from explorer.system.cooperative import interruptible
 from models import Transformer, TransformerConfig
+from models.frozen import scale_of, without_scale
 from models.output_heads import LanguageModelHead
 
 AT_ONCE = 1 << 13
@@ -72,7 +70,7 @@ def copying(model: Transformer, layer: int, head: int, seed: int = 0) -> Copying
     found = head_weights(model, layer, head)
     with torch.no_grad():
         written = written_later(model, layer, found.output.mT, len(stack.blocks))
-        read = linear_part(stack.norm, written).float()  # (w, d)
+        read = without_scale(stack.norm)(written).float()  # (w, d)
         value, norm = found.value.float(), blocks_of(model)[layer].self_residual.input_norm
         embedding = stack.embedding.weight
         words = embedding if output_head.weight is None else output_head.weight
@@ -80,7 +78,7 @@ def copying(model: Transformer, layer: int, head: int, seed: int = 0) -> Copying
         for rows in interruptible(range(0, len(words), AT_ONCE)):
             some = slice(rows, rows + AT_ONCE)
             x = stack.embedding_norm(embedding[some] * stack.embedding_scale)
-            values.append(_scaled(norm, x) @ value.to(x).mT)
+            values.append(x * scale_of(norm, x) @ value.to(x).mT)
             outputs.append(words[some] @ read.to(words).mT)
         by_output, by_source = torch.cat(outputs), torch.cat(values)  # (v, w) each
         # Those of the whole circuit by_output · by_sourceᵀ that are not zero.
@@ -92,13 +90,3 @@ def copying(model: Transformer, layer: int, head: int, seed: int = 0) -> Copying
         raised = by_source[drawn] @ by_output.mT
         ranks = (raised > raised.gather(1, drawn[:, None])).sum(1)
     return Copying(eigenvalues, ranks, len(words))
-
-
-def _scaled(norm: torch.nn.Module, x: Tensor) -> Tensor:
-    """x by the scale of its norm: the gain and the centring are in the head's matrices."""
-    eps = getattr(norm, "eps", None)
-    if eps is None:
-        return x
-    centred = x - x.mean(-1, keepdim=True) if hasattr(norm, "bias") else x
-    scaled: Tensor = x * (centred.square().mean(-1, keepdim=True) + eps).rsqrt()
-    return scaled

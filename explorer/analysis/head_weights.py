@@ -8,8 +8,6 @@ Shapes: w width of one head, d width of the model.
 Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.analysis.frozen_norms import before_linear_part, linear_part
 from models import Transformer
+from models.block import Residual
+from models.frozen import residual_without_scale, without_scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +42,9 @@ def head_weights(model: Transformer, layer: int, head: int) -> HeadWeights:
     attention, norm = block.self_attn, block.self_residual.input_norm
     with torch.no_grad():
         group = config.kv_head(head)
-        query = before_linear_part(norm, _rows(attention.q_proj, head, attention.d_head))
+        query = _read_with(norm, _rows(attention.q_proj, head, attention.d_head))
         key, value = (
-            before_linear_part(norm, _rows(each, group, attention.d_head))
+            _read_with(norm, _rows(each, group, attention.d_head))
             for each in (attention.k_proj, attention.v_proj)
         )
         # The norm of queries and keys, where there is one, has a gain for every row.
@@ -53,9 +52,8 @@ def head_weights(model: Transformer, layer: int, head: int) -> HeadWeights:
             each * gain.weight[:, None] if hasattr(gain, "weight") else each
             for each, gain in ((query, attention.q_norm), (key, attention.k_norm))
         )
-        output = linear_part(
-            block.self_residual.output_norm, output_columns(model, layer, head).mT
-        ).mT
+        written, _ = residual_without_scale(block.self_residual)
+        output = written(output_columns(model, layer, head).mT).mT
         return HeadWeights(*(each.double() for each in (query, key, value, output)))
 
 
@@ -70,8 +68,8 @@ def ov_of_layer(model: Transformer, layer: int) -> tuple[Tensor, Tensor]:
         value = attention.v_proj.weight.unflatten(0, (-1, attention.d_head))
         value = value.repeat_interleave(config.n_heads // config.kv_heads, 0)
         written = attention.o_proj.weight.mT.unflatten(0, (-1, attention.d_head))
-        value = before_linear_part(residual.input_norm, value)
-        output = linear_part(residual.output_norm, written).mT
+        value = _read_with(residual.input_norm, value)
+        output = residual_without_scale(residual)[0](written).mT
     return value.double(), output.double()
 
 
@@ -81,16 +79,23 @@ def written_later(model: Transformer, layer: int, written: Tensor, until: int) -
     The same where norms stand in front of the sub-layers or behind them; norms of the residual
     stream itself (post-norm) are linear but for their scale, which is left out.
     """
-    for norm in _norms_between(model, layer, until):
-        written = linear_part(norm, written)
+    for residual in _residuals_between(model, layer, until):
+        written = residual_without_scale(residual)[1](written)
     return written
 
 
-def _norms_between(model: Transformer, layer: int, until: int) -> Iterator[nn.Module]:
+def _residuals_between(model: Transformer, layer: int, until: int) -> Iterator[Residual]:
     for block in blocks_of(model)[layer:until]:
-        yield block.self_residual.sum_norm
+        yield block.self_residual
         if block.has_mlp:
-            yield block.mlp_residual.sum_norm
+            yield block.mlp_residual
+
+
+def _read_with(norm: nn.Module, rows: Tensor) -> Tensor:
+    """Rows (…, d) that read the residual stream in front of a norm, but for its scale."""
+    _, back = torch.func.vjp(without_scale(norm), torch.zeros_like(rows))
+    found: Tensor = back(rows)[0]
+    return found
 
 
 def blocks_of(model: Transformer) -> Any:

@@ -31,7 +31,7 @@ from explorer.inference.results_cache import is_kept, kept
 from explorer.system.cooperative import interruptible
 from models.attention import MultiHeadAttention, repeat_groups
 from models.block import Block, Residual
-from models.normalization import LayerNorm, RMSNorm
+from models.frozen import freeze_residual, residual_without_scale
 
 MOST_HELD = 16_000_000
 """Numbers of z, (q, k, d), that are in memory together."""
@@ -161,22 +161,13 @@ def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
             attended[f"{stack}.{name}"] = shares
         if not block.has_mlp:
             return BlockShares(attended, None, block.parallel)
-        residual = block.mlp_residual
-        if residual.norms.sum is None:  # what was written is what came to it
-            kept, written = x, after - x
-        else:
-            out = _mlp_out(forward, stack, layer)
-            scale, kept, after = _linearized(residual, x, out)
-            written = _behind(residual, out) * scale
+        kept, written = x, after - x
+        if not isinstance(block.mlp_residual.sum_norm, nn.Identity):  # it changes what was there
+            wrote = block_writes(forward, stack, layer, torch.arange(len(x))).mlp
+            assert wrote is not None
+            kept, written = map(wrote.frozen.summed.linear, (x, wrote.frozen.written(wrote.out)))
         mlp = _shares(after, torch.stack([written, kept]))[0]
         return BlockShares(attended, mlp, block.parallel)
-
-
-def _mlp_out(forward: ForwardPass, stack: str, layer: int) -> Tensor:
-    tokens = forward.trace[f"{stack}.{layer}.resid_pre"].shape[1]
-    written = block_writes(forward, stack, layer, torch.arange(tokens)).mlp
-    assert written is not None
-    return written.out
 
 
 def _attention_shares(
@@ -191,7 +182,8 @@ def _attention_shares(
     projected = torch.einsum("hkw,dhw->khd", values, projection)
     mixed = weights.permute(2, 1, 0)  # (k, q, h)
     # The length of each head's part, up to the factor of the query, which all of them have.
-    longest = _behind(residual, projected).norm(dim=-1)
+    of_out, of_sum = residual_without_scale(residual)
+    longest = of_sum(of_out(projected)).norm(dim=-1)
     heads = (mixed.abs() * longest[:, None]).argmax(-1).T
     shares, after = [], []
     some = max(1, MOST_HELD // max(1, projected.shape[0] * projected.shape[2]))
@@ -200,11 +192,11 @@ def _attention_shares(
         out = z.sum(0)
         if attention.o_proj.bias is not None:
             out = out + attention.o_proj.bias
-        scale, kept, total = _linearized(residual, x[first : first + some], out)
-        if residual.norms.output or residual.norms.sum:
-            z = _behind(residual, z) * scale
-        shares.append(_shares(total, z, kept[None]))
-        after.append(total)
+        stream = x[first : first + some]
+        frozen = freeze_residual(residual, stream, out)
+        z, kept = frozen.summed.linear(frozen.written.linear(z)), frozen.summed.linear(stream)
+        after.append(frozen(stream, out))
+        shares.append(_shares(after[-1], z, kept[None]))
     found = torch.cat(shares, 1).T
     return AttentionShares(found[:, :-1], found[:, -1], heads), torch.cat(after)
 
@@ -217,39 +209,6 @@ def _shares(after: Tensor, *parts: Tensor) -> Tensor:
     away = [torch.sub(after, each).abs_().sum(-1) for each in parts]
     nearer = (after.abs().sum(-1) - torch.cat(away)).clamp_(min=0)
     return nearer / nearer.sum(0)
-
-
-def _behind(residual: Residual, part: Tensor) -> Tensor:
-    """A part (…, d) of a sub-layer's output behind its norms, up to the scale of the query."""
-    return _linear(residual.sum_norm, _linear(residual.output_norm, part))
-
-
-def _linearized(residual: Residual, x: Tensor, out: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What the norms behind a sub-layer do, with their scales frozen.
-
-    The scale of each query (q, 1), what the residual stream x (q, d) contributes, and the
-    residual stream after `out` is added, (q, d).
-    """
-    total = x + residual.output_norm(out)
-    of_sum = _scale(residual.sum_norm, total)
-    kept = _linear(residual.sum_norm, x) * of_sum if residual.norms.sum else x
-    return _scale(residual.output_norm, out) * of_sum, kept, residual.sum_norm(total)
-
-
-def _linear(norm: nn.Module, part: Tensor) -> Tensor:
-    """A part (…, d) of what a norm reads, behind the norm up to its scale and without its bias."""
-    if isinstance(norm, LayerNorm):
-        part = part - part.mean(-1, keepdim=True)
-    return part * norm.weight if isinstance(norm, LayerNorm | RMSNorm) else part
-
-
-def _scale(norm: nn.Module, x: Tensor) -> Tensor:
-    """The scale (…, 1) by which a norm divides x, as a factor."""
-    if isinstance(norm, LayerNorm):
-        return (x.var(-1, correction=0, keepdim=True) + norm.eps).rsqrt()
-    if isinstance(norm, RMSNorm):
-        return (x.square().mean(-1, keepdim=True) + norm.eps).rsqrt()
-    return x.new_ones(*x.shape[:-1], 1)
 
 
 def _starts(forward: ForwardPass) -> Tensor:

@@ -1,26 +1,24 @@
 """What every head and block adds to one logit directly, past no other block.
 
 The residual stream that the head of the model reads is a sum: the embedding, and what each head
-and each feed-forward layer wrote. With norms frozen (`explorer.analysis.frozen_norms`) all that
-follows is linear, so the logit is a sum over the same parts; a post-norm stream is followed back
-through the norm of every block.
+and each feed-forward layer wrote. With norms frozen (`models.frozen`) all that follows is linear,
+so the logit is a sum over the same parts, each times the gradient of the logit there.
 Shapes: p positions that are read, h heads, d width of the model.
 Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021).
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from explorer.analysis.frozen_norms import Before, before_activation, before_linear, before_norm
 from explorer.analysis.output_change import has_words, last_streams, logits_at
-from explorer.analysis.residual_writes import SublayerWrite, block_writes, positions_of
+from explorer.analysis.residual_writes import block_writes, positions_of
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
 from explorer.system.cooperative import interruptible
+from models.frozen import freeze_classes, freeze_norm, freeze_words
 from models.output_heads import ClassifierHead, LanguageModelHead
 
 
@@ -68,28 +66,37 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
         places, shares = _read_at(forward, place)
         stack, count = last_streams(forward.config)
         layers = [block_writes(forward, stack, n, places) for n in interruptible(range(count))]
-        last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, places]
-        direction, constant = _before_head(forward, last, shares, option)
-        direction, added = before_norm(forward.trace.model.last_stack.norm, last, direction)
-        constant += added
-        heads = {name: last.new_zeros(count, forward.config.n_heads) for name in layers[0].attended}
-        feed_forward = last.new_zeros(count)
-        for n in reversed(range(count)):
-            if mlp := layers[n].mlp:
-                direction, to_out, added = _before_residual(mlp, direction)
-                feed_forward[n] = (to_out * mlp.out).sum()
-                constant += added
-            for name, written in reversed(list(layers[n].attended.items())):
-                direction, to_out, added = _before_residual(written, direction)
-                to_heads, bias = before_linear(written.attention.o_proj, to_out)
-                by_head = to_heads.unflatten(-1, (-1, written.attention.d_head)).transpose(0, 1)
-                heads[name][n] = (by_head * written.heads).sum((-1, -2))
-                constant += added + bias
-        embedding, added = _embedding(forward, places, direction)
+        embedded = _embedded(forward, places)
+        to_output = _frozen_output(forward, places, shares, option)
+    parts = {("", name): value for name, value in embedded.items()}
+    for n, block in enumerate(layers):
+        parts |= {(n, name): written.heads for name, written in block.attended.items()}
+        parts |= {(n, "mlp"): block.mlp.out} if block.mlp else {}
+    nothing = {key: torch.zeros_like(value, requires_grad=True) for key, value in parts.items()}
+    with torch.enable_grad():
+        of_sum = freeze_norm(forward.trace.model.last_stack.embedding_norm, sum(embedded.values()))
+        x = of_sum(torch.stack([nothing["", name] for name in embedded]).sum(0))
+        for n, block in enumerate(layers):
+            for name, written in block.attended.items():
+                out = written.attention.o_proj(nothing[n, name].transpose(0, 1).flatten(1))
+                x = written.frozen(x, out)
+            if block.mlp:
+                x = block.mlp.frozen(x, nothing[n, "mlp"])
+        constant = to_output(x)
+    slopes = torch.autograd.grad(constant, list(nothing.values()))
+    constant = constant.detach()
+    found = {key: slope * parts[key] for key, slope in zip(parts, slopes, strict=True)}
+    heads = {
+        name: torch.stack([found[n, name].sum((-1, -2)) for n in range(count)])
+        for name in layers[0].attended
+    }
+    no_mlp = embedded["token"].new_zeros(())
+    feed_forward = torch.stack([found.get((n, "mlp"), no_mlp).sum() for n in range(count)])
+    embedding = {name: float(found["", name].sum()) for name in embedded}
     logit = _in_pass(forward, place, option)
     again = float(logits_at(forward.trace, place, forward.row)[option]) if logit is None else logit
     return Contributions(
-        heads, feed_forward, embedding, constant + added, again, in_pass=logit is not None
+        heads, feed_forward, embedding, float(constant), again, in_pass=logit is not None
     )
 
 
@@ -113,56 +120,24 @@ def _read_at(forward: ForwardPass, place: int) -> tuple[Tensor, Tensor]:
     return some, torch.full((len(some), 1), 1 / len(some))
 
 
-def _before_head(forward: ForwardPass, last: Tensor, shares: Tensor, option: int) -> Before:
-    """The direction (p, d) that gives the logit behind the last norm, and the constant."""
-    model = forward.trace.model
-    normed, head = model.last_stack.norm(last), model.head
+def _frozen_output(
+    forward: ForwardPass, places: Tensor, shares: Tensor, option: int
+) -> Callable[[Tensor], Tensor]:
+    """From the last residual stream at these positions, (p, d), to the logit."""
+    (stack, count), model = last_streams(forward.config), forward.trace.model
+    last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, places]
+    norm, head = freeze_norm(model.last_stack.norm, last), model.head
     if isinstance(head, LanguageModelHead):
-        words = model.last_stack.embedding.weight if head.weight is None else head.weight
-        return _before_words(head, words[option], option, normed)
+        words, asked = model.last_stack.embedding.weight, torch.tensor([option])
+        logits = norm.then(freeze_words(head, norm(last), words, asked))
+        return lambda x: logits(x).sum()
     assert isinstance(head, ClassifierHead)
-    pooled = (normed * shares).sum(0, keepdim=True)
-    hidden = pooled if head.hidden is None else head.hidden(pooled)
-    direction = head.out.weight[option : option + 1]
-    constant = 0.0 if head.out.bias is None else float(head.out.bias[option])
-    if head.hidden is not None:
-        direction = before_activation(head.activation, hidden, direction)
-        direction, added = before_linear(head.hidden, direction)
-        constant += added
-    return direction * shares, constant
+    classes = freeze_classes(head, (norm(last) * shares).sum(0))
+    return lambda x: classes((norm(x) * shares).sum(0))[option]
 
 
-def _before_words(head: LanguageModelHead, word: Tensor, option: int, normed: Tensor) -> Before:
-    direction = word[None] * head.scale
-    constant = 0.0 if head.bias is None else float(head.bias[option])
-    read = head.transform(normed[None])[0]
-    if head.cap is not None:
-        logit = (direction * read).sum() + constant
-        share = float(head.cap * (logit / head.cap).tanh() / logit) if logit else 1.0
-        direction, constant = direction * share, constant * share
-    if isinstance(head.transform, torch.nn.Identity):
-        return direction, constant
-    transform = head.transform
-    projected = transform.proj(normed)
-    direction, added = before_norm(transform.norm, transform.activation(projected), direction)
-    direction = before_activation(transform.activation, projected, direction)
-    direction, bias = before_linear(transform.proj, direction)
-    return direction, constant + added + bias
-
-
-def _before_residual(written: SublayerWrite, direction: Tensor) -> tuple[Tensor, Tensor, float]:
-    """The direction in the stream before a block, that in what the block wrote, the constant."""
-    residual = written.residual
-    total = written.stream + residual.output_norm(written.out)
-    direction, of_sum = before_norm(residual.sum_norm, total, direction)
-    to_out, of_output = before_norm(residual.output_norm, written.out, direction)
-    return direction, to_out, of_sum + of_output
-
-
-def _embedding(
-    forward: ForwardPass, places: Tensor, direction: Tensor
-) -> tuple[dict[str, float], float]:
-    """The parts of the token, its position and its segment, and the constant of their norm."""
+def _embedded(forward: ForwardPass, places: Tensor) -> dict[str, Tensor]:
+    """What is added in front of the first block: the token, its position and its segment."""
     stack = forward.trace.model.last_stack
     tokens = [last_stack_tokens(forward)[int(place)] for place in places]
     here = positions_of(forward, last_streams(forward.config)[0])[places]
@@ -172,6 +147,4 @@ def _embedding(
     if stack.segments is not None:
         most = stack.segments.num_embeddings - 1
         added["sentence"] = stack.segments(torch.tensor([min(t.segment, most) for t in tokens]))
-    whole = torch.stack(list(added.values())).sum(0)
-    direction, constant = before_norm(stack.embedding_norm, whole, direction)
-    return {name: float((direction * each).sum()) for name, each in added.items()}, constant
+    return added

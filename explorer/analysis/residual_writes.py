@@ -5,8 +5,6 @@ in front of the block.
 Shapes: p positions, h heads, d width of the model, w width of one head.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +15,7 @@ from torch import Tensor
 from explorer.inference.forward_pass import ForwardPass
 from models.attention import MultiHeadAttention, attention_scores, attention_weights, repeat_groups
 from models.block import Residual
+from models.frozen import FrozenResidual, freeze_residual
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +29,12 @@ class SublayerWrite:
     @property
     def after(self) -> Tensor:
         """The residual stream after the sub-layer's output is added, with the norms around it."""
-        after: Tensor = self.residual.write(self.stream[None], self.out[None])[0]
+        after: Tensor = self.residual(self.stream[None], lambda _: self.out[None])[0]
         return after
+
+    @property
+    def frozen(self) -> FrozenResidual:
+        return freeze_residual(self.residual, self.stream, self.out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +77,7 @@ def block_writes(forward: ForwardPass, stack: str, layer: int, places: Tensor) -
             return BlockWrites(attended, None)
         residual = block.mlp_residual
         reads = (before if block.parallel else stream)[None]
-        out = block.mlp(residual.read(reads))[0]
+        out = block.mlp(residual.input_norm(reads))[0]
         return BlockWrites(attended, SublayerWrite(residual, stream, out))
 
 

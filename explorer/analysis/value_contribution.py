@@ -5,8 +5,6 @@ Sources: Attention Is All You Need, section 3.2.2 (heads, joined by W_O) and 3.1
 norm).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
@@ -84,7 +82,7 @@ def key_contribution(
             others=attended.out[0] - constant - written,
             bias=constant,
             out=attended.out[0],
-            added=attended.residual.output_norm(attended.out)[0],
+            added=attended.frozen.written(attended.out)[0],
             before=attended.stream[0],
             after=attended.after[0],
             where=forward.config.norm_position,

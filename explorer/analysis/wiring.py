@@ -139,9 +139,8 @@ def wiring_of(config: TransformerConfig) -> Wiring:
             "Edges are those of one stack, and this model has an encoder and a decoder: the page "
             "Interventions patches its heads."
         )
-    norms = config.residual_norms
-    if norms.sum is not None or norms.output is not None:
-        where = "the residual stream" if norms.sum is not None else "what each layer writes"
+    normed = {"post": "the residual stream", "sandwich": "what each layer writes"}
+    if where := normed.get(config.norm_position):
         raise WiringError(
             f"This model has a norm on {where}, so what a head writes does not reach a later one "
             "unchanged, and there are no edges; its heads and feed-forward layers have scores."

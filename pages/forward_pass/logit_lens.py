@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import frozen_norms, logit_attribution, logit_lens
+from explorer.analysis import logit_attribution, logit_lens
 from explorer.app.context import page_context
 from explorer.app.messages import say
 from explorer.inference.results_cache import kept
@@ -13,6 +13,7 @@ from explorer.views.logit_lens.attribution import draw_logit_attribution
 from explorer.views.logit_lens.layer_predictions import draw_layer_predictions
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.output_position import choose_output_position
+from models.frozen import freeze_norm
 
 widgets.opening(
     "Logit lens",
@@ -42,6 +43,6 @@ widgets.code_panel(
     logit_lens.lens_logits,
     logit_lens.residual_streams,
     logit_attribution.contributions,
-    frozen_norms.before_norm,
+    freeze_norm,
     script=lines,
 )

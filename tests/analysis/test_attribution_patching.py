@@ -11,8 +11,9 @@ from explorer.analysis.contrast import Contrast
 from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
 from models import TransformerConfig, trace
 from models.gradients import GradientError
+from tests.analysis.contrasts import DIFFERS, contrast_of, metric_of, passed, written
 from tests.analysis.eap_by_hooks import published_scores
-from tests.analysis.wired_models import DIFFERS, MODELS, contrast_of, metric_of, passed, written
+from tests.analysis.kinds_of_model import CONFIGS, SUMMED, WIRED
 from tests.closeness import assert_close_to as close
 from tests.grids import grid
 from tests.parity.cases import CASES
@@ -20,12 +21,6 @@ from tests.parity.families import AllInDouble, open_pair
 from tests.tiny import config_of
 
 STEPS = (1, 3)
-SUMMED = {
-    "post": config_of("decoder", norm_position="post"),
-    "sandwich": config_of("decoder", norm_position="sandwich", n_kv_heads=1),
-    "encoder behind": config_of("encoder", norm_position="post", head="classifier"),
-}
-"""Models whose residual stream is no plain sum of what was written."""
 
 
 def edges_by_hand(contrast: Contrast, steps: int) -> Tensor:
@@ -82,7 +77,7 @@ def _mean_slope(contrast: Contrast, steps: int, by: Tensor, added: dict[str, Ten
     return total
 
 
-@grid("steps, config", STEPS, MODELS.values())
+@grid("steps, config", STEPS, WIRED.values())
 def test_estimates_are_those_of_autograd_by_hand(config: TransformerConfig, steps: int) -> None:
     contrast = contrast_of(config)
     found = attribute(contrast, steps)
@@ -116,7 +111,7 @@ def test_parts_have_estimates_where_edges_have_none(config: TransformerConfig, s
 
 def test_the_whole_way_is_the_whole_difference() -> None:
     """The embedding's estimate over many steps, which is an integral over the way."""
-    contrast = contrast_of(MODELS["decoder"])
+    contrast = contrast_of(CONFIGS["decoder"])
     found = attribute_writers(contrast, steps=400)
     assert float(found.writers[0]) == pytest.approx(found.clean - found.corrupted, rel=1e-2)
 
@@ -142,8 +137,8 @@ def test_scores_are_those_of_the_formula_in_hooks(tmp_path: Path, steps: int) ->
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        (SUMMED["post"], "has a norm on the residual stream, so what a head writes does not"),
-        (SUMMED["sandwich"], "has a norm on what each layer writes, so what a head writes"),
+        (SUMMED["after"], "has a norm on the residual stream, so what a head writes does not"),
+        (SUMMED["around"], "has a norm on what each layer writes, so what a head writes"),
         (config_of("encoder-decoder"), "has an encoder and a decoder: the page Interventions"),
     ],
 )
@@ -170,7 +165,7 @@ def test_published_models_have_so_many_edges(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("steps", STEPS)
 def test_weights_that_are_no_numbers_have_no_gradients(steps: int) -> None:
-    contrast = contrast_of(MODELS["decoder"])
+    contrast = contrast_of(CONFIGS["decoder"])
     with torch.no_grad():
         contrast.model.get_parameter("decoder.blocks.1.self_attn.o_proj.weight")[0, 0] = torch.nan
     with pytest.raises(GradientError, match=r"^The gradient at .* is not finite"):

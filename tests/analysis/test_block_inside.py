@@ -22,10 +22,11 @@ from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from models import trace
 from models.trace import EVERYTHING
-from tests.analysis.conftest import MODELS, inputs_of
+from tests.analysis.conftest import inputs_of
+from tests.analysis.kinds_of_model import CONFIGS
 from tests.analysis.test_forward_pass import values_of
 from tests.closeness import assert_close_to
-from tests.tiny import TINY, saved_and_opened
+from tests.tiny import saved_and_opened
 
 CASES = [(stack, layer) for stack in ("encoder", "decoder") for layer in range(2)]
 
@@ -89,8 +90,7 @@ def test_parts_stand_in_the_order_they_run_and_read_what_is_there(found: Forward
 
 
 def test_every_part_of_every_kind_of_model_has_a_formula() -> None:
-    for changes in MODELS.values():
-        config = TINY.replace(vocab_size=20, pad_id=0, **changes)
+    for config in CONFIGS.values():
         for stage in stages_of(config):
             if stage.layer is not None and stage.kind not in LEFT_OUT:
                 assert short_formula(stage, config).isprintable(), stage.name

@@ -34,31 +34,16 @@ from models.interventions import (
     SetCell,
 )
 from models.trace import CHEAP_SITES, Trace
-from tests.analysis.wired_models import contrast_of, metric_of
+from tests.analysis.contrasts import contrast_of, metric_of
+from tests.analysis.kinds_of_model import CONFIGS
 from tests.closeness import assert_close_to as close
 from tests.grids import grid
-from tests.models.grid import ODDITIES
 from tests.tiny import config_of, inputs_of, shaken
 
 SELF = "decoder.self_attn"
 PLACE, SHARED = 4, 3
 """The position that is read, and the tokens that two texts begin with."""
-SCHEMES = ("sinusoidal", "learned", "rotary", "alibi", "relative")
-MODELS = {
-    **{name: config for name, config in ODDITIES.items() if config.head != "none"},
-    **{
-        scheme: config_of("decoder", n_layers=3, positions=scheme, windows=(0, 2, 3))
-        for scheme in SCHEMES
-    },
-    "post": config_of("decoder", norm_position="post", n_kv_heads=1),
-    "parallel, grouped": config_of("decoder", positions="rotary", parallel=True, n_kv_heads=1),
-    "sandwich": config_of("encoder", norm_position="sandwich", norm="rms"),
-    "both, post": config_of("encoder-decoder", norm_position="post"),
-    "cross": config_of("encoder-decoder", norm_position="sandwich", positions="relative"),
-    "counted padding": config_of("decoder", n_layers=3, count_padding=True),
-    "capped": config_of("decoder", n_kv_heads=1, attention_cap=5.0),
-}
-FEW = ("plain", "grouped", "classifier", "rotary", "sandwich", "capped", "parallel")
+FEW = ("decoder", "grouped", "first", "rotary", "around", "capped", "beside")
 
 
 class Recorded:
@@ -66,7 +51,7 @@ class Recorded:
 
     def __init__(
         self,
-        config: TransformerConfig = MODELS["plain"],
+        config: TransformerConfig = CONFIGS["decoder"],
         *edits: Edit,
         padded: tuple[int, ...] = (),
         length: int = 6,
@@ -105,7 +90,7 @@ class Recorded:
 # ---- heads that are silent ----
 
 
-@grid("padded, config", [(), (0, 1), (-1,)], MODELS.values())
+@grid("padded, config", [(), (0, 1), (-1,)], CONFIGS.values())
 def test_heads_ablated_many_at_a_time_are_ablated_one_by_one(
     config: TransformerConfig, padded: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,8 +126,8 @@ def edits_of(part: str, layer: int, tokens: Tensor, d_model: int) -> list[Edit]:
 def test_the_edits_of_the_pass_are_made_again(subtests: pytest.Subtests) -> None:
     """Before the layer, in it and behind it; the mask of one layer is not that of the others."""
     for name in FEW:
-        passed = Recorded(MODELS[name]).at(2)
-        for edited in parts(MODELS[name]):
+        passed = Recorded(CONFIGS[name]).at(2)
+        for edited in parts(CONFIGS[name]):
             tokens = passed.given[0 if edited.name.startswith("encoder") else -1]
             for layer in range(edited.layers):
                 with subtests.test(name=name, part=edited.name, layer=layer):
@@ -152,10 +137,10 @@ def test_the_edits_of_the_pass_are_made_again(subtests: pytest.Subtests) -> None
 
 def test_every_head_patched_is_each_patched_alone(subtests: pytest.Subtests) -> None:
     for name in FEW:
-        passed = Recorded(MODELS[name]).at(2)
+        passed = Recorded(CONFIGS[name]).at(2)
         others = [each.flip(-1) for each in passed.given]
-        passed.edited_by(Scale(f"{site(parts(MODELS[name])[0].name, 0)}.head_out", head=1))
-        for part in parts(MODELS[name]):
+        passed.edited_by(Scale(f"{site(parts(CONFIGS[name])[0].name, 0)}.head_out", head=1))
+        for part in parts(CONFIGS[name]):
             with subtests.test(name=name, part=part.name):
                 at = [f"{site(part.name, layer)}.head_out" for layer in range(part.layers)]
                 other = [trace(passed.model, *others, sites=[each])[each][0] for each in at]
@@ -199,7 +184,7 @@ class Patched(Recorded):
 
     def __init__(
         self,
-        config: TransformerConfig = MODELS["plain"],
+        config: TransformerConfig = CONFIGS["decoder"],
         *edits: Edit,
         padded: tuple[int, ...] = (),
         parts_at: int = SHARED,
@@ -239,7 +224,7 @@ class Patched(Recorded):
         return base
 
 
-@grid("padded, config", [(), (0, 1), (-1,)], MODELS.values())
+@grid("padded, config", [(), (0, 1), (-1,)], CONFIGS.values())
 def test_a_branch_from_where_two_texts_part_is_a_whole_pass(
     config: TransformerConfig, padded: tuple[int, ...]
 ) -> None:
@@ -253,7 +238,7 @@ def test_a_branch_from_where_two_texts_part_is_a_whole_pass(
 
 def test_in_batches_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two rows of a layer, one layer, and all layers in one batch."""
-    config = MODELS["alibi"]
+    config = CONFIGS["alibi, windows"]
     for rows in (2, 3, 9):
         of_row = (6 - SHARED) * max(config.d_ff, 4 * config.d_model)
         monkeypatch.setattr(ablation, "NUMBERS_HELD", rows * of_row)
@@ -263,7 +248,7 @@ def test_in_batches_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_computed_of_the_text() -> None:
     """All of it where an edit names all positions, always the position that is read."""
     for starts_at, patched in {
-        0: Patched(MODELS["plain"], Scale("decoder.0.mlp.out")),
+        0: Patched(CONFIGS["decoder"], Scale("decoder.0.mlp.out")),
         PLACE: Patched(parts_at=PLACE),
     }.items():
         assert patched.has_every_part_alone().start(SELF) == starts_at
@@ -293,9 +278,9 @@ def test_the_strongest_edges_are_cut_first(
     monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.setattr(ablation, "NUMBERS_HELD", 3000)
-    for name in ("plain", "post", "grouped", "parallel", "classifier"):
-        passed = Recorded(MODELS[name])
-        for part in parts(MODELS[name]):
+    for name in ("decoder", "after", "grouped", "beside", "first"):
+        passed = Recorded(CONFIGS[name])
+        for part in parts(CONFIGS[name]):
             with subtests.test(name=name, part=part.name):
                 at = site(part.name, 0)
                 found = cut(passed, part.name, 0, 1, draws=2)
@@ -315,7 +300,7 @@ def test_the_strongest_edges_are_cut_first(
 def test_edges_are_cut_in_the_pass_with_its_edits() -> None:
     at = "decoder.1.self_attn"
     silent = Scale("decoder.0.self_attn.head_out", head=2)
-    passed = Recorded(MODELS["plain"], silent, SetCell(f"{at}.mask", 4, 1, False))
+    passed = Recorded(CONFIGS["decoder"], silent, SetCell(f"{at}.mask", 4, 1, False))
     found = cut(passed, SELF, 1, 1, draws=1)
     weights = passed.trace.weights(at, 1)[0]
     assert found.edges == int((weights > 0).sum())
@@ -348,10 +333,10 @@ def test_what_is_too_much_is_refused_before_weights_are_made(
 
 SITES = (RESIDUAL, causal_tracing.ATTENTION, causal_tracing.FEED_FORWARD)
 TRACED = {
-    name: MODELS[name]
+    name: CONFIGS[name]
     for name in (
-        *("plain", "rotary", "alibi", "parallel", "post", "words behind a mask"),
-        *("classifier", "the last token decides"),
+        *("decoder", "rotary", "alibi, windows", "beside", "after", "masked"),
+        *("first", "the last token decides"),
     )
 }
 
@@ -382,7 +367,7 @@ def test_every_cell_is_a_pass_of_its_own(
 
 def test_the_embedding_of_the_only_other_token_is_the_whole_difference() -> None:
     for denoising in (True, False):
-        found = grid_of(contrast_of(MODELS["plain"]), RESIDUAL, denoising)
+        found = grid_of(contrast_of(CONFIGS["decoder"]), RESIDUAL, denoising)
         shares = found.share
         assert shares[0].tolist() == pytest.approx([0, 0, 1, 0, 0], abs=1e-6)
         assert found.normalised[0, 2] == pytest.approx(1 if denoising else 0, abs=1e-6)

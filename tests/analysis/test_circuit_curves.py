@@ -18,7 +18,8 @@ from explorer.analysis.circuit_curves import (
 )
 from explorer.analysis.circuit_pass import corrupted_pass
 from explorer.analysis.wiring import Wiring
-from tests.analysis.wired_models import MODELS, contrast_of, metric_of
+from tests.analysis.contrasts import contrast_of, metric_of
+from tests.analysis.kinds_of_model import CONFIGS
 
 WIRING = Wiring("decoder", layers=3, heads=2, has_mlp=True, parallel=False)
 EDGES = int(WIRING.is_edge.sum())
@@ -122,7 +123,7 @@ def test_there_is_none_where_no_size_is_enough() -> None:
 
 
 def test_shares_of_a_real_model_run_from_the_corrupted_text_to_the_clean_one() -> None:
-    contrasts = [contrast_of(MODELS["rotary, grouped"], differs) for differs in (1, 2, 3)]
+    contrasts = [contrast_of(CONFIGS["rotary, grouped"], differs) for differs in (1, 2, 3)]
     passes = [corrupted_pass(each) for each in contrasts]
     clean = sum(metric_of(each, each.clean) for each in contrasts) / 3
     every = passes[0].wiring.is_edge

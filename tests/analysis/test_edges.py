@@ -11,19 +11,19 @@ from explorer.analysis.exact_edges import clean_pass, exact_edges
 from explorer.analysis.path_patching import edge_grid, edges_from, edges_into
 from explorer.analysis.wiring import Wiring, WiringError, wiring_of
 from models import TransformerConfig
-from tests.analysis.wired_models import (
-    GROUPED,
-    MODELS,
+from tests.analysis.contrasts import (
     TOKENS,
     contrast_of,
     metric_of,
     without_edge,
     written,
 )
+from tests.analysis.kinds_of_model import CONFIGS, WIRED
 from tests.closeness import assert_close_to as close
 from tests.grids import grid
 from tests.tiny import config_of
 
+GROUPED = CONFIGS["rotary, grouped"]
 GROUPS = [
     GROUPED,
     config_of("decoder", n_heads=4, n_kv_heads=2, n_layers=3),
@@ -33,7 +33,7 @@ GROUPS = [
     config_of("decoder", n_kv_heads=1, parallel=True),
 ]
 """Their recorded keys and values are shared, where branches have some for each head."""
-EACH_MODEL = pytest.mark.parametrize("config", MODELS.values(), ids=MODELS)
+EACH_MODEL = pytest.mark.parametrize("config", WIRED.values(), ids=WIRED)
 
 
 def random_circuits(wiring: Wiring, count: int = 6) -> Tensor:
@@ -152,7 +152,7 @@ def test_a_circuit_lies_between_the_corrupted_and_the_clean_pass(
 
 def test_without_a_last_norm_an_edge_to_the_logits_carries_the_same_in_every_pass() -> None:
     """Alone as a circuit, as all that a circuit lacks, and patched."""
-    contrast = contrast_of(MODELS["no last norm"])
+    contrast = contrast_of(CONFIGS["no last norm"])
     base = corrupted_pass(contrast)
     only = torch.zeros_like(base.wiring.is_edge)
     only[-1, 0] = True

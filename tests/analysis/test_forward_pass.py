@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from models.presets import notebook_tutorial, repository_readme, web_tutorial_cl
 from models.trace import Trace
 from tests import tiny
 from tests.analysis.conftest import TEXT
+from tests.analysis.kinds_of_model import CONFIGS, UNREAD
 from tests.analysis.recompute import FORMULAS
 from tests.analysis.recompute import difference as from_formula
 from tests.closeness import assert_close_to
@@ -34,6 +36,13 @@ TRAINED = (
     "induction-learned",
 )
 EXACT = 1e-6
+
+
+def test_every_field_of_the_config_is_off_its_default_in_one_of_them() -> None:
+    plain = TransformerConfig()
+    for each in fields(TransformerConfig):
+        values = {getattr(config, each.name) for config in CONFIGS.values()}
+        assert each.name in UNREAD or values - {getattr(plain, each.name)}, each.name
 
 
 def values_of(of: ForwardPass, head: int = 0) -> PassValues:
@@ -270,7 +279,8 @@ def test_the_shapes_are_those_of_the_values(found: ForwardPass) -> None:
     for stage in values.stages.values():
         tokens = len(tokens_of(values, stage.stack))
         keys = len(found.source) if stage.branch == "cross_attn" else tokens
-        known = sizes(found.config, 1, tokens, len(found.source), keys)
+        config = found.config.of_encoder if stage.stack == "encoder" else found.config
+        known = sizes(config, 1, tokens, len(found.source), keys)
         shape = [known[symbol] for symbol in stage.shapes[-1]]
         own = list(values[stage.name].shape)
         is_class = stage.kind == "probabilities" and found.config.head == "classifier"
@@ -293,8 +303,8 @@ def test_every_site_and_every_module_of_the_model_is_of_a_stage(found: ForwardPa
     sites = [stage.site for stage in stages if stage.site]
     seen = recorded(found, ("*",)).sites
     more = [site for site in seen if site not in sites and not UNSHOWN.fullmatch(site)]
-    ends = [] if found.config.d_ff else [site for site in seen if site.endswith("resid_post")]
-    assert more == ends, "without a feed-forward layer resid_post is resid_mid"
+    same = (".resid_post",) * (not found.config.d_ff) + (".final",) * (not found.config.final_norm)
+    assert more == [site for site in seen if site.endswith(same)], "the value before is the same"
     order = [site for site in sites if not site.endswith((".bias", "resid_pre"))]
     assert [site for site in seen if site in order] == order
     modules = {stage.module for stage in stages}

@@ -79,7 +79,7 @@ def test_the_logit_is_the_one_that_the_pass_gave(found: ForwardPass) -> None:
     assert after.in_pass
     assert after.logit == pytest.approx(before.logit + 1.5)
     assert after.difference == pytest.approx(1.5)
-    if found.config.kind == "decoder":  # only the last place is scored
+    if (found.config.kind, found.config.head) == ("decoder", "language-model"):  # one place
         assert found.trace.output.shape[1] == 1
         assert not earlier.in_pass
         assert contributions(found, 0, 1).logit == earlier.logit

@@ -1,4 +1,4 @@
-"""A small model of every kind that has edges, with two texts, and what must be true of all."""
+"""Two texts that a small model tells apart, and what must be true of its edges."""
 
 from collections.abc import Callable
 
@@ -12,27 +12,8 @@ from models.interventions import Edit, Replace
 from models.tap import Tap
 from models.trace import Trace
 from models.transformer import evaluating
-from tests.tiny import config_of, ids_of, shaken
+from tests.tiny import ids_of, shaken
 
-GROUPED = config_of("decoder", positions="rotary", n_kv_heads=1, n_layers=3, norm="rms")
-MODELS = {
-    "decoder": config_of("decoder"),
-    "rotary, grouped": GROUPED,
-    "gated without biases": config_of("decoder", gated=True, bias=False, qkv_bias=False),
-    "alibi, windows": config_of("decoder", positions="alibi", windows=(0, 2, 3), n_layers=3),
-    "learned positions": config_of("decoder", positions="learned"),
-    "relative": config_of("decoder", positions="relative"),
-    "parallel": config_of("decoder", parallel=True, positions="rotary", d_rotary=2),
-    "parallel behind one norm": config_of("decoder", parallel=True, shared_norm=True),
-    "attention only": config_of("decoder", d_ff=0, n_layers=3),
-    "heads of their own width": config_of("decoder", d_model=10, d_head=6),
-    "capped": config_of("decoder", attention_cap=2.0, logit_cap=1.0),
-    "normed queries": config_of("decoder", qk_norm=True, embedding_norm=True, n_kv_heads=1),
-    "no last norm": config_of("decoder", final_norm=False),
-    "encoder": config_of("encoder", head="masked-language-model", n_segments=2),
-    "classifier": config_of("encoder", head="classifier", d_classifier=7),
-    "the last token decides": config_of("decoder", head="classifier", pooling="last"),
-}
 TOKENS, DIFFERS = 5, 2
 """Of both texts, which begin with the same two."""
 
