@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from explorer.app.address_table import PARAMETERS, Parameter
-from explorer.app.former_addresses import FORMER_PAGES, FORMER_VALUES
+from explorer.lessons.lesson import FIRST_PAGE
 
 FILE = Path(__file__).with_name("addresses.md")
 TOP = """# Addresses
@@ -33,13 +33,6 @@ def text() -> str:
         title = ", ".join(map(_address, pages)) or "Every page"
         cells = ((f"`{row.name}`", row.kind, row.values, row.default) for row in rows)
         sections.append(f"## {title}\n\n{table(COLUMNS, cells)}")
-    former = ((f"`/{old}`", _address(now)) for old, now in FORMER_PAGES.items())
-    sections.append("## Former addresses\n\n" + table(("Former page", "Opens"), former))
-    values = [
-        (f"`{name}`", old, now) for name, each in FORMER_VALUES.items() for old, now in each.items()
-    ]
-    if values:
-        sections.append(table(("Parameter", "Former value", "Opens"), values))
     return "\n".join(sections)
 
 
@@ -51,7 +44,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def _address(page: str) -> str:
     """Of a page, by its name; the first one is at the root, where its name leads as well."""
-    return "`/`" if FORMER_PAGES.get(page) == page else f"`/{page}`"
+    return "`/`" if page == FIRST_PAGE else f"`/{page}`"
 
 
 def _pages(row: Parameter) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from typing import Literal
 TEXT_LIMIT = 2_000
 """Characters of a text in an address, which must stay short enough to be sent."""
 
-VERSION = 2
-"""Of the language of addresses: raised with each entry that `former_addresses.py` gets."""
+VERSION = 1
+"""Of the language of addresses: raised when a name or an option of it changes."""
 
 OF_LESSON = ("lesson", "lesson_step")
 AROUND = ("present", "hidden", "sidebar")
@@ -154,12 +154,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("top_k", "whole number", "from 0 to 1,000; 0 keeps all", "0"),
         ("top_p", "number", "from 0.01 to 1", "1"),
         ("seed", "whole number", "from 0 to 9,999", "0"),
-        (
-            "branches",
-            "state",
-            "tokens generated so far, and where they branch; or generate, to begin with some",
-            "none",
-        ),
+        ("branches", "state", "tokens generated so far, and where they branch", "none"),
         ("written", "whole number", "how many tokens of the branch are shown", "all"),
         ("beams", "whole number", "from 1 to 8", "4"),
         ("alpha", "number", "from 0 to 2", "0.6"),

@@ -103,7 +103,7 @@ def is_folded() -> bool:
 
 
 def _notes_on_version(version: str) -> list[str]:
-    """A link of this version or an earlier one needs no word: `former_addresses` reads it."""
+    """A link of this version or an earlier one needs no word."""
     number = url.whole_number(version)
     if number is None:
         return [url.invalid_option("version", version, f"it as version {VERSION}")]

@@ -58,7 +58,7 @@ class Session:
     pages: dict[str, Any] = field(default_factory=dict)
     """Every page by the name of its file; empty where a page is run alone."""
     navigation: list[Any] = field(default_factory=list)
-    """The same pages, and those that lead there from the addresses of earlier versions."""
+    """The same pages, and the name of the first one, which leads to the root."""
     page: str = ""
     """The name of the page that is drawn; empty where it is run alone."""
     sections: dict[str, str] = field(default_factory=dict)

@@ -13,7 +13,6 @@ from typing import Any
 import streamlit as st
 
 from explorer.app.address_table import PARAMETERS, Parameter
-from explorer.app.former_addresses import FORMER_CHOICES, FORMER_VALUES
 from explorer.app.session import session
 from explorer.text.labels import cut
 
@@ -58,16 +57,16 @@ def call(name: str, label: str) -> None:
 
 
 def asked(name: str) -> str:
-    """What the address asks for, in the words of this version; empty if nothing."""
+    """What the address asks for, cut where it is too long; empty if nothing."""
     _check(name)
-    return _present(name, st.query_params.get(name, ""))
+    return _bounded(name, st.query_params.get(name, ""))
 
 
 def asked_all(name: str) -> list[str]:
     """The same of a list."""
     _check(name)
     values = st.query_params.get_all(name)[:MOST_VALUES]
-    return [_present(name, value) for value in values]
+    return [_bounded(name, value) for value in values]
 
 
 def is_asked(name: str) -> bool:
@@ -114,17 +113,10 @@ def everything() -> list[tuple[str, str]]:
     return [(name, value) for name in st.query_params for value in st.query_params.get_all(name)]
 
 
-def as_meant(former: str) -> list[tuple[str, str]]:
-    """The whole address of a link to a former page, with what it meant without saying so."""
-    meant = FORMER_CHOICES.get(former, {})
-    return [*everything(), *((n, value) for n, value in meant.items() if n not in st.query_params)]
-
-
-def _present(name: str, value: str) -> str:
-    """Bounded, and a former option as it is called now. What is too long stays invalid."""
-    if _ROWS[name][0].kind != "text" and len(value) > LONGEST:
-        return value[:LONGEST] + "…"
-    return FORMER_VALUES.get(name, {}).get(value, value)
+def _bounded(name: str, value: str) -> str:
+    """What is too long stays invalid."""
+    is_long = _ROWS[name][0].kind != "text" and len(value) > LONGEST
+    return value[:LONGEST] + "…" if is_long else value
 
 
 # Checking
