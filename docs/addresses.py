@@ -3,8 +3,6 @@
 A test compares the two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
@@ -23,7 +21,7 @@ and hides controls [for a class](how_to/share_with_a_class.md).
 
 This page is made from the table in `explorer/app/address_table.py` by `python -m docs.addresses`.
 """
-COLUMNS = ("Parameter", "Type", "Values", "Default")
+COLUMNS = ("Parameter", "Control", "Type", "Values", "Default")
 
 
 def text() -> str:
@@ -31,7 +29,10 @@ def text() -> str:
     sections = [TOP]
     for pages, rows in groupby(sorted(PARAMETERS, key=_pages), key=_pages):
         title = ", ".join(map(_address, pages)) or "Every page"
-        cells = ((f"`{row.name}`", row.kind, row.values, row.default) for row in rows)
+        cells = (
+            (f"`{row.name}`", row.label or "–", row.kind, row.values, row.default_in_words)
+            for row in rows
+        )
         sections.append(f"## {title}\n\n{table(COLUMNS, cells)}")
     return "\n".join(sections)
 

@@ -63,8 +63,8 @@ class Session:
     """The name of the page that is drawn; empty where it is run alone."""
     sections: dict[str, str] = field(default_factory=dict)
     """Those of the navigation, by their names, and what is read there."""
-    labels: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By page, what stands at each of its controls that was drawn."""
+    controls: dict[str, set[str]] = field(default_factory=dict)
+    """By page, the parameters whose controls it has drawn."""
     uses: tuple[str, ...] = ()
     """What the page uses of that which is chosen once for all pages."""
     bar: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ drawn first and writes what is chosen. All others are read with `asked` and writ
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import isinf
 from typing import Any
 
@@ -28,50 +29,54 @@ for _row in PARAMETERS:
 
 def is_declared(name: str) -> bool:
     """Whether the page that is drawn has this parameter."""
+    return any(_rows_here(name))
+
+
+def row_of(name: str) -> Parameter:
+    """The row of a parameter of the page that is drawn. KeyError where it declares none."""
+    for row in _rows_here(name):
+        return row
+    raise KeyError(
+        f"the page {session().page} does not declare {name}: see PARAMETERS in address_table.py"
+    )
+
+
+def _rows_here(name: str) -> Iterator[Parameter]:
     page = session().page
-    return any(not page or not row.pages or page in row.pages for row in _ROWS[name])
-
-
-def _check(name: str) -> None:
-    """KeyError where the page that is drawn does not declare this parameter."""
-    if not is_declared(name):
-        raise KeyError(
-            f"the page {session().page} does not declare {name}: see PARAMETERS in address_table.py"
-        )
+    return (row for row in _ROWS[name] if not page or not row.pages or page in row.pages)
 
 
 # Reading and writing
 
 
-def bound(name: str, label: str) -> dict[str, Any]:
+def bound(name: str) -> dict[str, Any]:
     """Arguments of a widget that shows this parameter, which Streamlit then reads and writes."""
-    _check(name)
-    call(name, label)
-    return {"key": name, "bind": "query-params"}
+    return words_of(name) | {"bind": "query-params"}
 
 
-def call(name: str, label: str) -> None:
-    """Note what stands at the control of this parameter, and on which page."""
-    reader = session()
-    reader.labels.setdefault(reader.page, {})[name] = label.partition(":")[0].rstrip()
+def words_of(name: str) -> dict[str, Any]:
+    """The label, the key and the help of its control, which this page is noted to draw."""
+    row, reader = row_of(name), session()
+    reader.controls.setdefault(reader.page, set()).add(name)
+    return {"label": row.label, "key": name} | ({"help": row.help} if row.help else {})
 
 
 def asked(name: str) -> str:
     """What the address asks for, cut where it is too long; empty if nothing."""
-    _check(name)
+    row_of(name)
     return _bounded(name, st.query_params.get(name, ""))
 
 
 def asked_all(name: str) -> list[str]:
     """The same of a list."""
-    _check(name)
+    row_of(name)
     values = st.query_params.get_all(name)[:MOST_VALUES]
     return [_bounded(name, value) for value in values]
 
 
 def is_asked(name: str) -> bool:
     """Whether the address names this parameter, even without a value."""
-    _check(name)
+    row_of(name)
     return name in st.query_params
 
 
@@ -82,7 +87,7 @@ def current_value(name: str) -> str:
 
 def is_infinite(name: str) -> bool:
     """Whether the address asks for a number that Python reads as infinite."""
-    _check(name)
+    row_of(name)
     try:
         return isinf(float(st.query_params.get(name, "")))
     except ValueError:
@@ -91,13 +96,13 @@ def is_infinite(name: str) -> bool:
 
 def length_asked(name: str) -> int:
     """How many characters the address gives this parameter."""
-    _check(name)
+    row_of(name)
     return len(st.query_params.get(name, ""))
 
 
 def write(name: str, value: str | list[str]) -> None:
     """Put a parameter that no widget is bound to into the address; a list repeats its name."""
-    _check(name)
+    row_of(name)
     values = value if isinstance(value, list) else [value]
     if st.query_params.get_all(name) != values:
         st.query_params[name] = value

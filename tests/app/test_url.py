@@ -28,7 +28,7 @@ def test_a_name_stands_for_one_thing_on_a_page() -> None:
 
 def test_a_page_may_ask_only_for_what_it_declares() -> None:
     with pytest.raises(KeyError):
-        url.bound("no_such_parameter", "None")
+        url.bound("no_such_parameter")
 
 
 def test_the_documentation_is_made_of_the_table() -> None:
