@@ -95,21 +95,19 @@ def _draw_model(shelf: Mapping[str, ModelEntry], entry: ModelEntry) -> None:
     title = entry.title if entry.title != entry.short_name else in_short(config_of(entry))
     named = {**shelves.labels(shelf), MORE_MODELS: MORE_MODELS}
     st.selectbox(
-        "Model",
-        list(named),
+        options=list(named),
         format_func=named.__getitem__,
-        help=literal(title),
-        key="model",
         persist_state="session",
         on_change=_take_model,
         width=MODEL_WIDTH,
+        **url.words_of("model") | {"help": literal(title)},
     )
 
 
 def _draw_step(entry: ModelEntry) -> None:
     """The step of its training at which the model is shown, where snapshots were kept of it."""
     names = step_names(entry, snapshots_of(entry))
-    picker = _Picker("Step", STEP, list(names), TRAINED, STEP_WIDTH, names.__getitem__)
+    picker = _Picker(STEP, list(names), TRAINED, STEP_WIDTH, names.__getitem__)
     picker.settle()
     if len(names) > 1:
         picker.draw()
@@ -138,12 +136,12 @@ def _draw_head_choice(entry: ModelEntry, first: First) -> Callable[[], None] | N
     reader = session()
     named = {part.name: part for part in parts_of(entry)}
     titles = {name: part.title for name, part in named.items()}
-    kinds = _Picker("Attention", "part", list(named), first_part, PART_WIDTH, titles.__getitem__)
+    kinds = _Picker("part", list(named), first_part, PART_WIDTH, titles.__getitem__)
     name = kinds.settle()
     layers, heads = range(named[name].layers), range(named[name].heads)
     numbers = (
-        _Picker("Layer", "layer", layers, min(first_layer, layers[-1]), NUMBER_WIDTH),
-        _Picker("Head", "head", heads, head, NUMBER_WIDTH),
+        _Picker("layer", layers, min(first_layer, layers[-1]), NUMBER_WIDTH),
+        _Picker("head", heads, head, NUMBER_WIDTH),
     )
     kinds.draw()
     for picker in numbers:
@@ -167,7 +165,6 @@ def _draw_in(place: DeltaGenerator, pickers: Sequence[_Picker]) -> None:
 class _Picker:
     """One of a few, in a list if the page uses it."""
 
-    label: str
     key: str
     options: Sequence[Any]
     default: Any
@@ -191,12 +188,11 @@ class _Picker:
     def draw(self) -> None:
         if self.key in session().bar:
             st.selectbox(
-                self.label,
-                self.options,
+                options=self.options,
                 index=self.options.index(self.default),
                 format_func=self.name,
                 width=self.width,
-                **url.bound(self.key, self.label),
+                **url.bound(self.key),
             )
         elif self.key in session().hidden:  # a click may choose another, which no widget writes
             chosen = st.session_state.get(self.key, self.default)
@@ -224,20 +220,14 @@ def _keep(name: str) -> None:
 
 
 def _draw_text(entry: ModelEntry) -> None:
-    bound = url.bound("text", "Your sentence")
+    bound = url.bound("text")
     st.text_input(
-        "Your sentence",
         value=entry.example,
         placeholder="Type a sentence and press Enter",
-        **({"key": "text"} if session().has_long_text else bound),
+        **(url.words_of("text") if session().has_long_text else bound),
     )
     if reads_pairs(entry) and "pair" in session().bar:
-        st.text_input(
-            "Second sentence",
-            max_chars=TEXT_LIMIT,
-            placeholder="None",
-            **url.bound("pair", "Second sentence"),
-        )
+        st.text_input(max_chars=TEXT_LIMIT, placeholder="None", **url.bound("pair"))
     if entry.examples:  # a folder of somebody else may bring none
         st.menu_button(
             "Examples",

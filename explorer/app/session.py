@@ -58,13 +58,13 @@ class Session:
     pages: dict[str, Any] = field(default_factory=dict)
     """Every page by the name of its file; empty where a page is run alone."""
     navigation: list[Any] = field(default_factory=list)
-    """The same pages, and those that lead there from the addresses of earlier versions."""
+    """The same pages, and the name of the first one, which leads to the root."""
     page: str = ""
     """The name of the page that is drawn; empty where it is run alone."""
     sections: dict[str, str] = field(default_factory=dict)
     """Those of the navigation, by their names, and what is read there."""
-    labels: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By page, what stands at each of its controls that was drawn."""
+    controls: dict[str, set[str]] = field(default_factory=dict)
+    """By page, the parameters whose controls it has drawn."""
     uses: tuple[str, ...] = ()
     """What the page uses of that which is chosen once for all pages."""
     bar: tuple[str, ...] = ()

@@ -17,7 +17,6 @@ from explorer.app import links, shelves, streamlit_patches, url  # noqa: E402
 from explorer.app.bar import draw_bar  # noqa: E402
 from explorer.app.choosing import asked_at_first, follow_door, settle_model, take_what_was_chosen  # noqa: E402
 from explorer.app.context import FRAME, make_context  # noqa: E402
-from explorer.app.former_addresses import FORMER_PAGES  # noqa: E402
 from explorer.app.local_reader import is_local  # noqa: E402
 from explorer.app.messages import say  # noqa: E402
 from explorer.app.page_seconds import measured  # noqa: E402
@@ -102,9 +101,8 @@ def main() -> None:
     )
     chosen = st.navigation(reader.navigation, position="hidden")
     st.set_page_config(page_title=f"{chosen.title} · Attention explorer")
-    if chosen.url_path in FORMER_PAGES:
-        now = reader.pages[FORMER_PAGES[chosen.url_path]]
-        st.switch_page(now, query_params=url.as_meant(chosen.url_path))
+    if chosen.url_path == FIRST_PAGE:
+        st.switch_page(reader.pages[FIRST_PAGE], query_params=url.everything())
     reader.page = chosen.url_path or FIRST_PAGE
     row = ROWS[reader.page]
     reader.uses, reader.draws_head_alone = row.bar, row.draws_head_alone
@@ -166,10 +164,8 @@ def make_pages(reader: Session) -> None:
     reader.pages = {
         name: make_page(section, name) for section in sections for name in sections[section]
     }
-    former = [
-        st.Page(lambda: None, title=old, url_path=old, visibility="hidden") for old in FORMER_PAGES
-    ]
-    reader.navigation = [*reader.pages.values(), *former]
+    by_name = st.Page(lambda: None, title="Overview", url_path=FIRST_PAGE, visibility="hidden")
+    reader.navigation = [*reader.pages.values(), by_name]
 
 
 def make_page(section: str, name: str) -> st.Page:

@@ -30,7 +30,7 @@ widgets.opening(
 @turn()
 def draw_generation(context: PageContext) -> None:
     """What one token more draws again."""
-    way = one_of("Way", "way", list(WAYS), label_visibility="collapsed")
+    way = one_of("way", list(WAYS), label_visibility="collapsed")
     lines = WAYS[way](context)
     export_panel.export_button(export_panel.origin(context))
     widgets.code_panel(choose_from, keep_top_k, keep_top_p, generate, beam_search, script=lines)

@@ -48,7 +48,7 @@ def draw_steps(tokenizer: AnyTokenizer, text: str, *, has_pair: bool) -> None:
     except TextError as error:
         say(str(error))
         return
-    step = found[stepper("Step", "step", len(found), 0, arrows=True)]
+    step = found[stepper("step", len(found), 0, arrows=True)]
     st.text(step.action)
     if has_pair:
         st.caption("The steps are those of the first sentence alone.")

@@ -27,7 +27,7 @@ opened = chosen_model.open_or_examine(context, entries)
 chosen_model.draw_description(opened)
 chosen_model.draw_model_export(opened)
 chosen_model.draw_adapter_export(opened, context.folder)
-view = VIEWS[one_of("View", "show", tuple(VIEWS), label_visibility="collapsed")]
+view = VIEWS[one_of("show", tuple(VIEWS), label_visibility="collapsed")]
 pasted = view.draw(context, opened)
 export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(*view.code, script=pasted)

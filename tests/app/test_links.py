@@ -7,15 +7,13 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.app import address_table, former_addresses
+from explorer.app import address_table
 from explorer.app.kept_session import KEPT, KeptSession
 from explorer.app.session import KEY
 from explorer.system import long_texts
 from tests.apps import SHELL, at_address, run, said
 
 pytestmark = pytest.mark.usefixtures("small_models")
-FORMER_ENTRIES = {2: 141}
-"""By version of the addresses' language, how many former names it reads."""
 STAYS = {
     "hidden": ["head", "view", "Training"],
     "lesson": ["masks"],
@@ -49,12 +47,6 @@ def sent(at: AppTest, key: str) -> Any:
 
 def titles(at: AppTest) -> set[str]:
     return {link.proto.label for link in at.sidebar.get("page_link")}
-
-
-def test_each_former_name_raises_the_version_of_the_language() -> None:
-    former = sum(map(len, former_addresses.FORMER_VALUES.values()))
-    former += len(former_addresses.FORMER_PAGES)
-    assert {address_table.VERSION: former} == FORMER_ENTRIES, "raise VERSION, and note it here"
 
 
 def test_what_is_hidden_is_not_drawn_or_not_displayed_and_keeps_its_value() -> None:

@@ -1,6 +1,7 @@
 """The large head: its display options, and what is pinned in it and carried to other pages."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ def test_the_first_key_is_shown_again_also_where_it_was_named_too() -> None:
 
 
 def test_more_keys_than_can_be_named_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(display_options, "MOST_HIDDEN", 2)
+    monkeypatch.setattr(display_options, "HIDE", replace(display_options.HIDE, most=2))
     one = ("reviews", "not a cat")
     found = run_text(opened_model.open_model("reviews"), one[1])
     names = token_names(found.source)

@@ -138,12 +138,6 @@ def test_a_file_is_kept_from_page_to_page_until_it_is_refused_or_removed() -> No
     assert at.session_state[KEY].tokenizer_file is None
 
 
-def test_a_former_address_compares_the_same_tokenizers() -> None:
-    at = tokens_page(model="letters", beside=[f"Learnt here: {BPE}", "reverse"])
-    assert at.multiselect(key="beside").value == [f"Trained here: {BPE}", "reverse"]
-    assert "has no" not in said(at)
-
-
 def test_what_the_scores_of_a_unigram_sum_to_is_said() -> None:
     at = page(learn_how=UNIGRAM, learn_from=trained_tokenizers.PAPER, learn_rules="20")
     text = trained_tokenizers.shipped_text(trained_tokenizers.PAPER)

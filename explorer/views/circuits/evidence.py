@@ -76,7 +76,7 @@ def draw_evidence(context: PageContext, question: Question) -> None:
     try:
         with st.container(horizontal=True):
             source = choose_source(opened)
-            by = MEASURES[one_of("Excited by", "excited_by", tuple(MEASURES))]
+            by = MEASURES[one_of("excited_by", tuple(MEASURES))]
         lines = lines_of(opened, source)
         read = tokenized(opened, lines)
     except TextError as error:

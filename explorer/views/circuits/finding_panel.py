@@ -73,7 +73,7 @@ def draw_finding(context: PageContext, question: Question, opened: Finding | Non
         _draw_beside(context, question, opened)
     method = url.current_value("attributed_by")
     method = method if method in METHODS else next(iter(METHODS))
-    with popover("Finding", "finding", ":material/description:") as panel:
+    with popover("finding", ":material/description:") as panel:
         if panel.open:
             _draw_download(context, question, method)
 

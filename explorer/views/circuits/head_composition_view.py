@@ -25,7 +25,7 @@ def draw_composition(opened: Opened, layer: int, head: int) -> None:
         st.caption(FIRST_LAYER)
         return
     by_read = composition_of(opened, layer, head) / unrelated(opened.config.d_model)
-    said = one_of("Read by its", "composed_by", NAMES, "K", label_visibility="collapsed")
+    said = one_of("composed_by", NAMES, "K", label_visibility="collapsed")
     shown = by_read[NAMES.index(said)]
     cells(
         shown.mT,

@@ -53,7 +53,7 @@ MB = 1_000_000
 
 def choose_source(opened: Opened) -> str:
     """The name of the text."""
-    return one_of("Lines from", "lines_from", (*built_in_texts(opened), PASTED, FILE))
+    return one_of("lines_from", (*built_in_texts(opened), PASTED, FILE))
 
 
 def lines_of(opened: Opened, name: str) -> tuple[str, ...]:

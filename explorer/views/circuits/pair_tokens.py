@@ -38,7 +38,7 @@ def draw_pairs(context: PageContext, question: Question) -> None:
 
 def _choose(question: Question) -> TokenPair:
     names = _names(question)
-    shown = one_of("Pair on screen", "pair_shown", names, as_list=True, width=520)
+    shown = one_of("pair_shown", names, as_list=True, width=520)
     return question.pairs[names.index(shown)]
 
 

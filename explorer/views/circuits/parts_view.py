@@ -42,7 +42,7 @@ def draw_parts(context: PageContext, question: Question) -> None:
     """The grid of heads, the strongest parts of any kind, and estimates against exact values."""
     with st.container(horizontal=True):
         method = choose_method(question)
-        which = one_of("Values", "circuit_values", (ESTIMATE, EXACT))
+        which = one_of("circuit_values", (ESTIMATE, EXACT))
     if method is None:
         return
     scores = scores_of_question(context, question, method)

@@ -53,9 +53,9 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     has_mlp = opened.config.d_ff > 0
     offered = [name for name, site in PATCHED.items() if has_mlp or site != FEED_FORWARD]
     with st.container(horizontal=True):
-        what = one_of("Patched", "patched_value", offered)
-        way = one_of("Direction", "patch_way", (DENOISING, NOISING))
-        number = one_of("Change as", "patch_number", (SHARE, CHANGE))
+        what = one_of("patched_value", offered)
+        way = one_of("patch_way", (DENOISING, NOISING))
+        number = one_of("patch_number", (SHARE, CHANGE))
     shown = shown_pair(question)
     pairs = alike(question, shown)
     tracings = [
@@ -82,7 +82,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     names = token_labels(shown)
     done = "comes back" if found.denoising else "is lost"
     with drawn:
-        place = token("Position", "patched_at", names, shown.place, width=320)
+        place = token("patched_at", names, shown.place, width=320)
         st.text(_in_words(found, question, names, (at.layer, place), what))
 
         def pick(row: int, layer: int) -> None:

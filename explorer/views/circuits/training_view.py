@@ -62,9 +62,7 @@ def draw_over_training(context: PageContext, question: Question) -> None:
         return
     curves, one_step = widgets.side_by_side(6, 5)
     with one_step:
-        at = stepper(
-            "Training step", "circuit_step", len(found), len(found) - 1, names=[*snapshots]
-        )
+        at = stepper("circuit_step", len(found), len(found) - 1, names=[*snapshots])
         _draw_step(found[at])
     with curves:
         _draw_curves(found, found[at].step, question)

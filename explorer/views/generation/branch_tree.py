@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explorer.app.context import PageContext
-from explorer.app.former_addresses import GENERATE_FIRST
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.progress import bar
@@ -43,8 +42,6 @@ def current_branches(context: PageContext, prompt: Prompt) -> Branches:
         ADDRESS.put("branches", reader.branches_by.get(place, ""))
     reader.branches_of = place
     asked = str(ADDRESS.texts().get("branches", ""))
-    if asked == GENERATE_FIRST:
-        reader.goes_on, asked = True, ""
     found = parse_branches(asked, opened.config.vocab_size, end_ids(opened), prompt.room)
     if found is None:
         reader.branches_note = place

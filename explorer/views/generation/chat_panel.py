@@ -16,7 +16,6 @@ from explorer.inference.chat_prompt import ChatPrompt, render_chat, template_of
 from explorer.text import TextError
 from explorer.views.shared import widgets
 
-LONGEST_SYSTEM = 1_000
 SYSTEM, USER, ANSWER = "chat_system", "chat_user", "chat_answer"
 TOO_LONG = (
     f"The prompt has {{length:,}} characters, and a sentence has at most {TEXT_LIMIT:,}: shorten "
@@ -66,9 +65,9 @@ def _choose_messages(context: PageContext) -> tuple[str, str, bool]:
     usual = before if context.choice.special else context.choice.text
     controls.follow(USER, usual)
     how: dict[str, Any] = {"has_lines": True, **controls.PERSISTENT}
-    user = controls.text_field("User", USER, TEXT_LIMIT, usual, height=90, **how)
-    system = controls.text_field("System", SYSTEM, LONGEST_SYSTEM, height=68, **how)
-    begins = controls.switch("Add generation prompt", ANSWER, True, **controls.PERSISTENT)
+    user = controls.text_field(USER, usual, height=90, **how)
+    system = controls.text_field(SYSTEM, height=68, **how)
+    begins = controls.switch(ANSWER, **controls.PERSISTENT)
     return system, user, begins
 
 

@@ -85,7 +85,7 @@ def _choose_given(tokens: int) -> int:
     if st.session_state.get("given", 1) > most:
         st.session_state["given"] = most
     with st.container(width=420):
-        return int(controls.slider("Tokens given", "given", 1, most, (tokens + 1) // 2))
+        return int(controls.slider("given", 1, most, (tokens + 1) // 2))
 
 
 def _choose_target(context: PageContext) -> list[int]:
@@ -94,7 +94,7 @@ def _choose_target(context: PageContext) -> list[int]:
     known = right_answer(opened.task, forward.source)
     own = opened.tokenizer.decode([token.id for token in forward.written])
     how = {"placeholder": known or own, **controls.PERSISTENT}
-    typed = controls.text_field("Target", "target", 400, **how).strip()
+    typed = controls.text_field("target", **how).strip()
     if not typed:
         st.caption(
             "The task's reference answer; you can type another."

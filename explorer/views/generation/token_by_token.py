@@ -37,8 +37,6 @@ from explorer.views.shared import widgets
 from explorer.views.shared.step_slider import chosen_step, draw_stepper
 from models.sampling import Sampling
 
-MAX_TOP_K, MAX_SEED = 1_000, 9_999
-STEP_LABEL = "Token"
 TEXT_HEIGHT, MAP_HEIGHT = 94, 420
 """Pixels: two lines of tokens, which scroll; a map that is as wide as its column is no higher."""
 
@@ -55,7 +53,7 @@ def draw_token_by_token(context: PageContext) -> Callable[[], str]:
     found = branch_tree.current_branches(context, prompt)
     found = _generate(context, prompt, found, sampling, seed, count)
     line, path = [0, *found.line], [found.nodes[node].token for node in found.line]
-    step = chosen_step(STEP_LABEL, branch_tree.STEP, len(line), found.depths[found.at])
+    step = chosen_step(branch_tree.STEP, len(line), found.depths[found.at])
     stopped = stop_reason(opened, prompt, path[:step])
     at = step - 1 if stopped and step else step  # after the last token nothing is chosen
     fed = path[:-1] if stop_reason(opened, prompt, path) else path
@@ -97,15 +95,13 @@ def _choose_sampling() -> tuple[Sampling, int, int]:
     """The sampling, the seed, and how many tokens are generated at once."""
     places = st.columns([3, 2, 3, 2, 3], gap="small")
     with places[0]:
-        temperature = controls.slider("Temperature", "temperature", 0.0, 3.0, 1.0, step=0.05)
+        temperature = controls.slider("temperature")
     with places[1]:
-        top_k = controls.whole(
-            "Top-k", "top_k", 0, MAX_TOP_K, 0, help="Keep the k likeliest tokens; 0 keeps all."
-        )
+        top_k = controls.whole("top_k")
     with places[2]:
-        top_p = controls.slider("Top-p", "top_p", 0.01, 1.0, 1.0, step=0.01)
+        top_p = controls.slider("top_p")
     with places[3]:
-        seed = controls.whole("Seed", "seed", 0, MAX_SEED, 0)
+        seed = controls.whole("seed")
     with places[4]:
         count = generation_limits.choose_length()
     return Sampling(temperature, top_k or None, top_p if top_p < 1 else None), seed, count
@@ -127,7 +123,6 @@ def _draw_moves(found: Branches, line: list[int], step: int, sampled: int, stopp
     last = len(line) - 1
     with st.container():
         draw_stepper(
-            STEP_LABEL,
             branch_tree.STEP,
             len(line),
             found.depths[found.at],

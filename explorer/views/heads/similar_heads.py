@@ -54,7 +54,7 @@ def draw_similarity(context: PageContext) -> Callable[[], str] | None:
     if not rows:
         say(NO_VISIBLE_KEYS)
         return None
-    order = one_of("Order of the heads", "arranged", (BY_LAYER, BY_SIMILARITY))
+    order = one_of("arranged", (BY_LAYER, BY_SIMILARITY))
     compared = f"All {count:,} rows of your text are compared."
     if len(rows) < count:
         compared = (

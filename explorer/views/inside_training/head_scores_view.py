@@ -20,7 +20,6 @@ from explorer.snippets.inside_training_code import head_score_lines
 from explorer.views.inside_training.chosen_run import CodeLines, InsideRun
 from explorer.views.inside_training.measuring import of_snapshots
 
-LONGEST = 400
 CELL, AROUND = 26, 130
 """Pixels of a head's row, and around all of them."""
 
@@ -30,12 +29,12 @@ def draw_head_scores(chosen: InsideRun) -> CodeLines:
     config = chosen.first.config
     titles = {part.title: part.name for part in parts(config)}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        title = one_of("Attention", "scores_part", [*titles], [*titles][-1])
+        title = one_of("scores_part", [*titles], [*titles][-1])
         name = one_of(
-            "Score", "scores_metric", [each.title for each in METRICS.values()],
+            "scores_metric", [each.title for each in METRICS.values()],
             METRICS["largest"].title, as_list=True, width=240,
         )  # fmt: skip
-        text = text_field("Sentence", "scores_text", LONGEST, chosen.task.example)
+        text = text_field("scores_text", chosen.task.example)
     metric = next(each for each in METRICS.values() if each.title == name)
     part = titles[title]
 

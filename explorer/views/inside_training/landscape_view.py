@@ -60,7 +60,7 @@ class Ground:
 
 def draw_landscape(chosen: InsideRun) -> CodeLines:
     """A surface over two directions, of the loss on held-out examples."""
-    kind = one_of("Directions", "landscape_by", (TRAINING, RANDOM))
+    kind = one_of("landscape_by", (TRAINING, RANDOM))
     if kind == TRAINING and len(chosen.steps) < 3:
         st.text("This run has too few snapshots for two directions: choose random ones.")
         return None

@@ -25,7 +25,6 @@ from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept
-from explorer.interventions.address_text import MAX_PATCH_TEXT
 from explorer.interventions.edits import AblateHead
 from explorer.snippets.edits_code import ablation_lines
 from explorer.text.literal import literal
@@ -55,9 +54,9 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> C
         st.text(NO_HEAD)
         return None
     with st.container(horizontal=True):
-        way = one_of("Every head is", "heads_are", (ABLATED, PATCHED))
-        is_kl = one_of("Metric", "number", (KL, LOGIT)) == KL
-        one_of("A click", "click", (SELECTS, ABLATES))
+        way = one_of("heads_are", (ABLATED, PATCHED))
+        is_kl = one_of("number", (KL, LOGIT)) == KL
+        one_of("click", (SELECTS, ABLATES))
     text, other = "", None
     if way == PATCHED:
         text = _other_sentence()
@@ -102,8 +101,7 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> C
 
 
 def _other_sentence() -> str:
-    label = "Source sentence (same number of tokens)"
-    return text_field(label, "heads_from", MAX_PATCH_TEXT).strip()
+    return text_field("heads_from").strip()
 
 
 def _measure(

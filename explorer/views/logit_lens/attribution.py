@@ -29,7 +29,7 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
     opened, at = context.opened, context.choice
     best = logits.topk(min(OPTIONS, len(logits))).indices.tolist()
     names = [f"{option_text(opened, option)} ({option})" for option in best]
-    picked = one_of("Logit of", "logit_of", names, as_list=True, width=320)
+    picked = one_of("logit_of", names, as_list=True, width=320)
     option, forward = best[names.index(picked)], context.forward
     found = kept(
         opened,

@@ -37,16 +37,16 @@ HAS_NUMBERS = " The document's own numbers are below."
 def draw_exhibit(context: PageContext) -> Callable[[], str] | None:
     """The chosen exhibit: the mistake, both models, what gives it away; its pasted lines."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        picked = one_of("Exhibit", "exhibit", list(BY_LABEL), as_list=True, width=420)
+        picked = one_of("exhibit", list(BY_LABEL), as_list=True, width=420)
         exhibit = BY_LABEL[picked]
         has_runs = exhibit.name in MISTAKES
-        on = has_runs and switch("Make the mistake", "mistake", True)
+        on = has_runs and switch("mistake")
     wrong, right = widgets.side_by_side(1, 1)
     wrong.markdown(f"**In the {exhibit.where}.** {exhibit.error}")
     right.markdown(f"**Right.** {exhibit.right}")
     mistake = exhibit.name
     if mistake == FILLED:  # the documents fill with different numbers
-        mistake = f"{FILLED} {one_of('Filled with', 'fill', tuple(FILLS))}"
+        mistake = f"{FILLED} {one_of('fill', tuple(FILLS))}"
     chosen = _fitting_model(context, mistake) if has_runs else None
     made = mistake if on else ""
     if chosen is not None:

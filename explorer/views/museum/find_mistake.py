@@ -18,7 +18,6 @@ from explorer.views.museum.instruments import INSTRUMENTS
 from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.shared import widgets
 
-LARGEST_SEED = 9999
 TRIES = 2
 AGAIN = "You have a second try: find an instrument whose number differs from the right one."
 NOTHING = (
@@ -47,7 +46,7 @@ def draw_find_mistake(context: PageContext) -> Callable[[], str] | None:
     hidden = mistakes_in_order(fitting, seed)[place]
     drawn, asked = widgets.side_by_side(7, 4)
     with drawn:
-        name = one_of("Instrument", "instrument", list(INSTRUMENTS))
+        name = one_of("instrument", list(INSTRUMENTS))
         st.markdown(f"**{name}, of the model with a mistake**")
         found, right = (
             measure(opened, forward, made, (name,), head)[name] for made in (hidden.name, "")
@@ -74,10 +73,10 @@ def mistakes_in_order(exhibits: list[Exhibit], seed: int) -> list[Exhibit]:
 
 def _choose_question(count: int) -> tuple[int, int]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        seed = whole("Order seed", "order", 0, LARGEST_SEED, 0, width=160)
+        seed = whole("order", width=160)
         if st.session_state.get("question", 1) > count:
             st.session_state["question"] = count
-        place = whole(f"Question, of {count}", "question", 1, count, 1, width=160)
+        place = whole("question", 1, count, 1, label=f"Question, of {count}", width=160)
         st.button(
             "Next question",
             key="next_run",

@@ -41,7 +41,7 @@ def draw_systems(context: PageContext) -> Callable[[], str]:
         "size": [f"{size / 1e6:,.1f} MB" for _, size in sizes.values()],
     }
     _draw_table(columns, "The documents' systems and their sizes")
-    picked = one_of("System", "system", list(sizes))
+    picked = one_of("system", list(sizes))
     system = next(each for each in SYSTEMS if each.preset == picked)
     count, size = sizes[picked]
     st.markdown(f"{descriptions.config_sentences(system.config)} **{count:,} parameters.**")

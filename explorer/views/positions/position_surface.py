@@ -23,7 +23,7 @@ CAPTIONS = {
 
 def draw_position_surface(sides: Sequence[Side]) -> None:
     """An expander; nothing is sent while it is closed."""
-    with expander("Surface over two positions", "position_surface") as panel:
+    with expander("position_surface") as panel:
         if not panel.open:
             return
         colours = palette(st.context.theme.type)

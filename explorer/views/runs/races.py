@@ -40,7 +40,7 @@ def draw_races() -> list[Run]:
     for place, race in zip(st.columns(len(RACES), gap="medium"), RACES, strict=True):
         with place.container(border=True, height="stretch"):
             _draw_race(race)
-    with expander("A sweep of your own settings", "own_sweep"):
+    with expander("own_sweep"):
         draw_sweep_form(_start)
     return runs
 

@@ -26,7 +26,7 @@ def names_of(rows: Sequence[RunRow]) -> list[str]:
 
 def choose_axis() -> str:
     """Over what curves are drawn."""
-    return one_of("Over", "curves_over", AXES)
+    return one_of("curves_over", AXES)
 
 
 def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:

@@ -51,8 +51,8 @@ def draw_table() -> list[Run]:
         st.markdown(NONE_YET)
         return []
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        search = text_field("Search", "find", 100, placeholder="Words of a row", width=280)
-        sort = one_of("Sort by", "sort", SORTS, as_list=True, width=220)
+        search = text_field("find", placeholder="Words of a row", width=280)
+        sort = one_of("sort", SORTS, as_list=True, width=220)
         st.caption(_disk_words(), width="content")
     rows = found(rows_of([*runs.values()]), search, sort)
     if not rows:

@@ -19,7 +19,7 @@ def draw_scheduler_field() -> None:
     """A field for the address of a scheduler; nothing for anybody who does not run the server."""
     if not sees_everything():
         return
-    with expander("Where runs train", "where_runs_train"):
+    with expander("where_runs_train"):
         st.caption(
             "Usually in processes of this machine. To train on another Dask cluster, give the "
             "address of its scheduler; its workers must see the folder of runs under the same "

@@ -39,12 +39,7 @@ def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
     if reader.edits_next is not None:
         state["edits"], reader.edits_next = reader.edits_next, None
     with field, st.expander("Interventions as text"):
-        st.text_input(
-            "Interventions",
-            label_visibility="collapsed",
-            help="The text in the address: a link with it has the same interventions.",
-            **url.bound("edits", "Interventions"),
-        )
+        st.text_input(label_visibility="collapsed", **url.bound("edits"))
     history, notes = from_address(state.get("edits") or "")
     if notes:
         reader.edits_next = to_address(history)

@@ -52,7 +52,7 @@ def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = Non
 def _draw_export(
     about: Mapping[str, str], mine: Mapping[str, Make], drawn: Mapping[str, Drawn]
 ) -> None:
-    with popover("Export", "export", ":material/download:") as opened:
+    with popover("export", ":material/download:") as opened:
         if not opened.open:
             return
         others = [view.figures for key, view in drawn.items() if key not in mine]

@@ -12,7 +12,6 @@ from explorer.components.player import player
 
 
 def stepper(
-    label: str,
     key: str,
     count: int,
     usual: int,
@@ -25,24 +24,23 @@ def stepper(
     The steps are numbered from 0 unless they have `names`. With `arrows` the arrow keys step and P
     plays, which one stepper of a page may have.
     """
-    at = chosen_step(label, key, count, usual)
-    draw_stepper(label, key, count, usual, names=names, arrows=arrows)
+    at = chosen_step(key, count, usual)
+    draw_stepper(key, count, usual, names=names, arrows=arrows)
     return at
 
 
-def chosen_step(label: str, key: str, count: int, usual: int) -> int:
+def chosen_step(key: str, count: int, usual: int) -> int:
     """Which of so many steps the reader or the address chose, before it is drawn."""
     state = st.session_state
     follow(key, usual)
     if key not in state or streamlit_patches.came_back():
-        state[key] = asked_within(label, key, 0, count - 1, usual)
+        state[key] = asked_within(key, 0, count - 1, usual)
     elif not 0 <= state[key] < count:
         state[key] = usual
     return int(state[key])
 
 
 def draw_stepper(
-    label: str,
     key: str,
     count: int,
     usual: int,
@@ -64,7 +62,7 @@ def draw_stepper(
             on_grow()
 
     player(
-        label,
+        url.row_of(key).label,
         count,
         at,
         key=f"{key}_steps",

@@ -79,26 +79,25 @@ def _chosen(key: str, first: str) -> str:
 
 def choose_text() -> str:
     """The training text; TextError says why there is none."""
-    name = one_of("Training text", "learn_from", (*TEXTS, OWN, FILE), **PERSISTENT)
+    name = one_of("learn_from", (*TEXTS, OWN, FILE), **PERSISTENT)
     if name == OWN:
         return _choose_own()
     return _choose_file() if name == FILE else trained_tokenizers.shipped_text(name)
 
 
 def choose_size() -> int:
-    return int(one_of("Maximum new tokens", "learn_rules", SIZES, FIRST_SIZE, **PERSISTENT))
+    return int(one_of("learn_rules", SIZES, FIRST_SIZE, **PERSISTENT))
 
 
 def choose_algorithm() -> str:
-    return one_of("Algorithm", "learn_how", ALGORITHMS, **PERSISTENT)
+    return one_of("learn_how", ALGORITHMS, **PERSISTENT)
 
 
 def _choose_own() -> str:
     typed = st.text_area(
-        "Your text",
         persist_state="session",
         placeholder="Type or paste a text; upload a longer one as a file",
-        **url.bound("learn_own", "Your text"),
+        **url.bound("learn_own"),
     )
     return _checked_own(str(typed or ""))
 

@@ -202,7 +202,7 @@ def code_panel(
 
     Closed, and not even sent, until somebody opens it.
     """
-    with expander(label, "code") as panel:
+    with expander("code", label=label) as panel:
         if not panel.open:
             return
         if script is not None:

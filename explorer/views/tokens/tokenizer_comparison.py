@@ -53,7 +53,7 @@ def lost(text: str, back: str) -> str:
 
 
 TRAINED_HERE = "Trained here: "
-MOST, MOST_BYTES = 6, 12
+MOST_BYTES = 12
 LONGEST_NAME = 30
 
 
@@ -115,21 +115,21 @@ def _draw_tokenizers(context: PageContext) -> None:
 
 def _choose(names: Sequence[str], mine: str) -> list[str]:
     """Tokenizers to compare with the chosen model's; a note names those that are not there."""
-    state, usual = st.session_state, list(names[: len(tokenizer_source.ALGORITHMS)])
+    state, most = st.session_state, url.row_of("beside").most
+    usual = list(names[: len(tokenizer_source.ALGORITHMS)])
     asked = state["beside"] if "beside" in state else url.asked_all("beside")
     in_address = [value for name, value in url.everything() if name == "beside"]
     if "beside" not in state and asked != in_address:
         url.write("beside", asked)
         st.rerun()  # a widget takes from the address what it had when the run began
     if asked:
-        state["beside"] = [name for name in asked if name in names][:MOST]
+        state["beside"] = [name for name in asked if name in names][:most]
     picked: list[str] = st.multiselect(
-        "Compare with",
-        names,
+        options=names,
         default=usual,
-        max_selections=MOST,
+        max_selections=most,
         persist_state="session",
-        **url.bound("beside", "Compare with"),
+        **url.bound("beside"),
     )
     if notes := invalid_names(asked, names, mine):
         session().invalid["beside"] = (mine, picked), " ".join(notes)
@@ -146,10 +146,11 @@ def invalid_names(asked: Sequence[str], names: Sequence[str], mine: str) -> list
         for name in dict.fromkeys(asked)
         if name not in names
     ]
-    beyond = [name for name in dict.fromkeys(asked) if name in names][MOST:]
+    most = url.row_of("beside").most
+    beyond = [name for name in dict.fromkeys(asked) if name in names][most:]
     if beyond:
         left = ", ".join(f"“{cut(name, LONGEST_NAME)}”" for name in beyond)
-        notes.append(f"At most {MOST} can be compared; left out: {left}.")
+        notes.append(f"At most {most} can be compared; left out: {left}.")
     return notes
 
 

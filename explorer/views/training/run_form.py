@@ -68,7 +68,7 @@ def draw_form(run: Run | None) -> Task | None:
     names = [*TASKS, *GIVEN]
     # What the chosen task is about is said where its help is.
     known = _known(st.session_state.get("task"), names)
-    name = one_of("Task", "task", names, as_list=True, help=known.explanation)
+    name = one_of("task", names, as_list=True, help=known.explanation)
     known = _known(name, names)
     try:
         parent = draw_start_from(name)

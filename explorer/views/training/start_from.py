@@ -37,12 +37,9 @@ def draw_start_from(task: str) -> Opened | None:
     if not models:
         return None
     chosen = one_of(
-        "Start from",
         "start_from",
         (NEW_WEIGHTS, *models),  # what is shown is in the address too, so no key is
         as_list=True,
-        help="Fine-tuning: a trained model keeps its architecture and its tokenizer. For labelled "
-        "sentences it gets a classifier in place of its head.",
     )
     return None if chosen == NEW_WEIGHTS else open_entry(models[chosen])
 
