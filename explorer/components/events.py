@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Any
 
 import streamlit as st
 
-from explorer.app.session import session
+from explorer.app.session import state_of
 
 Place = tuple[int, int]
 """A row and a column, or a side (0 for rows, 1 for columns) and a place on it."""
 MOST_PICKS = 1 << 31
+
+
+@dataclass
+class HeardPicks:
+    """By view, the number of the last pick that was heard of."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    mark: str = field(default_factory=lambda: token_hex(4))
+    """Tells a browser that its session is another one; no secret."""
 
 
 def event(key: str, name: str) -> Any:
@@ -39,7 +50,7 @@ def picked(key: str, rows: int, columns: int) -> Place | None:
     said = event(key, "picked")
     if not isinstance(said, list) or len(said) != 3 or place(said[2], MOST_PICKS) is None:
         return None
-    session().picks[key] = said[2]
+    state_of(HeardPicks).numbers[key] = said[2]
     return cell(said[:2], rows, columns)
 
 
@@ -49,8 +60,8 @@ def answered(key: str) -> tuple[int, str]:
     They go back with what is chosen, so that the browser knows what answers its last pick. A
     session after this one, on another server, has heard of none.
     """
-    reader = session()
-    return reader.picks.get(key, 0), reader.mark
+    heard = state_of(HeardPicks)
+    return heard.numbers.get(key, 0), heard.mark
 
 
 def on_a_side(value: Any, rows: int, columns: int) -> Place | None:

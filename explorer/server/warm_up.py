@@ -35,12 +35,12 @@ class WarmUp:
             import torch
 
             torch.set_num_threads(1)
-            from explorer.app import bar
+            from explorer.app.context import open_first
             from explorer.system import cooperative
             from explorer.text import library_training
 
             library_training.wait_by(cooperative.step, cooperative.offload)
-            bar.warm_up()
+            open_first()
             _keep_what_there_is()
             if not (runs_root() / CLUSTER).exists():
                 self._ends.wait(LATER)
