@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.app import url
-from explorer.app.messages import say
+from explorer.app.notes import CONTROL, draw_notes, keep_note
 from explorer.app.session import session
 from explorer.text.labels import cut
 from explorer.text.token_labels import Label, texts
@@ -195,19 +195,12 @@ def token_names(tokens: Sequence[Label]) -> list[str]:
 
 def note_invalid(key: str, shown: Any, sentence: str) -> None:
     """Keep a message about the address for as long as `shown` is shown instead."""
-    session().invalid[key] = shown, sentence
+    keep_note(f"{CONTROL}{key}", sentence, until=shown)
 
 
 def say_invalid(key: str, picked: Any) -> None:
     """The message about this control, as long as what it names is shown."""
-    invalid = session().invalid
-    if key not in invalid:
-        return
-    shown, sentence = invalid[key]
-    if picked == shown:
-        say(sentence)
-    else:
-        del invalid[key]
+    draw_notes(f"{CONTROL}{key}", picked)
 
 
 def _meant(asked: str, options: Sequence[str]) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from explorer.app import url
 from explorer.app.address_table import PARAMETERS, VERSION
-from explorer.app.context import FRAME
+from explorer.app.choice import FRAME
 from explorer.app.session import session
 from explorer.text.labels import cut
 

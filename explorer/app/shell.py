@@ -13,16 +13,22 @@ if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports s
 
 import streamlit as st  # noqa: E402
 
-from explorer.app import links, shelves, streamlit_patches, url  # noqa: E402
+from explorer.app import links, reader_models, streamlit_patches, url  # noqa: E402
 from explorer.app.bar import draw_bar  # noqa: E402
-from explorer.app.choosing import asked_at_first, follow_door, settle_model, take_what_was_chosen  # noqa: E402
-from explorer.app.context import FRAME, make_context  # noqa: E402
+from explorer.app.choice import FRAME  # noqa: E402
+from explorer.app.choosing import (  # noqa: E402
+    asked_at_first,
+    go_to_next_page,
+    settle_model,
+    take_what_was_chosen,
+)
+from explorer.app.context import CurrentContext, make_context  # noqa: E402
 from explorer.app.local_reader import is_local  # noqa: E402
 from explorer.app.messages import say  # noqa: E402
 from explorer.app.page_seconds import measured  # noqa: E402
 from explorer.app.persistent_choices import follow_address  # noqa: E402
 from explorer.app.received_uploads import RECEIVED  # noqa: E402
-from explorer.app.session import Session, session  # noqa: E402
+from explorer.app.session import Session, session, state_of  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
 from explorer.app.typed_text import settle_text  # noqa: E402
@@ -118,11 +124,11 @@ def main() -> None:
             history.close()
         else:
             reader.head_alone.end_entry = history.close
-        follow_door()
+        go_to_next_page()
         try:
             chosen.run()
         finally:
-            reader.context = None  # the next run makes its own
+            state_of(CurrentContext).made = None  # the next run makes its own
     streamlit_patches.run_again_with(actions)
 
 
@@ -137,14 +143,14 @@ def settle_uploads(reader: Session) -> None:
 def draw_frame(reader: Session) -> None:
     """The sidebar and the bar, and from them the context of this run."""
     take_what_was_chosen()
-    shelf, asked = shelves.openable(), asked_at_first()
+    shelf, asked = reader_models.openable(), asked_at_first()
     entry = settle_model(shelf) if shelf else None
     if entry is not None:
         settle_text(entry.example)
     reader.sidebar_head, reader.sidebar_foot = draw_sidebar(PAGES)
     reader.head_alone = None
     if entry is None:
-        reader.context = make_context(shelf)
+        state_of(CurrentContext).made = make_context(shelf)
     else:
         draw_bar(shelf, entry, asked)
     for sentence in links.notes():

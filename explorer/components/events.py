@@ -1,14 +1,25 @@
 """Events of a view, checked: a browser may send anything."""
 
+from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Any
 
 import streamlit as st
 
-from explorer.app.session import session
+from explorer.app.session import state_of
 
 Place = tuple[int, int]
 """A row and a column, or a side (0 for rows, 1 for columns) and a place on it."""
 MOST_CHOICES = 1 << 31
+
+
+@dataclass
+class HeardPicks:
+    """By view, the number of the last pick that was heard of."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    mark: str = field(default_factory=lambda: token_hex(4))
+    """Tells a browser that its session is another one; no secret."""
 
 
 def event(key: str, name: str) -> Any:
@@ -33,11 +44,11 @@ def cell(value: Any, rows: int, columns: int) -> Place | None:
 
 
 def chosen(key: str) -> Any:
-    """What was chosen just now in this view, for its callback; the number is kept for `answered`."""
+    """The choice just made in this view, for its callback; `answered` gives its number back."""
     said = event(key, "chosen")
     if not isinstance(said, list) or len(said) != 2 or place(said[1], MOST_CHOICES) is None:
         return None
-    session().picks[key] = said[1]
+    state_of(HeardPicks).numbers[key] = said[1]
     return said[0]
 
 
@@ -47,8 +58,8 @@ def answered(key: str) -> tuple[int, str]:
     They go to the browser with what is chosen, so that it knows what answers its last choice. A
     session after this one, on another server, has heard of none.
     """
-    reader = session()
-    return reader.picks.get(key, 0), reader.mark
+    heard = state_of(HeardPicks)
+    return heard.numbers.get(key, 0), heard.mark
 
 
 def on_a_side(value: Any, rows: int, columns: int) -> Place | None:

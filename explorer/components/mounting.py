@@ -13,13 +13,13 @@ registry takes a lock, and AppTest's new runtimes get the same code by themselve
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import streamlit as st
 
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.app.streamlit_patches import install_plain_states
 from explorer.charts import theme
 from explorer.charts.figure_data import Figure, OfflineView
@@ -85,9 +85,9 @@ def _own(name: str) -> str:
 
 def begin() -> None:
     """A page begins: nothing is drawn yet."""
-    reader = session()
-    reader.drawn = {}
-    reader.has_code = False
+    mounted = state_of(Mounted)
+    mounted.drawn = {}
+    mounted.has_code = False
 
 
 @contextmanager
@@ -96,14 +96,14 @@ def drawn_again(keys: list[str]) -> Iterator[None]:
 
     `keys` are from then on what it draws now.
     """
-    reader, gone = session(), Drawn(no_figures)
-    others = set(reader.drawn) - set(keys)
-    reader.drawn |= dict.fromkeys(set(keys) & set(reader.drawn), gone)  # each keeps its place
+    mounted, gone = state_of(Mounted), Drawn(no_figures)
+    others = set(mounted.drawn) - set(keys)
+    mounted.drawn |= dict.fromkeys(set(keys) & set(mounted.drawn), gone)  # each keeps its place
     try:
         yield
     finally:
-        reader.drawn = {key: each for key, each in reader.drawn.items() if each is not gone}
-        keys[:] = [key for key in reader.drawn if key not in others]
+        mounted.drawn = {key: each for key, each in mounted.drawn.items() if each is not gone}
+        keys[:] = [key for key in mounted.drawn if key not in others]
 
 
 @contextmanager
@@ -112,12 +112,12 @@ def filmed() -> Iterator[dict[str, bytes]]:
 
     A view that is mounted under such a key shows whichever frame the film is at.
     """
-    reader, frame = session(), dict[str, bytes]()
-    before, reader.frame = reader.frame, frame
+    mounted, frame = state_of(Mounted), dict[str, bytes]()
+    before, mounted.frame = mounted.frame, frame
     try:
         yield frame
     finally:
-        reader.frame = before
+        mounted.frame = before
 
 
 @dataclass(frozen=True)
@@ -132,13 +132,25 @@ class Drawn:
     offline: OfflineView | None = None
 
 
+@dataclass
+class Mounted:
+    """What the run of a page has drawn so far."""
+
+    drawn: dict[str, Drawn] = field(default_factory=dict)
+    """By key, for the export."""
+    frame: dict[str, bytes] | None = None
+    """Where the views of a frame of a film are collected instead of mounted."""
+    has_code: bool = False
+    """Whether this run has sent the JavaScript of the components."""
+
+
 def no_figures() -> Sequence[Figure]:
     return ()
 
 
 def drawn() -> dict[str, Drawn]:
     """By key, what this run of the page has drawn so far, in order."""
-    return dict(session().drawn)
+    return dict(state_of(Mounted).drawn)
 
 
 class View:
@@ -166,18 +178,19 @@ class View:
         """Mount it; `choice` reaches the view under the name of its key.
 
         `figures` makes the numbers it shows, for the export; `title` stands over it in an
-        offline page, where two of `half` the width stand side by side. Where there are no `figures` the view is not exported.
+        offline page, where two of `half` the width stand side by side. Without `figures` the
+        view is not exported.
 
         Bytes and lists are sent as they are. In a string or a dictionary Streamlit looks for
         a table, with pandas, which takes 65 MB.
         """
         chosen = None if choice is NO_CHOICE else choice
-        if (frame := session().frame) is not None:
+        if (frame := state_of(Mounted).frame) is not None:
             frame[key] = data
             return {}
         if figures:
             offline = self.offline(key, data, height, chosen, title, half)
-            session().drawn[key] = Drawn(figures, offline)
+            state_of(Mounted).drawn[key] = Drawn(figures, offline)
         with st.container(gap=None):  # what stands beside the picture takes no room
             mount_code()
             result = self._picture(key=key, data=data, height=height, **callbacks)
@@ -223,7 +236,7 @@ def neighbour(name: str, value: object, by: str = "") -> None:
 
 def _take_along(name: str, value: object) -> None:
     """What follows a view goes with it into an offline page."""
-    found = session().drawn
+    found = state_of(Mounted).drawn
     for key, one in found.items():
         if one.offline is not None and name.startswith(f"{key}-late-"):
             behind = {**one.offline.behind, name: value}
@@ -241,9 +254,9 @@ def asks_for(name: str, what: str) -> bool:
 
 def mount_code() -> None:
     """The code of all views, once on a page."""
-    reader = session()
-    if not reader.has_code:
-        reader.has_code = True
+    mounted = state_of(Mounted)
+    if not mounted.has_code:
+        mounted.has_code = True
         _CODE(key="code_of_views")
 
 

@@ -44,12 +44,12 @@ class WarmUp:
             import torch
 
             torch.set_num_threads(1)
-            from explorer.app import bar
+            from explorer.app.context import open_first
             from explorer.system import cooperative
             from explorer.text import library_training
 
             library_training.wait_by(cooperative.step, cooperative.offload)
-            bar.warm_up()
+            open_first()
             _freeze()
             if not (runs_root() / CLUSTER).exists():
                 self._ends.wait(TRAINING_DELAY)

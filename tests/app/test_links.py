@@ -76,7 +76,7 @@ def test_a_fixed_model_has_no_list_and_no_page_that_opens_another() -> None:
     assert "model" not in [each.key for each in at.selectbox]
     assert "letters" in json.dumps(sent(at, "head_title"))
     assert "Checkpoints" not in titles(at)
-    assert "way_out" not in [each.key for each in at.button]
+    assert "suggested_model" not in [each.key for each in at.button]
     at.session_state["share"] = True
     listed = run(at).multiselect(key="hide_in_link")
     assert listed.value == []

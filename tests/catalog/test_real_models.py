@@ -9,7 +9,7 @@ import pytest
 from explorer.catalog.folders import is_hub_id
 from explorer.catalog.opened_model import opened_from
 from explorer.catalog.real_models import FIRST, REAL_MODELS, HubModel, Package
-from explorer.inference.first_look import first_look
+from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import run_text
 from tests.source import ROOT
 
@@ -57,7 +57,7 @@ def test_the_first_real_model_answers_its_examples(subtests: pytest.Subtests) ->
         with subtests.test(text=text):
             assert run_text(opened, text).answer.guesses[0].label == answer.replace(" ", "␣")
     forward = run_text(opened, next(iter(ANSWERS)))
-    part, layer, head = first_look(opened)
+    part, layer, head = default_head(opened)
     row = forward.trace.weights(f"decoder.{layer}.self_attn")[forward.row, head, -1]
     assert part == "decoder.self_attn"
     assert forward.tokens[int(row.argmax())].label == "␣Mary"

@@ -100,14 +100,12 @@ def hidden_after_a_click(
     def alone(model, text, keys, chosen):  # type: ignore[no-untyped-def]  # run by its source alone
         import streamlit as st
 
-        from explorer.app import shelves
-        from explorer.app.context import Choice, PageContext, parts_of
+        from explorer.app.context import page_context
         from explorer.app.session import session
         from explorer.views.attention import display_options
 
-        shelf = shelves.openable()
-        part = parts_of(shelf[model])[0].name
-        context = PageContext(Choice(text, "", model, part, 0, 0), shelf)
+        st.session_state.update(text=text, model=model)
+        context = page_context()
         if "clicked" not in st.session_state:
             st.session_state["clicked"] = True
             session().persistent["display"] = chosen

@@ -113,13 +113,14 @@ def test_what_was_held_does_not_follow_into_a_text_without_it() -> None:
 
 def holding(value: object) -> None:
     """A page on which the picture tells this."""
-    from explorer.app import shelves
-    from explorer.app.context import Choice, PageContext
+    import streamlit as st
+
+    from explorer.app.context import page_context
     from explorer.views.overview.held import hold
     from explorer.views.overview.pass_picture import picture_of
 
-    chosen = Choice("the black cat sleeps", "", "translation", "encoder.self_attn", 0, 0)
-    context = PageContext(chosen, shelves.openable())
+    st.session_state.update(text="the black cat sleeps", model="translation")
+    context = page_context()
     hold(value, picture_of(context.opened, context.forward), 0)
 
 

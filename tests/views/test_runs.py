@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import KEY
 from explorer.catalog.opened_model import open_model
+from explorer.components.mounting import Mounted
 from explorer.runs.run import Run, all_runs, create
 from explorer.runs.run_notes import Notes
 from explorer.runs.sweep import notes_of
@@ -17,6 +18,7 @@ from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.views.runs.run_comparison import comparison_columns, measured_runs
 from explorer.views.runs.run_rows import SORTS, found, ordinal, rows_of
+from explorer.views.runs.run_table import ChosenRuns
 from tests import apps
 from tests.apps import said
 from tests.tiny import labelled_table as labelled
@@ -89,8 +91,8 @@ def test_several_are_compared_by_what_differs_and_the_lines_make_the_curves(
     trained: list[Run], tmp_path: Path
 ) -> None:
     at = page(runs=[each.name for each in trained])
-    assert at.session_state[KEY].chosen_runs == tuple(each.name for each in trained)
-    (figure,) = at.session_state[KEY].drawn["compared_loss"].figures()
+    assert at.session_state[KEY].state(ChosenRuns).names == tuple(each.name for each in trained)
+    (figure,) = at.session_state[KEY].state(Mounted).drawn["compared_loss"].figures()
     assert set(figure.columns["name"]) == {"lr 0.001", "lr 0.003"}
     made, _ = run(pasted(at), tmp_path.parent)
     assert list(made["curves"]) == ["lr 0.001", "lr 0.003"]

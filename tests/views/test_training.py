@@ -17,6 +17,7 @@ from explorer.app.session import KEY
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.opened_model import Opened, open_entry, open_model
 from explorer.catalog.shipped import SHIPPED
+from explorer.components.mounting import Mounted
 from explorer.runs.cluster import Cluster
 from explorer.runs.finetuning import finetune_spec
 from explorer.runs.metrics import cut_after
@@ -219,7 +220,7 @@ def test_a_long_curve_says_what_a_point_is_and_keeps_its_points_when_it_goes_on(
 
     def held_out_steps(at: AppTest) -> list[int]:
         assert not at.exception
-        (figure,) = at.session_state[KEY].drawn["held_out_curve"].figures()
+        (figure,) = at.session_state[KEY].state(Mounted).drawn["held_out_curve"].figures()
         return list(figure.columns["step"])
 
     at = page(run=run.name)

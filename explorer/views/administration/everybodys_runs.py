@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer.app.messages import say
+from explorer.app.notes import draw_notes, keep_note
 from explorer.app.session import session
 from explorer.catalog.run_index import RunFolder, index_of
 from explorer.runs.cluster import cluster
@@ -58,9 +58,7 @@ def draw_runs(numbers: Numbers) -> None:
         st.text(NOTHING)
     else:
         _draw_table(shown)
-    if fault := session().admin_fault:
-        session().admin_fault = ""
-        say(fault)
+    draw_notes("administration")
 
 
 def _draw_table(shown: dict[str, dict[str, object]]) -> None:
@@ -127,4 +125,4 @@ def _each(names: list[str], do: Callable[[Run], None]) -> None:
         try:
             do(run_named(runs_root(), name))
         except RunError as error:  # it was deleted meanwhile
-            session().admin_fault = str(error)
+            keep_note("administration", str(error))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.app import admin_token
+from explorer.app.notes import keep_note, take_notes
 from explorer.app.reader import network
 from explorer.app.session import session
 
@@ -19,8 +20,7 @@ TOO_MANY = (
 
 def let_in_or_stop() -> None:
     """Ask for the token and end the page, unless this reader has typed it before."""
-    reader = session()
-    if reader.is_admin:
+    if session().is_admin:
         return
     if not admin_token.is_set():
         st.text(CLOSED)
@@ -34,9 +34,8 @@ def let_in_or_stop() -> None:
         width=400,
         on_change=_take,
     )
-    if reader.admin_fault:
-        st.text(reader.admin_fault)
-        reader.admin_fault = ""
+    for sentence in take_notes("administration"):
+        st.text(sentence)
     st.stop()
 
 
@@ -45,6 +44,6 @@ def _take() -> None:
     st.session_state["admin_token"] = ""
     try:
         reader.is_admin = admin_token.is_right(said, network())
-        reader.admin_fault = "" if reader.is_admin else WRONG
+        keep_note("administration", "" if reader.is_admin else WRONG)
     except admin_token.TooManyTriesError:
-        reader.admin_fault = TOO_MANY
+        keep_note("administration", TOO_MANY)

@@ -12,13 +12,12 @@ from explorer.analysis.adjusted_weights import ALL, SENTENCES, DisplayOptions, k
 from explorer.analysis.word_groups import group_words
 from explorer.app import url
 from explorer.app.address_table import PARAMETERS
-from explorer.app.choosing import choose_head, draw_head_alone
+from explorer.app.choosing import OF_DISPLAY, choose_head, draw_head_alone
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
-from explorer.app.messages import say
+from explorer.app.notes import draw_notes, keep_note, take_notes
 from explorer.app.panels import popover
 from explorer.app.persistent_choices import PersistentChoices, Text
-from explorer.app.session import session
 from explorer.app.url import whole_number
 from explorer.catalog.attention_parts import head_title, map_title
 
@@ -60,9 +59,7 @@ def choose_display(context: PageContext) -> DisplayOptions:
     """
     names = _key_names(context)
     chosen, notes = parse_options(KEPT.texts(), names, _two_sentences(context))
-    if session().too_many_hidden:
-        notes.append(TOO_MANY_HIDDEN)
-        session().too_many_hidden = False
+    notes += take_notes("hidden keys")
     KEPT.settle(chosen)
     options = _options(context, chosen, names)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -70,7 +67,10 @@ def choose_display(context: PageContext) -> DisplayOptions:
             if panel.open:
                 _draw_controls(context, chosen, names)
         st.caption(options_summary(options), width="stretch")
-    _draw_notes(notes, (context.choice, options))
+    now = context.choice, options
+    if notes:
+        keep_note(OF_DISPLAY, *notes, until=now)
+    draw_notes(OF_DISPLAY, now)
     return options
 
 
@@ -181,7 +181,7 @@ def toggle_hidden_keys(context: PageContext, keys: Sequence[int]) -> None:
         named = [place for place in named if place not in keys]
     else:
         named += [key for key in keys if key not in named]
-    session().too_many_hidden = len(named) > HIDE.most
+    keep_note("hidden keys", TOO_MANY_HIDDEN if len(named) > HIDE.most else "")
     KEPT.put("hide", [names[place] for place in named[: HIDE.most]])
 
 
@@ -226,19 +226,6 @@ def _switch(key: str, chosen: dict[str, Any], **how: Any) -> None:
 def _kept(key: str) -> dict[str, Any]:
     """Arguments of a control that stays chosen while the panel is closed."""
     return url.words_of(key) | {"on_change": KEPT.take, "args": (key,)}
-
-
-def _draw_notes(notes: list[str], now: Any) -> None:
-    """What the address asked for and is invalid, until something else is chosen."""
-    reader = session()
-    if notes:
-        reader.display_notes = now, tuple(notes)
-    said_of, sentences = reader.display_notes or (now, ())
-    if said_of != now:
-        reader.display_notes = None
-        return
-    for sentence in sentences:
-        say(sentence)
 
 
 def _options(context: PageContext, chosen: dict[str, Any], names: list[str]) -> DisplayOptions:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import streamlit as st
 
 from explorer.analysis.circuits.built_in_lines import built_in_lines, built_in_texts
 from explorer.app.controls import one_of
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog.opened_model import Opened
 from explorer.system import limits
 from explorer.system.limits import LINE_CHARACTERS, LINES
@@ -49,6 +51,13 @@ def decoded(content: bytes) -> str:
 PASTED, FILE = "Pasted text", "Text file"
 MOST_PASTED = 50_000
 MB = 1_000_000
+
+
+@dataclass
+class UploadedLines:
+    """The uploaded text whose lines are searched, which no address holds."""
+
+    text: str | None = None
 
 
 def choose_source(opened: Opened) -> str:
@@ -95,11 +104,12 @@ def _of_file() -> str:
         max_upload_size=max(1, most // MB),
         on_change=_forget_file,
     )
-    if upload is not None and session().lines_file is None:
-        session().lines_file = decoded(upload.getvalue())
-    return session().lines_file or ""
+    kept = state_of(UploadedLines)
+    if upload is not None and kept.text is None:
+        kept.text = decoded(upload.getvalue())
+    return kept.text or ""
 
 
 def _forget_file() -> None:
     """For the callback: the file was removed, or another was uploaded."""
-    session().lines_file = None
+    state_of(UploadedLines).text = None

@@ -10,8 +10,9 @@ import streamlit as st
 from explorer.app import controls
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
+from explorer.app.notes import draw_notes, keep_note
 from explorer.app.progress import bar
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog.opened_model import Opened
 from explorer.components import chips, matrix
 from explorer.inference.branches import NO_ROOM, Branches
@@ -65,7 +66,7 @@ def draw_token_by_token(context: PageContext) -> Callable[[], str]:
         _draw_typing(opened, prompt, found, line[step], stopped)
     with written:
         _draw_text(opened, prompt, path, step)
-    branch_tree.say_once()
+    draw_notes(branch_tree.CLICK)
     read = [*prompt.tokens, *map(opened.tokenizer.token, path[:at])]
     before = [token.label for token in read]
     name = candidate_text(opened.tokenizer.label(sampled), before)
@@ -118,7 +119,7 @@ def _draw_moves(found: Branches, line: list[int], step: int, sampled: int, stopp
         branch_tree.append_tokens(found, [sampled], forced=False, behind=line[step])
 
     def go_on() -> None:
-        session().goes_on = True
+        state_of(branch_tree.GoOn).is_asked = True
 
     last = len(line) - 1
     with st.container():
@@ -141,9 +142,9 @@ def _draw_typing(opened: Opened, prompt: Prompt, found: Branches, here: int, sto
         try:
             tokens = typed_ids(opened, prompt, found.path(here), typed)
         except ForwardPassError as error:
-            session().branches_said = str(error)
+            keep_note(branch_tree.CLICK, str(error))
         else:
-            session().branches_said = " ".join(unknown_in(opened, typed))
+            keep_note(branch_tree.CLICK, " ".join(unknown_in(opened, typed)))
             branch_tree.append_tokens(found, tokens, forced=True, behind=here)
 
     st.text_input(
@@ -162,8 +163,8 @@ def _generate(
     context: PageContext, prompt: Prompt, found: Branches, sampling: Sampling, seed: int, count: int
 ) -> Branches:
     """After a click, sample up to `count` tokens; Undo takes them back together."""
-    opened, reader, line = context.opened, session(), [0, *found.line]
-    is_asked, reader.goes_on = reader.goes_on, False
+    opened, clicked, line = context.opened, state_of(branch_tree.GoOn), [0, *found.line]
+    is_asked, clicked.is_asked = clicked.is_asked, False
     here = line[min(st.session_state.get(branch_tree.STEP, len(line)), len(line) - 1)]
     path = list(found.path(here))
     if not is_asked or stop_reason(opened, prompt, path):
@@ -178,7 +179,7 @@ def _generate(
     fitting = found.fitting(tokens, here)
     found = found.append(tokens[:fitting], forced=False, behind=here)
     if fitting < len(tokens):
-        reader.branches_said = NO_ROOM.format(room=found.room)
+        keep_note(branch_tree.CLICK, NO_ROOM.format(room=found.room))
     branch_tree.keep_generated(found)
     return found
 

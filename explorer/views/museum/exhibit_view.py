@@ -13,7 +13,7 @@ from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened, open_entry
 from explorer.components import matrix
-from explorer.inference.first_look import first_look
+from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import kept
 from explorer.views.museum import exhibit_details, museum_code
@@ -185,7 +185,7 @@ def measure(
 def head_place(context: PageContext, opened: Opened) -> HeadPlace:
     """The chosen head, or of another model the one that is shown first."""
     at = context.choice
-    return (at.part, at.layer, at.head) if at.model == opened.name else first_look(opened)
+    return (at.part, at.layer, at.head) if at.model == opened.name else default_head(opened)
 
 
 def _fitting_model(context: PageContext, mistake: str) -> tuple[Opened, ForwardPass] | None:

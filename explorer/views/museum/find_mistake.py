@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
 from explorer.app.messages import say
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.views.museum import museum_code
 from explorer.views.museum.exhibit_view import draw_given_away, draw_measured, head_place, measure
 from explorer.views.museum.exhibits import FINDABLE, Exhibit
@@ -27,6 +27,10 @@ TASK = (
     "A copy of the model with one of {count} mistakes was run on your sentence. Measure it "
     "with the instruments, then say which mistake it has."
 )
+
+
+class Answers(dict[str, dict[str, bool]]):
+    """By question, what was answered, in order, and whether it was right."""
 
 
 def draw_find_mistake(context: PageContext) -> Callable[[], str] | None:
@@ -93,7 +97,7 @@ def _show_next(place: int) -> None:
 
 def _answers(key: str) -> dict[str, bool]:
     """What was answered to this question, in order, and whether it was right."""
-    found: dict[str, bool] = session().found_mistakes.get(key, {})
+    found: dict[str, bool] = state_of(Answers).get(key, {})
     return found
 
 
@@ -116,7 +120,7 @@ def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
     )
     is_new = picked is not None and picked not in answers and not _is_settled(key)
     if st.button("Answer", key="answer", type="primary", disabled=not is_new) and picked:
-        session().found_mistakes[key] = answers | {picked: titles[picked] is hidden}
+        state_of(Answers)[key] = answers | {picked: titles[picked] is hidden}
         st.rerun()
     if _is_settled(key):
         st.text("Found." if any(answers.values()) else "Not that one either.")
@@ -126,7 +130,7 @@ def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
 
 
 def _draw_score() -> None:
-    found = session().found_mistakes
+    found = state_of(Answers)
     settled = [answers for key, answers in found.items() if _is_settled(key)]
     if settled:
         right = sum(any(answers.values()) for answers in settled)

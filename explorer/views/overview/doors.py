@@ -16,7 +16,7 @@ from explorer.analysis.forward_pass.stage_kind import Stage
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
-from explorer.app.session import session
+from explorer.app.session import session, state_of
 from explorer.components import events
 from explorer.components.pass_map.block_panel import PartDoor
 from explorer.inference.forward_pass import ForwardPass
@@ -25,7 +25,7 @@ from explorer.views.head_steps.stage_matrices import UP_TO
 from explorer.views.interventions.edit_forms import FORMS
 from explorer.views.shared import pinned
 from explorer.views.shared.pinned import Pinned
-from explorer.views.shared.pinned_pair import STAGE_CHOICES, query_of
+from explorer.views.shared.pinned_pair import STAGE_CHOICES, StageBar, query_of
 
 HERE, STAGES = "overview", "forward_pass"
 TITLES = {
@@ -138,7 +138,7 @@ def open_door(context: PageContext, value: Any) -> None:
         state.pop(name, None)
         reader.defaults.pop(name, None)
     if door.page != HERE:
-        reader.door, reader.door_address = door.page, address
+        reader.next_page, reader.next_address = door.page, address
 
 
 def _choose_stage(context: PageContext, door: Door, stage: str) -> int:
@@ -148,7 +148,7 @@ def _choose_stage(context: PageContext, door: Door, stage: str) -> int:
     own = named[stage].layer
     layer = door.layer if own is None or named[stage].stack != door.part.split(".")[0] else own
     STAGE_CHOICES.put("stage", stage)
-    session().stage_bar = context.choice.model, door.part, layer
+    state_of(StageBar).at = context.choice.model, door.part, layer
     if door.found.query is not None:
         STAGE_CHOICES.put(query_of(door.part), str(door.found.query))
     return layer

@@ -44,7 +44,7 @@ class Held:
 
 def held(context: PageContext, picture: PassMap, usual: int) -> Held:
     """What the address, or a page before, has held; what does not exist here is said."""
-    is_new = IN_ADDRESS.name not in session().persistent
+    is_new = IN_ADDRESS.is_new
     asked = {
         name: str(text) for each in (ANSWER, IN_ADDRESS) for name, text in each.texts().items()
     }

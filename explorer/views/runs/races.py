@@ -8,9 +8,9 @@ import streamlit as st
 
 from explorer.app import url
 from explorer.app.messages import say
+from explorer.app.notes import draw_notes, keep_note
 from explorer.app.panels import expander
 from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
-from explorer.app.session import session
 from explorer.catalog import in_a_sentence
 from explorer.catalog.run_index import Maker
 from explorer.components.alone import alone
@@ -33,9 +33,7 @@ EVERY = 1.0
 def draw_races() -> list[Run]:
     """The race on screen, whose runs it gives, above the races that are ready and one's own."""
     cluster().start()
-    if fault := session().runs_fault:
-        session().runs_fault = ""
-        say(fault)
+    draw_notes("runs")
     runs = _draw_chosen()
     for place, race in zip(st.columns(len(RACES), gap="medium"), RACES, strict=True):
         with place.container(border=True, height="stretch"):
@@ -55,7 +53,7 @@ def _start_race(race: Race) -> None:
     try:
         specs = grid(TASKS[race.task], race.values, race.settings)
     except RunError as error:
-        session().runs_fault = str(error)
+        keep_note("runs", str(error))
     else:
         _start(specs, race.title, OwnText())
 
@@ -67,7 +65,7 @@ def _start(specs: Sequence[RunSpec], title: str, own: OwnText) -> None:
         kept = stored_tokenizer(specs[0].task, own.text, own.tokenizer)
         cluster().train_all(specs, own.text, whose_all, notes, kept, own.parent)
     except (RunError, TextError, OSError) as error:
-        session().runs_fault = in_a_sentence(error)
+        keep_note("runs", in_a_sentence(error))
     else:
         st.session_state["sweep"] = notes.sweep
 
@@ -191,4 +189,4 @@ def _stop(runs: Sequence[Run]) -> None:
             if run.status_or_new().is_active:
                 cluster().stop(run)
     except (RunError, OSError) as error:
-        session().runs_fault = in_a_sentence(error)
+        keep_note("runs", in_a_sentence(error))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import streamlit as st
 
 from explorer.app.controls import one_of
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.charts.overlaid_curves import HEIGHT, Curve, aligned, legend_columns, overlaid_curves
 from explorer.charts.theme import palette
 from explorer.components.chart import chart
@@ -17,6 +17,10 @@ from explorer.text.literal import literal
 from explorer.views.runs.run_rows import RunRow
 
 AXES = ("Steps", "Seconds")
+
+
+class ComparedMetrics(dict[str, Metrics]):
+    """Those of the runs that are drawn, by name."""
 
 
 def names_of(rows: Sequence[RunRow]) -> list[str]:
@@ -51,9 +55,10 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
 
 def _metrics(rows: Sequence[RunRow]) -> list[Metrics]:
     """Kept for the session as long as they are drawn, so that only new lines are read."""
-    kept = session().compared_metrics
+    kept = state_of(ComparedMetrics)
     found = {row.run.name: kept.get(row.run.name) or row.run.metrics() for row in rows}
-    session().compared_metrics = found
+    kept.clear()
+    kept.update(found)
     return [each.update() for each in found.values()]
 
 

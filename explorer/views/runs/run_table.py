@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 
 import streamlit as st
@@ -11,9 +12,10 @@ from explorer.app import url
 from explorer.app.choosing import switch_page
 from explorer.app.controls import chosen_rows, one_of, text_field
 from explorer.app.messages import say
+from explorer.app.notes import draw_notes, keep_note
 from explorer.app.reader import sees_everything
 from explorer.app.reader_runs import found_run, listed_runs, may_change, whose
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import ASIDE, index_of
 from explorer.components.alone import alone
@@ -39,14 +41,19 @@ MOST_UNDONE = 3
 NONE_YET = "No run yet: start one on the page Training, or a race under **Races and sweeps**."
 
 
+@dataclass
+class ChosenRuns:
+    """The runs that are chosen in the table; None until the address was read."""
+
+    names: tuple[str, ...] | None = None
+
+
 def draw_table() -> list[Run]:
     """All runs of this reader, and what can be done with those that are chosen, which it gives."""
     runs = {run.name: run for run in listed_runs()}
     chosen = _chosen(runs)
     _draw_undo()
-    if fault := session().runs_fault:
-        session().runs_fault = ""
-        say(fault)
+    draw_notes("runs")
     if not runs:
         st.markdown(NONE_YET)
         return []
@@ -72,16 +79,16 @@ def draw_table() -> list[Run]:
 
 def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
     """The names of the chosen runs; at first those in the address, as far as there are such."""
-    reader = session()
-    if reader.chosen_runs is None:
-        reader.chosen_runs = ()
+    kept = state_of(ChosenRuns)
+    if kept.names is None:
+        kept.names = ()
         for name in dict.fromkeys(url.asked_all("runs")[:MOST_COMPARED]):
             try:
                 runs.setdefault(name, found_run(name))
-                reader.chosen_runs += (name,)
+                kept.names += (name,)
             except RunError as error:
                 say(str(error))
-    names = tuple(name for name in reader.chosen_runs if name in runs or _is_there(name, runs))
+    names = tuple(name for name in kept.names if name in runs or _is_there(name, runs))
     if names:
         url.write("runs", [*names])
     else:
@@ -106,7 +113,7 @@ def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...], was_live: bool) -> 
 
     def pick() -> None:
         places = chosen_rows(st.session_state[key], len(names))[:MOST_COMPARED]
-        session().chosen_runs = tuple(names[place] for place in places)
+        state_of(ChosenRuns).names = tuple(names[place] for place in places)
 
     st.dataframe(
         [row.cells() for row in rows],
@@ -128,7 +135,7 @@ def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...], was_live: bool) -> 
         },
     )
     is_live = any(row.status and row.status.is_active for row in rows)
-    if session().chosen_runs != chosen or is_live != was_live:
+    if state_of(ChosenRuns).names != chosen or is_live != was_live:
         st.rerun()
 
 
@@ -170,7 +177,7 @@ def _restore(names: Sequence[str]) -> None:
             if f"{ASIDE}{name}" in mine:
                 restore(runs_root(), name)
     except RunError as error:
-        session().runs_fault = str(error)
+        keep_note("runs", str(error))
 
 
 def _draw_actions(picked: Sequence[Run]) -> None:
@@ -218,7 +225,7 @@ def _draw_notes(picked: Sequence[Run]) -> None:
             new = old.replace(tags=(*kept, *map(str, tags)))
             run.note(new if note is None else new.replace(note=str(note)))
     except RunError as error:
-        session().runs_fault = str(error)
+        keep_note("runs", str(error))
     st.rerun()
 
 
@@ -230,8 +237,8 @@ def _delete(picked: Sequence[Run]) -> None:
         for run in picked:
             cluster().delete(run)
     except RunError as error:
-        session().runs_fault = str(error)
-    session().chosen_runs = ()
+        keep_note("runs", str(error))
+    state_of(ChosenRuns).names = ()
     if st.session_state.get("run") in {run.name for run in picked}:
         st.session_state["run"] = None
 

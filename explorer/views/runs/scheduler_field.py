@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.app.messages import say
+from explorer.app.notes import drop_notes, keep_note, take_notes
 from explorer.app.panels import expander
 from explorer.app.reader import sees_everything
-from explorer.app.session import session
 from explorer.components.alone import alone
 from explorer.runs.cluster import cluster
 from explorer.runs.run import RunError
@@ -43,9 +43,9 @@ def _use(address: str) -> None:
         return
     try:
         cluster().use(address)
-        session().scheduler_fault = ""
+        drop_notes("scheduler")
     except RunError as error:
-        session().scheduler_fault = str(error)
+        keep_note("scheduler", str(error), until="changed")
 
 
 def _is_trying() -> bool:
@@ -54,8 +54,8 @@ def _is_trying() -> bool:
 
 
 def _draw_answer(was_trying: bool) -> None:
-    if fault := session().scheduler_fault:
-        say(fault)
+    if refused := take_notes("scheduler", "changed"):
+        say(*refused)
     elif _is_trying():
         st.caption("Asking the scheduler …")
     elif cluster().answer:

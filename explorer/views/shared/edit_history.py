@@ -9,6 +9,7 @@ import streamlit as st
 from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.messages import say
+from explorer.app.notes import draw_notes, drop_notes, keep_note
 from explorer.app.session import session
 from explorer.catalog.opened_model import Opened
 from explorer.inference.edited_pass import EditedPass, run_edited, why_not_applicable
@@ -35,15 +36,15 @@ def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
     """
     buttons = st.container(horizontal=True, vertical_alignment="center")
     listed, field = st.container(), st.container()
-    state, reader = st.session_state, session()
-    if reader.edits_next is not None:
-        state["edits"], reader.edits_next = reader.edits_next, None
+    state, chosen = st.session_state, session().choose_next
+    if "edits" in chosen:  # where no bar has taken it
+        state["edits"] = chosen.pop("edits")
     with field, st.expander("Interventions as text"):
         st.text_input(label_visibility="collapsed", **url.bound("edits"))
     history, notes = from_address(state.get("edits") or "")
     if notes:
-        reader.edits_next = to_address(history)
-        reader.edits_notes = reader.edits_next, tuple(notes)
+        chosen |= {"edits": to_address(history)}  # its field is drawn already
+        keep_note("edits", *notes, until=to_address(history))
         st.rerun()
     edited = run_edited(context.opened, context.forward, history.active)
     with buttons:
@@ -57,7 +58,7 @@ def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
 def store_history(history: EditHistory) -> None:
     """For a callback: these are the interventions from now on."""
     st.session_state["edits"] = to_address(history)
-    session().edits_notes = None
+    drop_notes("edits")
 
 
 def current_history() -> EditHistory:
@@ -67,7 +68,7 @@ def current_history() -> EditHistory:
 def add_edit(edit: Intervention) -> None:
     """For a callback: one more, or the message that there is no room for it."""
     if why := _why_no_room(current_history(), edit):
-        session().edits_notes = st.session_state.get("edits") or "", (why,)
+        keep_note("edits", why, until=st.session_state.get("edits") or "")
     else:
         store_history(current_history().add(edit))
 
@@ -115,9 +116,7 @@ def _why_no_room(history: EditHistory, edit: Intervention) -> str:
 
 def _draw_notes(edited: EditedPass) -> None:
     """What of the address was dropped, and how many interventions do not apply."""
-    address, notes = session().edits_notes or ("", ())
-    for note in notes if address == (st.session_state.get("edits") or "") else ():
-        say(note)
+    draw_notes("edits", st.session_state.get("edits") or "")
     if count := len(edited.not_applicable):
         which = "1 intervention does" if count == 1 else f"{count} interventions do"
         say(

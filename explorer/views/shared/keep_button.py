@@ -10,7 +10,7 @@ import streamlit as st
 import torch
 
 from explorer.app import address_table, url
-from explorer.app.context import parts_of
+from explorer.app.context import current_context, parts_of
 from explorer.app.kept_session import KEPT
 from explorer.app.reader import owner
 from explorer.app.session import session
@@ -115,7 +115,7 @@ def _title(about: Mapping[str, str]) -> str:
 
 def _in_words(about: Mapping[str, str]) -> Mapping[str, str]:
     """The same, with the kind of attention called what the bar calls it, under the bar's word."""
-    context = session().context
+    context = current_context()
     if context is None or "part" not in about:
         return about
     parts = {each.name: each.title for each in parts_of(context.shelf[context.choice.model])}

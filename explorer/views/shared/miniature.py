@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from explorer.analysis import information_flow
-from explorer.app.context import PageContext, opened_as_chosen
-from explorer.app.session import session
-from explorer.catalog import ModelError
+from explorer.app.context import PageContext, current_context
+from explorer.app.session import session, state_of
 from explorer.catalog.opened_model import Opened
 from explorer.components import miniature as drawing
 from explorer.components.alone import alone
-from explorer.components.mounting import asks_for
-from explorer.inference import forward_pass
+from explorer.components.mounting import Mounted, asks_for
 from explorer.inference.answers import first_place
-from explorer.inference.forward_pass import ForwardPass, ForwardPassError
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
 
 KEY, HEIGHT = "miniature", 170
@@ -48,11 +46,13 @@ def draw_miniature() -> None:
 
     What takes long for a long text comes behind the page's own run.
     """
-    context, place = session().context, session().sidebar_head
+    context, place = current_context(), session().sidebar_head
     if context is None or place is None:  # a page that is run alone
         return
-    opened, found = _pass_of(context)
-    if opened is None or found is None or not information_flow.is_computable(found):
+    opened, found = context.model, context.passed
+    if not isinstance(opened, Opened) or not isinstance(found, ForwardPass):
+        return
+    if not information_flow.is_computable(found):
         return
     with place:
         if information_flow.is_quick(found) or information_flow.has_flow(opened, found):
@@ -86,7 +86,7 @@ def _draw(context: PageContext, opened: Opened, found: ForwardPass) -> None:
         height=HEIGHT,
         on_go=_go,
     )
-    reader.drawn.pop(KEY, None)  # the page's own pictures are what one exports
+    state_of(Mounted).drawn.pop(KEY, None)  # the page's own pictures are what one exports
 
 
 def mark_layer(context: PageContext) -> None:
@@ -105,21 +105,9 @@ def _layer(context: PageContext) -> tuple[str, int]:
     return at.part.split(".")[0], at.layer
 
 
-def _pass_of(context: PageContext) -> tuple[Opened | None, ForwardPass | None]:
-    """The model as the page opens it, and its pass; None where there is none."""
-    at = context.choice
-    if at.model not in context.shelf:
-        return None, None
-    try:
-        opened = opened_as_chosen(context.shelf[at.model], at)
-        return opened, forward_pass.run_text(opened, at.text, at.pair)
-    except (ModelError, ForwardPassError):
-        return None, None
-
-
 def _go(name: str, layer: int | None) -> None:
     """For the callback: the page of a part, in the next run."""
     reader = session()
     if layer is not None:
         reader.choose_next = {**reader.choose_next, "layer": layer}
-    reader.door = PARTS["attention" if layer is not None else name][1]
+    reader.next_page = PARTS["attention" if layer is not None else name][1]

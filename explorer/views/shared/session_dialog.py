@@ -11,9 +11,9 @@ import streamlit as st
 from explorer.app import address_table
 from explorer.app.choosing import switch_page
 from explorer.app.kept_session import KEPT, KeptSession
-from explorer.app.own_lessons import OWN_LESSONS
+from explorer.app.own_lessons import OWN_LESSONS, BeginLesson
 from explorer.app.reader import network, owner
-from explorer.app.session import session
+from explorer.app.session import session, state_of
 from explorer.app.throttle import turn_elsewhere
 from explorer.components.handing_over import hand_over
 from explorer.export import session_page
@@ -144,7 +144,7 @@ def _open_as_talk(kept: KeptSession) -> None:
     except LessonError as error:
         st.text(str(error))
         return
-    session().begin_lesson = lesson.name
+    state_of(BeginLesson).name = lesson.name
     switch_page("lessons")
 
 

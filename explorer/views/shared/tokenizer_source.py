@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.app import url
 from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.controls import one_of
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.inference import trained_tokenizers
 from explorer.inference.trained_tokenizers import TEXTS
 from explorer.system import limits
@@ -33,12 +33,12 @@ MOST_TOLD = 400
 PERSISTENT: dict[str, Any] = {"persist_state": "session"}
 
 
-@dataclass(frozen=True)
-class UploadedText:
-    """The text of an uploaded file, and the ID of the upload."""
+@dataclass
+class TrainingFile:
+    """The uploaded text that is trained on, which no address holds."""
 
-    upload: str
-    text: str
+    upload: str = ""
+    text: str = ""
 
 
 def chosen_training() -> tuple[str, int]:
@@ -126,8 +126,7 @@ def _choose_file() -> str:
     )
     if upload is None:  # removed, or uploaded before the reader went to another page
         return _uploaded_text()
-    kept = session().tokenizer_file
-    if kept is None or kept.upload != upload.file_id:
+    if state_of(TrainingFile).upload != upload.file_id:
         _forget_upload()  # what is refused is not kept
         if upload.size > _most_bytes():
             most = limits.TOKENIZER_CHARACTERS.most
@@ -135,7 +134,9 @@ def _choose_file() -> str:
                 f"The file has {upload.size:,} bytes; at most {most:,} characters "
                 "fit, so upload a part of it."
             )
-        session().tokenizer_file = UploadedText(upload.file_id, _decoded(upload.getvalue()))
+        text = _decoded(upload.getvalue())
+        kept = state_of(TrainingFile)
+        kept.upload, kept.text = upload.file_id, text
     return _uploaded_text()
 
 
@@ -153,10 +154,10 @@ def _decoded(content: bytes) -> str:
 
 
 def _uploaded_text() -> str:
-    kept = session().tokenizer_file
-    return kept.text if kept else ""
+    return state_of(TrainingFile).text
 
 
 def _forget_upload() -> None:
     """For the callback: the file was removed, or another was uploaded."""
-    session().tokenizer_file = None
+    kept = state_of(TrainingFile)
+    kept.upload = kept.text = ""

@@ -13,8 +13,9 @@ from torch import Tensor
 from explorer.analysis.map_summary import summary_of
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
+from explorer.app.notes import kept_notes
 from explorer.app.panels import expander
-from explorer.app.session import session
+from explorer.app.suggest_model import UNKNOWN
 from explorer.catalog import attention_parts
 from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix, mounting
@@ -95,7 +96,7 @@ def recomputed(what: str, error: float) -> str:
 def notes(sentences: Iterable[str]) -> None:
     """What a reader should know about what is on screen, unless it is said under the bar."""
     for sentence in sentences:
-        if sentence not in session().said:
+        if sentence not in kept_notes(UNKNOWN):
             st.text(sentence)
 
 

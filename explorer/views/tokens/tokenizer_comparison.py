@@ -9,9 +9,8 @@ import streamlit as st
 
 from explorer.app import url
 from explorer.app.context import PageContext, config_of
-from explorer.app.controls import say_invalid
+from explorer.app.controls import note_invalid, say_invalid
 from explorer.app.messages import say
-from explorer.app.session import session
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.tokenizers import tokenizer_in
@@ -132,7 +131,7 @@ def _choose(names: Sequence[str], mine: str) -> list[str]:
         **url.bound("beside"),
     )
     if notes := invalid_names(asked, names, mine):
-        session().invalid["beside"] = (mine, picked), " ".join(notes)
+        note_invalid("beside", (mine, picked), " ".join(notes))
     say_invalid("beside", (mine, picked))
     return picked
 

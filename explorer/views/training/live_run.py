@@ -11,14 +11,15 @@ import math
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import median
 
 import streamlit as st
 
 from explorer.app import reader_runs
 from explorer.app.messages import say
-from explorer.app.session import session
+from explorer.app.notes import draw_notes, keep_note
+from explorer.app.session import state_of
 from explorer.catalog import in_a_sentence
 from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.charts.training_curves import (
@@ -50,6 +51,13 @@ SLOW = 0.05
 """Seconds of CPU time of a slow drawing."""
 LAST = 5
 """Drawings whose median decides; the first one alone says nothing about the later ones."""
+
+
+@dataclass
+class RunMetrics:
+    """Those of the run on screen."""
+
+    rows: Metrics | None = None
 
 
 def draw_run(run: Run, text: str) -> None:
@@ -192,9 +200,7 @@ def _draw_buttons(run: Run, status: Status) -> None:
             disabled=not is_possible,
             help="One update, then pause" if command == "step" else None,
         )
-    if fault := session().run_fault:
-        session().run_fault = ""
-        say(fault)
+    draw_notes("run")
 
 
 def _task(run: Run, spec: RunSpec) -> Task:
@@ -221,12 +227,12 @@ def _send_command(run: Run, command: str) -> None:
                 run.mark(former)
                 raise
     except (RunError, OSError) as error:
-        session().run_fault = in_a_sentence(error)
+        keep_note("run", in_a_sentence(error))
 
 
 def metrics_of(run: Run) -> Metrics:
     """Kept for the session, so that only new rows are read."""
-    kept = session().run_metrics
-    if not isinstance(kept, Metrics) or kept.path != run.folder / "metrics.jsonl":
-        kept = session().run_metrics = run.metrics()
-    return kept.update()
+    shown = state_of(RunMetrics)
+    if shown.rows is None or shown.rows.path != run.folder / "metrics.jsonl":
+        shown.rows = run.metrics()
+    return shown.rows.update()

@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.reader_runs import may_change
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
@@ -38,6 +38,7 @@ from explorer.tasks import GIVEN, TASKS, Given, Task
 from explorer.text import TextError
 from explorer.text.literal import literal
 from explorer.text.number_format import three
+from explorer.views.training.data_view import RequestedRun
 from explorer.views.training.form_inputs import COLD, HOT, Inputs
 from explorer.views.training.own_text import OwnText, draw_own_text
 from explorer.views.training.run_estimate import draw_size
@@ -64,7 +65,8 @@ TUNED_SEED = replace(WEIGHTS_SEED, help="Of a new head, and of the adapters at s
 
 def draw_form(run: Run | None) -> Task | None:
     """The form beside the run on screen; its task, or None while its text is missing."""
-    session().run_requested = session().run_tokenizer = None
+    requested = state_of(RequestedRun)
+    requested.spec = requested.tokenizer = None
     names = [*TASKS, *GIVEN]
     # What the chosen task is about is said where its help is.
     known = _known(st.session_state.get("task"), names)
@@ -91,8 +93,7 @@ def draw_form(run: Run | None) -> Task | None:
 def requested_spec(run: Run | None) -> RunSpec | None:
     """The settings of the run on screen, or those of the form, if they can be trained."""
     if run is None:
-        spec: RunSpec | None = session().run_requested
-        return spec
+        return state_of(RequestedRun).spec
     try:
         return run.spec
     except RunError:
@@ -102,7 +103,7 @@ def requested_spec(run: Run | None) -> RunSpec | None:
 def requested_tokenizer(run: Run | None) -> str | None:
     """The tokenizer of the same, where it is not the usual one."""
     if run is None:
-        return session().run_tokenizer
+        return state_of(RequestedRun).tokenizer
     try:
         return run.tokenizer()
     except RunError:
@@ -131,7 +132,8 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
         with start:
             say(str(error))
         return
-    session().run_requested, session().run_tokenizer = spec, own.tokenizer
+    requested = state_of(RequestedRun)
+    requested.spec, requested.tokenizer = spec, own.tokenizer
     with curve:
         draw_schedule(task, spec.training, run if beside else None)
     if sentence := _warm_up_words(spec.training):

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import shelves
+from explorer.app import reader_models
 from explorer.app.choosing import choose_model, draw_page_link, switch_page
 from explorer.app.session import session
 from explorer.runs.run import Run
@@ -72,7 +72,7 @@ def _draw_compare_button(run: Run) -> None:
 
 
 def _open_model(name: str) -> None:
-    shelves.add_run(name)
+    reader_models.add_run(name)
     choose_model(name)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.app import shelves, streamlit_patches, url
+from explorer.app import reader_models, streamlit_patches, url
 from explorer.app.choosing import draw_page_link
 from explorer.app.messages import say
+from explorer.app.notes import keep_note
 from explorer.app.reader_runs import found_run, listed_runs, may_change, own_runs
-from explorer.app.session import session
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run, RunError
 from explorer.system import limits
@@ -36,7 +36,7 @@ def choose_run() -> Run | None:
     """The run on screen, from the reader's runs; at first the one of theirs that trains."""
     runs = {run.name: run for run in listed_runs()}
     name = _settle_run(runs)
-    labels = shelves.labels(runs)
+    labels = reader_models.labels(runs)
     picked = st.selectbox(
         "Run",
         list(runs),
@@ -117,7 +117,7 @@ def _delete(run: Run) -> None:
         cluster().delete(run)
         st.session_state["run"] = None
     except RunError as error:
-        session().run_fault = str(error)
+        keep_note("run", str(error))
 
 
 def _first_active(runs: list[Run]) -> Run | None:

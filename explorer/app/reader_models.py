@@ -1,8 +1,10 @@
-"""The models that one reader can open: everybody's, those trained, and those brought."""
+"""The models that one reader can open, and which of them is shown first.
 
-from __future__ import annotations
+They are everybody's, those trained, and those that only this reader knows.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
@@ -11,7 +13,7 @@ from cachetools import LRUCache
 
 from explorer.app import reader_runs, url
 from explorer.app.local_reader import is_local
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog import available_models, real_models, uploads
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.find_model import paths_allowed
@@ -23,6 +25,15 @@ _named_by_paths: LRUCache[str, Path] = LRUCache(maxsize=200)
 """Of all readers, by names that only one folder has."""
 FIRST_MODEL = "translation"
 MOST_BROUGHT = 20
+
+
+@dataclass
+class NamedModels:
+    """What only this reader knows, beside what everybody finds."""
+
+    runs: list[str] = field(default_factory=list)
+    """What the address has named as a model: a run among them stays among the models."""
+    folders: list[Path] = field(default_factory=list)
 
 
 def entries() -> list[ModelEntry]:
@@ -83,7 +94,7 @@ def add_model(folder: Path) -> None:
 
 def add_run(name: str) -> None:
     """Keep a run on the shelf of this reader that is not among their newest."""
-    names = session().linked_runs
+    names = state_of(NamedModels).runs
     if name and name not in names:
         names.append(name)
         del names[:-MOST_BROUGHT]
@@ -95,7 +106,7 @@ def _named_runs() -> tuple[str, ...]:
         if url.is_declared(name):
             add_run(url.asked(name))
     add_run(str(st.session_state.get("model", "")))
-    return tuple(session().linked_runs)
+    return tuple(state_of(NamedModels).runs)
 
 
 def _brought() -> list[Path]:
@@ -103,7 +114,7 @@ def _brought() -> list[Path]:
 
     One that was deleted leaves no row: the page has said that the chosen model no longer exists.
     """
-    brought, name = session().brought, url.asked("model")
+    brought, name = state_of(NamedModels).folders, url.asked("model")
     brought[:] = [folder for folder in brought if folder.exists()]
     asked = uploads.uploaded(name) or _named_by_path(name)
     if asked is not None and asked not in brought:

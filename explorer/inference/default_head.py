@@ -12,13 +12,13 @@ from explorer.tasks import pattern_of, pattern_score
 from explorer.text.number_format import three
 
 
-def first_look(opened: Opened) -> tuple[str, int, int]:
+def default_head(opened: Opened) -> tuple[str, int, int]:
     """The part, layer and head to show first: the one that the model's record names, or the one
     closest to the task's expected pattern.
 
     Where no pattern is known, the head with the largest weights.
     """
-    return kept(opened, "first look", lambda: _look(opened), size_of)
+    return kept(opened, "default head", lambda: _look(opened), size_of)
 
 
 def _look(opened: Opened) -> tuple[str, int, int]:
