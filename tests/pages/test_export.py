@@ -139,7 +139,7 @@ def on_screen(at: AppTest) -> tuple[set[str], int]:
 @cache
 def expanders() -> set[str]:
     """The keys of those that draw when they are opened; the code panel draws nothing."""
-    named = re.compile(r"st\.expander\([^)]*?\bkey=\"(\w+)\"|\bexpander\(\"[^\"]*\", \"(\w+)\"\)")
+    named = re.compile(r"st\.expander\([^)]*?\bkey=\"(\w+)\"|(?<!st\.)\bexpander\(\"(\w+)\"")
     sources = (path.read_text(encoding="utf-8") for path in (ROOT / "explorer").rglob("*.py"))
     found = (keys for source in sources for keys in named.findall(source))
     return {key for keys in found for key in keys if key} - {"code"}
