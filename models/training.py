@@ -19,11 +19,11 @@ from torch.optim import Optimizer
 
 from models import together
 from models.losses import IGNORE, label_smoothing, linear_cross_entropy
+from models.model import Transformer
 from models.optimizers import OPTIMIZERS, optimizer_of
 from models.output_heads import LanguageModelHead
 from models.plain import PlainData, choice_field, number_field
 from models.tap import Tap
-from models.transformer import Transformer
 
 CPU = torch.device("cpu")
 WITHOUT_GENERATOR = ("cpu", "meta")

@@ -15,8 +15,8 @@ from explorer.catalog.parameters import count_parameters
 from models.config import TransformerConfig
 from models.loading.adapter_files import LARGEST_ALPHA
 from models.lora import USUAL_TARGETS, add_lora, lora_fault
+from models.model import Transformer
 from models.training import HOT, TrainConfig
-from models.transformer import Transformer
 
 WAITING, TRAINING, PAUSED, STOPPED = "waiting", "training", "paused", "stopped"
 DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"

@@ -12,6 +12,7 @@ from torch.nn.utils import parameters_to_vector
 
 from models import training
 from models.losses import IGNORE, cross_entropy, label_smoothing
+from models.model import Transformer
 from models.trace import trace
 from models.training import (
     OPTIMIZERS,
@@ -25,7 +26,6 @@ from models.training import (
     peak_rate,
     train,
 )
-from models.transformer import Transformer
 from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.tiny import SMALL, assert_equal_weights, config_of, ids_of, shake, weights
