@@ -1,4 +1,4 @@
-"""The decoder in one file that imports nothing else of this project: read it first.
+"""The decoder in one file that imports nothing else of this project: to be read alone, or first.
 
 Names and parameters are the core's, so `load_checkpoint` and the app open what `save` writes.
 `python models/minimal.py FOLDER` trains it for a minute on its own source text and saves it.

@@ -17,7 +17,7 @@ from explorer.text import Tokenizer, byte_tokenizer, character_tokenizer, word_t
 from explorer.text.token import CLASSIFIER, DECODER, SOURCE
 from models import save_checkpoint
 from models.config import GenerationConfig, TransformerConfig
-from models.transformer import Transformer
+from models.model import Transformer
 
 if TYPE_CHECKING:
     from explorer.catalog.opened_model import Opened

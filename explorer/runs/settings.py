@@ -15,7 +15,9 @@ from explorer.tasks import Task
 from models import TransformerConfig
 from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
 from models.families.styles import like
-from models.training import OPTIMIZERS, SCHEDULES, TrainConfig
+from models.optimizers import OPTIMIZERS
+from models.schedules import SCHEDULES
+from models.training import TrainConfig
 
 
 @dataclass(frozen=True)

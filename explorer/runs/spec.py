@@ -15,8 +15,8 @@ from explorer.catalog.parameters import count_parameters
 from models.config import TransformerConfig
 from models.loading.adapter_files import LARGEST_ALPHA
 from models.lora import USUAL_TARGETS, add_lora, lora_fault
-from models.training import HOT, TrainConfig
-from models.transformer import Transformer
+from models.model import Transformer
+from models.training import TrainConfig
 
 WAITING, TRAINING, PAUSED, STOPPED = "waiting", "training", "paused", "stopped"
 DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"
@@ -31,6 +31,8 @@ LARGEST_SEED = 2**31 - 1
 LARGEST_FLOAT32 = (2 - 2**-23) * 2.0**127
 MOST_STEPS = 10_000_000
 
+HOT = ("lr", "clip", "label_smoothing")
+"""What may change between two steps of a training: nothing that is kept depends on it."""
 HOT_VALUES = (*HOT, "evaluate_every")
 """What may change while a run trains."""
 

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from explorer.text import TextError, Token, TrainedWith
 from models.config import TransformerConfig
+from models.model import Transformer
 from models.training import Batch, TrainConfig
-from models.transformer import Transformer
 
 
 @dataclass(frozen=True)

@@ -41,10 +41,10 @@ from models.loading.safe_files import (
 from models.loading.tokenizer_texts import tokenizer_text
 from models.loading.weight_files import STATE_WEIGHTS, WEIGHTS, open_file
 from models.lora import lora_leaves, merge, merged
+from models.model import Transformer
 from models.optimizers import remembered
 from models.positional import Positions
 from models.training import TrainConfig, TrainState
-from models.transformer import Transformer
 
 
 @dataclass(frozen=True, eq=False)

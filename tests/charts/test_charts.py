@@ -27,7 +27,8 @@ from explorer.charts.singular_value_chart import MOST_POINTS, drawn_ranks, singu
 from explorer.charts.steering_chart import CLEAN, CORRUPTED, SteeredPoint, steering_chart
 from explorer.charts.theme import LIGHT
 from explorer.charts.training_curves import held_out_curves, loss_curves, spread, thinned
-from models.training import SCHEDULES, TrainConfig, learning_rate
+from models.schedules import SCHEDULES
+from models.training import TrainConfig, learning_rate
 
 NAN, INF = math.nan, math.inf
 ROWS = [

@@ -1,6 +1,5 @@
 """The core reads as a book, and the shapes in its signatures are compared with every call."""
 
-import ast
 import re
 import runpy
 import sys
@@ -53,11 +52,11 @@ def test_every_module_is_in_the_reading_order_once() -> None:
 
 
 def test_no_module_needs_a_later_one() -> None:
+    """Also where it imports inside of a function, or for types alone."""
     known: set[str] = set()
     for name in order():
-        for node in ast.parse((CORE / f"{name}.py").read_text("utf-8")).body:
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("models."):
-                assert (node.module or "").removeprefix("models.") in known, name
+        needs = {each.split(".")[1] for each in imports(CORE / f"{name}.py") if "models." in each}
+        assert needs <= known, name
         known.add(name)
 
 
@@ -80,3 +79,12 @@ def test_the_decoder_in_one_file_needs_no_other_and_has_the_logits_of_the_core(
     with torch.no_grad():
         expected, logits = model(ids), opened.model(ids)
     torch.testing.assert_close(logits, expected, atol=1e-5 * expected.abs().max().item(), rtol=0)
+
+
+def test_attention_and_the_whole_model_are_met_soon() -> None:
+    before = dict.fromkeys(("attention", "transformer"), 0)
+    for name in before:
+        for earlier in order()[: order().index(name)]:
+            before[name] += len((CORE / f"{earlier}.py").read_text("utf-8").splitlines())
+    assert before["attention"] <= 150
+    assert before["transformer"] <= 900

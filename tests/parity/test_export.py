@@ -16,9 +16,9 @@ from models.families import FAMILIES
 from models.families.effective_fields import effective_fields
 from models.loading.checkpoint import CheckpointError, load_checkpoint
 from models.loading.export import export_checkpoint, exportable
+from models.model import Transformer
 from models.trace import trace
 from models.training import Batch, TrainConfig, train
-from models.transformer import Transformer
 from tests.parity.cases import CASES, GROUPED, tiny
 from tests.parity.families import LENGTH, Case, Pair, assert_close, compare, inputs_of, open_pair
 from tests.parity.test_published_configs import ROTATIONS

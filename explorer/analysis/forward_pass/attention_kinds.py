@@ -38,7 +38,7 @@ from explorer.catalog.attention_parts import site
 from explorer.text.number_format import three
 from models import TransformerConfig
 from models.attention import attention_scores, attention_weights
-from models.positional import AlibiPositions
+from models.position_biases import AlibiPositions
 
 
 class Projection(Kind):

@@ -59,7 +59,7 @@ def recorded_block(forward: ForwardPass, stack: str, layer: int) -> Trace:
     part: Any = getattr(passed.model, stack)
     block, here = part.blocks[layer], positions_of(forward, stack)
     memory = memory_mask = None
-    if block.has_cross:
+    if block.cross_attn is not None:
         memory = passed["memory"][row : row + 1]
         memory_mask = forward.mask(f"{stack}.cross_attn", layer)[None, None, :1]
     shared = StackContext(

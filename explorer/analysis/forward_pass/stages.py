@@ -16,14 +16,11 @@ from torch import nn
 from explorer.analysis.forward_pass.kinds import KINDS
 from explorer.analysis.forward_pass.stage_kind import Shapes, Stage
 from models import Transformer, TransformerConfig
-from models.output_heads import ClassifierHead, LanguageModelHead
-from models.positional import (
-    AlibiPositions,
-    LearnedPositions,
-    PositionalEncoding,
-    RelativePositions,
-    RotaryPositions,
-)
+from models.classifier import ClassifierHead
+from models.output_heads import LanguageModelHead
+from models.position_biases import AlibiPositions, RelativePositions
+from models.positional import LearnedPositions, PositionalEncoding
+from models.rotary import RotaryPositions
 
 
 @lru_cache(maxsize=64)
@@ -117,9 +114,9 @@ class _StackStages:
     def _block(self, block: Any) -> None:
         before = self.stream
         normed = self._attention(block, "self_attn", "self_residual", "resid_mid")
-        if block.has_cross:
+        if block.cross_attn is not None:
             self._attention(block, "cross_attn", "cross_residual", "resid_cross")
-        if block.has_mlp:
+        if block.mlp is not None:
             self._feed_forward(block, before, normed)
 
     def _attention(self, block: Any, branch: str, residual: str, after: str) -> str:
@@ -189,22 +186,21 @@ class _StackStages:
 
     def _input_norm(self, residual: str, stream: str) -> str:
         """What a sub-layer reads: the residual stream, or the norm of it."""
-        norm = self.config.residual_norms.input
-        if norm is None:
+        if self.config.norm_position == "post":
             return stream
-        return self._put(f"{self.branch}.norm", "norm", stream, module=f"{residual}.{norm}")
+        return self._put(f"{self.branch}.norm", "norm", stream, module=f"{residual}.norm")
 
     def _add(self, residual: str, out: str, after: str) -> None:
         """What a sub-layer wrote is added to the residual stream, with the norms around it."""
-        norms, branch = self.config.residual_norms, self.branch
-        if norms.output is not None:
-            module = f"{residual}.{norms.output}"
+        position, branch = self.config.norm_position, self.branch
+        if position == "sandwich":
+            module = f"{residual}.out_norm"
             out = self._put(f"{branch}.out_norm", "output norm", out, module=module)
-        if norms.sum is None:
+        if position != "post":
             self._put(after, "add", self.stream, out)
             return
         self._put(f"{branch}.add", "add", self.stream, out, site="")
-        self._put(after, "stream norm", module=f"{residual}.{norms.sum}")
+        self._put(after, "stream norm", module=f"{residual}.norm")
 
     def _head(self, head: nn.Module | None) -> None:
         if isinstance(head, ClassifierHead):

@@ -6,9 +6,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from explorer.views.museum.mistakes.model_copy import with_mistake
+from models.classifier import ClassifierHead
 from models.config import TransformerConfig
-from models.output_heads import ClassifierHead, LanguageModelHead
-from models.transformer import Transformer
+from models.model import Transformer
+from models.output_heads import LanguageModelHead
 
 
 class SoftmaxWords(LanguageModelHead):

@@ -1,13 +1,16 @@
-"""Scaling of rotary frequencies for texts longer than those of the training."""
+"""Rotary positions, and the scaling of their frequencies for texts longer than in training."""
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from models.plain import PlainData, choice_field, number_field
+from models.positional import Positions
+from models.shapes import Rotation
 
 ROPE_SCALINGS = ("linear", "llama3", "yarn")
 FACTORS = (1e-3, 1e6)
@@ -85,3 +88,57 @@ def yarn_scaling(
 
 
 SCALINGS = {"linear": linear_scaling, "llama3": llama3_scaling, "yarn": yarn_scaling}
+
+
+class RotaryPositions(Positions):
+    """Rotates each pair of numbers of a query or key by the angle position × θ^(−2i/d).
+
+    A pair is (i, i + d/2) ("halves") or (2i, 2i + 1) ("adjacent"); only the first `d_head`
+    numbers of a wider head are rotated. The product of a query and a key then depends on
+    their distance alone.
+    Source: RoFormer (Su et al. 2021), section 3.2.2.
+    """
+
+    def __init__(
+        self,
+        d_head: int,
+        theta: float = 10_000.0,
+        pairs: str = "halves",
+        scaling: RopeScaling | None = None,
+    ) -> None:
+        super().__init__()
+        self.d_head = d_head
+        self.theta = theta
+        self.pairs = pairs
+        self.scaling = scaling
+
+    def frequencies(self) -> Float[Tensor, " half"]:
+        """Radians per position of every pair, fast ones first; on the CPU, as all constants."""
+        even = torch.arange(0, self.d_head, 2, dtype=torch.float32, device="cpu")
+        frequencies = 1.0 / self.theta ** (even / self.d_head)
+        if self.scaling is None:
+            return frequencies
+        return SCALINGS[self.scaling.kind](frequencies, self.scaling, self.theta)
+
+    def rotation(self, positions: Int[Tensor, "*t"]) -> Rotation:
+        angles = positions[..., None] * self.frequencies().to(positions.device)
+        if angles.dim() == 3:  # one row of positions per sequence: make room for the heads
+            angles = angles[:, None]
+        stretch = 1.0 if self.scaling is None else self.scaling.attention_factor
+        cos, sin = angles.cos() * stretch, angles.sin() * stretch
+        return partial(self.turn, cos=cos, sin=sin)
+
+    def turn(
+        self, x: Float[Tensor, "b h t d"], cos: Float[Tensor, "..."], sin: Float[Tensor, "..."]
+    ) -> Float[Tensor, "b h t d"]:
+        cos, sin = cos.to(x.dtype), sin.to(x.dtype)
+        turned, rest = x[..., : self.d_head], x[..., self.d_head :]
+        if self.pairs == "halves":
+            first, second = turned.chunk(2, -1)
+        else:
+            first, second = turned[..., 0::2], turned[..., 1::2]
+        both = (first * cos - second * sin, second * cos + first * sin)
+        joined = (
+            torch.cat(both, -1) if self.pairs == "halves" else torch.stack(both, -1).flatten(-2)
+        )
+        return torch.cat((joined, rest), -1) if rest.shape[-1] else joined
