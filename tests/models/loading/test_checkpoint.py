@@ -30,9 +30,8 @@ def test_round_trip(tmp_path: Path) -> None:
     for name, config in ODDITIES.items():
         model, folder = shaken(config, torch.float32), tmp_path / "deep" / name
         save_checkpoint(folder, model, tokenizer='{"é": 1}', run=run)
-        opened = load_checkpoint(str(folder))
+        opened: Any = load_checkpoint(str(folder))
         assert opened.folder == folder
-        assert opened.tokenizer is not None
         assert (opened.config, opened.run, opened.tokenizer.text) == (config, run, '{"é": 1}')
         assert (opened.family, opened.unused) == ("ours", ())
         assert not opened.model.training

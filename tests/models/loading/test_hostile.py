@@ -194,14 +194,8 @@ for name in (CONFIG, WEIGHTS):
         f"{name} lies elsewhere": (moved_out(name), out),
     }
 FILES |= {
-    "run is a link out": (
-        lambda folder: (folder / RUN).symlink_to("/etc/hostname"),
-        "run.json in one is a link out of the folder",
-    ),
-    "tokenizer is a pipe": (
-        pipe_for(TOKENIZER),
-        "one has no readable tokenizer.json.",
-    ),
+    "run is a link": (lambda at: (at / RUN).symlink_to("/etc/hosts"), f"{RUN} in one is a link"),
+    "tokenizer is a pipe": (pipe_for(TOKENIZER), "one has no readable tokenizer.json."),
 }
 
 

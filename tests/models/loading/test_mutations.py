@@ -19,6 +19,7 @@ pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 
 MOST_READ = 1 << 20
 """Bytes, of folders that have a hundredth of it."""
+FILES = ("ours", CONFIG), ("gpt2", CONFIG), ("gpt2", WEIGHTS), ("shards", INDEX), ("gguf", NAME)
 MANY = settings(max_examples=max(60, settings().max_examples))
 
 
@@ -32,9 +33,6 @@ def folders(good_folders: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     (root / "gguf").mkdir()
     (root / "gguf" / NAME).write_bytes(good().written())
     return root
-
-
-FILES = ("ours", CONFIG), ("gpt2", CONFIG), ("gpt2", WEIGHTS), ("shards", INDEX), ("gguf", NAME)
 
 
 @pytest.mark.parametrize(("kind", "file"), FILES)
