@@ -18,7 +18,7 @@ from explorer.text import TextError
 from explorer.text.checked_text import decoded
 from explorer.text.literal import literal
 from models.loading.checkpoint import CheckpointError
-from models.loading.tokenizer_texts import tokenizer_text
+from models.loading.checkpoint_tokenizer import tokenizer_text
 
 BYTES_OF_CHARACTER = 4
 """At most, in UTF-8: a file that cannot fit is refused unread."""
