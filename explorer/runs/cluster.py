@@ -245,7 +245,7 @@ class Cluster:
             )
         if waiting := len(self.waiting()):
             raise RunError(
-                f"{limits.QUEUE.in_words(waiting)} still wait where they are: stop them, or wait "
+                f"{limits.QUEUE.in_words(waiting)} are still queued where they are: stop them, or wait "
                 "until they train."
             )
         self.answer = ""
