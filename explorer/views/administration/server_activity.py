@@ -1,4 +1,4 @@
-"""What this server process does now: its figures, and its active page runs, which can be stopped."""
+"""What this server process does now: its figures, and its active page runs, to stop them."""
 
 import shutil
 import time
