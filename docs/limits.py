@@ -1,4 +1,4 @@
-"""Writes `limits.md`, every limit that an operator may set, from its table: `python -m docs.limits`.
+"""Writes `limits.md` from the table of limits: `python -m docs.limits`.
 
 A test compares the two.
 """
