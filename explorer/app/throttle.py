@@ -33,7 +33,7 @@ QUANTUM = 0.05
 """Seconds of computing before a turn is handed on: those of short answers are not cut up."""
 MOMENT = 0.005
 """Seconds of computing between two looks whether to go on."""
-STOPPED = "This was stopped by whoever runs the server: try again later."
+STOPPED = "The operator of this server stopped this. Try again later."
 LONGEST_PIECE = 1.0
 """Seconds after which work that takes no step no longer counts: others begin beside it."""
 

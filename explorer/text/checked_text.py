@@ -28,7 +28,7 @@ def checked(text: str, most: int | Limit = MAX_CHARACTERS) -> str:
             raise TextError(most.refusal(len(text)))
     elif len(text) > most:
         raise TextError(
-            f"The text has {len(text):,} characters; at most {most:,} fit, so shorten it."
+            f"The text has {len(text):,} characters; the limit is {most:,}. Shorten it."
         )
     try:
         text.encode()

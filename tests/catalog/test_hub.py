@@ -122,7 +122,7 @@ def test_what_is_too_large_is_not_fetched(
     site.put_model(ID, {each.name: each.read_bytes() for each in made})
     monkeypatch.setenv("EXPLORER_LIMIT_DOWNLOAD_BYTES", "1000")
     with pytest.raises(
-        ModelError, match=r"^This model has .* MB, more than the 0.001 MB that .*\.$"
+        ModelError, match=r"^This model is .* MB; the limit is 0.001 MB\. Choose a smaller one\.$"
     ):
         hub.fetch_from_hub(ID)
     assert not any("/resolve/" in path for path, _ in site.asked)

@@ -45,7 +45,7 @@ UNKNOWN = "Not in this model's vocabulary, so read as <unk>: "
 STRANGE = {  # and what every page says of it
     "": NOTHING,
     "   ": NOTHING,
-    "a" * 100_000: "Your text has 100,000 characters and at most 20,000 characters are read",
+    "a" * 100_000: "Your text has 100,000 characters; only the first 20,000 characters were read",
     "word " * 300: "This text is 301 tokens long and this model reads at most 24",
     "😀🏳️‍🌈 cat": f"{UNKNOWN}“😀",
     "שלום עולם": f"{UNKNOWN}“שלום”",

@@ -159,7 +159,7 @@ def test_whoever_started_the_server_is_told_an_address_that_opens(
     assert address_to_open(address, 8501, by_tls=by_tls) == said
 
 
-SENTENCE = "This server is full (<b>400</b> open connections): try again in a few minutes."
+SENTENCE = "This server is full (<b>400</b> open connections). Try again in a few minutes."
 
 
 def refused(accept: str, *, kind: str = "http", path: str = "/", **headers: str) -> Answer:

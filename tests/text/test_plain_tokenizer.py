@@ -141,7 +141,7 @@ def test_odd_texts_are_learnt() -> None:
 def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
     with pytest.raises(TextError, match="no text to train on"):
         trained_tokenizer("", way, 20)
-    with pytest.raises(TextError, match="5,000,000 characters; at most 1,000,000 characters fit"):
+    with pytest.raises(TextError, match="5,000,000 characters; the limit is 1,000,000 characters"):
         trained_tokenizer("ab cd" * 1_000_000, way, 20)
     with pytest.raises(TextError, match="at most 100,000 fit"):
         train_unigram("a " * MAX_UNIGRAM_TEXT, 20)

@@ -343,7 +343,7 @@ def test_the_best_lines_have_their_tokens_and_follow_to_the_card_of_a_head() -> 
     for text, answer in (
         ("", "There is no line to read yet: type or upload a text."),
         ("a" * 1_001, "A line of this text has 1,001 characters"),
-        ("\n".join(map(str, range(1_001))), "The text has 1,001 lines; at most 1,000 lines"),
+        ("\n".join(map(str, range(1_001))), "The text has 1,001 lines; the limit is 1,000 lines"),
     ):
         at.text_area(key="evidence_text").set_value(text).run()
         assert answer in said(at)

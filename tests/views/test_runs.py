@@ -154,7 +154,7 @@ def test_a_click_starts_a_race_and_its_leader_is_named(
     assert first.notes().sweep == second.notes().sweep == at.session_state["sweep"]
     assert "Nobody leads before two runs have been measured" in said(at)
     (states,) = [frame.value["state"].tolist() for frame in at.dataframe]
-    assert states == ["waiting, 1st in the queue", "waiting, 2nd in the queue"]
+    assert states == ["queued, 1st in line", "queued, 2nd in line"]
     press(at, "stop_all")
     assert {first.commanded(), second.commanded()} == {"stop"}
 
@@ -183,7 +183,7 @@ def test_a_sweep_is_named_before_it_starts_and_refused_in_a_sentence(
     assert "Learning rate needs a number, not 'fast'." in said(at)
     monkeypatch.setenv("EXPLORER_LIMIT_SWEEP_RUNS", "2")
     at.text_input(key="swept_lr").set_value("1,2,3").run()
-    assert "These settings make 3 runs and a sweep has at most 2 runs here" in said(at)
+    assert "These settings make 3 runs; the limit is 2 runs" in said(at)
 
 
 def test_a_sweep_from_a_trained_model_says_what_it_stores(

@@ -120,7 +120,7 @@ class Large:
 def test_a_file_is_judged_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "file_uploader", lambda *_, **__: Large())
     at = page(learn_from=FILE)
-    assert "200,000,000 bytes; at most 1,000,000 characters fit" in said(at)
+    assert "200,000,000 bytes; the limit is 1,000,000 characters" in said(at)
 
 
 def test_a_file_is_kept_from_page_to_page_until_it_is_refused_or_removed() -> None:
@@ -128,7 +128,7 @@ def test_a_file_is_kept_from_page_to_page_until_it_is_refused_or_removed() -> No
     at.switch_page("../../pages/input/tokens.py").run()
     at.switch_page("../../pages/input/tokenizer_training.py").run()
     assert "tokens long" in said(at)
-    assert "1,200,000 characters; at most 1,000,000 characters fit" in said(
+    assert "1,200,000 characters; the limit is 1,000,000 characters" in said(
         brought(at, b"a " * 600_000)
     )
     assert at.session_state[KEY].state(TrainingFile).text == ""

@@ -1,6 +1,4 @@
-"""The field that lets in whoever knows the token of the server."""
-
-from __future__ import annotations
+"""The field for the server's token, which opens the Administration page."""
 
 import streamlit as st
 
@@ -9,11 +7,11 @@ from explorer.app.notes import keep_note, take_notes
 from explorer.app.reader import network
 from explorer.app.session import session
 
-CLOSED = f"This page is closed: set {admin_token.SETTING} and restart the server to open it."
-ASKED = "This page is for whoever runs the server: type the token that it was started with."
+CLOSED = f"This page is closed. To open it, set {admin_token.SETTING} and restart the server."
+PROMPT = "This page is for the operator of the server. Type the token that it was started with."
 WRONG = "This is not the token of this server."
 TOO_MANY = (
-    f"Too many wrong tokens came from your network, so this one was not read: wait "
+    f"Too many wrong tokens came from your network, so this one was not read. Try again in "
     f"{admin_token.WAIT} seconds."
 )
 
@@ -25,7 +23,7 @@ def let_in_or_stop() -> None:
     if not admin_token.is_set():
         st.text(CLOSED)
         st.stop()
-    st.text(ASKED)
+    st.text(PROMPT)
     st.text_input(
         "Token",
         type="password",
@@ -40,10 +38,10 @@ def let_in_or_stop() -> None:
 
 
 def _take() -> None:
-    reader, said = session(), str(st.session_state["admin_token"])
+    reader, token = session(), str(st.session_state["admin_token"])
     st.session_state["admin_token"] = ""
     try:
-        reader.is_admin = admin_token.is_right(said, network())
+        reader.is_admin = admin_token.is_right(token, network())
         keep_note("administration", "" if reader.is_admin else WRONG)
     except admin_token.TooManyTriesError:
         keep_note("administration", TOO_MANY)

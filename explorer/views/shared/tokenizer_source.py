@@ -131,8 +131,8 @@ def _choose_file() -> str:
         if upload.size > _most_bytes():
             most = limits.TOKENIZER_CHARACTERS.most
             raise TextError(
-                f"The file has {upload.size:,} bytes; at most {most:,} characters "
-                "fit, so upload a part of it."
+                f"The file has {upload.size:,} bytes; the limit is {most:,} characters. "
+                "Upload a part of it."
             )
         text = _decoded(upload.getvalue())
         kept = state_of(TrainingFile)
