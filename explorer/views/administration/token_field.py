@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.app import admin_token
+from explorer.app import admin_token, widget_state
 from explorer.app.notes import keep_note, take_notes
 from explorer.app.reader import network
 from explorer.app.session import session
@@ -40,8 +40,8 @@ def let_in_or_stop() -> None:
 
 
 def _take() -> None:
-    reader, said = session(), str(st.session_state["admin_token"])
-    st.session_state["admin_token"] = ""
+    reader, said = session(), str(widget_state.get("admin_token"))
+    widget_state.put("admin_token", "")
     try:
         reader.is_admin = admin_token.is_right(said, network())
         keep_note("administration", "" if reader.is_admin else WRONG)
