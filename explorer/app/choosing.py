@@ -24,8 +24,10 @@ STAYS = ("text_file", *OF_LESSON, *AROUND)
 """What every link repeats besides."""
 
 
-def choose_head(layer: int, head: int) -> None:
-    """Choose a layer and a head; for the callback of a view that was clicked."""
+def choose_head(layer: int, head: int, part: str = "") -> None:
+    """Choose a layer and a head, and their part; for the callback of a view that was clicked."""
+    if part:
+        st.session_state["part"] = part
     st.session_state["layer"] = layer
     st.session_state["head"] = head
 

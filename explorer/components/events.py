@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any
 
-import streamlit as st
-
+from explorer.app import widget_state
 from explorer.app.session import state_of
 
 Place = tuple[int, int]
@@ -27,7 +26,7 @@ def event(key: str, name: str) -> Any:
 
     A click that leads to another view may overtake the last event of the one before it.
     """
-    return st.session_state.get(key, {}).get(name)
+    return widget_state.get(key, dict[str, Any]()).get(name)
 
 
 def place(value: Any, count: int) -> int | None:

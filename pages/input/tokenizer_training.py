@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from explorer.app import widget_state
 from explorer.app.context import page_context
 from explorer.app.messages import say
 from explorer.app.throttle import turn
@@ -34,7 +35,7 @@ def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str)
     except TextError as error:
         say(str(error))
         return
-    lines = tokenizer_training_code(st.session_state["learn_from"], text, algorithm, most, step)
+    lines = tokenizer_training_code(widget_state.get("learn_from"), text, algorithm, most, step)
     is_unigram = algorithm == UNIGRAM
     shown = (
         (train_unigram, segmentations) if is_unigram else (train_merges, MergeTraining.counts_after)

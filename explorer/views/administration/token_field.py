@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from explorer.app import admin_token
+from explorer.app import admin_token, widget_state
 from explorer.app.notes import keep_note, take_notes
 from explorer.app.reader import network
 from explorer.app.session import session
@@ -38,8 +38,8 @@ def let_in_or_stop() -> None:
 
 
 def _take() -> None:
-    reader, token = session(), str(st.session_state["admin_token"])
-    st.session_state["admin_token"] = ""
+    reader, token = session(), str(widget_state.get("admin_token"))
+    widget_state.put("admin_token", "")
     try:
         reader.is_admin = admin_token.is_right(token, network())
         keep_note("administration", "" if reader.is_admin else WRONG)

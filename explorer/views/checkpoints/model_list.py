@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.app import widget_state
 from explorer.app.choosing import choose_model
 from explorer.app.session import state_of
 from explorer.catalog import descriptions
@@ -59,7 +60,7 @@ def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
 
 def _shown(entries: Sequence[ModelEntry], chosen: str) -> Sequence[ModelEntry]:
     """The first ones and the chosen one, or all where they are asked for."""
-    if st.session_state.get("all_models"):
+    if widget_state.get("all_models"):
         return entries
     return [entry for at, entry in enumerate(entries) if at < MOST_ROWS or entry.name == chosen]
 

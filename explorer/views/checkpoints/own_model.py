@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer.app import reader_models, streamlit_patches
+from explorer.app import reader_models, streamlit_patches, widget_state
 from explorer.app.context import PageContext
 from explorer.app.local_reader import is_local
 from explorer.app.messages import say
@@ -105,9 +105,9 @@ def _draw_uploads() -> None:
 
 
 def _take_uploads() -> None:
-    state, form = st.session_state, state_of(UploadForm)
-    files = state[f"uploaded_model_{form.times_taken}"]
-    file = state[f"uploaded_file_{form.times_taken}"]
+    form = state_of(UploadForm)
+    files = widget_state.get(f"uploaded_model_{form.times_taken}")
+    file = widget_state.get(f"uploaded_file_{form.times_taken}")
     form.taken = [*files, *([file] if file else [])]
     form.times_taken += 1
 

@@ -9,7 +9,7 @@ from functools import partial
 import streamlit as st
 import torch
 
-from explorer.app import controls
+from explorer.app import controls, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
 from explorer.app.progress import with_bar
@@ -56,7 +56,7 @@ def draw_beam_search(context: PageContext) -> Callable[[], str]:
     def take(node: int) -> None:
         branches = current_branches(context, prompt)
         append_tokens(branches, found.path(node), forced=True, behind=0)
-        st.session_state["way"] = "Token by token"
+        widget_state.put("way", "Token by token")
 
     tree(
         _nodes(opened, found, alpha),

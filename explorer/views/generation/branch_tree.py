@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.notes import draw_notes, drop_notes, keep_note
 from explorer.app.persistent_choices import PersistentChoices
@@ -86,14 +87,14 @@ def put_branches(found: Branches) -> None:
 
 def keep_generated(found: Branches) -> None:
     """The same within a run. A step that the address asks for is shown still."""
-    if STEP in st.session_state:
+    if widget_state.has(STEP):
         _show_end(found)
     ADDRESS.settle({"branches": str(found)})
 
 
 def go_to_step(step: int) -> None:
     """For a callback: show so many tokens of the branch."""
-    st.session_state[STEP] = step
+    widget_state.put(STEP, step)
 
 
 def _show_end(found: Branches) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import controls, url
+from explorer.app import controls, url, widget_state
 from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.context import PageContext
 from explorer.app.messages import say
@@ -86,7 +86,8 @@ def _draw_buttons(user: str, rendered: str | None) -> None:
     """Send the rendered prompt as the sentence, or the message alone."""
 
     def send(text: str, special: str) -> None:
-        st.session_state["text"], st.session_state["special"] = text, special
+        widget_state.put("text", text)
+        widget_state.put("special", special)
         session().defaults.pop(USER, None)  # the message stays as it was
 
     with st.container(horizontal=True):

@@ -9,7 +9,7 @@ import streamlit as st
 import torch
 
 from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
-from explorer.app import controls
+from explorer.app import controls, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop, say
 from explorer.components.board import Cell, Column, Row, Words, board
@@ -82,8 +82,8 @@ def _choose_given(tokens: int) -> int:
     if most == 1:
         st.caption("The first token is given, the second is predicted.")
         return 1
-    if st.session_state.get("given", 1) > most:
-        st.session_state["given"] = most
+    if widget_state.get("given", 1) > most:
+        widget_state.put("given", most)
     with st.container(width=420):
         return int(controls.slider("given", 1, most, (tokens + 1) // 2))
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.app import controls
+from explorer.app import controls, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
 from explorer.app.notes import draw_notes, keep_note
@@ -138,7 +138,8 @@ def _draw_typing(opened: Opened, prompt: Prompt, found: Branches, here: int, sto
     """A field for any tokens that the reader wants to force after node `here`."""
 
     def force() -> None:
-        typed, st.session_state["typed"] = st.session_state["typed"], ""
+        typed = widget_state.get("typed", "")
+        widget_state.put("typed", "")
         try:
             tokens = typed_ids(opened, prompt, found.path(here), typed)
         except ForwardPassError as error:
@@ -165,7 +166,7 @@ def _generate(
     """After a click, sample up to `count` tokens; Undo takes them back together."""
     opened, clicked, line = context.opened, state_of(branch_tree.GoOn), [0, *found.line]
     is_asked, clicked.is_asked = clicked.is_asked, False
-    here = line[min(st.session_state.get(branch_tree.STEP, len(line)), len(line) - 1)]
+    here = line[min(widget_state.get(branch_tree.STEP, len(line)), len(line) - 1)]
     path = list(found.path(here))
     if not is_asked or stop_reason(opened, prompt, path):
         return found

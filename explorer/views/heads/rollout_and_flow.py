@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis import rollout
+from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token
 from explorer.app.messages import say
@@ -136,7 +137,7 @@ def _is_one_stack(context: PageContext) -> bool:
 
 
 def _choose_part(part: str) -> None:
-    st.session_state["part"] = part
+    widget_state.put("part", part)
 
 
 def _through_layer(context: PageContext) -> int:

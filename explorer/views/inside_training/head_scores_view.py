@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 
 from explorer.analysis.head_metrics import METRICS, join_layers, metrics_by_layer
-from explorer.app import reader_models
+from explorer.app import reader_models, widget_state
 from explorer.app.choosing import choose_head, choose_model
 from explorer.app.controls import one_of, text_field
 from explorer.app.session import session
@@ -88,7 +88,6 @@ def _open_head(chosen: InsideRun, part: str, heads: int, cell: Place | None) -> 
     row, column = cell
     reader_models.add_run(chosen.run.name)
     choose_model(chosen.run.name)
-    st.session_state["part"] = part
-    st.session_state["training_step"] = chosen.steps[column]
-    choose_head(*divmod(row, heads))
+    widget_state.put("training_step", chosen.steps[column])
+    choose_head(*divmod(row, heads), part)
     session().next_page = "attention"

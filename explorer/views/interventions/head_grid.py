@@ -13,6 +13,7 @@ from torch import Tensor
 from explorer.analysis import ablation
 from explorer.analysis.output_change import kl, logits_at
 from explorer.analysis.patching import shared_tokens
+from explorer.app import widget_state
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, text_field
@@ -130,7 +131,7 @@ def _draw_grid(context: PageContext, values: Tensor, is_kl: bool, title: str) ->
     def pick(layer: int, head: int) -> None:
         choose_head(layer, head)
         # Chosen perhaps since this was drawn: the server may hear of both at once.
-        if st.session_state["click"] == ABLATES:
+        if widget_state.get("click") == ABLATES:
             add_edit(AblateHead(at.part, layer, head))
 
     cells(

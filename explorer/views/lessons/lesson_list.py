@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.app import address_table
+from explorer.app import address_table, widget_state
 from explorer.app.notes import keep_note, take_notes
 from explorer.app.own_lessons import OWN_LESSONS, BeginLesson
 from explorer.app.reader import owner
@@ -47,7 +47,7 @@ def draw_own_lesson() -> None:
 
 def _take() -> None:
     """Read the file that was uploaded."""
-    file = st.session_state["lesson_file"]
+    file = widget_state.get("lesson_file")
     if not isinstance(file, Upload):  # it was taken away, or a message names one that is not there
         return
     try:

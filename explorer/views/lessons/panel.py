@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from explorer.app import address_table, url
+from explorer.app import address_table, url, widget_state
 from explorer.app.context import current_context, parts_of
 from explorer.app.own_lessons import OWN_LESSONS
 from explorer.app.reader import owner
@@ -136,7 +136,7 @@ def _draw_predict(name: str, at: int, asked: Predict) -> None:
     before = guesses.get((name, at))
     default = before if before in asked.options else None  # a file may have changed since
     right = asked.options[asked.right - 1]
-    is_known = st.session_state.get(key, default) is not None
+    is_known = widget_state.get(key, default) is not None
 
     def marked(option: str) -> str:
         return f"✓ {option}" if is_known and option == right else option

@@ -90,8 +90,7 @@ def _draw_contributions(
     def pick(layer: int, column: int) -> None:
         if column < len(heads):
             kind, head = heads[column]
-            st.session_state["part"] = kind
-            choose_head(layer, head)
+            choose_head(layer, head, kind)
 
     cells(
         values,

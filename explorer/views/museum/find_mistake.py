@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
 from explorer.app.messages import say
@@ -78,8 +79,8 @@ def mistakes_in_order(exhibits: list[Exhibit], seed: int) -> list[Exhibit]:
 def _choose_question(count: int) -> tuple[int, int]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         seed = whole("order", width=160)
-        if st.session_state.get("question", 1) > count:
-            st.session_state["question"] = count
+        if widget_state.get("question", 1) > count:
+            widget_state.put("question", count)
         place = whole("question", 1, count, 1, label=f"Question, of {count}", width=160)
         st.button(
             "Next question",
@@ -92,7 +93,7 @@ def _choose_question(count: int) -> tuple[int, int]:
 
 
 def _show_next(place: int) -> None:
-    st.session_state["question"] = place + 1
+    widget_state.put("question", place + 1)
 
 
 def _answers(key: str) -> dict[str, bool]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from explorer.app import reader_models
+from explorer.app import reader_models, widget_state
 from explorer.app.choosing import draw_page_link, switch_page
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
@@ -122,10 +122,9 @@ def _draw_train_button(system: System) -> None:
     """To the Training page, with the document's settings and a task that is learned in minutes."""
 
     def choose_settings() -> None:
-        state = st.session_state
-        state["task"] = system.task
-        state[f"{system.task}_like"] = system.preset
-        state[f"{system.task}_lr"] = system.lr
+        widget_state.put("task", system.task)
+        widget_state.put(f"{system.task}_like", system.preset)
+        widget_state.put(f"{system.task}_lr", system.lr)
 
     label = f"Train its shape on the task {system.task}"
     clicked = st.button(label, key="train_system", on_click=choose_settings)

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import streamlit as st
-
 from explorer.analysis.forward_pass.stage_kind import Stage
 from explorer.analysis.forward_pass.stages import stages_of
+from explorer.app import widget_state
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.session import session, state_of
@@ -121,21 +120,20 @@ def open_door(context: PageContext, value: Any) -> None:
     door = checked_door(context.forward, value)
     if door is None:
         return
-    reader, state = session(), st.session_state
+    reader = session()
     layer, address = door.layer, dict(door.address)
     stage = address.pop("stage", "")
     if stage:
         layer = _choose_stage(context, door, stage)
-    state["part"] = door.part
-    choose_head(layer, door.head)
+    choose_head(layer, door.head, door.part)
     if str(door.found):
         pinned.pin(door.found)
         if door.found.key is None and door.page == "query_key":
-            state.pop("key", None)  # the key that this query attends to most
+            widget_state.forget("key")  # the key that this query attends to most
     if door.page == "interventions" and door.found.is_cell:
         address = {"change": "Edge", **address}
     for name in address:  # what was chosen there before gives way
-        state.pop(name, None)
+        widget_state.forget(name)
         reader.defaults.pop(name, None)
     if door.page != HERE:
         reader.next_page, reader.next_address = door.page, address

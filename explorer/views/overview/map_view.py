@@ -9,6 +9,7 @@ import streamlit as st
 
 from explorer.analysis.block_inside import block_inside
 from explorer.analysis.information_flow import is_computable, route
+from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.url import whole_number
 from explorer.charts.figure_data import Figure, TableData
@@ -117,9 +118,9 @@ def script(context: PageContext, picture: PassMap) -> str:
 
 def _append(context: PageContext, text: str) -> None:
     """For the callback: this is the text from now on; a prompt goes on being one."""
-    st.session_state["text"] = text
+    widget_state.put("text", text)
     if context.choice.special:
-        st.session_state["special"] = text
+        widget_state.put("special", text)
     ANSWER.put("answer", "")
     holding.IN_ADDRESS.put("traced", "")
 

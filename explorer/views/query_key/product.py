@@ -13,6 +13,7 @@ from explorer.analysis.query_key import (
     query_key_pair,
     strongest,
 )
+from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token, token_names
 from explorer.charts import query_key_bars
@@ -69,7 +70,7 @@ def draw_query_key(context: PageContext) -> QueryKeyPair:
 
 def _pin(which: str) -> None:
     """For the callbacks: the other pages show the same token."""
-    before, place = pinned.pinned_anywhere(), st.session_state[which]
+    before, place = pinned.pinned_anywhere(), widget_state.get(which)
     pinned.pin(Pinned(place, before.key) if which == "query" else Pinned(before.query, place))
 
 

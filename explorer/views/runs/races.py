@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from explorer.app import url
+from explorer.app import url, widget_state
 from explorer.app.messages import say
 from explorer.app.notes import draw_notes, keep_note
 from explorer.app.panels import expander
@@ -67,7 +67,7 @@ def _start(specs: Sequence[RunSpec], title: str, own: OwnText) -> None:
     except (RunError, TextError, OSError) as error:
         keep_note("runs", in_a_sentence(error))
     else:
-        st.session_state["sweep"] = notes.sweep
+        widget_state.put("sweep", notes.sweep)
 
 
 def _draw_chosen() -> list[Run]:
@@ -76,11 +76,10 @@ def _draw_chosen() -> list[Run]:
     if not sweeps:
         st.markdown("No race yet: start one, and its curves grow here.")
         return []
-    state = st.session_state
-    asked = state.get("sweep") or url.asked("sweep")
+    asked = widget_state.get("sweep") or url.asked("sweep")
     if asked and asked not in sweeps:
         say("There is no such race in your list of runs; showing the newest.")
-    state["sweep"] = asked if asked in sweeps else next(iter(sweeps))
+    widget_state.put("sweep", asked if asked in sweeps else next(iter(sweeps)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         key = st.selectbox(
             "Race or sweep",

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import streamlit as st
 
-from explorer.app import url
+from explorer.app import url, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.controls import chosen_rows, one_of, text_field
 from explorer.app.messages import say
@@ -112,7 +112,7 @@ def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...], was_live: bool) -> 
     key = f"runs_{sha256(' '.join(names).encode()).hexdigest()[:12]}"
 
     def pick() -> None:
-        places = chosen_rows(st.session_state[key], len(names))[:MOST_COMPARED]
+        places = chosen_rows(widget_state.get(key), len(names))[:MOST_COMPARED]
         state_of(ChosenRuns).names = tuple(names[place] for place in places)
 
     st.dataframe(
@@ -239,8 +239,8 @@ def _delete(picked: Sequence[Run]) -> None:
     except RunError as error:
         keep_note("runs", str(error))
     state_of(ChosenRuns).names = ()
-    if st.session_state.get("run") in {run.name for run in picked}:
-        st.session_state["run"] = None
+    if widget_state.get("run") in {run.name for run in picked}:
+        widget_state.put("run", None)
 
 
 def _draw_comparison(picked: Sequence[Run]) -> None:

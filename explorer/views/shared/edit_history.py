@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import url
+from explorer.app import url, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.notes import draw_notes, drop_notes, keep_note
@@ -36,12 +36,12 @@ def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
     """
     buttons = st.container(horizontal=True, vertical_alignment="center")
     listed, field = st.container(), st.container()
-    state, chosen = st.session_state, session().choose_next
+    chosen = session().choose_next
     if "edits" in chosen:  # where no bar has taken it
-        state["edits"] = chosen.pop("edits")
+        widget_state.put("edits", chosen.pop("edits"))
     with field, st.expander("Interventions as text"):
         st.text_input(label_visibility="collapsed", **url.bound("edits"))
-    history, notes = from_address(state.get("edits") or "")
+    history, notes = from_address(_text())
     if notes:
         chosen |= {"edits": to_address(history)}  # its field is drawn already
         keep_note("edits", *notes, until=to_address(history))
@@ -55,20 +55,24 @@ def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
     return history, edited
 
 
+def _text() -> str:
+    return widget_state.get("edits") or ""
+
+
 def store_history(history: EditHistory) -> None:
     """For a callback: these are the interventions from now on."""
-    st.session_state["edits"] = to_address(history)
+    widget_state.put("edits", to_address(history))
     drop_notes("edits")
 
 
 def current_history() -> EditHistory:
-    return from_address(st.session_state.get("edits") or "")[0]
+    return from_address(_text())[0]
 
 
 def add_edit(edit: Intervention) -> None:
     """For a callback: one more, or the message that there is no room for it."""
     if why := _why_no_room(current_history(), edit):
-        keep_note("edits", why, until=st.session_state.get("edits") or "")
+        keep_note("edits", why, until=_text())
     else:
         store_history(current_history().add(edit))
 
@@ -116,7 +120,7 @@ def _why_no_room(history: EditHistory, edit: Intervention) -> str:
 
 def _draw_notes(edited: EditedPass) -> None:
     """What of the address was dropped, and how many interventions do not apply."""
-    draw_notes("edits", st.session_state.get("edits") or "")
+    draw_notes("edits", _text())
     if count := len(edited.not_applicable):
         which = "1 intervention does" if count == 1 else f"{count} interventions do"
         say(

@@ -13,7 +13,7 @@ from typing import Concatenate, ParamSpec
 
 import streamlit as st
 
-from explorer.app import streamlit_patches
+from explorer.app import streamlit_patches, widget_state
 from explorer.app.choice import Choice
 from explorer.app.choosing import HEAD_ALONE, has_notes
 from explorer.app.context import CurrentContext, PageContext, make_context, page_context
@@ -58,7 +58,7 @@ def _context(now: HeadAlone) -> Iterator[PageContext]:
         return
     with measured(), turn(), streamlit_patches.one_entry_in_history():
         for name in ("layer", "head"):  # a callback's choice, which Streamlit took as told already
-            st.session_state[name] = st.session_state[name]
+            widget_state.put(name, widget_state.get(name))
         context = current.made = make_context(now.shelf)
         try:
             if has_notes() or _but_head(context.choice) != now.drawn_for:

@@ -10,6 +10,7 @@ import streamlit as st
 from explorer.analysis.forward_pass.stage_cut import BETWEEN, DIMENSIONS, columns_are, row_stack
 from explorer.analysis.forward_pass.stage_kind import Stage
 from explorer.analysis.forward_pass.stages import stages_of
+from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.notes import draw_notes, keep_note
 from explorer.app.session import session, state_of
@@ -132,14 +133,16 @@ def choose_stage(context: PageContext, at: PassPosition, place: int) -> None:
     changed = _bar_of(context, stage)
     clicks.was_clicked = not changed
     if changed:
-        st.session_state.update(changed)
+        for name, value in changed.items():
+            widget_state.put(name, value)
         clicks.bar_follows = True
 
 
 def _bar(context: PageContext) -> tuple[str, str, int]:
     """Model, part and layer of the bar, also what a callback has just set there."""
-    state, now = st.session_state, context.choice
-    return now.model, state.get("part", now.part), state.get("layer", now.layer)
+    now = context.choice
+    part, layer = widget_state.get("part", now.part), widget_state.get("layer", now.layer)
+    return now.model, part, layer
 
 
 def _bar_of(context: PageContext, stage: Stage) -> dict[str, str | int]:
@@ -223,18 +226,18 @@ def draw_controls(at: PassPosition, names: Sequence[str], cuts: Sequence[str]) -
     shown = min(at.window, len(cuts) - 1)
 
     def take_token() -> None:
-        if st.session_state[listed] != at.row:
+        if widget_state.get(listed) != at.row:
             state_of(StageClicks).was_clicked = True
-            STAGE_CHOICES.put(token, str(st.session_state[listed]))
+            STAGE_CHOICES.put(token, str(widget_state.get(listed)))
 
     def take_window() -> None:
-        if st.session_state[window] != shown:
+        if widget_state.get(window) != shown:
             state_of(StageClicks).was_clicked = True
-            STAGE_CHOICES.put("number", str(DIMENSIONS * st.session_state[window]))
+            STAGE_CHOICES.put("number", str(DIMENSIONS * widget_state.get(window)))
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(names) > 1:
-            st.session_state[listed] = at.row
+            widget_state.put(listed, at.row)
             st.selectbox(
                 "Token: reads / writes" if BETWEEN in names[0] else "Token",
                 range(len(names)),
@@ -244,7 +247,7 @@ def draw_controls(at: PassPosition, names: Sequence[str], cuts: Sequence[str]) -
                 width=320,
             )
         if len(cuts) > 1:
-            st.session_state[window] = shown
+            widget_state.put(window, shown)
             st.selectbox(
                 "Dimensions",
                 range(len(cuts)),

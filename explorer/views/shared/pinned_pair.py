@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from explorer.analysis.forward_pass.stage_kind import Stage
-from explorer.app import streamlit_patches
+from explorer.app import streamlit_patches, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.context import PageContext
 from explorer.app.persistent_choices import PersistentChoices
@@ -69,7 +69,7 @@ def pin_chosen(context: PageContext, stage: Stage) -> None:
         pinned.pin(found)
     number = STAGE_CHOICES.texts().get("number")
     if number and stage.shapes[-1][-1] == "d_model":
-        st.session_state["number"] = number
+        widget_state.put("number", number)
 
 
 def _keep(part: str, found: Pinned) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import streamlit as st
-
-from explorer.app import streamlit_patches, url
+from explorer.app import streamlit_patches, url, widget_state
 from explorer.app.controls import asked_within, follow, say_invalid
 from explorer.components.player import player
 
@@ -31,13 +29,12 @@ def stepper(
 
 def chosen_step(key: str, count: int, usual: int) -> int:
     """Which of so many steps the reader or the address chose, before it is drawn."""
-    state = st.session_state
     follow(key, usual)
-    if key not in state or streamlit_patches.came_back():
-        state[key] = asked_within(key, 0, count - 1, usual)
-    elif not 0 <= state[key] < count:
-        state[key] = usual
-    return int(state[key])
+    if not widget_state.has(key) or streamlit_patches.came_back():
+        widget_state.put(key, asked_within(key, 0, count - 1, usual))
+    elif not 0 <= widget_state.get(key, usual) < count:
+        widget_state.put(key, usual)
+    return widget_state.get(key, usual)
 
 
 def draw_stepper(
@@ -53,11 +50,11 @@ def draw_stepper(
 
     With `on_grow` there may be one more behind the last, which that makes before the next run.
     """
-    at = int(st.session_state[key])
+    at = int(widget_state.get(key))
 
     def move(to: int) -> None:
         if to < count:
-            st.session_state[key] = to
+            widget_state.put(key, to)
         elif on_grow:
             on_grow()
 

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 import streamlit as st
 
-from explorer.app import url
+from explorer.app import url, widget_state
 from explorer.app.context import PageContext, config_of
 from explorer.app.controls import note_invalid, say_invalid
 from explorer.app.messages import say
@@ -114,15 +114,15 @@ def _draw_tokenizers(context: PageContext) -> None:
 
 def _choose(names: Sequence[str], mine: str) -> list[str]:
     """Tokenizers to compare with the chosen model's; a note names those that are not there."""
-    state, most = st.session_state, url.row_of("beside").most
+    is_chosen, most = widget_state.has("beside"), url.row_of("beside").most
     usual = list(names[: len(tokenizer_source.ALGORITHMS)])
-    asked = state["beside"] if "beside" in state else url.asked_all("beside")
+    asked = widget_state.get("beside") if is_chosen else url.asked_all("beside")
     in_address = [value for name, value in url.everything() if name == "beside"]
-    if "beside" not in state and asked != in_address:
+    if not is_chosen and asked != in_address:
         url.write("beside", asked)
         st.rerun()  # a widget takes from the address what it had when the run began
     if asked:
-        state["beside"] = [name for name in asked if name in names][:most]
+        widget_state.put("beside", [name for name in asked if name in names][:most])
     picked: list[str] = st.multiselect(
         options=names,
         default=usual,

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app import widget_state
 from explorer.app.controls import follow
 from explorer.app.notes import keep_note
 from explorer.app.reader_runs import may_change
@@ -98,6 +99,6 @@ def change_now(run: Run, field: str, key: str) -> None:
     if not may_change(run):
         return
     try:
-        run.change(**{field: st.session_state[key]})
+        run.change(**{field: widget_state.get(key)})
     except (RunError, OSError) as error:
         keep_note("run", in_a_sentence(error))

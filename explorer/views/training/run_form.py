@@ -13,6 +13,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.app import widget_state
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.reader_runs import may_change
@@ -69,7 +70,7 @@ def draw_form(run: Run | None) -> Task | None:
     requested.spec = requested.tokenizer = None
     names = [*TASKS, *GIVEN]
     # What the chosen task is about is said where its help is.
-    known = _known(st.session_state.get("task"), names)
+    known = _known(widget_state.get("task"), names)
     name = one_of("task", names, as_list=True, help=known.explanation)
     known = _known(name, names)
     try:
@@ -242,7 +243,7 @@ def _options(name: str) -> Sequence[str]:
 
 def _shown(inputs: Inputs, name: str, value: Any) -> Any:
     """What the input of this setting shows, which is drawn later; `value` where that is none."""
-    chosen, options = st.session_state.get(inputs.key(name), value), _options(name)
+    chosen, options = widget_state.get(inputs.key(name), value), _options(name)
     return chosen if not options or chosen in options else value
 
 
@@ -277,7 +278,7 @@ def _draw_model_settings(
     with _group("model_settings", "Model", said):
         st.caption(f"{KINDS[task.model.kind]}, as the task needs it.")
         if len(own) + len(fitting) > 1:
-            st.session_state[inputs.key("like")] = chosen
+            widget_state.put(inputs.key("like"), chosen)
             inputs.draw(Setting("like", "Shape of", (*own, *fitting)), own[0])
         values = {
             each.name: inside.draw(each, getattr(config, each.field)) for each in MODEL_SETTINGS
