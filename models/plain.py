@@ -47,9 +47,10 @@ class PlainData:
         known = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
         if unknown := sorted(map(repr, values.keys() - known)):
             raise ValueError(f"There are unknown keys: {', '.join(unknown[:5])[:200]}.")
-        if missing := sorted(_required(cls) - values.keys()):
+        kind: Any = cls
+        if missing := sorted(_required(kind) - values.keys()):
             raise ValueError(f"There is no {' and no '.join(missing)}.")
-        hints = _hints(cls)
+        hints = _hints(kind)
         settings = cls(**{name: _shaped(hints[name], value) for name, value in values.items()})
         if fault := settings.fault():
             raise ValueError(fault)
@@ -79,7 +80,8 @@ def _required(cls: type) -> frozenset[str]:
 
 def _type_fault(settings: PlainData) -> str | None:
     """Why a value is not of its field's type. An int passes for a float, a bool for neither."""
-    for name, hint in _hints(type(settings)).items():
+    kind: Any = type(settings)
+    for name, hint in _hints(kind).items():
         value = getattr(settings, name)
         allowed = hint | int if float in (hint, *get_args(hint)) else hint
         is_stray_bool = isinstance(value, bool) and bool not in (hint, *get_args(hint))
