@@ -55,7 +55,6 @@ def _draw_behind(context: PageContext, opened: Opened, found: ForwardPass) -> No
 
 
 def _draw(context: PageContext, opened: Opened, found: ForwardPass) -> None:
-    reader = session()
     flow = information_flow.kept_flow(opened, found)
     answer = 0
     if len(flow.starts) > 1:
