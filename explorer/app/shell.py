@@ -1,10 +1,9 @@
-"""The frame of every page: the table of pages, what is chosen once, and the page itself."""
+"""The frame of every page: its navigation, what is chosen once, and the page itself."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,7 +14,6 @@ import streamlit as st  # noqa: E402
 
 from explorer.app import links, reader_models, streamlit_patches, url  # noqa: E402
 from explorer.app.bar import draw_bar  # noqa: E402
-from explorer.app.choice import FRAME  # noqa: E402
 from explorer.app.choosing import (  # noqa: E402
     asked_at_first,
     go_to_next_page,
@@ -26,6 +24,7 @@ from explorer.app.context import CurrentContext, make_context  # noqa: E402
 from explorer.app.local_reader import is_local  # noqa: E402
 from explorer.app.messages import say  # noqa: E402
 from explorer.app.page_seconds import measured  # noqa: E402
+from explorer.app.page_table import PAGES, ROWS, UNLISTED  # noqa: E402
 from explorer.app.persistent_choices import follow_address  # noqa: E402
 from explorer.app.received_uploads import RECEIVED  # noqa: E402
 from explorer.app.session import Session, session, state_of  # noqa: E402
@@ -36,60 +35,6 @@ from explorer.catalog.uploads import largest_upload  # noqa: E402
 from explorer.lessons.lesson import FIRST_PAGE  # noqa: E402
 from explorer.system.limits import MB  # noqa: E402
 
-SENTENCE, MODEL, HEAD = ("text", "pair"), ("model", "training_step"), ("part", "layer", "head")
-
-
-@dataclass(frozen=True)
-class PageRow:
-    """A page: its title, and what of that which is chosen once for all pages it uses.
-
-    One that `draws_head_alone` draws again only what follows the head when another is chosen.
-    """
-
-    title: str
-    bar: tuple[str, ...] = FRAME
-    draws_head_alone: bool = False
-
-
-PAGES = {
-    "Overview": {"overview": PageRow("Overview")},
-    "Lessons": {"lessons": PageRow("Lessons", ())},
-    "Input": {
-        "tokens": PageRow("Tokens", (*SENTENCE, *MODEL)),
-        "tokenizer_training": PageRow("Training a tokenizer", ("text",)),
-        "embedding_space": PageRow("Embedding space", (*SENTENCE, *MODEL)),
-        "positions": PageRow("Positions"),
-    },
-    "Attention": {
-        "attention": PageRow("Attention maps", draws_head_alone=True),
-        "heads": PageRow("Heads"),
-        "head_steps": PageRow("Head, step by step"),
-        "query_key": PageRow("Query and key"),
-        "masks": PageRow("Masks"),
-    },
-    "Forward pass": {
-        "forward_pass": PageRow("Forward pass"),
-        "logit_lens": PageRow("Logit lens"),
-    },
-    "Generation": {"generation": PageRow("Generation")},
-    "Experiments": {
-        "interventions": PageRow("Interventions"),
-        "circuits": PageRow("Circuits"),
-        "compare": PageRow("Compare"),
-        "museum": PageRow("Museum"),
-    },
-    "Training": {
-        "training": PageRow("Training", ()),
-        "runs": PageRow("Runs", ()),
-        "training_history": PageRow("Training history"),
-        "inside_training": PageRow("Inside training", ()),
-    },
-    "Models": {"checkpoints": PageRow("Checkpoints")},
-}
-"""By section: the name of each page's file, which is its address, and what it is."""
-UNLISTED = {"Server": {"administration": PageRow("Administration", ())}}
-"""Those that are in no navigation: one has to know their address."""
-ROWS = {name: row for section in (PAGES | UNLISTED).values() for name, row in section.items()}
 SIDEBAR_WIDTH = 256
 
 

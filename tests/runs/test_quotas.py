@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import dask.config
 import pytest
 from distributed import Client, LocalCluster
 
@@ -19,7 +20,6 @@ from explorer.runs import cluster as cluster_module
 from explorer.runs.cluster import Cluster
 from explorer.runs.quotas import bytes_of, closing_bytes, keeping_fault
 from explorer.runs.run import RunError, all_runs, create
-from explorer.runs.scheduler_setup import queue_by_priority
 from explorer.runs.sweep import notes_of
 from explorer.runs.watchdog import Watchdog
 from explorer.runs.worker import train_to_end
@@ -53,10 +53,10 @@ def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     monkeypatch.setattr(cluster_module, "_entry", lambda *_: train)
     alone: dict[str, Any] = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
     with (
-        LocalCluster(**alone, dashboard_address=None, protocol="inproc://") as dask,
-        Client(dask, set_as_default=False) as client,
+        dask.config.set({"distributed.scheduler.worker-saturation": 1.0}),
+        LocalCluster(**alone, dashboard_address=None, protocol="inproc://") as cluster,
+        Client(cluster, set_as_default=False) as client,
     ):
-        queue_by_priority(dask.scheduler)
         monkeypatch.setattr(Cluster, "connect", lambda _: client)
         found = Cluster(tmp_path / "runs")
         found._client = client

@@ -15,6 +15,7 @@ from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app import widget_state
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
+from explorer.app.page_table import ROWS
 from explorer.app.session import session, state_of
 from explorer.components import events
 from explorer.components.pass_map.block_panel import PartDoor
@@ -28,12 +29,8 @@ from explorer.views.shared.pinned_pair import STAGE_CHOICES, StageBar, query_of
 
 HERE, STAGES = "overview", "forward_pass"
 TITLES = {
-    "attention": "Attention maps",
-    "head_steps": "Head, step by step",
-    "query_key": "Query and key",
-    "masks": "Masks",
-    STAGES: "Forward pass",
-    "interventions": "Interventions",
+    name: ROWS[name].title
+    for name in ("attention", "head_steps", "query_key", "masks", STAGES, "interventions")
 }
 """The pages that a door may lead to."""
 ADDRESS: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from explorer.analysis import information_flow
 from explorer.app.context import PageContext, current_context
+from explorer.app.page_table import ROWS
 from explorer.app.session import session, state_of
 from explorer.catalog.opened_model import Opened
 from explorer.components import miniature as drawing
@@ -24,21 +25,6 @@ PARTS = {
     "answer": ("Answer", "generation"),
 }
 """The parts of a pass from below to above: what each is called, and its page."""
-SHOWN = {
-    "tokens": ("tokens",),
-    "tokenizer_training": ("tokens",),
-    "embedding_space": ("embedding",),
-    "positions": ("positions",),
-    "attention": ("attention",),
-    "heads": ("attention",),
-    "head_steps": ("attention",),
-    "query_key": ("attention",),
-    "masks": ("attention",),
-    "compare": ("attention",),
-    "logit_lens": ("stream",),
-    "generation": ("answer",),
-}
-"""By page, the parts that it shows; a page that is not here shows all of them, or none."""
 
 
 def draw_miniature() -> None:
@@ -69,7 +55,6 @@ def _draw_behind(context: PageContext, opened: Opened, found: ForwardPass) -> No
 
 
 def _draw(context: PageContext, opened: Opened, found: ForwardPass) -> None:
-    reader = session()
     flow = information_flow.kept_flow(opened, found)
     answer = 0
     if len(flow.starts) > 1:
@@ -81,7 +66,7 @@ def _draw(context: PageContext, opened: Opened, found: ForwardPass) -> None:
         key=KEY,
         title="The forward pass; each part links to its page",
         parts=[(name, PARTS[name][0]) for name in _parts()],
-        lit=SHOWN.get(reader.page, ()),
+        lit=_lit(),
         layer=_layer(context),
         height=HEIGHT,
         on_go=_go,
@@ -91,8 +76,14 @@ def _draw(context: PageContext, opened: Opened, found: ForwardPass) -> None:
 
 def mark_layer(context: PageContext) -> None:
     """It is drawn already, and the layer may be another."""
-    lit = SHOWN.get(session().page, ())
+    lit = _lit()
     drawing.mark(KEY, _parts(), lit, _layer(context), by="head-")
+
+
+def _lit() -> tuple[str, ...]:
+    """The part that the page shows; none where it shows all of them, or no pass."""
+    row = ROWS.get(session().page)
+    return (row.part,) if row and row.part else ()
 
 
 def _parts() -> list[str]:

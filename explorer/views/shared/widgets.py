@@ -14,6 +14,7 @@ from explorer.analysis.map_summary import summary_of
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.notes import kept_notes
+from explorer.app.page_table import ROWS
 from explorer.app.panels import expander
 from explorer.app.suggest_model import UNKNOWN
 from explorer.catalog import attention_parts
@@ -38,19 +39,6 @@ WIDEST = 1760
 
 LONGEST_TITLE = 400
 """A title has the name of a folder in it, of at most 255 characters."""
-
-LINKS = {
-    "overview": "Overview",
-    "tokens": "From text to tokens",
-    "tokenizer_training": "Training a tokenizer",
-    "positions": "Positions",
-    "attention": "Attention maps of every head",
-    "masks": "Masks",
-    "interventions": "Interventions",
-    "circuits": "Which heads carry the difference between two texts",
-    "training": "Train a model",
-    "checkpoints": "Checkpoints",
-}
 
 OUTPUTS = {
     "next": "Next-token probabilities",
@@ -191,7 +179,7 @@ def draw_answer(forward: ForwardPass, key: str = "answer") -> None:
 def page_links(*names: str) -> None:
     """Links to other pages. A page that is run alone has none to go to."""
     for name in names:
-        draw_page_link(name, LINKS[name])
+        draw_page_link(name, ROWS[name].link or ROWS[name].title)
 
 
 def code_panel(
