@@ -1,10 +1,16 @@
 // A table of numbers: one coloured cell each.
 
+import {corner} from "./view.js";
+import {
+  ABSENT, css, element, fitted, hatch, INFINITE, isolated, joined, largestOf, number, over, sent,
+  singlesOf, sized, valueOf,
+} from "../shared.js";
+
 const LABEL = 12, LARGEST_CELL = 40, WITH_NUMBER = 30, SMALL = 10;
 // Labels: the widest of a row or of what is pointed at, of every few columns, and of each column.
 const WIDEST = 136, WIDE = 60, NARROW = 30, APART = 4;
 
-const CELLS = {
+export const CELLS = {
   read(state) {
     state.codes = joined(state.data.planes.values);
     state.singles = singlesOf(state.data);

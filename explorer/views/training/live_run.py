@@ -32,8 +32,8 @@ from explorer.charts.training_curves import (
     spread,
     thinned,
 )
-from explorer.components.alone import alone
 from explorer.components.chart import Table, chart
+from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
 from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run, RunError
@@ -68,9 +68,9 @@ def draw_run(run: Run, text: str) -> None:
         say(str(error))
         return
     every = seconds_between(status)
-    alone(every=every)(_draw_now)(run, text, every)
+    fragment(every=every)(_draw_now)(run, text, every)
     if every is None:
-        alone(every=EVERY)(_watch)(run, status)
+        fragment(every=EVERY)(_watch)(run, status)
 
 
 def _watch(run: Run, drawn: Status) -> None:

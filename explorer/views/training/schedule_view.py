@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from explorer.charts.schedule_chart import HEIGHT, rate_table, schedule_chart
-from explorer.components.alone import alone
 from explorer.components.chart import chart
+from explorer.components.fragment import fragment
 from explorer.runs.run import Run
 from explorer.tasks import Task
 from explorer.views.training.live_run import metrics_of, seconds_between
@@ -15,7 +15,7 @@ from models.training import TrainConfig
 def draw_schedule(task: Task, training: TrainConfig, run: Run | None) -> None:
     """Drawn again and again while the run trains, whose step is marked."""
     every = seconds_between(status_of(run)) if run is not None else None
-    alone(every=every)(_draw_now)(task, training, run)
+    fragment(every=every)(_draw_now)(task, training, run)
 
 
 def _draw_now(task: Task, training: TrainConfig, run: Run | None) -> None:
