@@ -205,8 +205,7 @@ export function tellPage(state, value, rest = REST) {
   if (!state.data.tells) return;
   Object.assign(state, {told: (state.told ?? 0) + 1, untold: value, path: location.pathname});
   clearTimeout(state.telling);
-  if (rest) state.telling = setTimeout(() => tellNow(state), rest);
-  else tellNow(state);
+  state.telling = setTimeout(() => tellNow(state), rest);
 }
 
 // After Back nothing is told: the server would return to the page that was left.

@@ -38,7 +38,7 @@ export const CELLS = {
     if (cell * scale >= 2) cell = Math.floor(cell * scale) / scale;
     cell = Math.max(cell, 1e-3);
     const gap = cell > 8 ? 1 : 0;
-    return {left, top, w: cell - gap, h: cell - gap, gap, rows, across: Infinity, cell, wide: Math.min(WIDE, over) + 2 * APART};
+    return {left, top, w: cell - gap, h: cell - gap, gap, rows, across: columns * cell, cell, wide: Math.min(WIDE, over) + 2 * APART};
   },
   // The cells, once for every change of the numbers or of the size.
   draw(state) {
