@@ -68,6 +68,15 @@ export function three(value, error = 0) {
   return sign + rounded.toLocaleString("en-US", {minimumFractionDigits: places, maximumFractionDigits: places});
 }
 
+// As many digits as a cell has the room for, the one before the point included; a sentence has the
+// number as it was sent.
+export function inCell(value, digits) {
+  if (value === 0) return "0";
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "" : three(value);
+  const before = Math.max(0, Math.floor(Math.log10(Math.abs(value))));
+  return value.toFixed(Math.max(0, digits - 1 - before)).replace("-", "−");
+}
+
 // How full a colour is, 0 to 1, where `top` has all of it; on a log scale three decades lie below.
 const DECADES = 3;
 export function strength(value, top, log) {

@@ -2,8 +2,8 @@
 
 import {corner} from "./view.js";
 import {
-  ABSENT, css, element, fitted, hatch, INFINITE, isolated, joined, largestOf, number, over, sent,
-  singlesOf, sized, valueOf,
+  ABSENT, css, element, fitted, hatch, inCell, INFINITE, isolated, joined, largestOf, number,
+  over, sent, singlesOf, sized, valueOf,
 } from "../shared.js";
 
 const LABEL = 12, LARGEST_CELL = 40, WITH_NUMBER = 30, SMALL = 10;
@@ -53,7 +53,7 @@ export const CELLS = {
       pen.fillRect(x, y, w, w);
       if (cell < WITH_NUMBER || !is) continue;
       pen.fillStyle = over(filled);
-      pen.fillText(short(value), x + w / 2, y + w / 2, cell - 4);
+      pen.fillText(inCell(value, 4), x + w / 2, y + w / 2, cell - 4);
     }
     pen.strokeStyle = css(ink.border);
     pen.strokeRect(left - 0.5, top - 0.5, columns * cell + 1, rows * cell + 1);
@@ -89,10 +89,6 @@ function colour({data, ink}, value) {
   if (data.scale === "diverging") return ink.diverging[Math.round(127 + 127 * share)];
   return ink.sequential[value > 0 ? Math.max(1, Math.round(255 * share)) : 0];
 }
-
-// Four digits fit into a cell; the sentence has the number as it was sent.
-const short = value => value === 0 ? "0" : value.toFixed(
-  Math.max(0, 3 - Math.max(0, Math.floor(Math.log10(Math.abs(value)))))).replace("-", "−");
 
 function labels({data, ink, place, stage}, pen, at) {
   const {left, top, cell, wide} = place;

@@ -1,7 +1,7 @@
 // How the panels look: cells, labels, the legend, what is held.
 
 import {
-  bracket, css, element, fitted, hatch, isolated, over, sized, three, unknown,
+  bracket, css, element, fitted, hatch, inCell, isolated, over, sized, three, unknown,
 } from "../shared.js";
 
 const LABEL = 12, WIDEST = 84, BAND = 74, WITH_NUMBER = 34, HIGHEST = 366, GAP = 14;
@@ -85,7 +85,7 @@ export function paint(state, panel) {
     pen.fillRect(x, y, wide - gap, high - gap);
     if (!shown) continue;
     pen.fillStyle = is ? over(filled) : css(ink.muted);
-    pen.fillText(short(value), x + wide / 2, y + high / 2, wide - 4);
+    pen.fillText(inCell(value, 3), x + wide / 2, y + high / 2, wide - 4);
   }
   pen.strokeStyle = css(ink.border);
   pen.strokeRect(left - 0.5, top - 0.5, m * wide + 1, n * high + 1);
@@ -106,10 +106,6 @@ function every(count, apart, draw) {
   const step = Math.max(1, Math.ceil(apart));
   for (let at = 0; at < count; at += step) draw(at);
 }
-
-// As much as a cell holds; above the picture stands the number of the held cell with its digits.
-const short = value => Number.isNaN(value) ? "" : value === 0 ? "0" : Math.abs(value) === Infinity ? three(value)
-  : value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2).replace("-", "−");
 
 function rowLabel(state, panel, pen, row, muted, strong = false) {
   const {ink} = state, {left, top, high} = panel.place;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer.charts.schedule_chart import HEIGHT, rate_table, schedule_chart
+from explorer.charts.training_curves import SCHEDULE_HEIGHT, rate_table, schedule_chart
 from explorer.components.chart import chart
 from explorer.components.fragment import fragment
 from explorer.runs.run import Run
@@ -24,7 +24,7 @@ def _draw_now(task: Task, training: TrainConfig, run: Run | None) -> None:
     chart(
         schedule_chart(training, max((rate for _, rate in been), default=0.0)),
         table=rate_table(been),
-        height=HEIGHT,
+        height=SCHEDULE_HEIGHT,
         key="schedule_curve",
         title=f"Learning rate of {task.name if run is None else run.title}",
     )
