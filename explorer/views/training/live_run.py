@@ -23,7 +23,7 @@ from explorer.app.session import state_of
 from explorer.catalog import in_a_sentence
 from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.charts.training_curves import (
-    HEIGHT,
+    CURVES_HEIGHT,
     MOST_POINTS,
     held_out_curves,
     loss_curves,
@@ -139,7 +139,7 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
     chart(
         loss_curves(status.steps, _top(losses, spec), marks=_changes(run, spec)),
         table=_table("loss", thinned(losses)),
-        height=HEIGHT,
+        height=CURVES_HEIGHT,
         key="loss_curve",
         title=f"Loss of {run.title}",
     )
@@ -153,7 +153,7 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
             domain=task.measured_between,
         ),
         table=_table("value", drawn),
-        height=HEIGHT,
+        height=CURVES_HEIGHT,
         key="held_out_curve",
         title=f"Held-out metric of {run.title}",
     )
