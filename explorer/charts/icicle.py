@@ -8,7 +8,7 @@ from explorer.catalog.parameters import ParameterNode
 from explorer.charts.plotly_frame import figure_of, plain_label
 from explorer.charts.theme import Palette
 
-HEIGHT = 420
+ICICLE_HEIGHT = 420
 
 
 def parameter_boxes(node: ParameterNode) -> Iterator[tuple[str, str, ParameterNode, int]]:
@@ -53,4 +53,4 @@ def parameter_icicle(node: ParameterNode, palette: Palette) -> go.Figure:
         leaf={"opacity": 1},
         pathbar={"visible": False},
     )
-    return figure_of(drawn, height=HEIGHT)
+    return figure_of(drawn, height=ICICLE_HEIGHT)

@@ -12,7 +12,7 @@ from explorer.charts.theme import TOLD_APART, Palette
 
 MOST_PLACES = 150
 """Places along the axis at which all runs have a point."""
-HEIGHT = 260
+OVERLAID_HEIGHT = 260
 DASHES = tuple(
     map(list, ((1, 0), (6, 3), (2, 3), (8, 3, 2, 3), (12, 4), (1, 5), (10, 2, 1, 2), (4, 8)))
 )

@@ -10,10 +10,12 @@ A view is registered when its module is imported, so once per process; Streamlit
 registry takes a lock, and AppTest's new runtimes get the same code by themselves.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from os.path import normpath
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,17 +31,48 @@ HERE = Path(__file__).parent
 install_plain_states()
 
 NO_CHOICE: Final = object()
-USED_BY = {
-    "columns.js": ("circuit_map", "pass_map"),
-    "fading.js": ("board", "pass_map", "stage_list", "tree"),
-    "framing.js": ("chips", "inspect"),
-    "playing.js": ("film", "player", "stage_list"),
-}
-"""What some views share: tokens under columns, ends that fade, chips in a frame."""
+VIEWS = sorted(path.parent.name for path in HERE.glob("*/view.js"))
+IMPORT = re.compile(r'^(?:import {[^}]*} from|@import) "([^"]+)";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 
-def read(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+def script(path: str, **constants: object) -> str:
+    """A module of JavaScript with all that it imports, as Streamlit mounts it: without imports.
+
+    A component that comes as text has no address, so a browser cannot import from beside it.
+    `constants` stand before it.
+    """
+    lines = (f"const {name} = {json.dumps(value)};\n" for name, value in constants.items())
+    return slim_js("".join([*lines, *_modules(HERE / path).values()]))
+
+
+def style(path: str) -> str:
+    """A style sheet with all that it imports."""
+    return slim_css("".join(_modules(HERE / path).values()))
+
+
+def code(*views: str) -> str:
+    """The JavaScript of these views: what they share, and each view in a scope of its own."""
+    shared, blocks = dict[Path, str](), list[str]()
+    for view in views:
+        modules = _modules(HERE / view / "view.js")
+        shared |= {path: text for path, text in modules.items() if path.parent == HERE}
+        own = (text for path, text in modules.items() if path.parent != HERE)
+        blocks.append(f"{{\n{''.join(own)}}}\n")
+    colours = f"const THEME = {theme.palettes_as_json()};\n"
+    return colours + slim_js("".join([*shared.values(), *blocks])) + "export default () => {};\n"
+
+
+def _modules(path: Path, found: dict[Path, str] | None = None) -> dict[Path, str]:
+    """The text of this module, and before it of each that it imports, by their paths."""
+    found = {} if found is None else found
+    if path not in found:
+        found[path], text = "", path.read_text(encoding="utf-8")
+        for name in IMPORT.findall(text):
+            _modules(Path(normpath(path.parent / name)), found)
+        del found[path]  # behind what it needs
+        found[path] = EXPORT.sub("", IMPORT.sub("", text))
+    return found
 
 
 def slim_js(source: str) -> str:
@@ -56,31 +89,6 @@ def slim_css(source: str) -> str:
     """The rules without comments and indentation."""
     source = re.sub(r"/\*.*?\*/", "", source, flags=re.DOTALL)
     return "\n".join(line.strip() for line in source.splitlines() if line.strip()) + "\n"
-
-
-def code(name: str) -> str:
-    """All JavaScript of a view that stands alone, the colours of the figures before it."""
-    return _shared() + _own(name)
-
-
-def code_of_all() -> str:
-    """The JavaScript of all views, each in a scope of its own, and what they share before them."""
-    names = sorted(path.parent.name for path in HERE.glob("*/view.js"))
-    scopes = (PUBLISHED.sub(r"\1();", _own(name)) for name in names)
-    blocks = "".join(f"{{\n{scope}}}\n" for scope in scopes)
-    return f"{_shared()}{blocks}export default () => {{}};\n"
-
-
-PUBLISHED = re.compile(r"^export default (publish\(.*\));$", re.MULTILINE)
-
-
-def _shared() -> str:
-    return f"const THEME = {theme.palettes_as_json()};\n" + slim_js(read(HERE / "shared.js"))
-
-
-def _own(name: str) -> str:
-    shared = [HERE / file for file, views in USED_BY.items() if name in views]
-    return slim_js("".join(map(read, [*shared, *sorted((HERE / name).glob("*.js"))])))
 
 
 def begin() -> None:
@@ -157,11 +165,9 @@ class View:
     """One kind of view, ready to be mounted; `html` is all that is in it before its data."""
 
     def __init__(self, name: str, html: str) -> None:
-        plays = read(HERE / "playing.css") if name in USED_BY["playing.js"] else ""
-        css = slim_css(read(HERE / "shared.css") + plays + read(HERE / name / "view.css"))
+        css = style("shared.css") + style(f"{name}/view.css")
         self._kind, self._html, self._css, self._js = name, html, css, code(name)
-        stub = slim_js(read(HERE / "stub.js"))
-        self._picture = component(f"explorer_{name}", html=html, css=css, js=stub)
+        self._picture = component(f"explorer_{name}", html=html, css=css, js=script("stub.js"))
 
     def __call__(
         self,
@@ -262,7 +268,7 @@ def mount_code() -> None:
 
 NOTHING = '<span style="display:none"></span>'
 
-_CHOICE = component("explorer_choice", html=NOTHING, js=slim_js(read(HERE / "choice.js")))
-_BYTES = component("explorer_bytes", html=NOTHING, js=slim_js(read(HERE / "bytes.js")))
-_ASK = component("explorer_ask", html=NOTHING, js=slim_js(read(HERE / "ask.js")))
-_CODE = component("explorer_code", html=NOTHING, js=code_of_all())
+_CHOICE = component("explorer_choice", html=NOTHING, js=script("choice.js"))
+_BYTES = component("explorer_bytes", html=NOTHING, js=script("bytes.js"))
+_ASK = component("explorer_ask", html=NOTHING, js=script("ask.js"))
+_CODE = component("explorer_code", html=NOTHING, js=code(*VIEWS))

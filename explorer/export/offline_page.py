@@ -49,10 +49,7 @@ def code_of(drawn: Iterable[OfflineView | OfflinePicture]) -> tuple[str, str]:
     The rules wait for the views (`offline_view.js`): each kind's would change the others.
     """
     kinds = {view.kind: view for view in drawn if isinstance(view, OfflineView)}
-    imports = "".join(
-        f'import v{at} from "{_data_url(view.js)}";\nv{at}();\n'
-        for at, view in enumerate(kinds.values())
-    )
+    imports = "".join(f'import "{_data_url(view.js)}";\n' for view in kinds.values())
     rules = (
         f'<style data-kind="{kind}" media="not all">{view.css}</style>'
         for kind, view in kinds.items()

@@ -8,7 +8,7 @@ from explorer.charts.theme import LIGHT
 from explorer.export import print_figure
 from explorer.export.fonts import font_folders
 
-WIDTH, HEIGHT = 600, 260
+CHART_SIZE = 600, 260
 """Pixels of the plot where a chart leaves its size to the page."""
 SCALE = 3
 """Dots to a pixel of a PNG."""
@@ -22,7 +22,10 @@ def as_picture(figure: Figure, kind: str) -> bytes:
 
 
 def chart_as_picture(
-    title: str, chart: Mapping[str, Any], kind: str, size: tuple[int, int] = (WIDTH, HEIGHT)
+    title: str,
+    chart: Mapping[str, Any],
+    kind: str,
+    size: tuple[int, int] = CHART_SIZE,
 ) -> bytes:
     """The chart; its plot has this `size` in pixels where it leaves its own to the page."""
     import vl_convert  # 40 MB and 0.4 s for its first chart, only when somebody exports one

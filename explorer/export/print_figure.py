@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH = 6.3
+PAGE_WIDTH = 6.3
 """Inches: the text of an A4 page with usual margins."""
 DOTS_PER_INCH = 300
 MOST_LABELS = 48
@@ -42,7 +42,7 @@ FAINTEST = 3 / 255
 _one_at_a_time = Lock()  # matplotlib's settings belong to the whole process
 
 
-def as_picture(taken: FigureData | TableData, kind: str, width: float = WIDTH) -> bytes:
+def as_picture(taken: FigureData | TableData, kind: str, width: float = PAGE_WIDTH) -> bytes:
     """The matrix, or a table of texts, as a file of this kind: "png", "svg" or "pdf".
 
     Queries down, keys across; masked cells are hatched, and what is not a number is grey.
@@ -93,7 +93,7 @@ def texts_of(taken: FigureData | TableData) -> list[str]:
     return [taken.title, *taken.columns, *cells]
 
 
-def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = WIDTH) -> "Figure":
+def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = PAGE_WIDTH) -> "Figure":
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
@@ -127,7 +127,7 @@ def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = WIDTH)
     for row, is_nan in enumerate(unknown):
         axes.broken_barh(_runs(is_nan), (row - 0.5, 1), facecolor=LIGHT.muted)
     family = ["monospace", *more]
-    most = round(MOST_LABELS * (width - _around(width)) / (WIDTH - _around(WIDTH)))
+    most = round(MOST_LABELS * (width - _around(width)) / (PAGE_WIDTH - _around(PAGE_WIDTH)))
     down, across = (_labels(side, most) for side in sides(taken))
     axes.set_yticks(*down, fontfamily=family, fontsize=7)
     axes.set_xticks(*across, fontfamily=family, fontsize=7, rotation=90)
@@ -274,12 +274,12 @@ def _around(width: float) -> float:
 
 def _line(width: float) -> int:
     """Characters of the note in one line."""
-    return round(LINE * width / WIDTH)
+    return round(LINE * width / PAGE_WIDTH)
 
 
 def _title(title: str, width: float) -> str:
     """The title, in as many lines as it needs."""
-    return plain("\n".join(textwrap.wrap(title, round(TITLE * width / WIDTH)) or [""]))
+    return plain("\n".join(textwrap.wrap(title, round(TITLE * width / PAGE_WIDTH)) or [""]))
 
 
 def sides(taken: FigureData) -> list[Mapping[int, str]]:

@@ -6,7 +6,7 @@ from explorer.app import widget_state
 from explorer.app.context import page_context
 from explorer.app.messages import say
 from explorer.app.throttle import turn
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.snippets.tokenizer_code import tokenizer_training_code
 from explorer.text import TextError
 from explorer.text.bpe_training import MergeTraining, train_merges
@@ -23,7 +23,7 @@ widgets.opening(
 )
 
 
-@alone()
+@fragment()
 @turn()
 def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str) -> None:
     """What a new step draws again."""

@@ -349,13 +349,18 @@ def show_flow(
     appends: Sequence[bool] = (),
 ) -> None:
     asked = len(shown.flow.starts) - 1
+
+    def hold(held: Any) -> None:
+        state[f"{key} held"] = held
+        choose("chosen", held)
+
     pass_map(
         encode(shown, key, "demo", asked, appends, most=24_000),
         key=key,
         title="demo",
-        choice=choice or [asked, -1, -1, 0.005, -1, -1, *[-1] * 5],
+        choice=state.get(f"{key} held") or choice or [asked, -1, -1, 0.005, -1, -1, *[-1] * 5],
         height=height,
-        on_chosen=partial(choose, "chosen"),
+        on_chosen=hold,
         on_go=partial(choose, "go"),
         appends=appends,
         on_append=partial(choose, "append"),

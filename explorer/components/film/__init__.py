@@ -28,7 +28,7 @@ HTML = f"""
   </div>
 </div>
 """
-HEIGHT = 220
+FILM_HEIGHT = 220
 """Pixels: the buttons, the curves, and two lines of words."""
 
 _VIEW = View("film", HTML)
@@ -83,7 +83,7 @@ def film(
     _VIEW(
         key=key,
         data=message,
-        height=HEIGHT,
+        height=FILM_HEIGHT,
         figures=figures,
         title=title,
         on_compared_change=hand_over,

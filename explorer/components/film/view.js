@@ -1,5 +1,9 @@
 // A film: which frame is shown, and its messages handed to the views of the page.
 
+import {paintCurves} from "./curves.js";
+import {pause, showMoves, stepping} from "../playing.js";
+import {element, publish, putInWords, three} from "../shared.js";
+
 const MOVES = {ArrowRight: 1, ArrowLeft: -1};
 const WRITE_AFTER = 200;  // ms: no browser takes an address for every frame of a film
 const isExported = () => document.location.protocol === "file:";  // a page without a server
@@ -104,4 +108,4 @@ function show(state) {
   frame(state);
 }
 
-export default publish("explorer_film", component => mount(component, ".film", make, show));
+publish("film", ".film", make, show);

@@ -85,7 +85,7 @@ def inspect(
         data=message,
         height=height or 520,
         choice=list(pinned or ()) if on_pin else NO_CHOICE,
-        **({"on_chosen_change": pin} if on_pin else {}),
+        on_chosen_change=pin,
     )
 
 

@@ -99,7 +99,7 @@ def lines(
         data=encode(weights, rows, columns, key=key, words=(row_name, column_name), **how),
         height=height or natural_height(len(rows), len(columns)),
         choice={"drawn": None if drawn is None else list(drawn), "held": list(pinned or ())},
-        **({"on_chosen_change": choose} if on_choice else {}),
+        on_chosen_change=choose,
     )
 
 

@@ -154,8 +154,6 @@ def matrix(
         name=key if on_pin else None,
         head=head,
     )
-    callbacks = {"on_hidden_change": hand_over} if on_hide else {}
-    callbacks |= {"on_chosen_change": pin} if on_pin else {}
 
     def figures() -> list[Figure]:
         return [
@@ -184,7 +182,8 @@ def matrix(
         title=name,
         height=height or natural_height(rows, columns),
         choice=list(pinned or ()) if on_pin else NO_CHOICE,
-        **callbacks,
+        on_hidden_change=hand_over,
+        on_chosen_change=pin,
     )
 
 

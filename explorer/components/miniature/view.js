@@ -1,5 +1,7 @@
 // The pass in small: streams, the strongest edges, and a button for each part of it.
 
+import {css, element, MOST, news, publish, putInWords, rgb, sized, three} from "../shared.js";
+
 function make(state) {
   const {root} = state;
   Object.assign(state, {stage: root.querySelector(".stage"), canvas: root.querySelector("canvas")});
@@ -112,4 +114,4 @@ function show(state) {
   if (state.stage.clientWidth) paint(state);
 }
 
-export default publish("explorer_miniature", component => mount(component, ".miniature", make, show));
+publish("miniature", ".miniature", make, show);

@@ -1,10 +1,16 @@
 // A table of numbers: one coloured cell each.
 
+import {corner} from "./view.js";
+import {
+  ABSENT, css, element, fitted, hatch, inCell, INFINITE, isolated, joined, largestOf, number,
+  over, sent, singlesOf, sized, valueOf,
+} from "../shared.js";
+
 const LABEL = 12, LARGEST_CELL = 40, WITH_NUMBER = 30, SMALL = 10;
 // Labels: the widest of a row or of what is pointed at, of every few columns, and of each column.
 const WIDEST = 136, WIDE = 60, NARROW = 30, APART = 4;
 
-const CELLS = {
+export const CELLS = {
   read(state) {
     state.codes = joined(state.data.planes.values);
     state.singles = singlesOf(state.data);
@@ -32,7 +38,7 @@ const CELLS = {
     if (cell * scale >= 2) cell = Math.floor(cell * scale) / scale;
     cell = Math.max(cell, 1e-3);
     const gap = cell > 8 ? 1 : 0;
-    return {left, top, w: cell - gap, h: cell - gap, gap, rows, across: Infinity, cell, wide: Math.min(WIDE, over) + 2 * APART};
+    return {left, top, w: cell - gap, h: cell - gap, gap, rows, across: columns * cell, cell, wide: Math.min(WIDE, over) + 2 * APART};
   },
   // The cells, once for every change of the numbers or of the size.
   draw(state) {
@@ -47,7 +53,7 @@ const CELLS = {
       pen.fillRect(x, y, w, w);
       if (cell < WITH_NUMBER || !is) continue;
       pen.fillStyle = over(filled);
-      pen.fillText(short(value), x + w / 2, y + w / 2, cell - 4);
+      pen.fillText(inCell(value, 4), x + w / 2, y + w / 2, cell - 4);
     }
     pen.strokeStyle = css(ink.border);
     pen.strokeRect(left - 0.5, top - 0.5, columns * cell + 1, rows * cell + 1);
@@ -83,10 +89,6 @@ function colour({data, ink}, value) {
   if (data.scale === "diverging") return ink.diverging[Math.round(127 + 127 * share)];
   return ink.sequential[value > 0 ? Math.max(1, Math.round(255 * share)) : 0];
 }
-
-// Four digits fit into a cell; the sentence has the number as it was sent.
-const short = value => value === 0 ? "0" : value.toFixed(
-  Math.max(0, 3 - Math.max(0, Math.floor(Math.log10(Math.abs(value)))))).replace("-", "−");
 
 function labels({data, ink, place, stage}, pen, at) {
   const {left, top, cell, wide} = place;

@@ -1,12 +1,15 @@
 // Every head of a model: a small picture each, one of them large. Where there are many layers they
 // go on in another column of layers, beside the first.
 
+import {corner, same} from "./view.js";
+import {ABSENT, css, largestOf, maximum, shadeOf, sized} from "../shared.js";
+
 // A picture of many rows and few columns is stretched, so that the columns can be seen.
 const LARGEST = 96, HIGHEST = 2.5, PREVIEW = 240, BETWEEN = 14, WORTH = 1.1;
 
 const nameOfHead = ({data}, [layer, head]) => `${data.words.row} ${layer}, ${data.words.column} ${head}`;
 
-const GRID = {
+export const GRID = {
   said: (state, cell) => [`${nameOfHead(state, cell)}: ${maximum(state.data.tops[cell[0]][cell[1]])}`, {}],
   largest({data}) {
     const [layers, heads] = data.size, at = i => [Math.floor(i / heads), i % heads];
@@ -103,7 +106,7 @@ function drawHead({atlas, data, ink}, pen, [layer, head], x, y, wide, high) {
 }
 
 // So many rows and columns of small pictures at one pixel a cell, side by side.
-function shaded(state, down, across) {
+export function shaded(state, down, across) {
   const [queries, keys] = state.data.shape;
   const canvas = new OffscreenCanvas(Math.max(1, across * keys), Math.max(1, down * queries));
   const pen = canvas.getContext("2d"), image = pen.createImageData(canvas.width, canvas.height);
@@ -124,7 +127,7 @@ function shaded(state, down, across) {
   return canvas;
 }
 
-const notes = ({pooled, words, planes}) => (pooled > 1 ? `max over ${pooled}×${pooled} cells · ` : "") +
+export const notes = ({pooled, words, planes}) => (pooled > 1 ? `max over ${pooled}×${pooled} cells · ` : "") +
   words.note + (planes.unknown ? " · grey: not a number" : "");
 
 // ---- the large head --------------------------------------------------------------------

@@ -1,12 +1,16 @@
 // Heads in their order: a button for each, with its small picture, its place and its number.
 
-const isRanked = ({data}) => data.kind === "ranked";
+import {notes, shaded} from "./grid.js";
+import {choose, same} from "./view.js";
+import {element, maximum, tellPage} from "../shared.js";
 
-function mark({data, buttons, selected}) {
+export const isRanked = ({data}) => data.kind === "ranked";
+
+export function mark({data, buttons, selected}) {
   data.items.forEach(({at}, i) => buttons[i].setAttribute("aria-pressed", String(same(at, selected))));
 }
 
-function rank(state, fresh) {
+export function rank(state, fresh) {
   const {data, stage, root} = state;
   if (fresh) {
     state.buttons = data.items.map(item => buttonOf(state, item));

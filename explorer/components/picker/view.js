@@ -3,6 +3,14 @@
 // A kind of cells has place, draw and frame, said(state, cell), and largest: the cells to put in
 // words. It may have shows(state, cell): whether what is picked is drawn elsewhere at once.
 
+import {CELLS} from "./cells.js";
+import {GRID} from "./grid.js";
+import {isRanked, mark, rank} from "./ranked.js";
+import {
+  counted, css, lift, news, plain, publish, putInWords, REST, say, sized, tellNow,
+  tellPage,
+} from "../shared.js";
+
 const KINDS = {cells: CELLS, grid: GRID};
 const kindOf = ({data}) => KINDS[data.kind];
 
@@ -29,11 +37,11 @@ function make(state) {
   canvas.addEventListener("blur", () => { state.walked = null; tellNow(state); paint(state); });
 }
 
-const same = (a, b) => a === b || (a && b && a[0] === b[0] && a[1] === b[1]);
+export const same = (a, b) => a === b || (a && b && a[0] === b[0] && a[1] === b[1]);
 
 // The server's choice wins as soon as it comes; until then the reader's own click shows. It may come
 // before the picture that it is of.
-function choose(state) {
+export function choose(state) {
   const choice = news(state);
   if (choice !== undefined) state.selected = choice;
   if (isRanked(state)) return mark(state);
@@ -76,7 +84,7 @@ function walk(state, event) {
 // A place has the left and top of the first cell, its width and height, and the gap to the next.
 // After so many rows they go on in another column of rows, so far across.
 
-const corner = ({left, top, w, h, gap, rows, across}, [row, column]) =>
+export const corner = ({left, top, w, h, gap, rows, across}, [row, column]) =>
   [left + Math.floor(row / rows) * across + column * (w + gap), top + row % rows * (h + gap)];
 
 function hit({place: at, canvas, data}, event) {
@@ -136,4 +144,4 @@ function show(state) {
   choose(state);
 }
 
-export default publish("explorer_picker", component => mount(component, ".picker", make, show));
+publish("picker", ".picker", make, show);

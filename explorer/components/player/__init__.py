@@ -27,7 +27,7 @@ HTML = f"""
   </div>
 </div>
 """
-HEIGHT = 40
+PLAYER_HEIGHT = 40
 
 _VIEW = View("player", HTML)
 
@@ -68,7 +68,7 @@ def player(
     _VIEW(
         key=key,
         data=wire.pack(header),
-        height=HEIGHT,
+        height=PLAYER_HEIGHT,
         choice=[at],
         figures=None,
         on_chosen_change=hand_over,

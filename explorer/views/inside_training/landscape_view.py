@@ -20,7 +20,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.pass_budget import reserved
-from explorer.charts.loss_surface import loss_surface
+from explorer.charts.surfaces import loss_surface
 from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
 from explorer.inference.results_cache import kept

@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.app.context import PageContext
 from explorer.app.session import state_of
 from explorer.catalog.opened_model import Opened
-from explorer.charts.training_curves import HEIGHT, held_out_curves, loss_curves
+from explorer.charts.training_curves import CURVES_HEIGHT, held_out_curves, loss_curves
 from explorer.components.chart import Table, chart
 from explorer.system.cooperative import interruptible
 from explorer.tasks import TASKS
@@ -117,7 +117,7 @@ def _draw_softmax_trainings(opened: Opened) -> None:
     if points:
         top = max(point.value for point in points)
         chart = loss_curves(paired_training.STEPS, top, run="run")
-        _draw_curves(points, "loss", "loss", chart, HEIGHT)
+        _draw_curves(points, "loss", "loss", chart, CURVES_HEIGHT)
 
 
 def _draw_random_label_trainings() -> None:
@@ -132,7 +132,7 @@ def _draw_random_label_trainings() -> None:
     )
     if points:
         chart = held_out_curves("accuracy", paired_training.STEPS, run="run")
-        _draw_curves(points, "value", "accuracy", chart, HEIGHT + 60)
+        _draw_curves(points, "value", "accuracy", chart, CURVES_HEIGHT + 60)
 
 
 def _draw_training_buttons(

@@ -13,7 +13,7 @@ from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.url import whole_number
 from explorer.charts.figure_data import Figure, TableData
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.components.mounting import asks_for
 from explorer.components.pass_map import PassMap, encode, lens_rows, other_answers, pass_map
 from explorer.components.pass_map.block_panel import block_panel, encode_block
@@ -89,7 +89,7 @@ def _draw_block(context: PageContext, picture: PassMap, stack: int, layer: int) 
     block_panel(KEY, message, picture.of, (stack, layer), context.choice.head)
 
 
-@alone()
+@fragment()
 def draw_late(context: PageContext, picture: PassMap) -> None:
     """The answers of all positions, then the logit lens layer by layer: what costs most.
 

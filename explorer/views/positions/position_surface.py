@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explorer.app.panels import expander
-from explorer.charts.surface import surface_of_positions
+from explorer.charts.surfaces import surface_of_positions
 from explorer.charts.theme import palette
 from explorer.components.chart import Table, plotly_chart
 from explorer.views.positions.scheme_figures import Side

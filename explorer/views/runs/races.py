@@ -13,7 +13,7 @@ from explorer.app.panels import expander
 from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
 from explorer.catalog import in_a_sentence
 from explorer.catalog.run_index import Maker
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import WAITING, RunSpec
@@ -92,7 +92,7 @@ def _draw_chosen() -> list[Run]:
     url.write("sweep", str(key))
     runs = sweeps[str(key)]
     is_live = any(run.status_or_new().is_active for run in runs)
-    alone(every=EVERY if is_live else None)(_draw_live)(runs, axis, is_live)
+    fragment(every=EVERY if is_live else None)(_draw_live)(runs, axis, is_live)
     return [run for run in runs if run.is_readable()]
 
 

@@ -8,7 +8,13 @@ import streamlit as st
 
 from explorer.app.controls import one_of
 from explorer.app.session import state_of
-from explorer.charts.overlaid_curves import HEIGHT, Curve, aligned, legend_columns, overlaid_curves
+from explorer.charts.overlaid_curves import (
+    OVERLAID_HEIGHT,
+    Curve,
+    aligned,
+    legend_columns,
+    overlaid_curves,
+)
 from explorer.charts.theme import palette
 from explorer.components.chart import chart
 from explorer.runs.differing import what_differs
@@ -69,7 +75,7 @@ def _draw(curves: dict[str, Curve], axis: str, title: str, key: str, *, is_stepp
         return
     theme = palette(st.context.theme.type)
     x_title = "step" if axis == "Steps" else "seconds"
-    height = HEIGHT + 18 * -(-len(curves) // legend_columns([*curves]))
+    height = OVERLAID_HEIGHT + 18 * -(-len(curves) // legend_columns([*curves]))
     spec = overlaid_curves([*curves], x_title, title, theme, is_stepped=is_stepped)
     chart(spec, table=table, height=height, key=key, title=title)
 

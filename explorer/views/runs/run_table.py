@@ -18,7 +18,7 @@ from explorer.app.reader_runs import found_run, listed_runs, may_change, whose
 from explorer.app.session import state_of
 from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import ASIDE, index_of
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
 from explorer.runs.deleting import set_aside_of
 from explorer.runs.quotas import sizes_of
@@ -66,7 +66,8 @@ def draw_table() -> list[Run]:
         st.markdown("No run has all these words.")
         return []
     is_live = any(row.status and row.status.is_active for row in rows)
-    alone(every=EVERY if is_live else None)(_draw_rows)([row.run for row in rows], chosen, is_live)
+    draw = fragment(every=EVERY if is_live else None)(_draw_rows)
+    draw([row.run for row in rows], chosen, is_live)
     picked = [runs[name] for name in chosen if name in runs]
     if not picked:
         st.caption("Select one run to open or annotate it, or several to compare.")
@@ -246,7 +247,7 @@ def _delete(picked: Sequence[Run]) -> None:
 def _draw_comparison(picked: Sequence[Run]) -> None:
     axis = choose_axis()
     is_live = any(run.status_or_new().is_active for run in picked)
-    alone(every=EVERY if is_live else None)(_draw_compared)(picked, axis)
+    fragment(every=EVERY if is_live else None)(_draw_compared)(picked, axis)
     draw_run_comparison(picked)
 
 

@@ -8,7 +8,7 @@ from explorer.app.messages import say
 from explorer.app.notes import drop_notes, keep_note, take_notes
 from explorer.app.panels import expander
 from explorer.app.reader import sees_everything
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
 from explorer.runs.run import RunError
 
@@ -35,7 +35,7 @@ def draw_scheduler_field() -> None:
             )
             st.button("Train there", key="use_scheduler", on_click=_use, args=(typed.strip(),))
         is_trying = _is_trying()
-        alone(every=0.5 if is_trying else None)(_draw_answer)(is_trying)
+        fragment(every=0.5 if is_trying else None)(_draw_answer)(is_trying)
 
 
 def _use(address: str) -> None:

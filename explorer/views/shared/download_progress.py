@@ -14,7 +14,7 @@ from explorer.catalog.downloads import background
 from explorer.catalog.downloads.background import DownloadState
 from explorer.catalog.find_model import paths_allowed
 from explorer.catalog.real_models import RealModel
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.text.number_format import megabytes
 
 EVERY = 0.5
@@ -55,7 +55,7 @@ def open_when_there(model: RealModel, state: DownloadState) -> None:
 
 def draw_progress(model: RealModel, key: str) -> None:
     """The bar of a running download, drawn again until it ends; then the whole page is."""
-    alone(every=EVERY)(_draw_now)(model, key)
+    fragment(every=EVERY)(_draw_now)(model, key)
 
 
 def _draw_now(model: RealModel, key: str) -> None:

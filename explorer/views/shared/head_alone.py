@@ -20,7 +20,7 @@ from explorer.app.context import CurrentContext, PageContext, make_context, page
 from explorer.app.page_seconds import measured
 from explorer.app.session import HeadAlone, session, state_of
 from explorer.app.throttle import turn
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.views.shared.miniature import mark_layer
 
 P = ParamSpec("P")
@@ -34,7 +34,7 @@ def head_alone(
     It is given the context of the run, in which the head is the chosen one.
     """
 
-    @alone(key=HEAD_ALONE)
+    @fragment(key=HEAD_ALONE)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> None:
         now = session().head_alone
         if now is None:  # the page is run by itself, without the bar

@@ -16,8 +16,8 @@ from explorer.app.reader import owner
 from explorer.app.session import session
 from explorer.app.throttle import turn
 from explorer.charts.figure_data import Figure, FigureData, OfflinePicture, OfflineView
+from explorer.components.browser_storage import remembered
 from explorer.components.mounting import Drawn, drawn
-from explorer.components.remembering import remembered
 from explorer.export.kept_view import MOST_FIGURES, KeptView, one_line
 from explorer.export.pictures import as_picture
 from explorer.lessons.lesson import address_of

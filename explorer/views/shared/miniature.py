@@ -8,7 +8,7 @@ from explorer.app.page_table import ROWS
 from explorer.app.session import session, state_of
 from explorer.catalog.opened_model import Opened
 from explorer.components import miniature as drawing
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.components.mounting import Mounted, asks_for
 from explorer.inference.answers import first_place
 from explorer.inference.forward_pass import ForwardPass
@@ -47,7 +47,7 @@ def draw_miniature() -> None:
             _draw_behind(context, opened, found)
 
 
-@alone()
+@fragment()
 def _draw_behind(context: PageContext, opened: Opened, found: ForwardPass) -> None:
     text = found.typed
     if asks_for(KEY, text) or information_flow.has_flow(opened, found):

@@ -15,7 +15,7 @@ from explorer.app.own_lessons import OWN_LESSONS, BeginLesson
 from explorer.app.reader import network, owner
 from explorer.app.session import session, state_of
 from explorer.app.throttle import turn_elsewhere
-from explorer.components.handing_over import hand_over
+from explorer.components.file_download import hand_over
 from explorer.export import session_page
 from explorer.export.kept_view import KeptView
 from explorer.export.session_lesson import lesson_name, session_toml

@@ -23,7 +23,7 @@ from explorer.app.session import state_of
 from explorer.catalog import in_a_sentence
 from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.charts.training_curves import (
-    HEIGHT,
+    CURVES_HEIGHT,
     MOST_POINTS,
     held_out_curves,
     loss_curves,
@@ -32,8 +32,8 @@ from explorer.charts.training_curves import (
     spread,
     thinned,
 )
-from explorer.components.alone import alone
 from explorer.components.chart import Table, chart
+from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
 from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run, RunError
@@ -68,9 +68,9 @@ def draw_run(run: Run, text: str) -> None:
         say(str(error))
         return
     every = seconds_between(status)
-    alone(every=every)(_draw_now)(run, text, every)
+    fragment(every=every)(_draw_now)(run, text, every)
     if every is None:
-        alone(every=EVERY)(_watch)(run, status)
+        fragment(every=EVERY)(_watch)(run, status)
 
 
 def _watch(run: Run, drawn: Status) -> None:
@@ -139,7 +139,7 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
     chart(
         loss_curves(status.steps, _top(losses, spec), marks=_changes(run, spec)),
         table=_table("loss", thinned(losses)),
-        height=HEIGHT,
+        height=CURVES_HEIGHT,
         key="loss_curve",
         title=f"Loss of {run.title}",
     )
@@ -153,7 +153,7 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
             domain=task.measured_between,
         ),
         table=_table("value", drawn),
-        height=HEIGHT,
+        height=CURVES_HEIGHT,
         key="held_out_curve",
         title=f"Held-out metric of {run.title}",
     )

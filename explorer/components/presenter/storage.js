@@ -1,6 +1,6 @@
 // What the browser keeps, where it may; `where` is the name of its storage.
 
-function kept(where, name) {
+export function stored(where, name) {
   try {
     return globalThis[where].getItem(name);
   } catch {
@@ -8,7 +8,7 @@ function kept(where, name) {
   }
 }
 
-function keep(where, name, text) {
+export function store(where, name, text) {
   try {
     globalThis[where].setItem(name, text);
   } catch {

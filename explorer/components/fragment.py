@@ -15,7 +15,7 @@ from explorer.components import mounting
 P = ParamSpec("P")
 
 
-def alone(
+def fragment(
     *, every: float | None = None, key: str | None = None
 ) -> Callable[[Callable[P, None]], Callable[P, None]]:
     """Draw this part alone when something in it is clicked, or every so many seconds.

@@ -2,6 +2,6 @@
 // presenter may come later, and looks for it here.
 
 export default function ({data}) {
-  globalThis.explorerTold = data;
+  globalThis.explorerStepNotes = data;
   globalThis.explorerPresenter?.tell();
 }

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from explorer.components.mounting import HERE, NOTHING, component, read, slim_js
+from explorer.components.mounting import NOTHING, component, script
 
-_REMEMBER = component("explorer_remember", html=NOTHING, js=slim_js(read(HERE / "remember.js")))
+_REMEMBER = component("explorer_remember", html=NOTHING, js=script("browser_storage.js"))
 
 
 def remembered(kept: Mapping[str, Any] | None) -> object:

@@ -9,9 +9,9 @@ import json
 from mimetypes import guess_type
 from secrets import token_hex
 
-from explorer.components.mounting import HERE, NOTHING, component, read, slim_js
+from explorer.components.mounting import NOTHING, component, script
 
-_HAND_OVER = component("explorer_hand_over", html=NOTHING, js=slim_js(read(HERE / "hand_over.js")))
+_HAND_OVER = component("explorer_hand_over", html=NOTHING, js=script("file_download.js"))
 
 
 def hand_over(name: str, file: bytes) -> None:
