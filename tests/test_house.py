@@ -24,7 +24,7 @@ MAY_KNOW = {
 }
 ORDER = tuple(
     "models system text lessons tasks catalog interventions inference analysis runs "
-    "charts snippets export commands app server components views pages".split()
+    "charts export commands app server components views pages".split()
 )
 """A room may import those before it."""
 MOST_FLOORS = 9

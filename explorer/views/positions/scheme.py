@@ -104,8 +104,8 @@ def draw_scheme(
         _draw_beside(columns, sides)
     draw_position_surface([side for side in sides if side.has_figures])
     made = [
-        script(code, c.source.opened, c.name, c.source.stack, count, head, width, by_cosine)
-        for code, c in zip((scheme_code, other_scheme_code), columns, strict=False)
+        script(scheme_code, c.source.opened, c.name, c.source.stack, count, head, width, by_cosine)
+        for c in columns
         if c.shown is not None and c.name != "none"
     ]
     return sum(made[1:], start=made[0])
@@ -291,17 +291,3 @@ def scheme_code(
     shown = position_scheme(scheme, opened.model, count, head, stack, width)
     shown = shown.by_cosine() if shown and by_cosine else shown
     print(shown)
-
-
-def other_scheme_code(
-    other: Opened,
-    other_scheme: str,
-    other_stack: str,
-    count: int,
-    head: int,
-    width: int,
-    by_cosine: bool,
-) -> None:
-    beside = position_scheme(other_scheme, other.model, count, head, other_stack, width)
-    beside = beside.by_cosine() if beside and by_cosine else beside
-    print(beside)

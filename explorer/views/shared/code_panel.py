@@ -26,7 +26,9 @@ from explorer.inference.forward_pass import ForwardPass, rerun, run_text
 from explorer.runs.run import Run
 
 ROOT = Path(__file__).resolve().parents[3]
-WIDTH = 96
+WIDTH, LIST_WIDTH = 96, 60
+"""Characters of a line, and of what stands on one line in a list."""
+OURS = ("explorer", "models")
 P = ParamSpec("P")
 
 
@@ -40,24 +42,23 @@ class Expression(str):
 class Script:
     """Functions with their arguments; the bodies are printed when somebody opens the panel."""
 
-    functions: tuple[Callable[..., None], ...]
-    arguments: dict[str, Any]
+    calls: tuple[tuple[Callable[..., None], dict[str, Any]], ...]
 
     def __add__(self, other: "Script") -> "Script":
-        """Both in one script: arguments of one name are the same."""
-        return Script(self.functions + other.functions, self.arguments | other.arguments)
+        """One after the other; an argument that both have is made once."""
+        return Script(self.calls + other.calls)
 
     def text(self) -> str:
         """Run it where the README is."""
         made = _Lines()
-        for name, value in self.arguments.items():
-            made.add(name, value)
-        return made.script(self.functions)
+        for function, arguments in self.calls:
+            made.add(function, arguments)
+        return "\n".join([*made.import_lines(), *made.lines])
 
 
 def script(function: Callable[P, None], *args: P.args, **named: P.kwargs) -> Script:
     """The script of a function: models, passes, questions and runs are made, the rest is plain."""
-    return Script((function,), inspect.signature(function).bind(*args, **named).arguments)
+    return Script(((function, inspect.signature(function).bind(*args, **named).arguments),))
 
 
 def code_panel(
@@ -86,82 +87,81 @@ def excerpt(function: Callable[..., Any]) -> tuple[str, str]:
 
 
 class _Lines:
-    """The lines that make arguments, and what they import."""
+    """The lines of a script, and what they import."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.plain: list[tuple[str, str]] = []
         self.imports: dict[str, set[str]] = {}
-        self.opened: dict[str, tuple[Path, bool]] = {}
-        self.run: dict[str, ForwardPass] = {}
+        self.made: dict[str, object] = {}
 
-    def add(self, name: str, value: object) -> None:
-        """After these lines a variable of this name is this value."""
-        match value:
-            case Opened():
-                self._open(name, value.folder, value.reads_prompts)
-            case ForwardPass():
-                self._run(name, value)
-            case EditedPass():
-                if "forward" not in self.run:
-                    self._run("forward", replace(value.forward, edits=()))
-                edits = self._literal([*value.applied])
-                self.lines.append(f"{name} = {self._name(run_edited)}(opened, forward, {edits})")
-            case Question():
-                pairs = self._literal([pair.texts for pair in value.pairs])
-                made = f"{self._name(question_of)}(opened, {pairs}, {value.metric!r})"
-                self.lines.append(f"{name} = {made}")
-            case Run():
-                folder, hint = _shown(value.folder.with_name(value.title))
-                self.lines.append(f"{name} = {self._name(Run)}({folder!r}){hint}")
-            case Path():
-                self._put_path(name, value)
-            case _:
-                self.plain.append((name, self._literal(value)))
-
-    def script(self, functions: Iterable[Callable[..., None]]) -> str:
-        """The imports, the arguments, and the bodies of the functions."""
-        bodies = [self._body(function) for function in functions]
-        names, values = (", ".join(pair[at] for pair in self.plain) for at in (0, 1))
-        together = f"{names} = {values}"
-        if len(together) > WIDTH or "\n" in together:
-            self.lines += [f"{name} = {value}" for name, value in self.plain]
-        elif self.plain:
+    def add(self, function: Callable[..., None], arguments: dict[str, Any]) -> None:
+        """The arguments that are not made yet, then the body."""
+        plain, is_first = {}, not self.lines
+        for name, value in arguments.items():
+            if name in self.made and self.made[name] == value:
+                continue
+            match value:
+                case Opened():
+                    self._open(value.folder, value.reads_prompts)
+                case ForwardPass():
+                    self._run(name, value)
+                case EditedPass():
+                    if "forward" not in self.made:
+                        self._run("forward", replace(value.forward, edits=()))
+                    self._edit(name, "forward", value.applied)
+                case Question():
+                    pairs = self._literal([pair.texts for pair in value.pairs])
+                    call = f"{self._name(question_of)}(opened, {pairs}, {value.metric!r})"
+                    self.lines.append(f"{name} = {call}")
+                case Run():
+                    self._put_folder(name, value.folder.with_name(value.title), Run)
+                case Path():
+                    self._put_folder(name, value)
+                case _:
+                    plain[name] = self._literal(value)
+            self.made[name] = value
+        together = f"{', '.join(plain)} = {', '.join(plain.values())}"
+        if len(together) > WIDTH:
+            self.lines += [f"{name} = {value}" for name, value in plain.items()]
+        elif plain:
             self.lines.append(together)
-        made = ["\n".join(self.lines)] if self.lines else []
-        return "\n".join([*self._import_lines(), "\n\n".join([*made, *bodies])]) + "\n"
+        if is_first and self.lines:
+            self.lines.append("")
+        self.lines += [*self._body(function), ""]
 
-    def _open(self, name: str, folder: Path, reads_prompts: bool) -> None:
-        asked = folder, reads_prompts
-        if self.opened.get(name) == asked:
+    def _open(self, folder: Path, reads_prompts: bool) -> None:
+        if self.made.get("opened from") == (folder, reads_prompts):
             return
-        self._put_path("folder", folder)
+        self.made["opened from"] = folder, reads_prompts
+        self._put_folder("folder", folder)
         how = ", reads_prompts=True" if reads_prompts else ""
-        self.lines.append(f"{name} = {self._name(opened_from)}(folder, folder.name{how})")
-        self.opened[name] = asked
+        self.lines.append(f"opened = {self._name(opened_from)}(folder, folder.name{how})")
 
     def _run(self, name: str, forward: ForwardPass) -> None:
         """Its text is run; the tokens of an earlier argument, where another model read them."""
-        for known, other in self.run.items():
-            if other is forward:
-                self.lines.append(f"{name} = {known}")
-                return
-        self._open("opened", forward.folder, forward.reads_prompts)
+        self._open(forward.folder, forward.reads_prompts)
         typed = ", ".join(repr(each) for each in (forward.text, forward.pair) if each)
         call = f"{self._name(run_text)}(opened, {typed})"
-        for first, other in self.run.items():
-            if _is_given(forward, other):
-                rerun_ = self._name(rerun)
-                call = f"{rerun_}(opened, {first}, {first}.source, {first}.target, ())"
-        self.run[name] = forward
+        for first, other in self.made.items():
+            if isinstance(other, ForwardPass) and _is_given(forward, other):
+                again = self._name(rerun)
+                call = f"{again}(opened, {first}, {first}.source, {first}.target, ())"
         self.lines.append(f"{name} = {call}")
+        self.made[name] = forward
         if forward.edits:
-            edits = self._literal(list(forward.edits))
-            self.lines.append(f"{name} = {self._name(run_edited)}(opened, {name}, {edits}).forward")
+            self._edit(name, name, forward.edits, ".forward")
 
-    def _put_path(self, name: str, folder: Path) -> None:
-        shown, hint = _shown(folder)
-        self.lines.append(f"{name} = {self._name(Path)}({shown!r}){hint}")
+    def _edit(self, name: str, before: str, edits: Iterable[object], end: str = "") -> None:
+        call = f"{self._name(run_edited)}(opened, {before}, {self._literal([*edits])}){end}"
+        self.lines.append(f"{name} = {call}")
+
+    def _put_folder(self, name: str, folder: Path, kind: type = Path) -> None:
+        """From where the README is; of a folder elsewhere only its name: nobody else knows more."""
+        if folder.is_relative_to(ROOT):
+            shown, hint = folder.relative_to(ROOT).as_posix(), ""
+        else:
+            shown, hint = folder.name, "  # put the way to it in front"
+        self.lines.append(f"{name} = {self._name(kind)}({shown!r}){hint}")
 
     def _literal(self, value: object) -> str:
         """A plain value as code."""
@@ -176,12 +176,12 @@ class _Lines:
             return f"{self._name(type(value))}({', '.join(given)})"
         if not isinstance(value, list | tuple | dict):
             return repr(value)
-        start, end = "[]" if isinstance(value, list) else "{}" if isinstance(value, dict) else "()"
+        start, end = {list: "[]", tuple: "()", dict: "{}"}[type(value)]
         items = [self._literal(each) for each in value]
         if isinstance(value, dict):
             items = [f"{key!r}: {self._literal(each)}" for key, each in value.items()]
         together = ", ".join(items) + ("," if end == ")" and len(items) == 1 else "")
-        if len(together) <= WIDTH:
+        if len(together) <= LIST_WIDTH:
             return f"{start}{together}{end}"
         return "\n".join([start, *(f"    {each}," for each in items), end])
 
@@ -190,43 +190,33 @@ class _Lines:
         self.imports.setdefault(value.__module__, set()).add(value.__name__)
         return value.__name__
 
-    def _body(self, function: Callable[..., None]) -> str:
-        """The lines of a function below its docstring; what they use is imported as its file does.
-
-        A constant of that file is one more argument.
-        """
+    def _body(self, function: Callable[..., None]) -> list[str]:
+        """The lines of a function below its docstring; their names are imported as in its file."""
         source = textwrap.dedent(inspect.getsource(function))
         definition = ast.parse(source).body[0]
         assert isinstance(definition, ast.FunctionDef)
-        has_docstring = ast.get_docstring(definition) is not None
-        statements = definition.body[1:] if has_docstring else definition.body
-        used = {each.id for each in ast.walk(definition) if isinstance(each, ast.Name)}
-        module = inspect.getmodule(function)
-        assert module is not None
+        statements = definition.body[ast.get_docstring(definition) is not None :]
+        nodes = (node for statement in statements for node in ast.walk(statement))
+        used = {node.id for node in nodes if isinstance(node, ast.Name)}
+        module = sys.modules[function.__module__]
         for each in ast.parse(inspect.getsource(module)).body:
             if isinstance(each, ast.Import | ast.ImportFrom):
                 package = (each.module or "") if isinstance(each, ast.ImportFrom) else ""
-                names = {name.name for name in each.names} & used
-                if names:
+                if names := {name.name for name in each.names} & used:
                     self.imports.setdefault(package, set()).update(names)
-            elif isinstance(each, ast.ClassDef | ast.FunctionDef) and each.name in used:
+            elif isinstance(each, ast.ClassDef) and each.name in used:
                 self.imports.setdefault(module.__name__, set()).add(each.name)
-            elif isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
-                name = each.targets[0].id
-                if name in used:
-                    self.plain.append((name, self._literal(vars(module)[name])))
-        return textwrap.dedent("\n".join(source.splitlines()[statements[0].lineno - 1 :]))
+        body = source.splitlines()[statements[0].lineno - 1 :]
+        return textwrap.dedent("\n".join(body)).splitlines()
 
-    def _import_lines(self) -> list[str]:
+    def import_lines(self) -> list[str]:
+        """Those of the standard library, of other packages, and of this project."""
         groups: list[list[str]] = [[], [], []]
         for module, names in sorted(self.imports.items()):
             top = module.partition(".")[0]
-            ours, standard = top in ("explorer", "models"), top in sys.stdlib_module_names
-            group = groups[2 if ours else 0 if standard else 1]
-            if module:
-                group.append(f"from {module} import {', '.join(sorted(names))}")
-            else:
-                groups[1] += [f"import {name}" for name in sorted(names)]
+            group = 0 if top in sys.stdlib_module_names else 2 if top in OURS else 1
+            listed = ", ".join(sorted(names))
+            groups[group].append(f"from {module} import {listed}" if module else f"import {listed}")
         return [line for group in groups if group for line in (*group, "")]
 
 
@@ -234,10 +224,3 @@ def _is_given(forward: ForwardPass, first: ForwardPass) -> bool:
     """Whether another model was given the tokens of this pass."""
     tokens = (forward.source, forward.target) == (first.source, first.target)
     return tokens and forward.folder != first.folder and not first.edits
-
-
-def _shown(folder: Path) -> tuple[str, str]:
-    """A folder from where the README is; of one elsewhere only its name, and a comment."""
-    if folder.is_relative_to(ROOT):
-        return folder.relative_to(ROOT).as_posix(), ""
-    return folder.name, "  # put the way to it in front"
