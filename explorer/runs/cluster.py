@@ -246,8 +246,8 @@ class Cluster:
             )
         if waiting := len(self.waiting()):
             raise RunError(
-                f"{limits.QUEUE.in_words(waiting)} are still queued there: stop them, or wait until "
-                "they train."
+                f"{limits.QUEUE.in_words(waiting)} are still queued there: stop them, or wait "
+                "until they train."
             )
         self.answer = ""
         self.trying = threading.Thread(target=self._try_to_use, args=(address,), daemon=True)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import streamlit as st
 
 from explorer.analysis import diagnostics
 from explorer.analysis.diagnostics import Finding
+from explorer.analysis.weight_statistics import summarized
 from explorer.app.context import PageContext
 from explorer.catalog import in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept, size_of
-from explorer.snippets import checkpoints_code
 from explorer.views.checkpoints.weight_norms import summaries
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.head_table import measured_heads
 from models.loading.inspection import CheckpointError, inspect_folder
 
@@ -24,12 +25,12 @@ COLOURS = {"error": "red", "warning": "orange", "note": "blue", "fine": "green"}
 LABELS = {"error": "Error", "warning": "Warning", "note": "Note", "fine": "OK"}
 
 
-def draw_diagnostics(context: PageContext, opened: Opened) -> Callable[[], str]:
+def draw_diagnostics(context: PageContext, opened: Opened) -> Script:
     """Every check of the model, the most severe finding first."""
     st.markdown("**Diagnostics** · the most severe first")
     files = _of_files(context.folder)
     _draw_findings([*files, *_of_weights(opened), *_of_text(context)])
-    return lambda: checkpoints_code.diagnostics_lines(context.folder)
+    return script(diagnostics_code, opened)
 
 
 def draw_folder_findings(entry: ModelEntry, *, heading: bool = False) -> None:
@@ -82,3 +83,14 @@ def _of_text(context: PageContext) -> list[Finding]:
         return [Finding("note", "Attention not checked", str(forward))]
     parts = [measured_heads(context, part.name) for part in forward.parts]
     return diagnostics.attention_findings(parts)
+
+
+def diagnostics_code(opened: Opened) -> None:
+    summaries = tuple(summarized(opened.model))
+    findings = [
+        *diagnostics.value_findings(summaries),
+        *diagnostics.training_findings(opened.model, summaries),
+        *diagnostics.dead_head_findings(opened.model),
+    ]
+    for finding in diagnostics.most_severe_first(findings):
+        print(finding.level, finding.title, finding.sentence)

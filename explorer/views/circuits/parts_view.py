@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import streamlit as st
 import torch
 
 from explorer.analysis.attribution_patching import attribute, attribute_writers
-from explorer.analysis.circuits.measure import Scores, correlation, node_of
+from explorer.analysis.circuits.measure import (
+    METHODS,
+    Scores,
+    attributions,
+    contrast_of,
+    correlation,
+    exact_writers,
+    node_of,
+    scores_of,
+)
 from explorer.analysis.circuits.outcome import KL, LOSS, UNITS, metric_in_words
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
+from explorer.catalog.opened_model import Opened
 from explorer.charts.circuit_charts import estimate_and_exact
 from explorer.components.chart import chart
 from explorer.components.picker import AROUND_CELLS, cells, cells_height
-from explorer.inference.forward_pass import run_text
-from explorer.snippets.circuit_code import parts_lines
 from explorer.text.number_format import three
 from explorer.views.circuits.measured import (
     choose_method,
@@ -28,6 +35,7 @@ from explorer.views.circuits.measured import (
     scores_of_question,
 )
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import code_panel, script
 from models.gradients import gradients
 
 ESTIMATE, EXACT = "Estimate", "Exact value"
@@ -69,10 +77,8 @@ def draw_parts(context: PageContext, question: Question) -> None:
     if exact is not None:
         _draw_agreement(scores, values, method)
     score = attribute if scores.edges is not None else attribute_writers
-    clean = run_text(context.opened, question.pairs[0].texts.clean)
-    has_edges = scores.edges is not None
-    lines = partial(parts_lines, clean, context.folder, question, method, has_edges=has_edges)
-    widgets.code_panel(gradients, score, script=lines)
+    lines = script(parts_code, context.opened, question, METHODS[method])
+    code_panel(gradients, score, script=lines)
 
 
 def _lower_is_better(question: Question) -> str:
@@ -183,3 +189,13 @@ def _draw_agreement(scores: Scores, exact: list[float | None], method: str) -> N
             "The estimate is linear: it multiplies the difference of what a part wrote for the two "
             "texts with a gradient. Patching runs the model again, once for every part."
         )
+
+
+def parts_code(opened: Opened, question: Question, steps: int) -> None:
+    scores = scores_of(opened, [*attributions(opened, question, steps)])
+    exact = torch.zeros_like(scores.writers)
+    for pair in question.pairs:
+        for columns, lost in exact_writers(contrast_of(opened, pair)):
+            exact[columns] += lost / len(question.pairs)
+    for place, about, value in zip(scores.wiring.columns, scores.writers, exact, strict=True):
+        print(node_of(place).title, float(about), float(value))
