@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from models.block import Residual
-from models.normalization import LayerNorm, RMSNorm
 from models.classifier import ClassifierHead
+from models.normalization import LayerNorm, RMSNorm
 from models.output_heads import LanguageModelHead, MaskedTransform
 
 Linear = Callable[[Tensor], Tensor]
@@ -109,11 +109,9 @@ def freeze_words(
 ) -> Frozen:
     """The head of a language model over x (p, d): to the logits (p, v), of these tokens or all."""
     transform = _freeze_transform(head.transform, x)
-    words = embedding if head.weight is None else head.weight
-    words, bias = (
-        each if options is None or each is None else each[options] for each in (words, head.bias)
-    )
-    assert words is not None
+    words, bias = embedding if head.weight is None else head.weight, head.bias
+    if options is not None:
+        words, bias = words[options], None if bias is None else bias[options]
     logits = Frozen(lambda part: part @ words.mT * head.scale, bias)
     return transform.then(logits).then(_freeze_cap(head.cap, logits(head.transform(x[None])[0])))
 
