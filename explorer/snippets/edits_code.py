@@ -139,7 +139,7 @@ def ablation_lines(
         ],
         CORE,
         KL,
-        _imported(edits, kind),
+        *_imported(edits, kind),
     )
 
 
@@ -172,7 +172,7 @@ def edge_cutting_lines(
         ],
         CORE,
         KL,
-        _imported(edits, "KeepCells"),
+        *_imported(edits, "KeepCells"),
     )
 
 
@@ -187,6 +187,7 @@ def _output_of(forward: ForwardPass, position: int) -> str:
     return f".output[0, {position}]" if has_words(forward.config) else ".output[0]"
 
 
-def _imported(edits: Sequence[Edit], kind: str) -> str:
-    names = {type(edit).__name__ for edit in edits if is_short(edit)} | {kind}
-    return f"from models.interventions import {', '.join(sorted(names))}"
+def _imported(edits: Sequence[Edit], kind: str) -> list[str]:
+    names = sorted({type(edit).__name__ for edit in edits if is_short(edit)})
+    core = [f"from models.interventions import {', '.join(names)}"] if names else []
+    return [*core, f"from explorer.analysis.batch_edits import {kind}"]

@@ -124,6 +124,6 @@ def path_lines(
         lines,
         *PAIRED,
         "from explorer.analysis.attribution_patching import through_output",
-        "from models.interventions import AddByRow",
+        "from explorer.analysis.batch_edits import AddByRow",
         comments=one_of_many(question),
     )
