@@ -109,7 +109,8 @@ def freeze_words(
 ) -> Frozen:
     """The head of a language model over x (p, d): to the logits (p, v), of these tokens or all."""
     transform = _freeze_transform(head.transform, x)
-    words, bias = embedding if head.weight is None else head.weight, head.bias
+    words: Tensor = embedding if head.weight is None else head.weight
+    bias: Tensor | None = head.bias
     if options is not None:
         words, bias = words[options], None if bias is None else bias[options]
     logits = Frozen(lambda part: part @ words.mT * head.scale, bias)

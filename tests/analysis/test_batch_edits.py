@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from explorer.analysis.batch_edits import AblateHeads, AddByRow, KeepCells, PatchHeads
-from models.interventions import EditError, Mean, Replace, Scale, SetCell
+from models.interventions import Edit, EditError, Mean, Replace, Scale, SetCell
 from models.trace import trace
 from tests.closeness import assert_close_to as close
 from tests.models.test_interventions import (
@@ -19,7 +19,7 @@ from tests.models.test_interventions import (
     edited,
 )
 
-MISFITS = {
+MISFITS: dict[str, Edit] = {
     "is no batch of 3 over heads": AblateHeads(OUT, (0, 1, 2)),
     "is no batch of 1 over \\(3, 6, 5\\)": PatchHeads(OUT, (0,), torch.ones(3, 6, 5)),
     "is no batch to which \\(3, 6, 12\\) is added": AddByRow(STREAM, torch.ones(3, 6, 12)),
