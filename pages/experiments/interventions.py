@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from explorer.analysis import ablation, faithfulness, output_change
+from explorer.analysis import ablation, batch_edits, faithfulness, output_change
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.interventions.edge_cutting import draw_faithfulness
@@ -19,7 +19,7 @@ from models import interventions
 CODE = {
     "Attention maps": (interventions.Scale, interventions.SetCell, output_change.kl),
     "Every head": (ablation.ablate_every_head, ablation.run_branches),
-    "Faithfulness": (faithfulness.faithfulness, interventions.KeepCells),
+    "Faithfulness": (faithfulness.faithfulness, batch_edits.KeepCells),
 }
 
 context = page_context()

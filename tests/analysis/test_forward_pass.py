@@ -293,7 +293,8 @@ def test_the_shapes_are_those_of_the_values(found: ForwardPass) -> None:
 
 
 UNSHOWN = re.compile(
-    r"(.*\.)?(positions|mask|memory|resid_pre|resid_mid|[qkv]_input|input)|.*\.bias"
+    r"(.*\.)?(positions|mask|masked|memory|resid_pre|resid_mid|[qkv]_input|input|norm|[qk]_(proj|norm))"
+    r"|.*\.bias"
 )
 """Sites without a stage: no value of the pass, the stream of the stage before, a bias of zeros."""
 

@@ -6,6 +6,7 @@ import streamlit as st
 import torch
 
 from explorer.analysis.ablation import MOST
+from explorer.analysis.batch_edits import AddByRow
 from explorer.analysis.circuits.measure import mean_over_pairs, node_of
 from explorer.analysis.circuits.outcome import UNITS
 from explorer.analysis.circuits.text_pairs import Question
@@ -26,7 +27,6 @@ from explorer.views.circuits.tracing_view import height_across
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.shared.long_work import is_started, stoppable
-from models.interventions import AddByRow
 
 FROM, INTO = "From this head", "Into this head"
 INPUT_NAMES = {"q": "Queries", "k": "Keys", "v": "Values"}
