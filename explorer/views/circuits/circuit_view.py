@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.analysis.attribution_patching import attribute
 from explorer.analysis.circuit_pass import CorruptedPass
 from explorer.analysis.circuits.graph import Edge
-from explorer.analysis.circuits.measure import Scores, correlation
+from explorer.analysis.circuits.measure import EdgeScores, correlation
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.exact_edges import exact_edges
 from explorer.app.context import PageContext
@@ -23,7 +23,7 @@ from explorer.views.circuits.circuit_picture import draw_circuit_map
 from explorer.views.circuits.edge_card import draw_edge_card
 from explorer.views.circuits.head_card import draw_head_card
 from explorer.views.circuits.measured import (
-    Curve,
+    FaithfulnessCurve,
     choose_method,
     curve_of,
     exact_by_now,
@@ -76,7 +76,7 @@ def draw_circuit(context: PageContext, question: Question) -> None:
     widgets.code_panel(attribute, exact_edges, CorruptedPass.metrics, script=lines)
 
 
-def _draw_curve(curve: Curve, scores: Scores) -> None:
+def _draw_curve(curve: FaithfulnessCurve, scores: EdgeScores) -> None:
     spec = circuit_curves(curve.points, curve.smallest)
     title = "Share of the difference that circuits of every size restore"
     chart(spec, height=CURVES, key="circuit_curves", title=title)

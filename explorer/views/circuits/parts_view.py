@@ -9,7 +9,7 @@ import streamlit as st
 import torch
 
 from explorer.analysis.attribution_patching import attribute, attribute_writers
-from explorer.analysis.circuits.measure import Scores, correlation, node_of
+from explorer.analysis.circuits.measure import EdgeScores, correlation, node_of
 from explorer.analysis.circuits.outcome import KL, LOSS, UNITS, metric_in_words
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.choosing import choose_head
@@ -89,7 +89,7 @@ def _over(question: Question) -> str:
 def _draw_grid(
     context: PageContext,
     question: Question,
-    scores: Scores,
+    scores: EdgeScores,
     values: Sequence[float | None],
     error: float = 0.0,
 ) -> None:
@@ -137,7 +137,7 @@ def _draw_grid(
 
 
 def _draw_strongest(
-    question: Question, scores: Scores, exact: list[float | None], method: str
+    question: Question, scores: EdgeScores, exact: list[float | None], method: str
 ) -> None:
     st.markdown("**Strongest parts**")
     order = scores.writers.abs().argsort(descending=True)[:LISTED].tolist()
@@ -152,7 +152,7 @@ def _draw_strongest(
     st.dataframe(table, hide_index=True, column_config=dict.fromkeys([*table][1:], right))
 
 
-def _draw_agreement(scores: Scores, exact: list[float | None], method: str) -> None:
+def _draw_agreement(scores: EdgeScores, exact: list[float | None], method: str) -> None:
     """Estimate against exact value of every part that was patched, and what was missed."""
     known = [at for at, value in enumerate(exact) if value is not None]
     places = [scores.wiring.columns[at] for at in known]

@@ -21,7 +21,7 @@ from explorer.snippets.map_code import map_script
 from explorer.text.token_labels import texts
 from explorer.views.overview import doors, pass_picture
 from explorer.views.overview import held as holding
-from explorer.views.overview.held import Held
+from explorer.views.overview.held import MapSelection
 from explorer.views.shared.output_position import ANSWER
 
 KEY = "pass_map"
@@ -124,7 +124,7 @@ def _append(context: PageContext, text: str) -> None:
     holding.IN_ADDRESS.put("traced", "")
 
 
-def figures(picture: PassMap, found: Held, title: str) -> list[Figure]:
+def figures(picture: PassMap, found: MapSelection, title: str) -> list[Figure]:
     """The edges that lead to the answer, the strongest first."""
     traced = route(picture.flow, picture.flow.starts[found.answer])
     tokens = {stack.name: texts(stack.tokens) for stack in picture.stacks}
