@@ -8,8 +8,8 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.analysis import diagnostics
-from explorer.analysis.diagnostics import Finding
 from explorer.analysis.weight_statistics import summarized
+from explorer.analysis.diagnostics import Diagnostic
 from explorer.app.context import PageContext
 from explorer.catalog import in_a_sentence
 from explorer.catalog.available_models import ModelEntry
@@ -42,7 +42,7 @@ def draw_folder_findings(entry: ModelEntry, *, heading: bool = False) -> None:
     _draw_findings(found)
 
 
-def _draw_findings(found: Iterable[Finding]) -> None:
+def _draw_findings(found: Iterable[Diagnostic]) -> None:
     """A row each: its level, its title, and a sentence."""
     with st.container(key="findings", gap="small"):
         for finding in diagnostics.most_severe_first(found):
@@ -52,21 +52,21 @@ def _draw_findings(found: Iterable[Finding]) -> None:
             sentence.text(finding.sentence)  # may hold names from a file of somebody else
 
 
-def _of_files(folder: Path) -> list[Finding]:
+def _of_files(folder: Path) -> list[Diagnostic]:
     """Findings from the headers of the files, and from tables that may be one."""
     try:
         disk = inspect_folder(folder, numbers=True)
         types = {name: disk.weights.dtype(name) for name in disk.layouts}
         return [*diagnostics.file_findings(disk), *diagnostics.type_findings(types)]
     except (CheckpointError, OSError) as error:
-        return [Finding("error", "Files that cannot be read", in_a_sentence(error))]
+        return [Diagnostic("error", "Files that cannot be read", in_a_sentence(error))]
 
 
-def _of_weights(opened: Opened) -> list[Finding]:
+def _of_weights(opened: Opened) -> list[Diagnostic]:
     """Every finding that needs the weights; kept, since they do not change."""
     found = summaries(opened)
 
-    def make() -> list[Finding]:
+    def make() -> list[Diagnostic]:
         return [
             *diagnostics.value_findings(found),
             *diagnostics.training_findings(opened.model, found),
@@ -76,11 +76,11 @@ def _of_weights(opened: Opened) -> list[Finding]:
     return kept(opened, "diagnostics", make, size_of)
 
 
-def _of_text(context: PageContext) -> list[Finding]:
+def _of_text(context: PageContext) -> list[Diagnostic]:
     """Whether the heads attend selectively over the reader's text."""
     forward = context.passed
     if not isinstance(forward, ForwardPass):
-        return [Finding("note", "Attention not checked", str(forward))]
+        return [Diagnostic("note", "Attention not checked", str(forward))]
     parts = [measured_heads(context, part.name) for part in forward.parts]
     return diagnostics.attention_findings(parts)
 

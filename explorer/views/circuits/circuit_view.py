@@ -9,15 +9,13 @@ from explorer.analysis.attribution_patching import attribute
 from explorer.analysis.circuit_curves import circuit_curve, smallest_circuit
 from explorer.analysis.circuit_pass import CorruptedPass
 from explorer.analysis.circuits.graph import Edge
-from explorer.analysis.circuits.measure import (
-    METHODS,
-    Scores,
-    attributions,
-    correlation,
-    corrupted_passes,
-    mean_over_pairs,
-    scores_of,
-)
+from explorer.analysis.circuits.measure import METHODS
+from explorer.analysis.circuits.measure import attributions
+from explorer.analysis.circuits.measure import correlation
+from explorer.analysis.circuits.measure import corrupted_passes
+from explorer.analysis.circuits.measure import mean_over_pairs
+from explorer.analysis.circuits.measure import scores_of
+from explorer.analysis.circuits.measure import EdgeScores
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.exact_edges import exact_edges
 from explorer.app.context import PageContext
@@ -30,7 +28,7 @@ from explorer.views.circuits.circuit_picture import draw_circuit_map
 from explorer.views.circuits.edge_card import draw_edge_card
 from explorer.views.circuits.head_card import draw_head_card
 from explorer.views.circuits.measured import (
-    Curve,
+    FaithfulnessCurve,
     choose_method,
     curve_of,
     exact_by_now,
@@ -83,7 +81,7 @@ def draw_circuit(context: PageContext, question: Question) -> None:
     code_panel(attribute, exact_edges, CorruptedPass.metrics, script=lines)
 
 
-def _draw_curve(curve: Curve, scores: Scores) -> None:
+def _draw_curve(curve: FaithfulnessCurve, scores: EdgeScores) -> None:
     spec = circuit_curves(curve.points, curve.smallest)
     title = "Share of the difference that circuits of every size restore"
     chart(spec, height=CURVES, key="circuit_curves", title=title)

@@ -8,16 +8,14 @@ import streamlit as st
 import torch
 
 from explorer.analysis.attribution_patching import attribute, attribute_writers
-from explorer.analysis.circuits.measure import (
-    METHODS,
-    Scores,
-    attributions,
-    contrast_of,
-    correlation,
-    exact_writers,
-    node_of,
-    scores_of,
-)
+from explorer.analysis.circuits.measure import METHODS
+from explorer.analysis.circuits.measure import attributions
+from explorer.analysis.circuits.measure import contrast_of
+from explorer.analysis.circuits.measure import correlation
+from explorer.analysis.circuits.measure import exact_writers
+from explorer.analysis.circuits.measure import node_of
+from explorer.analysis.circuits.measure import scores_of
+from explorer.analysis.circuits.measure import EdgeScores
 from explorer.analysis.circuits.outcome import KL, LOSS, UNITS, metric_in_words
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.choosing import choose_head
@@ -95,7 +93,7 @@ def _over(question: Question) -> str:
 def _draw_grid(
     context: PageContext,
     question: Question,
-    scores: Scores,
+    scores: EdgeScores,
     values: Sequence[float | None],
     error: float = 0.0,
 ) -> None:
@@ -143,7 +141,7 @@ def _draw_grid(
 
 
 def _draw_strongest(
-    question: Question, scores: Scores, exact: list[float | None], method: str
+    question: Question, scores: EdgeScores, exact: list[float | None], method: str
 ) -> None:
     st.markdown("**Strongest parts**")
     order = scores.writers.abs().argsort(descending=True)[:LISTED].tolist()
@@ -158,7 +156,7 @@ def _draw_strongest(
     st.dataframe(table, hide_index=True, column_config=dict.fromkeys([*table][1:], right))
 
 
-def _draw_agreement(scores: Scores, exact: list[float | None], method: str) -> None:
+def _draw_agreement(scores: EdgeScores, exact: list[float | None], method: str) -> None:
     """Estimate against exact value of every part that was patched, and what was missed."""
     known = [at for at, value in enumerate(exact) if value is not None]
     places = [scores.wiring.columns[at] for at in known]

@@ -23,8 +23,9 @@ from explorer.inference.results_cache import kept
 from explorer.text.token_labels import texts
 from explorer.views.overview import doors, pass_picture
 from explorer.views.overview import held as holding
-from explorer.views.overview.held import Held
-from explorer.views.shared.code_panel import Script, script
+from explorer.views.shared.code_panel import Script
+from explorer.views.shared.code_panel import script
+from explorer.views.overview.held import MapSelection
 from explorer.views.shared.output_position import ANSWER
 
 KEY = "pass_map"
@@ -147,7 +148,7 @@ def _append(context: PageContext, text: str) -> None:
     holding.IN_ADDRESS.put("traced", "")
 
 
-def figures(picture: PassMap, found: Held, title: str) -> list[Figure]:
+def figures(picture: PassMap, found: MapSelection, title: str) -> list[Figure]:
     """The edges that lead to the answer, the strongest first."""
     traced = route(picture.flow, picture.flow.starts[found.answer])
     tokens = {stack.name: texts(stack.tokens) for stack in picture.stacks}

@@ -51,7 +51,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class SchemeColumn:
     """One scheme on screen; `shown` is None where its model's weights do not work with it."""
 
     name: str
@@ -157,13 +157,13 @@ def _choose_similarity(names: Sequence[str]) -> bool:
 
 def _column(
     name: str, source: Source, context: PageContext, rows: int, width: int, by_cosine: bool
-) -> Column:
+) -> SchemeColumn:
     head, count = context.choice.head, min(SHOWN, rows)
     shown = position_scheme(name, source.opened.model, count, head, source.stack, width)
-    return Column(name, source, shown.by_cosine() if shown and by_cosine else shown)
+    return SchemeColumn(name, source, shown.by_cosine() if shown and by_cosine else shown)
 
 
-def _draw_words(context: PageContext, column: Column, width: int, *, alone: bool) -> None:
+def _draw_words(context: PageContext, column: SchemeColumn, width: int, *, alone: bool) -> None:
     """The name of one of two schemes, and what is true of it here."""
     if not alone:
         st.markdown(f"**{SCHEMES[column.name]}**")
@@ -202,13 +202,13 @@ def scheme_caption(context: PageContext, scheme: str, *, alone: bool = True) -> 
     return f"{whose}{EXPLANATIONS[scheme]}"
 
 
-def _columns(columns: Sequence[Column]) -> list[st.delta_generator.DeltaGenerator]:
+def _columns(columns: Sequence[SchemeColumn]) -> list[st.delta_generator.DeltaGenerator]:
     if len(columns) == 1:
         return [st.container()]
     return widgets.side_by_side(1, 1)
 
 
-def _sides(columns: Sequence[Column], own: Source, head: int) -> list[Side]:
+def _sides(columns: Sequence[SchemeColumn], own: Source, head: int) -> list[Side]:
     """Those that can be drawn."""
     together = tuple(column.shown for column in columns if column.shown is not None)
     sides = []
@@ -247,7 +247,7 @@ def _draw_alone(side: Side) -> None:
     side.draw_hands(place)
 
 
-def _draw_beside(columns: Sequence[Column], sides: Sequence[Side]) -> None:
+def _draw_beside(columns: Sequence[SchemeColumn], sides: Sequence[Side]) -> None:
     """Row by row, so that figures of one kind stand beside each other."""
 
     def draw_row(draw: Callable[[Side], None]) -> None:
