@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from models.block import Residual
-from models.normalization import LayerNorm, RMSNorm
 from models.classifier import ClassifierHead
+from models.normalization import LayerNorm, RMSNorm
 from models.output_heads import LanguageModelHead, MaskedTransform
 
 Linear = Callable[[Tensor], Tensor]
