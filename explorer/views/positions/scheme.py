@@ -280,13 +280,7 @@ def _choose_place(sides: Sequence[Side]) -> int:
 
 
 def scheme_code(
-    opened: Opened,
-    scheme: str,
-    stack: str,
-    count: int,
-    head: int,
-    width: int,
-    by_cosine: bool,
+    opened: Opened, scheme: str, stack: str, count: int, head: int, width: int, by_cosine: bool
 ) -> None:
     shown = position_scheme(scheme, opened.model, count, head, stack, width)
     shown = shown.by_cosine() if shown and by_cosine else shown
