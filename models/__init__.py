@@ -14,7 +14,8 @@ To be read in this order, in which no module needs a later one:
 10. `block`: attention and feed-forward around the residual stream
 11. `output_heads`: logits of tokens or of classes
 12. `initialization`, `transformer`: the whole model
-13. `interventions`, `trace`, `gradients`: a forward pass recorded, edited and differentiated
+13. `interventions`, `trace`, `gradients`, `frozen`: a forward pass recorded, edited,
+   differentiated and made linear
 14. `sampling`, `generation`, `beam_search`: from logits to text
 15. `losses`, `optimizers`, `together`, `training`: from text to weights, also in several processes
 16. `lora`: two thin matrices beside a frozen one, to train a model further

@@ -30,7 +30,9 @@ def attention_scores(q: Queries, k: Keys, scale: float, cap: float | None = None
     return scores if cap is None else cap * (scores / cap).tanh()
 
 
-def attention_weights(scores: Scores, mask: Mask | None = None, bias: Bias | None = None) -> Scores:
+def attention_weights(
+    scores: Scores, mask: Mask | None = None, bias: Bias | None = None, tap: Tap = NO_TAP
+) -> Scores:
     """Softmax of the scores over the keys that are not masked; all zeros where every key is.
 
     Masked scores become the lowest finite number, not −∞, so that an all-masked row
@@ -40,9 +42,9 @@ def attention_weights(scores: Scores, mask: Mask | None = None, bias: Bias | Non
     if bias is not None:
         scores = scores + bias
     if mask is None:
-        return scores.softmax(-1)
+        return tap("masked", scores).softmax(-1)
     lowest = torch.finfo(scores.dtype).min
-    weights = scores.where(mask, lowest).softmax(-1)
+    weights = tap("masked", scores.where(mask, lowest)).softmax(-1)
     # What `any` says, which takes longer than the softmax: bytes have a quick maximum.
     has_key = mask.view(torch.uint8).amax(-1, keepdim=True).bool()
     return weights if has_key.all() else weights * has_key
@@ -70,7 +72,7 @@ def scaled_dot_product_attention(
     """
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = tap("scores", attention_scores(q, k, scale, cap))
-    weights = tap("weights", attention_weights(scores, boolean_mask(mask), bias))
+    weights = tap("weights", attention_weights(scores, boolean_mask(mask), bias, tap))
     return weights @ repeat_groups(v, q.shape[1]), weights
 
 
@@ -148,8 +150,9 @@ class MultiHeadAttention(nn.Module):
         cache: LayerCache | None = None,
         tap: Tap = NO_TAP,
     ) -> Float[Tensor, "b q D"]:
-        q = self.q_norm(self.project(self.q_proj, x.q if isinstance(x, HeadInputs) else x))
-        k, v = self.keys_and_values(x, memory, rotate, cache)
+        q = tap("q_proj", self.project(self.q_proj, x.q if isinstance(x, HeadInputs) else x))
+        q = tap("q_norm", self.q_norm(q))
+        k, v = self.keys_and_values(x, memory, rotate, cache, tap)
         q, k, v = tap("q", q if rotate is None else rotate(q)), tap("k", k), tap("v", v)
         mask, bias = show_mask_and_bias(boolean_mask(mask), bias, q, k, tap)
         head_out = tap("head_out", self.attend(q, k, v, mask, bias, tap))
@@ -159,7 +162,7 @@ class MultiHeadAttention(nn.Module):
         self, q: Queries, k: Keys, v: Keys, mask: Mask | None, bias: Bias | None, tap: Tap
     ) -> Queries:
         """The weighted mean of the values, by the fused kernel unless the tap wants the weights."""
-        if tap.wants("scores") or tap.wants("weights") or self.cap is not None:
+        if self.cap is not None or any(map(tap.wants, ("scores", "masked", "weights"))):
             return scaled_dot_product_attention(q, k, v, mask, bias, self.scale, self.cap, tap)[0]
         return fused_attention(q, k, v, mask, bias, self.scale)
 
@@ -169,6 +172,7 @@ class MultiHeadAttention(nn.Module):
         memory: Tensor | None,
         rotate: Rotation | None,
         cache: LayerCache | None,
+        tap: Tap = NO_TAP,
     ) -> tuple[Keys, Keys]:
         """Keys and values of all tokens that can be attended to, earlier ones from the cache."""
         if memory is not None and isinstance(x, HeadInputs):
@@ -179,7 +183,7 @@ class MultiHeadAttention(nn.Module):
             _, from_k, from_v = x
         else:
             from_k = from_v = x if memory is None else memory
-        k = self.k_norm(self.project(self.k_proj, from_k))
+        k = tap("k_norm", self.k_norm(tap("k_proj", self.project(self.k_proj, from_k))))
         v = self.project(self.v_proj, from_v)
         k = k if rotate is None else rotate(k)
         return (k, v) if cache is None else cache.append(k, v)

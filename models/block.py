@@ -54,16 +54,18 @@ class Residual(nn.Module):
         x: Stream,
         sub_layer: Callable[[Stream], Stream],
         reads: Stream | None = None,
+        tap: Tap = NO_TAP,
     ) -> Stream:
-        return self.write(x, sub_layer(self.read(x if reads is None else reads)))
+        return self.write(x, sub_layer(self.read(x if reads is None else reads, tap)), tap)
 
-    def read(self, x: Float[Tensor, "*b t d"]) -> Float[Tensor, "*b t d"]:
+    def read(self, x: Float[Tensor, "*b t d"], tap: Tap = NO_TAP) -> Float[Tensor, "*b t d"]:
         """What the sub-layer is given of the residual stream."""
-        return self.input_norm(x)
+        return tap("norm", self.input_norm(x))
 
-    def write(self, x: Stream, out: Stream) -> Stream:
+    def write(self, x: Stream, out: Stream, tap: Tap = NO_TAP) -> Stream:
         """The residual stream after the sub-layer's output is added to it."""
-        return self.sum_norm(x + self.dropout(self.output_norm(out)))
+        out = tap("out_norm", self.output_norm(out))
+        return self.sum_norm(tap("add", x + self.dropout(out)))
 
     @property
     def input_norm(self) -> nn.Module:
@@ -145,7 +147,7 @@ class Block(nn.Module):
         if self.has_mlp:
             scope = tap.at("mlp")
             reads = scope("input", before if self.parallel else x)
-            x = self.mlp_residual(x, lambda x: self.mlp(x, scope), reads)
+            x = self.mlp_residual(x, lambda x: self.mlp(x, scope), reads, scope)
         return tap("resid_post", x)
 
     def attend(self, x: Stream, shared: StackContext, cache: BlockCache | None, tap: Tap) -> Stream:
@@ -156,16 +158,16 @@ class Block(nn.Module):
             return self.self_attn(reads, None, mask, shared.bias, shared.rotate, past, scope)
 
         def cross_attention(x: Tensor) -> Tensor:
-            past, scope = None if cache is None else cache.cross_attn, tap.at("cross_attn")
-            return self.cross_attn(x, shared.memory, shared.memory_mask, cache=past, tap=scope)
+            past = None if cache is None else cache.cross_attn
+            return self.cross_attn(x, shared.memory, shared.memory_mask, cache=past, tap=crossed)
 
-        scope = tap.at("self_attn")
+        scope, crossed = tap.at("self_attn"), tap.at("cross_attn")
         residual = self.self_residual
         own = input_of_heads(x, self.self_attn.n_heads, scope)
-        reads = residual.read(x) if own is None else HeadInputs(*map(residual.read, own))
-        x = tap("resid_mid", residual.write(x, self_attention(reads)))
+        reads = residual.read(x, scope) if own is None else HeadInputs(*map(residual.read, own))
+        x = tap("resid_mid", residual.write(x, self_attention(reads), scope))
         if self.has_cross:
-            x = tap("resid_cross", self.cross_residual(x, cross_attention))
+            x = tap("resid_cross", self.cross_residual(x, cross_attention, tap=crossed))
         return x
 
     def remember(self, x: Stream, rotate: Rotation | None, cache: BlockCache) -> None:

@@ -8,6 +8,7 @@ from models.config import TransformerConfig
 from models.feed_forward import ACTIVATION_FUNCTIONS
 from models.normalization import build_norm
 from models.shapes import Stream
+from models.tap import NO_TAP, Tap
 
 
 class LanguageModelHead(nn.Module):
@@ -30,15 +31,17 @@ class LanguageModelHead(nn.Module):
         self.bias = nn.Parameter(torch.empty(config.vocab_size)) if config.has_head_bias else None
 
     def factors(
-        self, x: Stream, embedding: Float[Tensor, "v d"]
+        self, x: Stream, embedding: Float[Tensor, "v d"], tap: Tap = NO_TAP
     ) -> tuple[Stream, Float[Tensor, "v d"]]:
         """What the logits are products of, but for their bias and cap."""
-        x = self.transform(x)
+        x = tap("transform", self.transform(x))
         x = x if self.scale == 1 else x * self.scale
         return x, embedding if self.weight is None else self.weight
 
-    def forward(self, x: Stream, embedding: Float[Tensor, "v d"]) -> Float[Tensor, "b t v"]:
-        x, words = self.factors(x, embedding)
+    def forward(
+        self, x: Stream, embedding: Float[Tensor, "v d"], tap: Tap = NO_TAP
+    ) -> Float[Tensor, "b t v"]:
+        x, words = self.factors(x, embedding, tap)
         # Vocabulary × tokens: the wide matrix first is up to a sixth faster.
         logits = (words @ x.flatten(0, 1).mT).mT.unflatten(0, x.shape[:2])
         logits = logits if self.bias is None else logits + self.bias
@@ -70,10 +73,12 @@ class ClassifierHead(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.out = nn.Linear(width or config.d_model, config.n_classes, config.classifier_bias)
 
-    def forward(self, x: Stream, keep: Bool[Tensor, "b t"] | None = None) -> Float[Tensor, "b c"]:
-        pooled = self.pooling(x, keep)
+    def forward(
+        self, x: Stream, keep: Bool[Tensor, "b t"] | None = None, tap: Tap = NO_TAP
+    ) -> Float[Tensor, "b c"]:
+        pooled = tap("pooled", self.pooling(x, keep))
         if self.hidden is not None:
-            pooled = self.activation(self.hidden(pooled))
+            pooled = tap("hidden", self.activation(self.hidden(pooled)))
         return self.out(self.dropout(pooled))
 
 

@@ -1,11 +1,14 @@
 """A forward pass recorded: every named value that was asked for, with edits made on the way.
 
-Names of sites: `{encoder|decoder}.{layer}.{self_attn|cross_attn}.{q, k, v, scores, mask,
-bias, weights, head_out, out}`, `….self_attn.{q_input, k_input, v_input}`, `….mlp.{input,
-hidden, out}`, `….{resid_pre, resid_mid, resid_cross, resid_post}`, `{encoder|decoder}.{positions,
-embed, pos_embed, segment_embed, final}`, `memory`, `logits`. `scores` are scaled products before
-bias and mask; True in `mask` means that the query may attend to the key; what ends in `input` is
-the residual stream as each head (b, h, t, d), or the feed-forward layer, reads it before its norm.
+Names of sites, in the order of the pass: `{encoder|decoder}.{positions, embed, pos_embed,
+segment_embed, sum, embed_norm}`; in each layer `….resid_pre`, `….{self_attn|cross_attn}.{norm,
+q_proj, q_norm, k_proj, k_norm, q, k, v, mask, bias, scores, masked, weights, head_out, out,
+out_norm, add}`, `….self_attn.{q_input, k_input, v_input}`, `….resid_mid`, `….resid_cross`,
+`….mlp.{input, norm, gate, up, hidden, out, out_norm, add}`, `….resid_post`; then
+`{encoder|decoder}.final`, `memory`, `head.{transform, pooled, hidden}`, `logits`. `scores` are
+scaled products before bias and mask; True in `mask` means that the query may attend to the key;
+what ends in `input` is the residual stream as each head (b, h, t, d), or the feed-forward layer,
+reads it before its norm. A step that a model leaves out shows the value before it once more.
 """
 
 import fnmatch

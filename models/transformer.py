@@ -81,7 +81,7 @@ class Stack(nn.Module):
             if segments is None:
                 segments = x.new_zeros(x.shape[:2], dtype=torch.long)
             x = x + tap("segment_embed", self.segments(segments))
-        x = self.dropout(self.embedding_norm(x))
+        x = self.dropout(tap("embed_norm", self.embedding_norm(tap("sum", x))))
         shared = StackContext(
             masks=self.self_masks(x, past, keep),
             bias=self.positions.bias(here, everywhere),
@@ -251,9 +251,10 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, "..."]:
         """The output of the head for the final residual stream; without a head, that itself."""
         if isinstance(self.head, LanguageModelHead):
-            x = self.head(x[:, read_at], self.last_stack.embedding.weight)
+            words = self.last_stack.embedding.weight
+            x = self.head(x[:, read_at], words, tap.at("head"))
         elif isinstance(self.head, ClassifierHead):
-            x = self.head(x, keep)
+            x = self.head(x, keep, tap.at("head"))
         return tap("logits", x)
 
     def generate(self, source: Int[Tensor, "b s"], max_length: int = 50, **how: Any) -> Ids:

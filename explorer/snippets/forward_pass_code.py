@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from explorer.analysis.forward_pass.stage_kind import Stage
+from explorer.analysis.forward_pass.kinds import Stage
 from explorer.inference.forward_pass import ForwardPass
 from explorer.runs.settings import TRAINING_SETTINGS
 from explorer.runs.spec import RunSpec

@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.analysis.forward_pass.stage_kind import Stage
+from explorer.analysis.forward_pass.kinds import Stage
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext

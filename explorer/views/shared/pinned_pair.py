@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis.forward_pass.stage_kind import Stage
+from explorer.analysis.forward_pass.kinds import Stage
 from explorer.app import streamlit_patches
 from explorer.app.choosing import switch_page
 from explorer.app.context import PageContext

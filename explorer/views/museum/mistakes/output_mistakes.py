@@ -8,6 +8,7 @@ from torch import Tensor
 from explorer.views.museum.mistakes.model_copy import with_mistake
 from models.config import TransformerConfig
 from models.output_heads import ClassifierHead, LanguageModelHead
+from models.tap import NO_TAP, Tap
 from models.transformer import Transformer
 
 
@@ -17,9 +18,9 @@ class SoftmaxWords(LanguageModelHead):
     dim = -1
 
     def forward(
-        self, x: Float[Tensor, "b t d"], embedding: Float[Tensor, "v d"]
+        self, x: Float[Tensor, "b t d"], embedding: Float[Tensor, "v d"], tap: Tap = NO_TAP
     ) -> Float[Tensor, "b t v"]:
-        return super().forward(x, embedding).softmax(self.dim)
+        return super().forward(x, embedding, tap).softmax(self.dim)
 
 
 class SoftmaxBatch(SoftmaxWords):
@@ -32,9 +33,12 @@ class SoftmaxClasses(ClassifierHead):
     """A classifier that ends in a softmax."""
 
     def forward(
-        self, x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b t"] | None = None
+        self,
+        x: Float[Tensor, "b t d"],
+        keep: Bool[Tensor, "b t"] | None = None,
+        tap: Tap = NO_TAP,
     ) -> Float[Tensor, "b c"]:
-        return super().forward(x, keep).softmax(-1)
+        return super().forward(x, keep, tap).softmax(-1)
 
 
 def softmax_over_the_batch(model: Transformer) -> Transformer:
