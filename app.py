@@ -1,9 +1,7 @@
-"""The server: settings of the process, the door before Streamlit, an orderly start and end.
+"""The server: settings of the process, middleware before Streamlit, start and shutdown.
 
 Run it with `streamlit run app.py`.
 """
-
-from __future__ import annotations
 
 import asyncio
 import os
@@ -16,27 +14,23 @@ from starlette.middleware import Middleware
 
 from explorer.app import admin_token, streamlit_patches
 from explorer.server import (
-    connections,
-    door,
+    connection_limits,
+    host_check,
+    housekeeping,
     json_logs,
-    measures,
-    open_files,
-    own_address,
-    shared_imports,
+    message_limits,
+    prometheus,
 )
-from explorer.server.crowd import Crowd
-from explorer.server.draining import Drain, Draining
-from explorer.server.incoming_messages import Messages
-from explorer.server.measures import Measured
-from explorer.server.own_address import address_to_open
+from explorer.server.connection_limits import ConnectionLimits
+from explorer.server.graceful_shutdown import Drain, GracefulShutdown
+from explorer.server.host_check import HostCheck
+from explorer.server.message_limits import MessageLimits
 from explorer.server.reader_cookie import ReaderCookie
 from explorer.server.security_headers import SecurityHeaders
-from explorer.server.sweeping import sweep_again_and_again
-from explorer.server.upload_gate import UploadGate
-from explorer.server.warm_up import WarmUp
+from explorer.server.upload_limits import UploadLimits
 from explorer.system import cooperative, limits
 
-SETTINGS = (limits, door, admin_token, json_logs, measures)
+SETTINGS = (limits, host_check, admin_token, json_logs, prometheus)
 
 if fault := next(filter(None, (setting.fault() for setting in SETTINGS)), None):
     sys.exit(fault)
@@ -62,52 +56,55 @@ streamlit_patches.bound_files_of_an_upload()
 streamlit_patches.draw_fragments_where_they_are()
 streamlit_patches.read_theme_once()
 streamlit_patches.take_hashes_back()
-shared_imports.wait_for_pandas()
+housekeeping.wait_for_pandas()
 drain = Drain()
 
 
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[None]:
-    open_files.raise_soft_limit()
+    connection_limits.raise_file_limit()
     drain.wait_for_sigterm()
-    end_measures = measures.serve(
-        readers=lambda: len(drain.lines), draining=lambda: drain.has_begun
+    end_figures = prometheus.serve(
+        readers=lambda: len(drain.sockets), draining=lambda: drain.has_begun
     )
     cooperative.set_cancel_check(streamlit_patches.end_if_unwanted)
-    warm_up = WarmUp()
+    warm_up = housekeeping.WarmUp()
     warm_up.thread.start()
-    sweeping = asyncio.create_task(sweep_again_and_again())
-    say_where()
+    cleanup = asyncio.create_task(housekeeping.clean_up_forever())
+    print_address()
     yield
-    sweeping.cancel()
+    cleanup.cancel()
     await asyncio.to_thread(warm_up.end)
-    end_measures()
+    end_figures()
 
 
-def say_where() -> None:
-    """To whoever started it; a log that is read by programs has no address."""
+def print_address() -> None:
+    """For whoever started the server; JSON logs hold no address."""
     address, port = st.get_option("server.address"), st.get_option("server.port")
     if json_logs.are_wanted():
         json_logs.log.info("Listening.", extra={"port": port})
         return
-    where = address_to_open(address, port, by_tls=bool(st.get_option("server.sslCertFile")))
+    where = host_check.address_to_open(
+        address, port, by_tls=bool(st.get_option("server.sslCertFile"))
+    )
     sys.stdout.write(f"\n  The app is at {where}\n\n")
     sys.stdout.flush()
 
 
 streamlit_patches.ask_nobody_for_addresses()
-connections.bound()
+connection_limits.limit_connections()
+message_limits.limit_frames()
 app = st.App(
     "explorer/app/shell.py",
     lifespan=lifespan,
     middleware=[  # the first is the outermost
         Middleware(SecurityHeaders),
-        Middleware(Measured),
-        Middleware(Draining, drain=drain),
-        Middleware(door.Door, hosts=map(st.get_option, own_address.SETTINGS)),
-        Middleware(Crowd),
+        Middleware(prometheus.RequestCounts),
+        Middleware(GracefulShutdown, drain=drain),
+        Middleware(HostCheck, hosts=map(st.get_option, host_check.STREAMLIT_HOSTS)),
+        Middleware(ConnectionLimits),
         Middleware(ReaderCookie),
-        Middleware(Messages, is_for_readers=streamlit_patches.is_for_readers),
-        Middleware(UploadGate),
+        Middleware(MessageLimits, is_for_readers=streamlit_patches.is_for_readers),
+        Middleware(UploadLimits),
     ],
 )

@@ -3,14 +3,12 @@
 A test compares the two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 
 from explorer.app.address_table import PARAMETERS, Parameter
-from explorer.app.former_addresses import FORMER_PAGES, FORMER_VALUES
+from explorer.lessons.lesson import FIRST_PAGE
 
 FILE = Path(__file__).with_name("addresses.md")
 TOP = """# Addresses
@@ -23,7 +21,7 @@ and hides controls [for a class](how_to/share_with_a_class.md).
 
 This page is made from the table in `explorer/app/address_table.py` by `python -m docs.addresses`.
 """
-COLUMNS = ("Parameter", "Type", "Values", "Default")
+COLUMNS = ("Parameter", "Control", "Type", "Values", "Default")
 
 
 def text() -> str:
@@ -31,15 +29,11 @@ def text() -> str:
     sections = [TOP]
     for pages, rows in groupby(sorted(PARAMETERS, key=_pages), key=_pages):
         title = ", ".join(map(_address, pages)) or "Every page"
-        cells = ((f"`{row.name}`", row.kind, row.values, row.default) for row in rows)
+        cells = (
+            (f"`{row.name}`", row.label or "–", row.kind, row.values, row.default_in_words)
+            for row in rows
+        )
         sections.append(f"## {title}\n\n{table(COLUMNS, cells)}")
-    former = ((f"`/{old}`", _address(now)) for old, now in FORMER_PAGES.items())
-    sections.append("## Former addresses\n\n" + table(("Former page", "Opens"), former))
-    values = [
-        (f"`{name}`", old, now) for name, each in FORMER_VALUES.items() for old, now in each.items()
-    ]
-    if values:
-        sections.append(table(("Parameter", "Former value", "Opens"), values))
     return "\n".join(sections)
 
 
@@ -51,7 +45,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def _address(page: str) -> str:
     """Of a page, by its name; the first one is at the root, where its name leads as well."""
-    return "`/`" if FORMER_PAGES.get(page) == page else f"`/{page}`"
+    return "`/`" if page == FIRST_PAGE else f"`/{page}`"
 
 
 def _pages(row: Parameter) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Writes `limits.md`, every bound that a host may set, from its table: `python -m docs.limits`.
+"""Writes `limits.md` from the table of limits: `python -m docs.limits`.
 
 A test compares the two.
 """
@@ -13,15 +13,15 @@ from explorer.system.limits import FILE, PREFIX, PUBLIC, TABLE
 PAGE = Path(__file__).with_name("limits.md")
 TOP = f"""# Limits
 
-Every bound of the app that whoever runs it may set. A laptop has the first default, a server
-that strangers use (`{PUBLIC}=1`) the second. One is set by `{PREFIX}<NAME>` in the environment,
-such as `{PREFIX}RUN_STEPS=2000`, or by a line such as `run_steps = 2_000` in the TOML file that
-`{FILE}` names; the environment wins. Sizes are in bytes, times in seconds.
+The limits that an operator may set. A laptop has the first default, a server that strangers use
+(`{PUBLIC}=1`) the second. Set one by `{PREFIX}<NAME>` in the environment, such as
+`{PREFIX}RUN_STEPS=2000`, or by a line such as `run_steps = 2_000` in the TOML file that `{FILE}`
+names; the environment wins. Sizes are in bytes, times in seconds.
 
 This page is made from the table in `explorer/system/limits.py` by `python -m docs.limits`.
 
 """
-COLUMNS = ("Limit", "Bounds", "Laptop", "Public", "What the person reads who meets it")
+COLUMNS = ("Limit", "What it limits", "Laptop", "Public", "What the person who exceeds it reads")
 
 
 def text() -> str:
@@ -32,7 +32,7 @@ def text() -> str:
             limit.about,
             limit.in_words(limit.laptop),
             limit.in_words(limit.public),
-            limit.sentence.replace("{most}", "…").replace("{found}", "…") or "–",
+            limit.sentence.replace("{limit}", "…").replace("{amount}", "…") or "–",
         )
         for limit in TABLE
     )

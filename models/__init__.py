@@ -1,25 +1,30 @@
 """A Transformer from scratch: one small core for encoders, decoders and both together.
 
-To be read in this order, in which no module needs a later one:
+To be read in this order, in which no module needs a later one. The model:
 
-1. `plain`, `rope_scaling`, `config`: a model as plain frozen data, and why a combination is none
-2. `presets`: the configs of the paper and of the documents
-3. `shapes`: the tensors that pass between modules
-4. `tap`: how every module shows its values to whoever records or edits a forward pass
-5. `masking`: which key a query may attend to
-6. `positional`: where a token stands, in six schemes
-7. `normalization`, `feed_forward`: the layers that treat every position alike
-8. `cache`: keys and values of earlier tokens
-9. `attention`: scaled dot-product and multi-head attention
-10. `block`: attention and feed-forward around the residual stream
-11. `output_heads`: logits of tokens or of classes
-12. `initialization`, `transformer`: the whole model
-13. `interventions`, `trace`, `gradients`, `frozen`: a forward pass recorded, edited,
-   differentiated and made linear
-14. `sampling`, `generation`, `beam_search`: from logits to text
-15. `losses`, `optimizers`, `together`, `training`: from text to weights, also in several processes
-16. `lora`: two thin matrices beside a frozen one, to train a model further
-17. `documents`: the parts by the names that the documents give them
+1. `shapes`: the tensors that pass between modules
+2. `tap`: how every module shows its values to whoever records or edits a forward pass
+3. `masking`: which key a query may attend to
+4. `attention`: scaled dot-product and multi-head attention
+5. `positional`: where a token stands
+6. `normalization`, `feed_forward`: the layers that treat every position alike
+7. `block`: attention and feed-forward around the residual stream
+8. `stack`, `encoder`, `decoder`: blocks one above another
+9. `output_heads`: logits of tokens
+10. `transformer`: the whole model
+11. `interventions`, `head_inputs`, `trace`, `gradients`: a pass recorded, edited, differentiated
+12. `minimal`: the decoder once more, in one file of 200 lines that needs none of the others
+
+The small print:
+
+13. `plain`, `rotary`, `position_biases`, `classifier`, `config`: leaves, and a model as plain data
+14. `presets`: the configs of the paper and of the documents
+15. `cache`, `sampling`, `generation`, `beam_search`: from logits to text
+16. `initialization`, `model`: a model from its config, with fresh weights
+17. `frozen`: modules as linear maps, their scales frozen at their values in one pass
+18. `losses`, `large_logits`, `optimizers`, `schedules`, `distributed`, `training`: to weights
+19. `lora`: two thin matrices beside a frozen one, to train a model further
+20. `documents`: the parts by the names that the documents give them
 
 Around the core: `families` maps published configs and weight names to ours, `loading` reads
 and writes checkpoints, `checkpoints` holds those that come with the app.
@@ -27,8 +32,8 @@ and writes checkpoints, `checkpoints` holds those that come with the app.
 
 from models.config import GenerationConfig, TransformerConfig
 from models.loading.checkpoint import load_checkpoint, save_checkpoint
+from models.model import Transformer
 from models.trace import trace
-from models.transformer import Transformer
 
 __all__ = [
     "GenerationConfig",

@@ -1,23 +1,19 @@
 """Attention: every query attends to the keys and takes a weighted mean of their values.
 
-Shapes: b batch, h heads, g heads of the keys and values (h, or fewer when they are
-grouped), q queries, k keys, d width of one head, D width of the model.
+In shapes d is the width of one head and D that of the model.
 Source: Attention Is All You Need, section 3.2.
 """
 
 import math
-from typing import NamedTuple
+from typing import Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from models.cache import LayerCache
-from models.masking import boolean_mask
-from models.normalization import RMSNorm
-from models.positional import Rotation
-from models.shapes import AnyMask, Bias, Keys, Mask, Queries, Scores
+from models.masking import boolean_mask, zero_masked_rows
+from models.shapes import AnyMask, Bias, Keys, Mask, Queries, Rotation, Scores
 from models.tap import NO_TAP, Tap
 
 
@@ -39,15 +35,12 @@ def attention_weights(
     stays free of NaN, forward and backward, until the last line makes it zero. In any
     other row the softmax of a masked score is exactly zero.
     """
-    if bias is not None:
-        scores = scores + bias
+    scores = scores if bias is None else scores + bias
     if mask is None:
         return tap("masked", scores).softmax(-1)
     lowest = torch.finfo(scores.dtype).min
-    weights = tap("masked", scores.where(mask, lowest)).softmax(-1)
-    # What `any` says, which takes longer than the softmax: bytes have a quick maximum.
-    has_key = mask.view(torch.uint8).amax(-1, keepdim=True).bool()
-    return weights if has_key.all() else weights * has_key
+    masked = tap("masked", scores.where(mask, lowest))
+    return zero_masked_rows(masked.softmax(-1), mask)
 
 
 def repeat_groups(x: Keys, n_heads: int) -> Float[Tensor, "b h k d"]:
@@ -76,40 +69,24 @@ def scaled_dot_product_attention(
     return weights @ repeat_groups(v, q.shape[1]), weights
 
 
-def fused_attention(
-    q: Queries,
-    k: Keys,
-    v: Keys,
-    mask: Mask | None = None,
-    bias: Bias | None = None,
-    scale: float | None = None,
-) -> Queries:
-    """The same by torch's fused kernel, which never holds the weights."""
-    if bias is not None:
-        bias = bias.to(q.dtype)
-        mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
-    grouped = k.shape[1] != q.shape[1]
-    return F.scaled_dot_product_attention(q, k, v, mask, scale=scale, enable_gqa=grouped)
+@runtime_checkable
+class EarlierKeys(Protocol):
+    """Keys and values of the tokens before these: see `models.cache`."""
 
+    length: int
 
-class HeadInputs(NamedTuple):
-    """An input of its own for the queries, the keys and the values of every head."""
-
-    q: Float[Tensor, "b h t D"]
-    k: Float[Tensor, "b h t D"]
-    v: Float[Tensor, "b h t D"]
+    def read(self) -> tuple[Keys, Keys]: ...
+    def append(self, k: Keys, v: Keys) -> tuple[Keys, Keys]: ...
 
 
 class MultiHeadAttention(nn.Module):
     """h heads side by side, each with its own projections, joined by a last one.
 
-    With `memory` the keys and values come from there (cross-attention), else from `x`, which
-    may be `HeadInputs`: then every head has keys and values of its own.
+    With `memory` the keys and values come from there (cross-attention), else from `x`.
     `n_kv_heads` below `n_heads` shares keys and values between heads (grouped-query
-    attention, Ainslie et al. 2023); `qk_norm`, when it is a number, norms every query and
-    key with this ε (Query-Key Normalization for Transformers, Henry et al. 2020). `scale`
-    stands for 1/√d. ValueError when the heads do not divide the width, or for `HeadInputs` with a
-    memory.
+    attention, Ainslie et al. 2023); `q_norm` and `k_norm` norm every query and key
+    (Query-Key Normalization for Transformers, Henry et al. 2020). `scale` stands for 1/√d.
+    ValueError when the heads do not divide the width.
     Source: Attention Is All You Need, section 3.2.2.
     """
 
@@ -123,7 +100,8 @@ class MultiHeadAttention(nn.Module):
         bias: bool = True,
         scale: float | None = None,
         cap: float | None = None,
-        qk_norm: float | None = None,
+        q_norm: nn.Module | None = None,
+        k_norm: nn.Module | None = None,
     ) -> None:
         super().__init__()
         if d_head is None and d_model % n_heads:
@@ -137,23 +115,41 @@ class MultiHeadAttention(nn.Module):
         self.k_proj = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
         self.v_proj = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
         self.o_proj = nn.Linear(n_heads * self.d_head, d_model, bias=bias)
-        self.q_norm = nn.Identity() if qk_norm is None else RMSNorm(self.d_head, qk_norm)
-        self.k_norm = nn.Identity() if qk_norm is None else RMSNorm(self.d_head, qk_norm)
+        self.q_norm = q_norm or nn.Identity()
+        self.k_norm = k_norm or nn.Identity()
 
     def forward(
         self,
-        x: Float[Tensor, "b q D"] | HeadInputs,
+        x: Float[Tensor, "b q D"],
         memory: Float[Tensor, "b s D"] | None = None,
         mask: AnyMask | None = None,
         bias: Bias | None = None,
         rotate: Rotation | None = None,
-        cache: LayerCache | None = None,
+        cache: EarlierKeys | None = None,
         tap: Tap = NO_TAP,
     ) -> Float[Tensor, "b q D"]:
-        q = tap("q_proj", self.project(self.q_proj, x.q if isinstance(x, HeadInputs) else x))
-        q = tap("q_norm", self.q_norm(q))
-        k, v = self.keys_and_values(x, memory, rotate, cache, tap)
-        q, k, v = tap("q", q if rotate is None else rotate(q)), tap("k", k), tap("v", v)
+        x = tap("norm", x)
+        q = tap("q_norm", self.q_norm(tap("q_proj", self.split(self.q_proj(x)))))
+        q = q if rotate is None else rotate(q)
+        if memory is not None and cache is not None and cache.length:
+            k, v = cache.read()  # the memory stays the same from token to token
+        else:
+            k, v = self.keys_and_values(x if memory is None else memory, rotate, tap)
+            k, v = (k, v) if cache is None else cache.append(k, v)
+        return self.combine(q, k, v, mask, bias, tap)
+
+    def keys_and_values(
+        self, x: Float[Tensor, "b k D"], rotate: Rotation | None = None, tap: Tap = NO_TAP
+    ) -> tuple[Keys, Keys]:
+        k, v = self.split(self.k_proj(x)), self.split(self.v_proj(x))
+        k = tap("k_norm", self.k_norm(tap("k_proj", k)))
+        return k if rotate is None else rotate(k), v
+
+    def combine(
+        self, q: Queries, k: Keys, v: Keys, mask: AnyMask | None, bias: Bias | None, tap: Tap
+    ) -> Float[Tensor, "b q D"]:
+        """What the heads write together."""
+        q, k, v = tap("q", q), tap("k", k), tap("v", v)
         mask, bias = show_mask_and_bias(boolean_mask(mask), bias, q, k, tap)
         head_out = tap("head_out", self.attend(q, k, v, mask, bias, tap))
         return tap("out", self.o_proj(head_out.transpose(1, 2).flatten(2)))
@@ -166,46 +162,23 @@ class MultiHeadAttention(nn.Module):
             return scaled_dot_product_attention(q, k, v, mask, bias, self.scale, self.cap, tap)[0]
         return fused_attention(q, k, v, mask, bias, self.scale)
 
-    def keys_and_values(
-        self,
-        x: Tensor | HeadInputs,
-        memory: Tensor | None,
-        rotate: Rotation | None,
-        cache: LayerCache | None,
-        tap: Tap = NO_TAP,
-    ) -> tuple[Keys, Keys]:
-        """Keys and values of all tokens that can be attended to, earlier ones from the cache."""
-        if memory is not None and isinstance(x, HeadInputs):
-            raise ValueError("Heads that read inputs of their own read no memory.")
-        if memory is not None and cache is not None and cache.length:
-            return cache.read()  # the memory stays the same from token to token
-        if isinstance(x, HeadInputs):
-            _, from_k, from_v = x
-        else:
-            from_k = from_v = x if memory is None else memory
-        k = tap("k_norm", self.k_norm(tap("k_proj", self.project(self.k_proj, from_k))))
-        v = self.project(self.v_proj, from_v)
-        k = k if rotate is None else rotate(k)
-        return (k, v) if cache is None else cache.append(k, v)
-
-    def project(self, proj: nn.Linear, x: Tensor) -> Float[Tensor, "b h t d"]:
-        """What a projection makes of x (b, t, D), or of the input of each head (b, h, t, D)."""
-        if x.dim() == 3:
-            return self.split(proj(x))
-        weight = proj.weight.unflatten(0, (-1, self.d_head))  # (g, d, D)
-        # The batch goes with the tokens: where it is broadcast, each row has a copy of the weights.
-        of_groups = x.unflatten(1, (len(weight), -1)).transpose(0, 1)  # (g, b, h/g, t, D)
-        projected = of_groups.flatten(1, 3) @ weight.mT  # (g, b·h/g·t, d)
-        if proj.bias is not None:
-            projected = projected + proj.bias.unflatten(0, (-1, 1, self.d_head))
-        return projected.unflatten(1, of_groups.shape[1:4]).transpose(0, 1).flatten(1, 2)
-
     def split(self, x: Float[Tensor, "b t hd"]) -> Float[Tensor, "b h t d"]:
         return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
 
 
+def fused_attention(
+    q: Queries, k: Keys, v: Keys, mask: Mask | None, bias: Bias | None, scale: float
+) -> Queries:
+    """`scaled_dot_product_attention` by torch's kernel, which never holds the weights."""
+    if bias is not None:
+        bias = bias.to(q.dtype)
+        mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
+    grouped = k.shape[1] != q.shape[1]
+    return F.scaled_dot_product_attention(q, k, v, mask, scale=scale, enable_gqa=grouped)
+
+
 def show_mask_and_bias(
-    mask: Mask | None, bias: Bias | None, q: Tensor, k: Tensor, tap: Tap
+    mask: Mask | None, bias: Bias | None, q: Queries, k: Keys, tap: Tap
 ) -> tuple[Mask | None, Bias | None]:
     """Mask and bias as the tap returns them; an absent one is shown as all True or all zeros."""
     shape = (1, 1, q.shape[2], k.shape[2])

@@ -13,9 +13,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from models.config import TransformerConfig
-from models.generation import DecodingState
+from models.generation import DecodingState, Model
 from models.tap import NO_TAP, Tap
-from models.transformer import Transformer
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def considered(config: TransformerConfig, beams: int) -> int:
 
 
 def beam_search(
-    model: Transformer,
+    model: Model,
     prompt: Int[Tensor, "b t"],
     *,
     beams: int = 4,
@@ -80,7 +79,7 @@ def beam_search(
 
 
 def beam_steps(
-    model: Transformer,
+    model: Model,
     prompt: Int[Tensor, "b t"],
     *,
     beams: int = 4,
@@ -134,9 +133,26 @@ def _steps(
         is_won = len(ended) == beams and not _may_beat(nodes, alive, ended, max_length, alpha)
         if step == last or not alive or is_won:
             return
-        state.take(rows)
+        take_rows(state, rows)
         tokens = torch.tensor([[nodes[n].token] for n in alive], device=logits.device)
         logits = state.read(tokens)[:, -1]
+
+
+def take_rows(state: DecodingState, rows: list[int]) -> None:
+    """Continue from these rows of the batch, some of them several times, others not at all."""
+    index = torch.tensor(rows, device=state.first_logits.device)
+    assert state.cache is not None
+    for layer in (layer for block in state.cache for layer in block.values() if layer.length):
+        layer.keys, layer.values = (_rows_of(cached, index) for cached in layer.read())
+    state.keep = None if state.keep is None else state.keep[index]
+
+
+def _rows_of(cached: Tensor, rows: Tensor) -> Tensor:
+    """With room for one token more."""
+    _, groups, length, width = cached.shape
+    room = cached.new_empty(len(rows), groups, length + 1, width)
+    torch.index_select(cached, 0, rows, out=room[:, :, :length])
+    return room
 
 
 def _may_beat(

@@ -6,47 +6,23 @@ combination of values is no model.
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
 
+from models.classifier import POOLINGS
+from models.feed_forward import ACTIVATION_FUNCTIONS
+from models.normalization import NORM_LAYERS
 from models.plain import PlainData, choice_field, number_field
-from models.rope_scaling import LARGEST_MAX_LEN, RopeScaling
+from models.rotary import LARGEST_MAX_LEN, RopeScaling
 
 KINDS = ("encoder", "decoder", "encoder-decoder")
 HEADS = ("language-model", "masked-language-model", "classifier", "none")
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "alibi", "none")
 PAIRS = ("adjacent", "halves")
-NORMS = ("layer", "rms")
-ACTIVATIONS = ("relu", "gelu", "gelu-tanh", "silu")
+NORMS = tuple(NORM_LAYERS)
+ACTIVATIONS = tuple(ACTIVATION_FUNCTIONS)
 CLASSIFIER_ACTIVATIONS = ("relu", "tanh")
-POOLINGS = ("first", "mean", "last")
 
 
-class ResidualNorms(NamedTuple):
-    """Which norms stand around a sub-layer f, each by its name in `models.block.Residual`.
-
-    x ← sum(x + output(f(input(x)))), where None is the identity.
-    """
-
-    input: str | None = None
-    """Applied to what the sub-layer reads of the residual stream."""
-    output: str | None = None
-    """Applied to what the sub-layer wrote, before it is added to the residual stream."""
-    sum: str | None = None
-    """Applied to the residual stream after the addition."""
-
-
-RESIDUAL_NORMS = {
-    "pre": ResidualNorms(input="norm"),
-    "post": ResidualNorms(sum="norm"),
-    "sandwich": ResidualNorms(input="norm", output="out_norm"),
-}
-"""By `norm_position`: the only place that says where the norms of a block stand.
-
-Sources: On Layer Normalization in the Transformer Architecture (Xiong et al. 2020), figure 1
-(pre); Attention Is All You Need, section 3.1 (post); CogView (Ding et al. 2021), section 2.4
-(sandwich).
-"""
-NORM_POSITIONS = tuple(RESIDUAL_NORMS)
+NORM_POSITIONS = ("pre", "post", "sandwich")
 
 TOKENS = ("pad_id", "bos_id")
 """Fields that hold a token ID."""
@@ -147,7 +123,7 @@ class TransformerConfig(PlainData):
     logit_cap: float | None = number_field(None, 1e-3, 1e6)
 
     n_classes: int = number_field(2, 1, LARGEST_SIZE)
-    pooling: str = choice_field("first", POOLINGS)
+    pooling: str = choice_field("first", tuple(POOLINGS))
     d_classifier: int | None = number_field(None, 1, LARGEST_SIZE)
     classifier_activation: str = choice_field("relu", CLASSIFIER_ACTIVATIONS)
     classifier_bias: bool = True
@@ -172,11 +148,6 @@ class TransformerConfig(PlainData):
     def hidden_dropout(self) -> float:
         """The share of a feed-forward layer's hidden activations that is dropped."""
         return self.dropout if self.activation_dropout is None else self.activation_dropout
-
-    @property
-    def residual_norms(self) -> ResidualNorms:
-        """Which norms stand around every sub-layer of a block."""
-        return RESIDUAL_NORMS[self.norm_position]
 
     @property
     def scale(self) -> float:
@@ -221,10 +192,6 @@ class TransformerConfig(PlainData):
         """The stacks of the model in the order they run: ("encoder", "decoder") or one of them."""
         return ("encoder", "decoder") if self.kind == "encoder-decoder" else (self.kind,)
 
-    @classmethod
-    def from_dict(cls, values: object) -> "TransformerConfig":
-        return super().from_dict(_renamed(values) if isinstance(values, dict) else values)
-
     def fault(self) -> str | None:
         """One sentence saying why this is no model, or None when it is one."""
         return (
@@ -235,29 +202,6 @@ class TransformerConfig(PlainData):
             or _token_fault(self)
             or _combination_fault(self)
         )
-
-
-def _renamed(values: dict[str, Any]) -> dict[str, Any]:
-    """The values of a config.json that was written before `generation` was a field.
-
-    Such files also have the fields of the images that models could once read.
-    """
-    values = dict(values)
-    if values.pop("patch_size", 0):
-        raise ValueError("it reads images, which is not supported.")
-    values.pop("n_channels", None)
-    if "generation" in values:
-        return values
-    former = {
-        "eos_ids": _joined(values.pop("eos_id", None), values.pop("more_eos_ids", [])),
-        "forced_first_id": values.pop("first_id", None),
-        "banned_ids": values.pop("banned_ids", []),
-    }
-    return values | {"generation": former}
-
-
-def _joined(first: Any, more: Any) -> Any:
-    return [first, *more] if first is not None and isinstance(more, list) else more
 
 
 def _size_fault(config: TransformerConfig) -> str | None:

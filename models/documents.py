@@ -1,20 +1,25 @@
-"""The names that the handout and the web tutorial give the parts, with their arguments.
+"""The names that the documents give the parts, with their arguments.
 
 Each is the part of this core that it stands for, so their calls run as they are written;
-where the two define one name, it takes the arguments of both.
-`Transformer` itself takes the words of the notebook tutorial and of the repository README.
+where two define one name, it takes the arguments of both.
 """
 
 import math
+from typing import Any
 
-from jaxtyping import Bool, Float, Num
+import torch
+from jaxtyping import Bool, Float, Int, Num
 from torch import Tensor, nn
 
 from models import attention, feed_forward, positional
-from models.block import Block, StackContext
+from models import model as core
+from models.block import StackContext
+from models.generation import check_prompt
+from models.masking import keep_of
+from models.model import build_block
 from models.presets import web_tutorial_classifier, web_tutorial_encoder
 from models.shapes import Ids, Keys, Queries, Scores, Stream
-from models.transformer import Transformer
+from models.transformer import evaluating
 
 __all__ = [
     "EncoderBlock",
@@ -22,6 +27,7 @@ __all__ = [
     "InputEmbedding",
     "MultiHeadAttention",
     "PositionalEncoding",
+    "Transformer",
     "TransformerClassifier",
     "TransformerEncoder",
     "scaled_dot_product_attention",
@@ -93,14 +99,50 @@ class FeedForward(feed_forward.FeedForward):
         super().__init__(d_model, d_ff, dropout=dropout)
 
 
-class EncoderBlock(Block):
+class EncoderBlock(nn.Module):
     """A post-norm block of the encoder, called with the residual stream and a mask."""
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int = 256, dropout: float = 0.1) -> None:
-        super().__init__(web_tutorial_encoder(1, d_model, num_heads, d_ff=d_ff, dropout=dropout))
+        super().__init__()
+        config = web_tutorial_encoder(1, d_model, num_heads, d_ff=d_ff, dropout=dropout)
+        self.block = build_block(config)
 
-    def forward(self, x: Stream, mask: DocumentMask | None = None) -> Stream:  # type: ignore[override]
-        return super().forward(x, StackContext(masks={0: _allowed(mask)}))
+    def forward(self, x: Stream, mask: DocumentMask | None = None) -> Stream:
+        return self.block(x, StackContext(masks={0: _allowed(mask)}))
+
+
+class NotebookTransformer(core.Transformer):
+    """The same model, which also decodes as the notebook tutorial does."""
+
+    def decode(self, target: Ids, memory: Tensor | None = None, *args: Any, **how: Any) -> Tensor:
+        """`decode(source, target)`, told by its second tensor of integers, gives IDs (b, s).
+
+        As many as the source has, each the likeliest after the target and those before it. It
+        takes nothing else: ValueError otherwise.
+        """
+        if memory is None or memory.is_floating_point():
+            return super().decode(target, memory, *args, **how)
+        if args or how:
+            raise ValueError("decode(source, target) takes nothing else: see generate.")
+        return likeliest_ids(self, target, memory)
+
+
+Transformer = NotebookTransformer
+
+
+def likeliest_ids(
+    model: core.Transformer, source: Int[Tensor, "b s"], target: Int[Tensor, "b t"]
+) -> Int[Tensor, "b s"]:
+    """ValueError, in one sentence, for a model of one stack, or where the positions end before."""
+    for ids in (source, target):
+        check_prompt(model, ids)
+    keep, ids = keep_of(source, model.config.pad_id), target
+    with evaluating(model):
+        memory = model.encode(source, keep)
+        for _ in range(source.shape[1]):
+            logits = model.decode(ids, memory, keep, read_at=slice(-1, None))
+            ids = torch.cat((ids, logits.argmax(-1)), 1)
+    return ids[:, target.shape[1] :]
 
 
 def TransformerEncoder(
@@ -111,10 +153,10 @@ def TransformerEncoder(
     d_ff: int,
     max_len: int = 512,
     dropout: float = 0.1,
-) -> Transformer:
+) -> core.Transformer:
     """The web tutorial's encoder: (b, t) -> (b, t, d_model)."""
     sizes = vocab_size, d_model, num_heads, num_layers, d_ff, max_len, dropout
-    return Transformer(web_tutorial_encoder(*sizes))
+    return core.Transformer(web_tutorial_encoder(*sizes))
 
 
 def TransformerClassifier(
@@ -125,7 +167,7 @@ def TransformerClassifier(
     d_ff: int,
     num_classes: int,
     dropout: float = 0.1,
-) -> Transformer:
+) -> core.Transformer:
     """The web tutorial's classifier of the first token: (b, t) -> (b, num_classes)."""
     sizes = vocab_size, d_model, num_heads, num_layers, d_ff, num_classes
-    return Transformer(web_tutorial_classifier(*sizes).replace(dropout=dropout))
+    return core.Transformer(web_tutorial_classifier(*sizes).replace(dropout=dropout))

@@ -41,6 +41,7 @@ class FeedForward(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Stream, tap: Tap = NO_TAP) -> Stream:
+        x = tap("norm", x)
         if self.gate_proj is None:
             hidden = self.activation(tap("up", self.up_proj(x)))
         else:

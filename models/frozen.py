@@ -16,8 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from models.block import Residual
+from models.classifier import ClassifierHead
 from models.normalization import LayerNorm, RMSNorm
-from models.output_heads import ClassifierHead, LanguageModelHead, MaskedTransform
+from models.output_heads import LanguageModelHead, MaskedTransform
 
 Linear = Callable[[Tensor], Tensor]
 
@@ -89,18 +90,18 @@ class FrozenResidual:
 
 def freeze_residual(residual: Residual, x: Tensor, out: Tensor) -> FrozenResidual:
     """Where x is the residual stream before the layer and `out` what the layer wrote, (…, d)."""
-    written = freeze_norm(residual.output_norm, out)
+    written = freeze_norm(residual.out_norm, out)
     return FrozenResidual(written, freeze_norm(residual.sum_norm, x + written(out)))
 
 
 def residual_without_scale(residual: Residual) -> tuple[Linear, Linear]:
     """The same without the scales of its norms, which no part of the output changes."""
-    return without_scale(residual.output_norm), without_scale(residual.sum_norm)
+    return without_scale(residual.out_norm), without_scale(residual.sum_norm)
 
 
 def is_plain_sum(residual: Residual) -> bool:
     """Whether what a layer wrote stays in the residual stream as it is."""
-    return all(isinstance(n, nn.Identity) for n in (residual.output_norm, residual.sum_norm))
+    return all(isinstance(n, nn.Identity) for n in (residual.out_norm, residual.sum_norm))
 
 
 def freeze_words(

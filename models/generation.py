@@ -13,8 +13,9 @@ from models.config import TransformerConfig
 from models.masking import keep_of
 from models.sampling import Sampling, allowed, choose_from, sample
 from models.tap import NO_TAP, Tap
-from models.transformer import Transformer, evaluating
+from models.transformer import TransformerBase, evaluating
 
+Model = TransformerBase[TransformerConfig]
 UNNAMED = 0
 """The token ID that begins or fills up a sequence when the config names none for it."""
 
@@ -32,7 +33,7 @@ class GenerationStep:
 
 
 def generate(
-    model: Transformer,
+    model: Model,
     prompt: Int[Tensor, "b t"],
     *,
     keep: Bool[Tensor, "b t"] | None = None,
@@ -90,32 +91,14 @@ def _steps(
 
 
 def generate_ids(
-    model: Transformer, source: Int[Tensor, "b s"], max_length: int = 50, **options: Any
+    model: Model, source: Int[Tensor, "b s"], max_length: int = 50, **options: Any
 ) -> Int[Tensor, "b t"]:
     """All IDs of `generate`, after the prompt or the start token."""
     steps = generate(model, source, max_length=max_length, **options)
     return torch.cat([start_ids(model, source), *(step.ids[:, None] for step in steps)], 1)
 
 
-def likeliest_ids(
-    model: Transformer, source: Int[Tensor, "b s"], target: Int[Tensor, "b t"]
-) -> Int[Tensor, "b s"]:
-    """As many tokens as the source has, each the likeliest after the target and those before it.
-
-    ValueError, in one sentence, for a model of one stack, or where the positions end before.
-    """
-    for given in (source, target):
-        check_prompt(model, given)
-    keep, ids = keep_of(source, model.config.pad_id), target
-    with evaluating(model):
-        memory = model.encode(source, keep)
-        for _ in range(source.shape[1]):
-            best = model.decode(ids, memory, keep, read_at=slice(-1, None)).argmax(-1)
-            ids = torch.cat((ids, best), 1)
-    return ids[:, target.shape[1] :]
-
-
-def start_ids(model: Transformer, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b t"]:
+def start_ids(model: Model, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b t"]:
     """What the decoder reads first: the prompt, or the start token of an encoder-decoder."""
     if model.config.kind != "encoder-decoder":
         return prompt
@@ -123,14 +106,14 @@ def start_ids(model: Transformer, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b 
     return torch.full_like(prompt[:, :1], start)
 
 
-def check_generates(model: Transformer) -> None:
+def check_generates(model: Model) -> None:
     """ValueError for a model that predicts no next token."""
     if model.config.head != "language-model" or model.decoder is None:
         raise ValueError("Only a decoder with a language-model head can write.")
 
 
 def check_prompt(
-    model: Transformer, prompt: Int[Tensor, "b t"], keep: Bool[Tensor, "b t"] | None = None
+    model: Model, prompt: Int[Tensor, "b t"], keep: Bool[Tensor, "b t"] | None = None
 ) -> None:
     """ValueError for a model that predicts no next token, or a prompt that it cannot continue."""
     check_generates(model)
@@ -153,14 +136,13 @@ def check_prompt(
 class DecodingState:
     """What a decoder has read so far: the encoded source, its cache and its padding.
 
-    The caller adds tokens (`read`), branches (`take`) and backtracks (`back_to`); nothing is
-    read twice. Cost of a step: the forward pass of the tokens added, without the cache that
-    of all. Memory grows with rows × tokens × layers.
+    The caller adds tokens (`read`); nothing is read twice. Cost of a step: the forward pass of
+    the tokens added, without the cache that of all. Memory grows with rows × tokens × layers.
     """
 
     def __init__(
         self,
-        model: Transformer,
+        model: Model,
         prompt: Int[Tensor, "b t"],
         keep: Bool[Tensor, "b t"] | None = None,
         use_cache: bool = True,
@@ -169,47 +151,34 @@ class DecodingState:
         check_prompt(model, prompt, keep)
         self._model = model
         self._tap = tap
-        self._keep = keep_of(prompt, model.config.pad_id) if keep is None else keep
+        self.keep = keep_of(prompt, model.config.pad_id) if keep is None else keep
         self._memory = self._memory_keep = None
         if model.config.kind == "encoder-decoder":
-            self._keep, self._memory_keep = None, self._keep
+            self.keep, self._memory_keep = None, self.keep
             with evaluating(model):
                 self._memory = model.encode(prompt, self._memory_keep, tap)
-        self._cache = KeyValueCache.empty(model.config.n_layers) if use_cache else None
+        self.cache = KeyValueCache.empty(model.config.n_layers) if use_cache else None
         self._ids = start_ids(model, prompt)
-        self._n_start = self._ids.shape[1]
-        self.room = model.config.max_len - self._n_start + 1
+        self.n_start = self._ids.shape[1]
+        self.room = model.config.max_len - self.n_start + 1
         """How many tokens can be generated before the model's positions end."""
         logits = self._decode(self._ids, n_read=1)[:, -1]
-        self.first_logits: Float[Tensor, "b v"] = allowed(logits, model.config, self._n_start == 1)
+        self.first_logits: Float[Tensor, "b v"] = allowed(logits, model.config, self.n_start == 1)
         """Logits of the first token to be generated, −∞ for tokens that are not allowed."""
 
     def read(self, ids: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
         """Add tokens to every row; the logits of the token after each of them."""
-        if self._keep is not None:
-            self._keep = torch.cat((self._keep, torch.ones_like(ids, dtype=torch.bool)), 1)
+        if self.keep is not None:
+            self.keep = torch.cat((self.keep, torch.ones_like(ids, dtype=torch.bool)), 1)
         n_read = ids.shape[1]
-        if self._cache is None:
+        if self.cache is None:
             self._ids = ids = torch.cat((self._ids, ids), 1)
         return allowed(self._decode(ids, n_read), self._model.config, first=False)
 
-    def take(self, rows: list[int]) -> None:
-        """Continue from these rows, some of them several times, others not at all."""
-        assert self._cache is not None
-        taken = torch.tensor(rows, device=self._ids.device)
-        self._cache.take(taken)
-        self._keep = None if self._keep is None else self._keep[taken]
-
-    def back_to(self, n_generated: int) -> None:
-        """Forget all but the first `n_generated` tokens after the prompt."""
-        assert self._cache is not None
-        self._cache.back_to(self._n_start + n_generated)
-        self._keep = None if self._keep is None else self._keep[:, : self._n_start + n_generated]
-
     def _decode(self, ids: Tensor, n_read: int) -> Float[Tensor, "b t v"]:
         """Logits after the last `n_read` of these tokens."""
-        keep = self._keep
-        if keep is None and self._cache is None:  # padding that was generated is a token here
+        keep = self.keep
+        if keep is None and self.cache is None:  # padding that was generated is a token here
             keep = torch.ones_like(ids, dtype=torch.bool)
         memory, memory_keep = (
             None if whole is None else whole.expand(len(ids), *whole.shape[1:])
@@ -217,4 +186,4 @@ class DecodingState:
         )
         last = slice(-n_read, None)
         with evaluating(self._model):
-            return self._model.decode(ids, memory, memory_keep, keep, self._cache, last, self._tap)
+            return self._model.decode(ids, memory, memory_keep, keep, self.cache, last, self._tap)

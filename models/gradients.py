@@ -10,7 +10,7 @@ from torch import Tensor
 
 from models.interventions import Edit, EditError
 from models.trace import RecordingTap
-from models.transformer import EVERYWHERE, Transformer, evaluating
+from models.transformer import EVERYWHERE, TransformerBase, evaluating
 
 
 class GradientError(ValueError):
@@ -70,7 +70,7 @@ class _WatchingTap(RecordingTap):
 
 
 def gradients(
-    model: Transformer,
+    model: TransformerBase,
     *inputs: Tensor,
     of: Callable[[Tensor], Tensor],
     sites: Sequence[str],

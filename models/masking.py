@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from models.shapes import AnyMask, Mask
+from models.shapes import AnyMask, Mask, Scores
 
 
 def causal_mask(
@@ -76,6 +76,8 @@ def keep_of(
     return None if keep.all() else keep
 
 
-def token_positions(keep: Bool[Tensor, "b t"]) -> Int[Tensor, "b t"]:
-    """The position of every token among the real ones: padding on the left does not count."""
-    return (keep.cumsum(-1) - 1).clamp(min=0)
+def zero_masked_rows(weights: Scores, mask: Mask) -> Scores:
+    """The weights, but zeros for a query whose every key is masked."""
+    # What `any` says, which takes longer than a softmax: bytes have a quick maximum.
+    has_key = mask.view(torch.uint8).amax(-1, keepdim=True).bool()
+    return weights if has_key.all() else weights * has_key

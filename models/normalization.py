@@ -5,8 +5,6 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from models.config import TransformerConfig
-
 
 class LayerNorm(nn.Module):
     """γ ⊙ (x − μ) / √(σ² + ε) + β over the last dimension, σ² with divisor d.
@@ -39,6 +37,4 @@ class RMSNorm(nn.Module):
         return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
 
 
-def build_norm(config: TransformerConfig) -> nn.Module:
-    norm = LayerNorm if config.norm == "layer" else RMSNorm
-    return norm(config.d_model, config.norm_eps)
+NORM_LAYERS = {"layer": LayerNorm, "rms": RMSNorm}

@@ -1,14 +1,25 @@
-"""Output heads: logits of the vocabulary at every position, or of classes for the whole text."""
+"""The output head: logits of the vocabulary at every position."""
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from models.config import TransformerConfig
 from models.feed_forward import ACTIVATION_FUNCTIONS
-from models.normalization import build_norm
 from models.shapes import Stream
 from models.tap import NO_TAP, Tap
+
+
+class MaskedTransform(nn.Module):
+    """The extra layer in the head of a masked language model: linear, activation, norm."""
+
+    def __init__(self, d_model: int, activation: str, norm: nn.Module) -> None:
+        super().__init__()
+        self.proj = nn.Linear(d_model, d_model)
+        self.activation = ACTIVATION_FUNCTIONS[activation]
+        self.norm = norm
+
+    def forward(self, x: Stream) -> Stream:
+        return self.norm(self.activation(self.proj(x)))
 
 
 class LanguageModelHead(nn.Module):
@@ -21,14 +32,21 @@ class LanguageModelHead(nn.Module):
     Improve Language Models (Press and Wolf 2017).
     """
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        vocab_size: int,
+        tied: bool = False,
+        bias: bool = True,
+        transform: MaskedTransform | None = None,
+        scale: float = 1.0,
+        cap: float | None = None,
+    ) -> None:
         super().__init__()
-        masked, tied = config.head == "masked-language-model", config.tie_embeddings
-        shape = (config.vocab_size, config.d_model)
-        self.transform = MaskedTransform(config) if masked else nn.Identity()
-        self.scale, self.cap = config.logit_scale, config.logit_cap
-        self.weight = None if tied else nn.Parameter(torch.empty(shape))
-        self.bias = nn.Parameter(torch.empty(config.vocab_size)) if config.has_head_bias else None
+        self.transform: MaskedTransform | nn.Identity = transform or nn.Identity()
+        self.scale, self.cap = scale, cap
+        self.weight = None if tied else nn.Parameter(torch.empty(vocab_size, d_model))
+        self.bias = nn.Parameter(torch.empty(vocab_size)) if bias else None
 
     def factors(
         self, x: Stream, embedding: Float[Tensor, "v d"], tap: Tap = NO_TAP
@@ -46,61 +64,3 @@ class LanguageModelHead(nn.Module):
         logits = (words @ x.flatten(0, 1).mT).mT.unflatten(0, x.shape[:2])
         logits = logits if self.bias is None else logits + self.bias
         return logits if self.cap is None else self.cap * (logits / self.cap).tanh()
-
-
-class MaskedTransform(nn.Module):
-    """The extra layer in the head of a masked language model: linear, activation, norm."""
-
-    def __init__(self, config: TransformerConfig) -> None:
-        super().__init__()
-        self.proj = nn.Linear(config.d_model, config.d_model)
-        self.activation = ACTIVATION_FUNCTIONS[config.activation]
-        self.norm = build_norm(config)
-
-    def forward(self, x: Stream) -> Stream:
-        return self.norm(self.activation(self.proj(x)))
-
-
-class ClassifierHead(nn.Module):
-    """Logits of the classes, from the vector of one token or the mean over all real ones."""
-
-    def __init__(self, config: TransformerConfig) -> None:
-        super().__init__()
-        self.pooling = POOLINGS[config.pooling]
-        width = config.d_classifier
-        self.hidden = None if width is None else nn.Linear(config.d_model, width)
-        self.activation = getattr(torch, config.classifier_activation)
-        self.dropout = nn.Dropout(config.dropout)
-        self.out = nn.Linear(width or config.d_model, config.n_classes, config.classifier_bias)
-
-    def forward(
-        self, x: Stream, keep: Bool[Tensor, "b t"] | None = None, tap: Tap = NO_TAP
-    ) -> Float[Tensor, "b c"]:
-        pooled = tap("pooled", self.pooling(x, keep))
-        if self.hidden is not None:
-            pooled = tap("hidden", self.activation(self.hidden(pooled)))
-        return self.out(self.dropout(pooled))
-
-
-def first_kept(x: Stream, keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b d"]:
-    """The first real token, wherever the padding is."""
-    if keep is None:
-        return x[:, 0]
-    return x[torch.arange(len(x), device=x.device), keep.int().argmax(-1)]
-
-
-def last_kept(x: Stream, keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b d"]:
-    """The last real token, wherever the padding is."""
-    if keep is None:
-        return x[:, -1]
-    return first_kept(x.flip(1), keep.flip(1))
-
-
-def mean_of_kept(x: Stream, keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b d"]:
-    """The mean over real tokens; zeros where there is none."""
-    if keep is None:
-        return x.mean(1)
-    return (x * keep[..., None]).sum(1) / keep.sum(1, keepdim=True).clamp(min=1)
-
-
-POOLINGS = {"first": first_kept, "mean": mean_of_kept, "last": last_kept}

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Iterable
+from functools import cache
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -46,7 +47,10 @@ class PlainData:
         known = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
         if unknown := sorted(map(repr, values.keys() - known)):
             raise ValueError(f"There are unknown keys: {', '.join(unknown[:5])[:200]}.")
-        hints = get_type_hints(cls)
+        kind: Any = cls
+        if missing := sorted(_required(kind) - values.keys()):
+            raise ValueError(f"There is no {' and no '.join(missing)}.")
+        hints = _hints(kind)
         settings = cls(**{name: _shaped(hints[name], value) for name, value in values.items()})
         if fault := settings.fault():
             raise ValueError(fault)
@@ -61,9 +65,23 @@ class PlainData:
         return cls.from_dict(values)
 
 
+_hints = cache(get_type_hints)
+
+
+@cache
+def _required(cls: type) -> frozenset[str]:
+    """The fields that have no default."""
+    return frozenset(
+        field.name
+        for field in dataclasses.fields(cls)
+        if field.default is field.default_factory is dataclasses.MISSING
+    )
+
+
 def _type_fault(settings: PlainData) -> str | None:
     """Why a value is not of its field's type. An int passes for a float, a bool for neither."""
-    for name, hint in get_type_hints(type(settings)).items():
+    kind: Any = type(settings)
+    for name, hint in _hints(kind).items():
         value = getattr(settings, name)
         allowed = hint | int if float in (hint, *get_args(hint)) else hint
         is_stray_bool = isinstance(value, bool) and bool not in (hint, *get_args(hint))

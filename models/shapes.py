@@ -4,6 +4,8 @@ b batch, t tokens, s tokens of the source, q queries, k keys, h heads, g heads o
 values (h, or fewer when they are grouped), d width of the model, or of one head.
 """
 
+from collections.abc import Callable
+
 from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor
 
@@ -28,3 +30,5 @@ AnyMask = Mask | Integer[Tensor, "#b #h #q #k"]
 """The same, or 0 where it may not and any other integer where it may."""
 Bias = Float[Tensor, "#b #h #q #k"]
 """Added to the scores."""
+Rotation = Callable[[Tensor], Tensor]
+"""Rotates queries or keys by their positions."""

@@ -1,29 +1,40 @@
 """A forward pass recorded: every named value that was asked for, with edits made on the way.
 
-Names of sites, in the order of the pass: `{encoder|decoder}.{positions, embed, pos_embed,
-segment_embed, sum, embed_norm}`; in each layer `….resid_pre`, `….{self_attn|cross_attn}.{norm,
-q_proj, q_norm, k_proj, k_norm, q, k, v, mask, bias, scores, masked, weights, head_out, out,
-out_norm, add}`, `….self_attn.{q_input, k_input, v_input}`, `….resid_mid`, `….resid_cross`,
-`….mlp.{input, norm, gate, up, hidden, out, out_norm, add}`, `….resid_post`; then
-`{encoder|decoder}.final`, `memory`, `head.{transform, pooled, hidden}`, `logits`. `scores` are
-scaled products before bias and mask; True in `mask` means that the query may attend to the key;
-what ends in `input` is the residual stream as each head (b, h, t, d), or the feed-forward layer,
-reads it before its norm. A step that a model leaves out shows the value before it once more.
+Names of sites, in the order of the pass: `{encoder|decoder}.{embed, positions, pos_embed,
+segment_embed, sum, embed_norm}`; in each layer `….resid_pre`, `….self_attn.{q_input, k_input,
+v_input, norm, q_proj, q_norm, k_proj, k_norm, q, k, v, mask, bias, scores, masked, weights,
+head_out, out, out_norm, add}`, `….resid_mid`, the same of `….cross_attn`, `….resid_cross`,
+`….mlp.{input, norm, gate, up, hidden, out, out_norm, add}`, `….resid_post`; `….final`, `memory`,
+`head.{transform, pooled, hidden}`, `logits`. A step that a model leaves out shows the value
+before it once more.
+
+What ends in `input` is the residual stream as each head (b, h, t, d), or the feed-forward layer,
+reads it before its norm; `norm` is what the layer gets, behind a norm in front of it (else the
+stream itself). `q_proj` is projected, `q_norm` normed where queries are, `q` also rotated; so are
+keys. `scores` are scaled products; `masked` has the bias and, where True in `mask` does not let
+the query attend to the key, the lowest number. Heads with inputs of their own show no `norm`.
 """
 
 import fnmatch
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from models.attention import attention_scores, attention_weights, repeat_groups
+from models.attention import (
+    MultiHeadAttention,
+    attention_scores,
+    attention_weights,
+    repeat_groups,
+)
 from models.interventions import Edit, EditError
 from models.shapes import Scores
+from models.stack import Stack
 from models.tap import Tap
-from models.transformer import EVERYWHERE, Stack, Transformer, evaluating
+from models.transformer import EVERYWHERE, TransformerBase, evaluating
 
 EVERYTHING = ("*",)
 CHEAP_SITES = (
@@ -94,12 +105,12 @@ class Trace:
 
     def __init__(
         self,
-        model: Transformer,
+        model: TransformerBase,
         values: dict[str, Tensor],
         output: Tensor,
         read_at: slice = EVERYWHERE,
     ) -> None:
-        self.model = model
+        self.model: Any = model  # whichever config it has
         self.values = values
         self.output = output
         self.read_at = read_at
@@ -152,10 +163,16 @@ class Trace:
         positions = self[f"{attention.split('.')[0]}.positions"]
         return stack.positions.bias(positions, positions, heads)
 
+    def _attention(self, name: str) -> MultiHeadAttention:
+        stack, layer, kind = name.split(".")
+        module = getattr(getattr(self.model, stack).blocks[int(layer)], kind)
+        assert isinstance(module, MultiHeadAttention)
+        return module
+
     def _one_or_all(self, attention, head, compute):  # type: ignore[no-untyped-def]
         if head is None:
             return compute(attention, slice(None))
-        n_heads = self.model.config.n_heads
+        n_heads = self._attention(attention).n_heads
         if not 0 <= head < n_heads:
             raise IndexError(f"{attention} has no head {head}: there are {n_heads}.")
         return compute(attention, slice(head, head + 1))[:, 0]
@@ -165,8 +182,8 @@ class Trace:
             return self[f"{attention}.scores"][:, heads]
         q, k = self[f"{attention}.q"], self[f"{attention}.k"]
         k = repeat_groups(k, q.shape[1])
-        config = self.model.config
-        return attention_scores(q[:, heads], k[:, heads], config.scale, config.attention_cap)
+        module = self._attention(attention)
+        return attention_scores(q[:, heads], k[:, heads], module.scale, module.cap)
 
     def _weights(self, attention: str, heads: slice) -> Scores:
         if f"{attention}.weights" in self:
@@ -178,7 +195,7 @@ class Trace:
 
 
 def trace(
-    model: Transformer,
+    model: TransformerBase,
     *inputs: Int[Tensor, "b _t"],
     keep: Bool[Tensor, "b s"] | None = None,
     source_keep: Bool[Tensor, "b s"] | None = None,

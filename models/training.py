@@ -17,23 +17,18 @@ from jaxtyping import Int
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from models import together
-from models.losses import IGNORE, label_smoothing, linear_cross_entropy
+from models import distributed
+from models.large_logits import has_large_logits, large_logits_loss
+from models.losses import IGNORE, label_smoothing
+from models.model import Transformer
 from models.optimizers import OPTIMIZERS, optimizer_of
-from models.output_heads import LanguageModelHead
 from models.plain import PlainData, choice_field, number_field
-from models.tap import Tap
-from models.transformer import Transformer
+from models.schedules import SCHEDULES, peak_rate, scheduled_rate
 
 CPU = torch.device("cpu")
 WITHOUT_GENERATOR = ("cpu", "meta")
 """Types of device that have no random generator besides the CPU's."""
-SCHEDULES = ("constant", "linear", "cosine", "inverse square root")
-LARGE_LOGITS = 2**24
-"""Numbers in the logits of a batch, beyond which they are computed in parts."""
 PRECISIONS = ("float32", "bfloat16")
-HOT = ("lr", "clip", "label_smoothing")
-"""The settings that may change between two steps: nothing that is kept depends on them."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,7 @@ class Batch:
 
     def share(self) -> "Batch":
         """Of the processes that train together, the texts that this one reads."""
-        own = slice(together.rank(), None, together.count())
+        own = slice(distributed.rank(), None, distributed.world_size())
         return Batch(tuple(ids[own] for ids in self.inputs), self.labels[own])
 
     def parts(self, most: int) -> list["Batch"]:
@@ -129,7 +124,7 @@ def train(
     """
     state = TrainState.fresh(model, config) if state is None else state
     device = next(model.parameters()).device
-    objective: nn.Module = together.spread(Objective(model, config))
+    objective: nn.Module = distributed.wrap_ddp(Objective(model, config))
     if config.compiled and device.type != "cpu":
         objective.compile()
     model.train()
@@ -140,7 +135,7 @@ def train(
             group["lr"] = lr
         batch = batch_at(state.step).to(device)
         state.optimizer.zero_grad(set_to_none=True)
-        with seeded(config.seed + together.rank(), state.step, device):
+        with seeded(config.seed + distributed.rank(), state.step, device):
             loss = accumulate(objective, batch, config.accumulation)
         norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip or math.inf)
         state.optimizer.step()
@@ -150,7 +145,7 @@ def train(
 
 
 class Objective(nn.Module):
-    """The loss of a model as one module, to be compiled or spread as a whole."""
+    """The loss of a model as one module, to be compiled or wrapped as a whole."""
 
     def __init__(self, model: nn.Module, config: TrainConfig) -> None:
         super().__init__()
@@ -170,49 +165,20 @@ def accumulate(objective: nn.Module, batch: Batch, parts: int) -> Tensor:
     whole, losses = batch.n_labels, []
     shared = batch.share().parts(parts)
     for number, part in enumerate(shared, start=1):
-        with nullcontext() if number == len(shared) else together.apart(objective):
+        with nullcontext() if number == len(shared) else distributed.no_sync(objective):
             loss = objective(part, whole)
-            (loss * together.count()).backward()
+            (loss * distributed.world_size()).backward()
         losses.append(loss.detach())
-    return together.total(torch.stack(losses).sum())
+    return distributed.all_reduce(torch.stack(losses).sum())
 
 
 def batch_loss(
     model: nn.Module, batch: Batch, smoothing: float = 0.0, n_labels: Tensor | None = None
 ) -> Tensor:
     """The loss of the batch, or its share in that of a larger one with so many labels."""
-    if not (smoothing == 0 and isinstance(model, Transformer) and has_large_logits(model, batch)):
-        return label_smoothing(model(*batch.inputs), batch.labels, smoothing, n_labels)
-    head, final = model.head, FinalStream()
-    assert isinstance(head, LanguageModelHead)
-    model(*batch.inputs, read_at=slice(0, 0), tap=final)
-    assert final.value is not None
-    x, words = head.factors(final.value, model.last_stack.embedding.weight)
-    return linear_cross_entropy(x, words, head.bias, batch.labels, n_labels)
-
-
-def has_large_logits(model: Transformer, batch: Batch) -> bool:
-    """Whether the logits of this batch are never to be all there at once.
-
-    It costs no time where there are as many tokens as a vector has numbers, or more.
-    """
-    if not isinstance(model.head, LanguageModelHead) or model.head.cap is not None:
-        return False
-    count = batch.labels.numel()
-    is_rounded = torch.is_autocast_enabled(batch.labels.device.type)
-    is_large = count * model.config.vocab_size > LARGE_LOGITS
-    return is_large and count >= model.config.d_model and not is_rounded
-
-
-class FinalStream(Tap):
-    """Keeps the residual stream that the head reads."""
-
-    value: Tensor | None = None
-
-    def __call__(self, name: str, value: Tensor) -> Tensor:
-        if name == "final":
-            self.value = value
-        return value
+    if smoothing == 0 and isinstance(model, Transformer) and has_large_logits(model, batch.labels):
+        return large_logits_loss(model, batch.inputs, batch.labels, n_labels)
+    return label_smoothing(model(*batch.inputs), batch.labels, smoothing, n_labels)
 
 
 def in_precision(precision: str, device: torch.device) -> AbstractContextManager[Any]:
@@ -223,26 +189,8 @@ def in_precision(precision: str, device: torch.device) -> AbstractContextManager
 
 
 def learning_rate(config: TrainConfig, step: int) -> float:
-    """The rate of the update after `step` earlier ones: a straight warm-up, then the schedule."""
-    if step < config.warmup:
-        return config.lr * (step + 1) / config.warmup
-    if config.schedule == "inverse square root":
-        return config.lr * math.sqrt(max(1, config.warmup) / (step + 1))
-    done = (step - config.warmup) / max(1, config.steps - config.warmup)
-    if config.schedule == "linear":
-        return config.lr * (1 - done)
-    if config.schedule == "cosine":
-        return config.lr * (1 + math.cos(math.pi * done)) / 2
-    return config.lr
-
-
-def peak_rate(d_model: int, warmup: int) -> float:
-    """The `lr` that makes "inverse square root" the paper's schedule.
-
-    d_model^−0.5 · min(step^−0.5, step · warmup^−1.5) is highest at step = warmup.
-    Source: Attention Is All You Need, section 5.3.
-    """
-    return float((d_model * warmup) ** -0.5)
+    """The rate of the update after `step` earlier ones."""
+    return scheduled_rate(config.schedule, config.lr, step, config.steps, config.warmup)
 
 
 PAPER_TRAINING = TrainConfig(

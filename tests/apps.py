@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.export.figure_data import FigureData
+from explorer.charts.figure_data import FigureData
 from explorer.views.shared import export_panel
 from tests.served import ROOT
 

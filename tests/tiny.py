@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from explorer.text import Tokenizer, byte_tokenizer, character_tokenizer, word_tokenizer
-from explorer.text.special import CLASSIFIER, DECODER, SOURCE
+from explorer.text.token import CLASSIFIER, DECODER, SOURCE
 from models import save_checkpoint
 from models.config import GenerationConfig, TransformerConfig
-from models.transformer import Transformer
+from models.model import Transformer
 
 if TYPE_CHECKING:
     from explorer.catalog.opened_model import Opened

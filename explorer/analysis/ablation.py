@@ -24,8 +24,9 @@ from models import Transformer
 from models.interventions import AblateHeads, Edit, PatchHeads
 from models.masking import keep_of
 from models.output_heads import LanguageModelHead
+from models.stack import Stack
 from models.trace import RecordingTap, Trace
-from models.transformer import Stack, evaluating
+from models.transformer import evaluating
 
 NUMBERS_HELD = 1 << 25
 """Of the widest value of a layer, in one batch: 128 MB."""
@@ -52,7 +53,8 @@ class RecordedPass:
 
     @property
     def model(self) -> Transformer:
-        return self.trace.model
+        model: Transformer = self.trace.model
+        return model
 
     @property
     def longest(self) -> int:

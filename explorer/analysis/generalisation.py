@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from models.model import Transformer
 from models.training import Batch, batch_loss
-from models.transformer import Transformer, evaluating
+from models.transformer import evaluating
 
 MOST_EXAMPLES = 256
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from models.model import Transformer
 from models.training import Batch, batch_loss
-from models.transformer import Transformer
 
 GROUPS = 4
 """The estimate is made of all batches, and of so many groups of them: their range is shown."""

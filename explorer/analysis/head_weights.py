@@ -87,7 +87,7 @@ def written_later(model: Transformer, layer: int, written: Tensor, until: int) -
 def _residuals_between(model: Transformer, layer: int, until: int) -> Iterator[Residual]:
     for block in blocks_of(model)[layer:until]:
         yield block.self_residual
-        if block.has_mlp:
+        if block.mlp is not None:
             yield block.mlp_residual
 
 

@@ -153,13 +153,13 @@ def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
         x = trace[f"{stack}.{layer}.resid_pre"][row]
         after = trace[f"{stack}.{layer}.resid_post"][row]
         attended: dict[str, AttentionShares] = {}
-        for name in ("self_attn", "cross_attn") if block.has_cross else ("self_attn",):
+        for name in ("self_attn", "cross_attn") if block.cross_attn is not None else ("self_attn",):
             attention, residual = getattr(block, name), getattr(block, f"{name[:-5]}_residual")
             at = f"{stack}.{layer}.{name}"
             weights, values = trace.weights(at)[row], trace[f"{at}.v"][row]
             shares, x = _attention_shares(attention, residual, weights, values, x)
             attended[f"{stack}.{name}"] = shares
-        if not block.has_mlp:
+        if block.mlp is None:
             return BlockShares(attended, None, block.parallel)
         kept, written = x, after - x
         if not isinstance(block.mlp_residual.sum_norm, nn.Identity):  # it changes what was there

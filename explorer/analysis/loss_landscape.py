@@ -16,8 +16,9 @@ from torch import Tensor
 from torch.func import functional_call
 
 from models.losses import label_smoothing
+from models.model import Transformer
 from models.training import Batch
-from models.transformer import Transformer, evaluating
+from models.transformer import evaluating
 
 Weights = Mapping[str, Tensor]
 

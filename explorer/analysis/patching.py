@@ -15,8 +15,8 @@ from torch import Tensor
 
 from explorer.analysis.ablation import RecordedPass, ablate_every_head, run_branches, run_layers
 from models.interventions import Edit, Replace
+from models.stack import Stack
 from models.trace import Trace
-from models.transformer import Stack
 
 PATCHED_SITES = ("*.head_out", "*.mlp.out", "*.0.resid_pre")
 """What the pass that is patched from must hold."""
@@ -44,7 +44,7 @@ def patch_feed_forwards(base: RecordedPass, other: Trace, stack: str) -> Iterato
     Nothing for a model without feed-forward layers.
     """
     blocks: Stack = getattr(base.model, stack)
-    layers = len(blocks.blocks) if blocks.blocks[0].has_mlp else 0
+    layers = len(blocks.blocks) if blocks.blocks[0].mlp is not None else 0
     part = f"{stack}.self_attn"
 
     def edit_of(layer: int, rows: range) -> Edit:

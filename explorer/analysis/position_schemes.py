@@ -16,14 +16,9 @@ from torch import Tensor
 
 from models import Transformer, TransformerConfig
 from models.initialization import skipping_initialization
-from models.positional import (
-    AlibiPositions,
-    LearnedPositions,
-    Positions,
-    RelativePositions,
-    RotaryPositions,
-    sinusoids,
-)
+from models.position_biases import AlibiPositions, RelativePositions
+from models.positional import LearnedPositions, Positions, sinusoids
+from models.rotary import RotaryPositions
 
 SCHEMES = {
     "sinusoidal": "Sinusoidal",

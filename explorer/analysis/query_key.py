@@ -18,7 +18,8 @@ from explorer.analysis.residual_writes import positions_of
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from models.attention import attention_scores
-from models.positional import Positions, RotaryPositions
+from models.positional import Positions
+from models.rotary import RotaryPositions
 
 SHORTEST_REACH = 64
 """Distances are shown at least this far, if the model has positions for them."""

@@ -73,7 +73,7 @@ def block_writes(forward: ForwardPass, stack: str, layer: int, places: Tensor) -
             out = attention.o_proj(heads.transpose(0, 1).flatten(1))
             found = AttentionWrite(residual, stream, out, attention, heads)
             attended[f"{stack}.{name}"], stream = found, found.after
-        if not block.has_mlp:
+        if block.mlp is None:
             return BlockWrites(attended, None)
         residual = block.mlp_residual
         reads = (before if block.parallel else stream)[None]
@@ -83,7 +83,7 @@ def block_writes(forward: ForwardPass, stack: str, layer: int, places: Tensor) -
 
 def _attentions(block: Any) -> Iterator[tuple[str, MultiHeadAttention, Residual]]:
     yield "self_attn", block.self_attn, block.self_residual
-    if block.has_cross:
+    if block.cross_attn is not None:
         yield "cross_attn", block.cross_attn, block.cross_residual
 
 

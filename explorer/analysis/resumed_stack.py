@@ -10,12 +10,12 @@ from torch import Tensor
 
 from explorer.catalog.pass_budget import SteppingTap
 from models.block import Block, StackContext
-from models.cache import BlockCache, LayerCache
+from models.cache import LayerCache
 from models.interventions import Edit
 from models.masking import padding_mask
+from models.stack import Stack
 from models.tap import NO_TAP, Tap
 from models.trace import RecordingTap, Trace
-from models.transformer import Stack
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +68,13 @@ class ResumedStack:
     def _at(self, x: Tensor, position: int) -> Tensor:
         return x[:, position - self.start : position - self.start + 1]
 
-    def past(self, layer: int) -> BlockCache:
+    def past(self, layer: int) -> dict[str, LayerCache]:
         """The recorded keys and values of the positions before `start`, for rows of any number."""
         if not self.start:
-            return BlockCache()
+            return {"self_attn": LayerCache()}
         at = f"{self.name}.{layer}.self_attn"
         k, v = (self.trace[f"{at}.{each}"][:, :, : self.start] for each in "kv")
-        return BlockCache(LayerCache(k, v, self.start))
+        return {"self_attn": LayerCache(k, v, self.start)}
 
     def around(self, x: Tensor, past: int) -> StackContext:
         """Masks and positions of these tokens, which follow so many, before any edit."""
@@ -90,7 +90,7 @@ class ResumedStack:
         )
 
     def block(
-        self, layer: int, x: Tensor, around: StackContext, tap: Tap, cache: BlockCache
+        self, layer: int, x: Tensor, around: StackContext, tap: Tap, cache: dict[str, LayerCache]
     ) -> Tensor:
         if self.memory is not None:
             around = replace(around, memory=self.memory.expand(len(x), -1, -1))
@@ -110,6 +110,8 @@ class ResumedStack:
         if position > self.start:
             here = self.trace[f"{self.name}.positions"][..., self.start : position]
             rotate = self.stack.positions.rotation(here)
-            self.block_at(last).remember(x[:, : position - self.start], rotate, cache)
+            block, before = self.block_at(last), x[:, : position - self.start]
+            reads = block.self_residual.input_norm(before)
+            cache["self_attn"].append(*block.self_attn.keys_and_values(reads, rotate))
         one = self._at(x, position)
         return self.block(last, one, self.around(one, position), NO_TAP, cache)

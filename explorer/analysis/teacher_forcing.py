@@ -13,8 +13,9 @@ from torch import Tensor
 
 from models.cache import KeyValueCache
 from models.masking import keep_of
+from models.model import Transformer
 from models.sampling import allowed, allowed_rows
-from models.transformer import Transformer, evaluating
+from models.transformer import evaluating
 
 LAST = slice(-1, None)
 

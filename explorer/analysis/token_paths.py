@@ -14,7 +14,6 @@ from torch import Tensor
 from explorer.inference.forward_pass import ForwardPass
 from explorer.system.cooperative import interruptible
 from models.output_heads import LanguageModelHead
-from models.transformer import Transformer
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,18 +1,20 @@
-"""Every parameter that an address can have, with the pages that read it.
+"""Every parameter that an address can have: its control, its range and the pages that read it.
 
-`docs/addresses.md` is this table for readers; `python -m docs.addresses` writes it.
+One row says all of it: the widget, the check of an address, the list of controls that a class may
+not see, and `docs/addresses.md`, which `python -m docs.addresses` writes, read it here.
 """
 
-from __future__ import annotations
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from dataclasses import dataclass
-from typing import Literal
+from explorer.inference.continuation import MAX_GENERATED
+from explorer.interventions.address_text import MAX_PATCH_TEXT
 
 TEXT_LIMIT = 2_000
 """Characters of a text in an address, which must stay short enough to be sent."""
 
-VERSION = 2
-"""Of the language of addresses: raised with each entry that `former_addresses.py` gets."""
+VERSION = 1
+"""Of the language of addresses: raised when a name or an option of it changes."""
 
 OF_LESSON = ("lesson", "lesson_step")
 AROUND = ("present", "hidden", "sidebar")
@@ -28,324 +30,516 @@ class Parameter:
 
     name: str
     kind: Kind
-    values: str
-    """Its range, or what can be chosen, in words."""
-    default: str
+    label: str = ""
+    """What stands at its control."""
+    about: str = ""
+    """What can be chosen, in words."""
+    default: str = ""
+    """In words, where that follows from what is on screen."""
+    usual: Any = None
+    """The default, where it is always the same."""
+    low: float = 0
+    high: float = 0
+    step: float | None = None
+    most: int = 0
+    """Characters of a text, or values of a list."""
+    help: str = ""
+    inside: str = ""
+    """The panel whose control it is."""
     pages: tuple[str, ...] = ()
 
+    @property
+    def values(self) -> str:
+        """What can be chosen and its range, in words."""
+        bounds = ""
+        if self.most and self.kind == "text":
+            bounds = f"up to {self.most:,} characters"
+        elif self.high:
+            bounds = f"from {self.low:,g} to {self.high:,g}".replace("-", "−")
+        elif self.kind == "switch" and not self.about:
+            bounds = "true or false"
+        return ", ".join(filter(None, (self.about, bounds)))
 
-def _on(pages: str, *rows: tuple[str, Kind, str, str]) -> tuple[Parameter, ...]:
-    return tuple(Parameter(*row, tuple(pages.split())) for row in rows)
+    @property
+    def default_in_words(self) -> str:
+        return self.default or f"{self.usual:{'' if isinstance(self.usual, bool) else 'g'}}".lower()
+
+
+def text(
+    name: str, label: str, most: int = TEXT_LIMIT, about: str = "", default: str = "none"
+) -> Parameter:
+    return Parameter(name, "text", label, about, default, most=most)
+
+
+def option(name: str, label: str, about: str, default: str = "the first", **more: Any) -> Parameter:
+    return Parameter(name, "option", label, about, default, **more)
+
+
+def token(
+    name: str, label: str, about: str = "a token of the text", default: str = "the last"
+) -> Parameter:
+    return Parameter(name, "token", label, about, default)
+
+
+def switch(name: str, label: str, usual: bool = False, **more: Any) -> Parameter:
+    return Parameter(name, "switch", label, usual=usual, **more)
+
+
+def panel(name: str, label: str) -> Parameter:
+    return switch(name, label, about="whether the panel is open")
+
+
+def number(name: str, label: str, low: float, high: float, usual: float, **more: Any) -> Parameter:
+    """Of a range that is always the same; whole where its default is."""
+    kind: Kind = "number" if isinstance(usual, float) else "whole number"
+    return Parameter(name, kind, label, usual=usual, low=low, high=high, **more)
+
+
+def place(name: str, label: str, about: str, default: str) -> Parameter:
+    """A whole number whose range follows from what is on screen."""
+    return Parameter(name, "whole number", label, about, default)
+
+
+def items(name: str, label: str, about: str, default: str = "none", **more: Any) -> Parameter:
+    return Parameter(name, "list", label, about, default, **more)
+
+
+def state(name: str, about: str, default: str = "none") -> Parameter:
+    return Parameter(name, "state", "", about, default)
+
+
+def _on(pages: str, *rows: Parameter) -> tuple[Parameter, ...]:
+    return tuple(replace(row, pages=tuple(pages.split())) for row in rows)
 
 
 PARAMETERS: tuple[Parameter, ...] = (
     *_on(
         "",
-        ("text", "text", f"up to {TEXT_LIMIT:,} characters", "the model's example"),
-        ("text_file", "state", "the hash of a longer text, which this server has", "none"),
-        ("special", "state", "true where the text is a prompt with special tokens", "false"),
-        ("pair", "text", f"the second sentence, up to {TEXT_LIMIT:,} characters", "none"),
-        (
+        text("text", "Your sentence", default="the model's example"),
+        state("text_file", "the hash of a longer text, which this server has"),
+        state("special", "true where the text is a prompt with special tokens", "false"),
+        text("pair", "Second sentence", about="the second sentence"),
+        option(
             "model",
-            "option",
+            "Model",
             "the name of a model that can be opened",
             "translation; where nothing is asked for, SmolLM2 if it is there",
         ),
-        ("part", "option", "a kind of attention of the model", "the one worth seeing first"),
-        ("layer", "whole number", "from 0 to the last layer", "the one worth seeing first"),
-        ("head", "whole number", "from 0 to the last head", "the one worth seeing first"),
-        ("training_step", "option", "a snapshot of the model's training", "the trained model"),
-        ("lesson", "state", "the name of the lesson that is open", "none"),
-        ("lesson_step", "whole number", "a step of the lesson, from 1", "1"),
-        ("present", "switch", "true in presenter mode", "false"),
-        ("hidden", "list", "the controls that a class does not see, see `links.py`", "none"),
-        ("sidebar", "option", "folded", "unfolded"),
-        ("version", "whole number", "that of the app which made the link", "this one"),
-        ("code", "switch", "whether the panel with the code is open", "false"),
-        ("export", "switch", "whether the panel of the export is open", "false"),
+        option(
+            "part", "Attention", "a kind of attention of the model", "the one worth seeing first"
+        ),
+        place("layer", "Layer", "from 0 to the last layer", "the one worth seeing first"),
+        place("head", "Head", "from 0 to the last head", "the one worth seeing first"),
+        option("training_step", "Step", "a snapshot of the model's training", "the trained model"),
+        state("lesson", "the name of the lesson that is open"),
+        place("lesson_step", "Step of the lesson", "a step of the lesson, from 1", "1"),
+        switch("present", "Present", about="true in presenter mode"),
+        items("hidden", "", "the controls that a class does not see, see `links.py`"),
+        option("sidebar", "", "folded", "unfolded"),
+        place("version", "", "that of the app which made the link", "this one"),
+        panel("code", "Code"),
+        panel("export", "Export"),
     ),
-    *_on("attention", ("adjust", "switch", "whether the display options are open", "false")),
-    *_on("heads", ("flow_sankey", "switch", "whether the panel is open", "false")),
-    *_on("positions", ("position_surface", "switch", "whether the panel is open", "false")),
-    *_on("circuits", ("finding", "switch", "whether the panel is open", "false")),
-    *_on("checkpoints", ("parameter_icicle", "switch", "whether the panel is open", "false")),
-    *_on(
-        "runs",
-        ("run_comparison", "switch", "whether the panel is open", "false"),
-        ("own_sweep", "switch", "whether the panel is open", "false"),
-        ("where_runs_train", "switch", "whether the panel is open", "false"),
-    ),
-    *_on("training", ("live_forcing", "switch", "whether the panel is open", "false")),
     *_on(
         "overview",
-        ("answer", "whole number", "the place of an answer", "the last, the mask or the first"),
-        ("traced", "state", "a token that is traced, such as d2, or e0 in the encoder", "none"),
-        ("least", "number", "the smallest edge drawn, from 0.001 to 0.5", "0.005"),
-        ("block", "state", "a layer that is open, such as d2, or e0 of the encoder", "none"),
+        place("answer", "Answer", "the place of an answer", "the last, the mask or the first"),
+        state("traced", "a token that is traced, such as d2, or e0 in the encoder"),
+        place(
+            "least", "Importance at least", "the smallest edge drawn, from 0.001 to 0.5", "0.005"
+        ),
+        state("block", "a layer that is open, such as d2, or e0 of the encoder"),
     ),
     *_on(
         "attention",
-        ("view", "option", "how the large head is drawn", "the first"),
-        ("heads", "option", "the chosen head, or the mean or largest of several", "the first"),
-        ("weighting", "option", "what a weight is multiplied by", "the first"),
-        ("colours", "option", "the range of the colour scale", "1"),
-        ("sentences", "option", "which sentence attends to which", "the first"),
-        ("hide_first", "switch", "true or false", "false"),
-        ("hide_special", "switch", "true or false", "false"),
-        ("words", "switch", "true or false", "false"),
-        ("log", "switch", "true or false", "false"),
-        ("hide", "list", "up to 24 keys of the text", "none"),
-        ("mass", "whole number", "from 10 to 100", "100"),
+        panel("adjust", "Display options"),
+        option("view", "View", "how the large head is drawn"),
+        option(
+            "heads", "Heads", "the chosen head, or the mean or largest of several", inside="adjust"
+        ),
+        option(
+            "weighting",
+            "Weighting",
+            "what a weight is multiplied by",
+            help="Value norm: each weight times the norm of the key's value after the output "
+            "projection (Kobayashi et al. 2020).",
+            inside="adjust",
+        ),
+        option(
+            "colours",
+            "Colour scale",
+            "the range of the colour scale",
+            "1",
+            help="The value at the end of the colour scale: 1, or the maximum of the matrix, of "
+            "each row or of each column. The numbers do not change. With value norms, 1 "
+            "means the maximum of the matrix.",
+            inside="adjust",
+        ),
+        option(
+            "sentences",
+            "Sentences",
+            "which sentence attends to which",
+            help="A is your sentence, B the second one.",
+            inside="adjust",
+        ),
+        switch("hide_first", "Hide the first token", inside="adjust"),
+        switch("hide_special", "Hide special tokens", inside="adjust"),
+        switch("words", "Merge words", inside="adjust"),
+        switch("log", "Log colour scale", inside="adjust"),
+        items(
+            "hide",
+            "Hidden keys",
+            "up to 24 keys of the text",
+            most=24,
+            help="Every row is rescaled without the hidden keys. A click on the label of a "
+            "column hides it too.",
+            inside="adjust",
+        ),
+        number(
+            "mass",
+            "Cumulative attention mass, %",
+            10,
+            100,
+            100,
+            step=5,
+            help="Shows the fewest keys of each row that reach this share of its weight.",
+            inside="adjust",
+        ),
     ),
     *_on(
         "overview attention head_steps interventions",
-        ("held", "state", "a query and a key by their places, such as q5k2", "none"),
-        ("drawn", "state", "heads drawn as lines, such as 0.2.3, or all", "the chosen head"),
+        state("held", "a query and a key by their places, such as q5k2"),
+        state("drawn", "heads drawn as lines, such as 0.2.3, or all", "the chosen head"),
     ),
     *_on(
         "heads",
-        ("side", "option", "a view of all heads", "the first"),
-        ("metric", "option", "a head metric", "the one that fits the task"),
-        ("best_is", "option", "highest or lowest", "the one that fits the metric"),
-        ("best", "option", "how many heads are listed", "the first"),
-        ("arranged", "option", "the order of the heads", "the first"),
-        ("through", "option", "from 0 to the last layer", "the last layer"),
-        ("flow_to", "token", "a token of the text", "the last"),
+        panel("flow_sankey", "Layer by layer"),
+        option("side", "View", "a view of all heads"),
+        option(
+            "metric",
+            "Metric",
+            "a head metric",
+            "the one that fits the task",
+            help="Metrics without a value for this text are not listed, such as induction where "
+            "no token repeats.",
+        ),
+        option("best_is", "Order", "highest or lowest", "the one that fits the metric"),
+        option("best", "Heads shown", "how many heads are listed"),
+        option("arranged", "Order of the heads", "the order of the heads"),
+        option("through", "Through layer", "from 0 to the last layer", "the last layer"),
+        token("flow_to", "Token"),
     ),
     *_on(
         "head_steps",
-        ("up_to", "option", "a stage of the head", "the last"),
-        ("queries", "whole number", "the first query shown of a long text", "around the pinned"),
-        ("keys", "whole number", "the first key shown of a long text", "around the pinned"),
+        option("up_to", "Steps up to", "a stage of the head", "the last"),
+        place("queries", "Queries", "the first query shown of a long text", "around the pinned"),
+        place("keys", "Keys", "the first key shown of a long text", "around the pinned"),
     ),
-    *_on("masks", ("example", "option", "a batch of texts", "the padded batch, or the sentence")),
+    *_on(
+        "masks",
+        option("example", "Example", "a batch of texts", "the padded batch, or the sentence"),
+    ),
     *_on(
         "query_key",
-        ("query", "token", "a query of the text", "the last"),
-        ("key", "token", "a key of the text", "the key with the largest weight"),
-        ("order", "option", "the order of the dimensions", "the first"),
+        token("query", "Query", "a query of the text"),
+        token("key", "Key", "a key of the text", "the key with the largest weight"),
+        option("order", "Order of the dimensions", "the order of the dimensions"),
     ),
     *_on(
         "query_key forward_pass",
-        (
+        place(
             "number",
-            "whole number",
+            "Residual stream dimension",
             "a dimension of the residual stream",
             "the largest, or the first",
         ),
     ),
     *_on(
         "forward_pass",
-        ("stage", "option", "the name of a site, such as decoder.0.mlp.out", "the tokens"),
-        ("encoder_token", "whole number", "a place in the encoder's text", "the last"),
-        ("decoder_token", "whole number", "a place in the decoder's text", "the last"),
-        ("key_token", "whole number", "a place among the keys", "the key with the largest weight"),
-        ("option", "whole number", "a token ID, or a class", "the likeliest"),
+        option("stage", "Stage", "the name of a site, such as decoder.0.mlp.out", "the tokens"),
+        place("encoder_token", "Encoder token", "a place in the encoder's text", "the last"),
+        place("decoder_token", "Decoder token", "a place in the decoder's text", "the last"),
+        place(
+            "key_token", "Key token", "a place among the keys", "the key with the largest weight"
+        ),
+        place("option", "Option", "a token ID, or a class", "the likeliest"),
     ),
-    *_on("logit_lens", ("logit_of", "option", "one of the likeliest options", "the first")),
+    *_on(
+        "logit_lens",
+        option("logit_of", "Logit of", "one of the likeliest options"),
+    ),
     *_on(
         "generation",
-        ("way", "option", "a way of generating", "the first"),
-        ("chat_system", "text", "a chat's system message, up to 1,000 characters", "none"),
-        ("chat_user", "text", f"a chat's message, up to {TEXT_LIMIT:,} characters", "the text"),
-        ("chat_answer", "switch", "whether the prompt begins an answer, true or false", "true"),
-        ("length", "whole number", "from 1 to 64", "12"),
-        ("temperature", "number", "from 0 to 3", "1"),
-        ("top_k", "whole number", "from 0 to 1,000; 0 keeps all", "0"),
-        ("top_p", "number", "from 0.01 to 1", "1"),
-        ("seed", "whole number", "from 0 to 9,999", "0"),
-        (
-            "branches",
-            "state",
-            "tokens generated so far, and where they branch; or generate, to begin with some",
-            "none",
+        option("way", "Way", "a way of generating"),
+        text("chat_system", "System", 1_000, "a chat's system message"),
+        text("chat_user", "User", about="a chat's message", default="the text"),
+        switch(
+            "chat_answer",
+            "Add generation prompt",
+            True,
+            about="whether the prompt begins an answer",
         ),
-        ("written", "whole number", "how many tokens of the branch are shown", "all"),
-        ("beams", "whole number", "from 1 to 8", "4"),
-        ("alpha", "number", "from 0 to 2", "0.6"),
-        ("given", "whole number", "from 1 to the last token but one", "half of the text"),
-        ("target", "text", "the reference answer, up to 400 characters", "the task's own"),
+        number("length", "New tokens", 1, MAX_GENERATED, 12),
+        number("temperature", "Temperature", 0.0, 3.0, 1.0, step=0.05),
+        number("top_k", "Top-k", 0, 1_000, 0, help="Keep the k likeliest tokens; 0 keeps all."),
+        number("top_p", "Top-p", 0.01, 1.0, 1.0, step=0.01),
+        number("seed", "Seed", 0, 9_999, 0),
+        state("branches", "tokens generated so far, and where they branch"),
+        place("written", "Token", "how many tokens of the branch are shown", "all"),
+        number("beams", "Beams", 1, 8, 4),
+        number("alpha", "Length penalty α", 0.0, 2.0, 0.6, step=0.1),
+        place("given", "Tokens given", "from 1 to the last token but one", "half of the text"),
+        text("target", "Target", 400, "the reference answer", "the task's own"),
     ),
     *_on(
         "positions",
-        ("scheme", "option", "a scheme of positions", "the model's own"),
-        ("other_scheme", "option", "another scheme, beside the first", "none"),
-        ("similar_by", "option", "dot product or cosine similarity", "cosine of two schemes"),
-        ("lab", "option", "an experiment with positions", "the first"),
-        ("table_width", "option", "a width of the table", "the first"),
-        ("dimensions", "whole number", "a pair of dimensions", "0"),
-        ("place", "whole number", "a position", "3"),
-        ("order_of", "option", "a permutation of the tokens", "the first"),
-        ("swap_one", "token", "a token of the text", "the first"),
-        ("swap_other", "token", "a token of the text", "the last"),
-        ("places", "text", "every place once, in their new order", "as they stand"),
-        ("times", "option", "a length, in lengths of training", "the longest"),
-        ("width", "option", "a width of the table", "the first"),
+        panel("position_surface", "Surface over two positions"),
+        option("scheme", "Scheme", "a scheme of positions", "the model's own"),
+        option("other_scheme", "Beside it", "another scheme, beside the first", "none"),
+        option(
+            "similar_by",
+            "Similarity of two positions",
+            "dot product or cosine similarity",
+            "cosine of two schemes",
+        ),
+        option("lab", "View", "an experiment with positions"),
+        option("table_width", "Width", "a width of the table"),
+        place("dimensions", "Pair of dimensions", "a pair of dimensions", "0"),
+        place("place", "Position", "a position", "3"),
+        option("order_of", "Order", "a permutation of the tokens"),
+        token("swap_one", "First token", default="the first"),
+        token("swap_other", "Second token"),
+        text(
+            "places",
+            "Positions in the new order",
+            about="every place once, in their new order",
+            default="as they stand",
+        ),
+        option("times", "Length", "a length, in lengths of training", "the longest"),
+        option("width", "Width", "a width of the table"),
     ),
     *_on(
         "tokens",
-        ("step", "whole number", "a step of the tokenizer", "0"),
-        ("beside", "list", "up to 6 other tokenizers", "those trained here"),
+        place("step", "Step", "a step of the tokenizer", "0"),
+        items("beside", "Compare with", "up to 6 other tokenizers", "those trained here", most=6),
     ),
     *_on(
         "embedding_space",
-        ("space_of", "option", "what the axes are taken from", "the token embedding"),
-        ("of_stack", "option", "the encoder or the decoder", "that of the chosen attention"),
-        ("near", "token", "a token of the text", "the last"),
-        ("near_text", "text", "one token, up to 60 characters", "none"),
+        option("space_of", "Axes", "what the axes are taken from", "the token embedding"),
+        option("of_stack", "Stack", "the encoder or the decoder", "that of the chosen attention"),
+        token("near", "Nearest to"),
+        text("near_text", "or to one token that you type", 60, "one token"),
     ),
     *_on(
         "tokenizer_training tokens",
-        ("learn_how", "option", "an algorithm", "the first"),
-        ("learn_from", "option", "a text to train on", "the first"),
-        ("learn_rules", "option", "the most merges", "100"),
-        ("learn_own", "text", f"a text to train on, up to {TEXT_LIMIT:,} characters", "none"),
+        option("learn_how", "Algorithm", "an algorithm"),
+        option("learn_from", "Training text", "a text to train on"),
+        option("learn_rules", "Maximum new tokens", "the most merges", "100"),
+        text("learn_own", "Your text", about="a text to train on"),
     ),
     *_on(
         "tokenizer_training",
-        ("learn_step", "whole number", "how many merges are shown", "0"),
-        ("learn_encode", "whole number", "how many merges are applied to the text", "all"),
-        ("learn_size", "whole number", "a size of the vocabulary", "the largest"),
+        place("learn_step", "Merges", "how many merges are shown", "0"),
+        place("learn_encode", "Encoding step", "how many merges are applied to the text", "all"),
+        place("learn_size", "Size", "a size of the vocabulary", "the largest"),
     ),
-    *_on("interventions compare circuits", ("edits", "state", "the interventions as text", "none")),
+    *_on(
+        "interventions compare circuits",
+        replace(
+            state("edits", "the interventions as text"),
+            label="Interventions",
+            help="The text in the address: a link with it has the same interventions.",
+        ),
+    ),
     *_on(
         "interventions logit_lens",
-        ("expected_at", "token", "an output position", "the last"),
+        token("expected_at", "Output position", "an output position"),
     ),
     *_on(
         "interventions",
-        ("look", "option", "what is shown of the changed pass", "the first"),
-        ("against", "option", "the pass that it is compared with", "the unchanged pass"),
-        ("watched", "option", "the token whose probability is followed", "the first"),
-        ("change", "option", "a kind of intervention", "the first"),
-        ("becomes", "option", "what the output of a head or block becomes", "the first"),
-        ("edge_query", "token", "a query of the text", "the pinned one, or the last"),
-        ("edge_key", "token", "a key of the text", "the pinned one, or the first"),
-        ("edge_in", "option", "this head, or every head of the layer", "the first"),
-        ("edge_becomes", "option", "what the weight becomes", "the first"),
-        ("mask_how", "option", "a way of editing the mask", "the first"),
-        ("mask_where", "option", "this layer, or every layer", "the first"),
-        ("mask_preset", "option", "a mask", "none"),
-        ("mask_size", "whole number", "from 1 to 4,096 tokens", "2"),
-        ("mask_key", "token", "a key of the text", "the first"),
-        ("cell_query", "token", "a query of the text", "the last"),
-        ("cell_key", "token", "a key of the text", "the first"),
-        ("token_at", "state", "a place in the text", "the pinned one, or 1"),
-        ("new_token", "text", "one token, up to 60 characters", "none"),
-        ("patch_text", "text", "a text of as many tokens", "none"),
-        ("patch_what", "option", "what is patched", "the first"),
-        ("patch_at", "token", "a token of the text", "the last"),
-        ("steer_toward", "text", "a text, up to 300 characters", "none"),
-        ("steer_away", "text", "a text, up to 300 characters", "none"),
-        ("heads_are", "option", "what every head becomes", "the first"),
-        ("heads_from", "text", "a text of as many tokens", "none"),
-        ("number", "option", "what is measured of every head", "the first"),
-        ("click", "option", "what a click on a head does", "the first"),
-        ("edges_of", "option", "this head, or the whole layer", "the first"),
-        ("draw_seed", "whole number", "from 0 to 9,999", "0"),
+        option("look", "View", "what is shown of the changed pass"),
+        option(
+            "against", "Compared with", "the pass that it is compared with", "the unchanged pass"
+        ),
+        option("watched", "Tracked token", "the token whose probability is followed"),
+        option("change", "Intervention", "a kind of intervention"),
+        option("becomes", "Ablation value", "what the output of a head or block becomes"),
+        token("edge_query", "Query", "a query of the text", "the pinned one, or the last"),
+        token("edge_key", "Key", "a key of the text", "the pinned one, or the first"),
+        option("edge_in", "Heads", "this head, or every head of the layer"),
+        option("edge_becomes", "Set the weight to", "what the weight becomes"),
+        option("mask_how", "Masking", "a way of editing the mask"),
+        option("mask_where", "Layers", "this layer, or every layer"),
+        option("mask_preset", "Mask", "a mask", "none"),
+        number("mask_size", "Size in tokens", 1, 4_096, 2),
+        token("mask_key", "Key", "a key of the text", "the first"),
+        token("cell_query", "Query", "a query of the text"),
+        token("cell_key", "Key", "a key of the text", "the first"),
+        state("token_at", "a place in the text", "the pinned one, or 1"),
+        text("new_token", "Replace with", 60, "one token"),
+        text(
+            "patch_text",
+            "Source sentence (same number of tokens)",
+            MAX_PATCH_TEXT,
+            "a text of as many tokens",
+        ),
+        option("patch_what", "Patched value", "what is patched"),
+        token("patch_at", "Position"),
+        text("steer_toward", "Towards", MAX_PATCH_TEXT, "a text"),
+        text("steer_away", "Away from", MAX_PATCH_TEXT, "a text"),
+        option("heads_are", "Every head is", "what every head becomes"),
+        text(
+            "heads_from",
+            "Source sentence (same number of tokens)",
+            MAX_PATCH_TEXT,
+            "a text of as many tokens",
+        ),
+        option("number", "Metric", "what is measured of every head"),
+        option("click", "A click", "what a click on a head does"),
+        option("edges_of", "Edges of", "this head, or the whole layer"),
+        number("draw_seed", "Random seed", 0, 9_999, 0),
     ),
     *_on(
         "interventions circuits",
-        ("steer_by", "option", "what a direction is made from", "the first"),
-        ("steer_strength", "number", "from −10 to 10", "1"),
+        option("steer_by", "Direction", "what a direction is made from"),
+        number("steer_strength", "Strength", -10.0, 10.0, 1.0, step=0.25),
     ),
     *_on(
         "circuits",
-        ("steer_prompt", "text", f"up to {TEXT_LIMIT:,} characters", "the corrupted text"),
-        ("corrupted", "text", f"as many tokens, up to {TEXT_LIMIT:,} characters", "a word changed"),
-        ("answer_token", "text", "one token, up to 60 characters", "the likeliest, clean"),
-        ("against_token", "text", "one token, up to 60 characters", "the likeliest, corrupted"),
-        ("outcome", "option", "what is measured of the output", "the logit difference"),
-        ("pair_source", "option", "where the pairs of texts come from", "your two texts"),
-        ("pair_count", "whole number", "from 1 to the limit `pairs`", "5"),
-        ("pair_seed", "whole number", "from 0 to 9,999", "0"),
-        ("pair_shown", "option", "one of the pairs", "the first"),
-        ("circuit_view", "option", "what is shown of the circuit", "the first"),
-        ("attributed_by", "option", "how parts and edges are estimated", "the first"),
-        ("circuit_values", "option", "estimates or exact values", "the first"),
-        ("circuit_step", "whole number", "a snapshot of the training", "the last"),
-        ("patched_edges", "whole number", "from 1 to 200", "40"),
-        ("lines_from", "option", "a text whose lines are searched", "the first"),
-        ("excited_by", "option", "how much a head acts in a line: by norm or weight", "the first"),
-        ("drawn_edges", "whole number", "how many edges the picture draws", "up to 40 strong ones"),
-        ("drawn_part", "state", "a head in it, such as 23.3, or an edge, such as e7", "none"),
-        ("card_of", "option", "a head at an end of the edge that is open", "where it ends"),
-        ("composed_by", "option", "which input of a head reads: Q, K or V", "K"),
-        ("patched_value", "option", "which value is patched", "the residual stream"),
-        ("patch_way", "option", "denoising or noising", "denoising"),
-        ("patch_number", "option", "the share of the difference or the metric", "the share"),
-        ("path_end", "option", "edges from the chosen head, or into it", "from it"),
-        ("path_reads", "option", "queries, keys or values", "queries"),
-        ("patched_at", "option", "a token by its place", "the one that is read"),
+        panel("finding", "Finding"),
+        text("steer_prompt", "Prompt", default="the corrupted text"),
+        text("corrupted", "Corrupted text", about="as many tokens", default="a word changed"),
+        text("answer_token", "Answer", 60, "one token", "the likeliest, clean"),
+        text("against_token", "Against", 60, "one token", "the likeliest, corrupted"),
+        option("outcome", "Metric", "what is measured of the output", "the logit difference"),
+        option(
+            "pair_source", "Pairs of texts", "where the pairs of texts come from", "your two texts"
+        ),
+        place("pair_count", "Pairs", "from 1 to the limit `pairs`", "5"),
+        number("pair_seed", "Seed", 0, 9_999, 0),
+        option("pair_shown", "Pair on screen", "one of the pairs"),
+        option("circuit_view", "View", "what is shown of the circuit"),
+        option("attributed_by", "Estimate", "how parts and edges are estimated"),
+        option("circuit_values", "Values", "estimates or exact values"),
+        place("circuit_step", "Training step", "a snapshot of the training", "the last"),
+        number("patched_edges", "Edges patched exactly", 1, 200, 40),
+        option("lines_from", "Lines from", "a text whose lines are searched"),
+        option("excited_by", "Excited by", "how much a head acts in a line: by norm or weight"),
+        place(
+            "drawn_edges", "Edges drawn", "how many edges the picture draws", "up to 40 strong ones"
+        ),
+        state("drawn_part", "a head in it, such as 23.3, or an edge, such as e7"),
+        option(
+            "card_of", "Card of head", "a head at an end of the edge that is open", "where it ends"
+        ),
+        option("composed_by", "Read by its", "which input of a head reads: Q, K or V", "K"),
+        option("patched_value", "Patched", "which value is patched", "the residual stream"),
+        option("patch_way", "Direction", "denoising or noising", "denoising"),
+        option(
+            "patch_number", "Change as", "the share of the difference or the metric", "the share"
+        ),
+        option("path_end", "Edges", "edges from the chosen head, or into it", "from it"),
+        option("path_reads", "Read as", "queries, keys or values", "queries"),
+        token("patched_at", "Position", default="the one that is read"),
     ),
     *_on(
         "compare",
-        ("with", "option", "what the head is compared with", "the first"),
-        ("other_layer", "option", "from 0 to the last layer", "the chosen layer"),
-        ("other_head", "option", "from 0 to the last head", "the next head"),
-        ("other_text", "text", f"up to {TEXT_LIMIT:,} characters", "the text"),
-        ("other_model", "option", "the name of a model", "the first of the same kind"),
-        ("other_step", "option", "a snapshot of the training", "the first"),
+        option("with", "Compared with", "what the head is compared with"),
+        option("other_layer", "Other layer", "from 0 to the last layer", "the chosen layer"),
+        option("other_head", "Other head", "from 0 to the last head", "the next head"),
+        text("other_text", "Other sentence", default="the text"),
+        option("other_model", "Other model", "the name of a model", "the first of the same kind"),
+        option("other_step", "Step", "a snapshot of the training"),
     ),
     *_on(
         "museum",
-        ("room", "option", "a room of the museum", "the first"),
-        ("exhibit", "option", "a mistake", "the first"),
-        ("mistake", "switch", "true or false", "true"),
-        ("fill", "option", "what masked scores are filled with", "the first"),
-        ("instrument", "option", "a way of finding mistakes", "the first"),
-        ("order", "whole number", "from 0 to 9,999", "0"),
-        ("question", "whole number", "from 1 to the last question", "1"),
-        ("system", "option", "a document's system", "the first"),
+        option("room", "View", "a room of the museum"),
+        option("exhibit", "Exhibit", "a mistake"),
+        switch("mistake", "Make the mistake", True),
+        option("fill", "Filled with", "what masked scores are filled with"),
+        option("instrument", "Instrument", "a way of finding mistakes"),
+        number("order", "Order seed", 0, 9_999, 0),
+        place("question", "Question", "from 1 to the last question", "1"),
+        option("system", "System", "a document's system"),
     ),
     *_on(
         "runs",
-        ("runs_view", "option", "all runs, or races and sweeps", "all runs"),
-        ("find", "text", "words that the row of a run has", "none"),
-        ("sort", "option", "what the runs are sorted by", "the newest first"),
-        ("runs", "list", "the names of the runs that are compared", "none"),
-        ("sweep", "state", "the key of a race or sweep", "the newest"),
-        ("curves_over", "option", "steps or seconds", "steps"),
+        panel("run_comparison", "Compare runs"),
+        panel("own_sweep", "A sweep of your own settings"),
+        panel("where_runs_train", "Where runs train"),
+        option("runs_view", "View", "all runs, or races and sweeps", "all runs"),
+        text("find", "Search", 100, "words that the row of a run has"),
+        option("sort", "Sort by", "what the runs are sorted by", "the newest first"),
+        items("runs", "Runs", "the names of the runs that are compared"),
+        state("sweep", "the key of a race or sweep", "the newest"),
+        option("curves_over", "Over", "steps or seconds", "steps"),
     ),
     *_on(
         "training",
-        ("task", "option", "a task", "the first"),
-        ("training_view", "option", "the run or the data", "the first"),
-        ("start_from", "option", "the model that a run starts from", "new weights"),
+        panel("live_forcing", "Teacher forcing and free running"),
+        option("task", "Task", "a task"),
+        option("training_view", "View", "the run or the data"),
+        option(
+            "start_from",
+            "Start from",
+            "the model that a run starts from",
+            "new weights",
+            help="Fine-tuning: a trained model keeps its architecture and its tokenizer. For "
+            "labelled sentences it gets a classifier in place of its head.",
+        ),
     ),
     *_on(
         "training inside_training",
-        ("run", "option", "the name of a run", "the one that is training"),
+        option("run", "Run", "the name of a run", "the one that is training"),
     ),
     *_on(
         "training_history",
-        ("history_view", "option", "what is shown of the run", "the film"),
-        ("film_step", "state", "the step of the film", "the chosen step, else the last"),
-        ("first_step", "option", "the first of two steps", "the first snapshot"),
-        ("second_step", "option", "the second of two steps", "the last snapshot"),
+        option("history_view", "View", "what is shown of the run", "the film"),
+        state("film_step", "the step of the film", "the chosen step, else the last"),
+        option("first_step", "First step", "the first of two steps", "the first snapshot"),
+        option("second_step", "Second step", "the second of two steps", "the last snapshot"),
     ),
     *_on(
         "inside_training",
-        ("inside_view", "option", "what is shown of the run", "the first"),
-        ("update_after", "whole number", "a step of the run by its place", "the saved state"),
-        ("update_stage", "whole number", "a stage of the update", "0"),
-        ("update_example", "whole number", "an example of the batch", "0"),
-        ("update_matrix", "option", "the name of a tensor", "the first query projection"),
-        ("scores_part", "option", "a kind of attention", "the last"),
-        ("scores_metric", "option", "a head metric", "the maximum weight"),
-        ("scores_text", "text", "the sentence that the heads are scored on", "the task's first"),
-        ("spectrum_matrix", "option", "the name of a matrix", "the first query projection"),
-        ("landscape_by", "option", "the directions of the loss landscape", "the training's"),
+        option("inside_view", "View", "what is shown of the run"),
+        place("update_after", "The update", "a step of the run by its place", "the saved state"),
+        place("update_stage", "Stage", "a stage of the update", "0"),
+        place("update_example", "Example", "an example of the batch", "0"),
+        option("update_matrix", "Matrix", "the name of a tensor", "the first query projection"),
+        option("scores_part", "Attention", "a kind of attention", "the last"),
+        option("scores_metric", "Score", "a head metric", "the maximum weight"),
+        text(
+            "scores_text",
+            "Sentence",
+            400,
+            "the sentence that the heads are scored on",
+            "the task's first",
+        ),
+        option("spectrum_matrix", "Matrix", "the name of a matrix", "the first query projection"),
+        option(
+            "landscape_by", "Directions", "the directions of the loss landscape", "the training's"
+        ),
     ),
     *_on(
         "checkpoints",
-        ("show", "option", "a view of the weights", "the first"),
-        ("ledger", "option", "the chosen model, or a document's configuration", "the model"),
-        ("tensor", "option", "the name of a tensor in its layer", "the query projection"),
-        ("cell", "option", "what a cell stands for", "the mean"),
-        ("tensors", "option", "matrices, norms or biases", "the first"),
-        ("axis", "option", "linear or logarithmic", "linear"),
-        ("statistic", "option", "a head metric", "the first"),
+        panel("parameter_icicle", "Shares as an icicle"),
+        option("show", "View", "a view of the weights"),
+        option(
+            "ledger",
+            "Parameters of",
+            "the chosen model, or a document's configuration",
+            "the model",
+        ),
+        option(
+            "tensor",
+            "Tensor",
+            "the name of a tensor in its layer",
+            "the query projection",
+            help="The layer and the kind of attention are chosen above.",
+        ),
+        option("cell", "Each cell is", "what a cell stands for", "the mean"),
+        option("tensors", "Tensors", "matrices, norms or biases"),
+        option("axis", "Axis", "linear or logarithmic", "linear"),
+        option("statistic", "Metric", "a head metric"),
     ),
 )
 

@@ -15,14 +15,24 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.app import shelves, streamlit_patches, url
+from explorer.app import reader_models, streamlit_patches, url
 from explorer.app.address_table import TEXT_LIMIT
-from explorer.app.choosing import choose_model
-from explorer.app.context import FRAME, config_of, first_head, make_context, parts_of, reads_pairs
-from explorer.app.messages import say
-from explorer.app.session import HeadAlone, session
+from explorer.app.choice import FRAME
+from explorer.app.choosing import OF_FRAME, choose_model
+from explorer.app.context import (
+    CurrentContext,
+    PageContext,
+    config_of,
+    make_context,
+    parts_of,
+    reads_pairs,
+    settle,
+)
+from explorer.app.notes import draw_notes, keep_note, take_notes
+from explorer.app.session import HeadAlone, session, state_of
+from explorer.app.suggest_model import draw_unknown
 from explorer.app.training_steps import TRAINED, snapshots_of, step_names
-from explorer.app.way_out import draw_unknown
+from explorer.app.typed_text import SENTENCE
 from explorer.catalog import folders
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.descriptions import in_short
@@ -33,8 +43,6 @@ MORE_MODELS = "More models"
 IN_THIS_MODEL = "in this model"
 STEP = "training_step"
 MODEL_WIDTH, PART_WIDTH, NUMBER_WIDTH, STEP_WIDTH = 160, 112, 72, 88
-First = tuple[str, int, int]
-"""The part, layer and head of a model that a new reader sees first."""
 
 
 def draw_bar(shelf: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping[str, str]) -> None:
@@ -56,25 +64,25 @@ def draw_bar(shelf: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping[
             if "model" in uses:
                 _draw_model(shelf, entry)
             _draw_step(entry)
-    first = first_head(entry)
-    notes = _notes_on_address(asked, shelf, entry, first)
+    for name in FRAME:
+        if name not in uses:
+            _keep(name)
+    context = state_of(CurrentContext).made = make_context(shelf)
+    notes = _notes_on_address(asked, context, entry)
     if before and before not in shelf:
         notes = [*notes, url.removed_model(own_name(before), entry.short_name)]
     if is_new:
         notes = [*notes, *map(url.no_model_in, folders.places_without_models())]
     with group:
-        lists = _draw_head_choice(entry, first)
-    reader.head_alone = HeadAlone(shelf, first, lists) if lists else None
-    _draw_notes(notes)
-    for name in FRAME:
-        if name not in uses:
-            _keep(name)
-            if name in ("text", "pair") and name in reader.hidden:
-                _write_text(name, entry.example if name == "text" else "")
+        lists = _draw_head_choice(context, entry)
+    reader.head_alone = HeadAlone(shelf, lists) if lists else None
+    _draw_notes([*notes, *take_notes(SENTENCE)])
+    for name in ("text", "pair"):
+        if name in reader.hidden and name not in uses:
+            _write_text(name, entry.example if name == "text" else "")
     reader.shown_model = entry.name
-    reader.context = make_context(shelf, first)
     if {"text", "model"} <= {*reader.uses}:
-        draw_unknown(reader.context)
+        draw_unknown(context)
 
 
 def _group(place: DeltaGenerator, width: Any) -> DeltaGenerator:
@@ -84,35 +92,25 @@ def _group(place: DeltaGenerator, width: Any) -> DeltaGenerator:
     )
 
 
-def warm_up() -> None:
-    """Open the first model, so that the first visitor finds it open."""
-    if shelf := shelves.everybodys():
-        for entry in (shelves.first(shelf), shelves.default(shelf)):
-            first_head(entry)
-
-
 def _draw_model(shelf: Mapping[str, ModelEntry], entry: ModelEntry) -> None:
     title = entry.title if entry.title != entry.short_name else in_short(config_of(entry))
-    named = {**shelves.labels(shelf), MORE_MODELS: MORE_MODELS}
+    named = {**reader_models.labels(shelf), MORE_MODELS: MORE_MODELS}
     st.selectbox(
-        "Model",
-        list(named),
+        options=list(named),
         format_func=named.__getitem__,
-        help=literal(title),
-        key="model",
         persist_state="session",
         on_change=_take_model,
         width=MODEL_WIDTH,
+        **url.words_of("model") | {"help": literal(title)},
     )
 
 
 def _draw_step(entry: ModelEntry) -> None:
     """The step of its training at which the model is shown, where snapshots were kept of it."""
     names = step_names(entry, snapshots_of(entry))
-    picker = _Picker("Step", STEP, list(names), TRAINED, STEP_WIDTH, names.__getitem__)
-    picker.settle()
+    settle(STEP, names, TRAINED)
     if len(names) > 1:
-        picker.draw()
+        _Picker(STEP, list(names), TRAINED, STEP_WIDTH, names.__getitem__).draw()
     else:
         _keep(STEP)
         url.remove(STEP)
@@ -123,31 +121,28 @@ def _take_model() -> None:
     picked, reader = st.session_state["model"], session()
     if picked == MORE_MODELS:
         st.session_state["model"] = reader.shown_model
-        reader.door = "checkpoints"
+        reader.next_page = "checkpoints"
     else:
         choose_model(picked)
 
 
-def _draw_head_choice(entry: ModelEntry, first: First) -> Callable[[], None] | None:
+def _draw_head_choice(context: PageContext, entry: ModelEntry) -> Callable[[], None] | None:
     """Which attention, which layer, which head.
 
     Where what follows the head is drawn alone, the lists of the layer and the head belong to it:
     what draws them is returned.
     """
-    first_part, first_layer, head = first
+    first_part, first_layer, head = context.default_head
     reader = session()
     named = {part.name: part for part in parts_of(entry)}
     titles = {name: part.title for name, part in named.items()}
-    kinds = _Picker("Attention", "part", list(named), first_part, PART_WIDTH, titles.__getitem__)
-    name = kinds.settle()
-    layers, heads = range(named[name].layers), range(named[name].heads)
+    part = named[context.choice.part]
+    layers, heads = range(part.layers), range(part.heads)
+    _Picker("part", list(named), first_part, PART_WIDTH, titles.__getitem__).draw()
     numbers = (
-        _Picker("Layer", "layer", layers, min(first_layer, layers[-1]), NUMBER_WIDTH),
-        _Picker("Head", "head", heads, head, NUMBER_WIDTH),
+        _Picker("layer", layers, min(first_layer, layers[-1]), NUMBER_WIDTH),
+        _Picker("head", heads, head, NUMBER_WIDTH),
     )
-    kinds.draw()
-    for picker in numbers:
-        picker.settle()
     if reader.draws_head_alone:
         place = _group(st.container(width="content"), width="content")
         return partial(_draw_in, place, numbers)
@@ -167,36 +162,20 @@ def _draw_in(place: DeltaGenerator, pickers: Sequence[_Picker]) -> None:
 class _Picker:
     """One of a few, in a list if the page uses it."""
 
-    label: str
     key: str
     options: Sequence[Any]
     default: Any
     width: int
     name: Callable[[Any], str] = str
 
-    def settle(self) -> Any:
-        """What is chosen, before it is drawn: what the address asks for, and nothing invalid.
-
-        The address is asked of what nobody has chosen, and after the browser's Back.
-        """
-        state, asked = st.session_state, url.asked(self.key)
-        meant = [each for each in self.options if self.name(each) == asked]
-        is_chosen, came_back = self.key in state, streamlit_patches.came_back()
-        if meant and (came_back or not is_chosen):
-            state[self.key] = meant[0]
-        elif is_chosen and (came_back or state[self.key] not in self.options):
-            state[self.key] = self.default
-        return state.get(self.key, self.default)
-
     def draw(self) -> None:
         if self.key in session().bar:
             st.selectbox(
-                self.label,
-                self.options,
+                options=self.options,
                 index=self.options.index(self.default),
                 format_func=self.name,
                 width=self.width,
-                **url.bound(self.key, self.label),
+                **url.bound(self.key),
             )
         elif self.key in session().hidden:  # a click may choose another, which no widget writes
             chosen = st.session_state.get(self.key, self.default)
@@ -224,20 +203,14 @@ def _keep(name: str) -> None:
 
 
 def _draw_text(entry: ModelEntry) -> None:
-    bound = url.bound("text", "Your sentence")
+    bound = url.bound("text")
     st.text_input(
-        "Your sentence",
         value=entry.example,
         placeholder="Type a sentence and press Enter",
-        **({"key": "text"} if session().has_long_text else bound),
+        **(url.words_of("text") if session().has_long_text else bound),
     )
     if reads_pairs(entry) and "pair" in session().bar:
-        st.text_input(
-            "Second sentence",
-            max_chars=TEXT_LIMIT,
-            placeholder="None",
-            **url.bound("pair", "Second sentence"),
-        )
+        st.text_input(max_chars=TEXT_LIMIT, placeholder="None", **url.bound("pair"))
     if entry.examples:  # a folder of somebody else may bring none
         st.menu_button(
             "Examples",
@@ -254,36 +227,28 @@ def _take_example() -> None:
 
 def _draw_notes(notes: list[str]) -> None:
     """What the address asked for and does not exist, until something else is chosen."""
-    state, reader = st.session_state, session()
-    chosen = [state.get(key) for key in FRAME]
-    if reader.shortened:
-        notes, reader.shortened = [*notes, reader.shortened], ""
+    chosen = [st.session_state.get(key) for key in FRAME]
     if notes:
-        reader.frame_notes = chosen, tuple(notes)
-    said_of, sentences = reader.frame_notes or (chosen, ())
-    if said_of != chosen:
-        reader.frame_notes = None
-        return
-    for sentence in sentences:
-        say(sentence)
+        keep_note(OF_FRAME, *notes, until=chosen)
+    draw_notes(OF_FRAME, chosen)
 
 
 def _notes_on_address(
-    asked: Mapping[str, str], shelf: Mapping[str, ModelEntry], entry: ModelEntry, first: First
+    asked: Mapping[str, str], context: PageContext, entry: ModelEntry
 ) -> list[str]:
     """A message for each value of the address that does not exist; none where nothing is asked."""
     notes = []
-    name = asked.get("model")
+    name, shelf = asked.get("model"), context.shelf
     if "pair" in asked and (length := url.length_asked("pair")) > TEXT_LIMIT:
         notes.append(url.shortened(length, TEXT_LIMIT, "The second sentence in the address"))
     if name is not None and name not in shelf:
-        faults = {each.name: each.fault for each in shelves.entries()}
-        notes.append(url.invalid_model(name, shelves.default(shelf).name, faults.get(name)))
+        faults = {each.name: each.fault for each in reader_models.entries()}
+        notes.append(url.invalid_model(name, reader_models.default(shelf).name, faults.get(name)))
     names = step_names(entry, snapshots_of(entry)) if STEP in asked else {}
     if STEP in asked and asked[STEP] not in names.values():
         trained = names[TRAINED] or "the trained model"
         notes.append(url.invalid_option("Step", asked[STEP], trained, "in its training"))
-    first_part, layer, head = first
+    first_part, layer, head = context.default_head
     named = {part.title: part for part in parts_of(entry)}
     part = next(each for each in named.values() if each.name == first_part)
     if (title := asked.get("part", part.title)) not in named:

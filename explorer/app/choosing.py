@@ -6,13 +6,16 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from explorer.app import shelves, streamlit_patches, url
+from explorer.app import reader_models, streamlit_patches, url
 from explorer.app.address_table import AROUND, OF_LESSON
-from explorer.app.context import FRAME, first_head
+from explorer.app.choice import FRAME
+from explorer.app.notes import kept_notes
 from explorer.app.session import session
 from explorer.app.training_steps import TRAINED
 from explorer.catalog.available_models import ModelEntry
 
+OF_FRAME, OF_DISPLAY = "frame", "display options"
+"""The keys of the notes on the address that another choice ends."""
 HEAD_ALONE = "head_alone"
 """The name of what is drawn again when another head is chosen."""
 UNBOUND = ("model", "special")
@@ -21,8 +24,10 @@ STAYS = ("text_file", *OF_LESSON, *AROUND)
 """What every link repeats besides."""
 
 
-def choose_head(layer: int, head: int) -> None:
-    """Choose a layer and a head; for the callback of a view that was clicked."""
+def choose_head(layer: int, head: int, part: str = "") -> None:
+    """Choose a layer and a head, and their part; for the callback of a view that was clicked."""
+    if part:
+        st.session_state["part"] = part
     st.session_state["layer"] = layer
     st.session_state["head"] = head
 
@@ -39,26 +44,24 @@ def draw_head_alone() -> None:
 
 def has_notes() -> bool:
     """Whether something is said that another choice ends."""
-    reader = session()
-    return bool(reader.frame_notes or reader.display_notes)
+    return bool(kept_notes(OF_FRAME) or kept_notes(OF_DISPLAY))
 
 
 def choose_model(name: str) -> None:
     """Open another model: a typed text is kept, an untouched example is replaced."""
-    shelf = shelves.openable()  # a model may have been trained since the page was drawn
+    shelf = reader_models.openable()  # a model may have been trained since the page was drawn
     before = shelf.get(session().shown_model or "")
     if name not in shelf:
         return
     st.session_state["model"] = name
     if before is None or st.session_state.get("text", before.example) in before.examples:
         st.session_state["text"] = shelf[name].example
-    part, layer, head = first_head(shelf[name])
-    st.session_state["part"] = part
+    for each in ("part", "layer", "head"):  # the new model's own
+        st.session_state[each] = None
     if "training_step" in st.session_state:
         st.session_state["training_step"] = TRAINED
     if "scheme" in st.session_state:
         st.session_state["scheme"] = None  # the Positions page opens with the model's own
-    choose_head(layer, head)
 
 
 def switch_page(name: str, **address: str) -> None:
@@ -108,7 +111,7 @@ def settle_model(shelf: Mapping[str, ModelEntry]) -> ModelEntry:
     The list shows what a model is called, an address what finds it. So the two are not bound.
     """
     state, asked = st.session_state, url.asked("model")
-    first, default = shelves.first(shelf), shelves.default(shelf)
+    first, default = reader_models.first(shelf), reader_models.default(shelf)
     chosen = asked if "model" not in state or streamlit_patches.came_back() else state["model"]
     entry = shelf.get(chosen) or (default if url.everything() else first)
     if state.get("model") != entry.name:
@@ -122,11 +125,11 @@ def settle_model(shelf: Mapping[str, ModelEntry]) -> ModelEntry:
     return entry
 
 
-def follow_door() -> None:
-    """To the page whose door was opened in a picture of the pass, if one was."""
+def go_to_next_page() -> None:
+    """To the page that was clicked in a picture of the pass, if one was."""
     reader = session()
-    page, reader.door = reader.door, ""
-    address, reader.door_address = reader.door_address, {}
+    page, reader.next_page = reader.next_page, ""
+    address, reader.next_address = reader.next_address, {}
     if page in reader.pages and page != reader.page:
         switch_page(page, **address)
 
@@ -135,7 +138,7 @@ def take_what_was_chosen() -> None:
     """What a page chose for this run, before the widgets that show it are drawn."""
     reader = session()
     folder, reader.open_next = reader.open_next, None
-    for entry in shelves.openable().values() if folder else ():
+    for entry in reader_models.openable().values() if folder else ():
         if entry.folder == folder:
             choose_model(entry.name)
     st.session_state.update(reader.choose_next)

@@ -1,28 +1,31 @@
-"""What one run of a page is about: the choice, the opened model, its forward pass; made once."""
+"""What one run of a page is about: the choice, the opened model, its forward pass; made once.
 
-from __future__ import annotations
+The frame makes it as soon as the sentence and the model are known. Whatever looks at either takes
+it from here: the lists of the bar, unknown words, the picture of the pass, the page.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
-from explorer.app import shelves, url
+from explorer.app import reader_models, streamlit_patches, url
 from explorer.app.address_table import TEXT_LIMIT
-from explorer.app.messages import end_page, or_stop, say
-from explorer.app.session import session
+from explorer.app.choice import Choice, Head
+from explorer.app.messages import end_page, say, say_why
+from explorer.app.session import state_of
 from explorer.app.training_steps import TRAINED, entry_at, snapshots_of
-from explorer.catalog import ModelError, opened_model
+from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import Part, parts
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.folders import own_name
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.opened_model import Opened, open_entry
 from explorer.inference import forward_pass
 from explorer.inference.chat_prompt import reading_prompts
-from explorer.inference.first_look import first_look
-from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.default_head import default_head
+from explorer.inference.forward_pass import ForwardPass, ForwardPassError
 from explorer.system.limits import TEXT_CHARACTERS
 from models import TransformerConfig
 from models.loading.folder_config import OURS
@@ -33,35 +36,9 @@ NO_MODEL = (
 )
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Everything that is chosen once for all pages: the sentences, the model and one head."""
-
-    text: str
-    pair: str
-    model: str
-    part: str
-    layer: int
-    head: int
-    special: bool = False
-    """Whether special tokens that are written in the text are read as such: it is a prompt."""
-    training_step: int = TRAINED
-    """The step of the training at which the model is shown, where it has snapshots."""
-
-    @property
-    def called(self) -> str:
-        """What the model is called in a title: its name, and the step where one is chosen."""
-        name, step = own_name(self.model), self.training_step
-        return name if step == TRAINED else f"{name} at step {step:,}"
-
-
-FRAME = tuple(each.name for each in fields(Choice))
-"""What is chosen once for all pages, by its name in the address."""
-
-
 @dataclass(frozen=True, eq=False)
 class PageContext:
-    """One run of a page. The model is opened and the text passed when first asked for.
+    """One run of a page. The model is opened once, and the text passed when first asked for.
 
     On its `shelf` the chosen model is the one of the chosen step of its training.
     Where either cannot be done, the page says why in a sentence and ends.
@@ -69,23 +46,38 @@ class PageContext:
 
     choice: Choice
     shelf: Mapping[str, ModelEntry]
+    model: Opened | ModelError
+    """The chosen model with its tokenizer, or why it cannot be opened."""
+    default_head: Head
+    """The part, layer and head of the model that are shown where none are chosen."""
 
     @cached_property
-    def opened(self) -> Opened:
-        """The chosen model with its tokenizer."""
+    def passed(self) -> ForwardPass | ForwardPassError | None:
+        """The forward pass over the sentence, or why there is none; None without a model."""
+        if isinstance(self.model, ModelError):
+            return None
         try:
-            if not self.shelf:
-                raise ModelError(NO_MODEL)
-            return opened_as_chosen(self.shelf[self.choice.model], self.choice)
-        except ModelError as error:
-            say(str(error))
-            end_page()
+            return forward_pass.run_text(self.model, self.choice.text, self.choice.pair)
+        except ForwardPassError as error:
+            return error
 
-    @cached_property
+    @property
+    def opened(self) -> Opened:
+        """The chosen model."""
+        if isinstance(self.model, ModelError):
+            say(str(self.model))
+            end_page()
+        return self.model
+
+    @property
     def forward(self) -> ForwardPass:
         """The chosen model's forward pass over the sentence."""
-        opened, text, pair = self.opened, self.choice.text, self.choice.pair
-        return or_stop(lambda: forward_pass.run_text(opened, text, pair), text, pair)
+        if isinstance(self.passed, ForwardPass):
+            return self.passed
+        if self.passed is not None:
+            say_why(self.passed, self.choice.text, self.choice.pair)
+        _ = self.opened  # says why there is none
+        end_page()
 
     @property
     def folder(self) -> Path:
@@ -98,46 +90,104 @@ class PageContext:
         return self.forward.part(self.choice.part)
 
 
-def opened_as_chosen(entry: ModelEntry, choice: Choice) -> Opened:
-    """The model of an entry, chosen or not, whose tokenizer reads the text as the choice says.
+@dataclass
+class CurrentContext:
+    """That of the page which is drawn; None between two runs, and for a page that is run alone."""
 
-    ModelError says in a sentence why it cannot be opened.
-    """
-    opened = opened_model.open_entry(entry)
-    return reading_prompts(opened) if choice.special else opened
+    made: PageContext | None = None
+
+
+def current_context() -> PageContext | None:
+    """The context that the frame has made for this run."""
+    return state_of(CurrentContext).made
 
 
 def page_context() -> PageContext:
     """The context of this run; a page run alone, without the bar, makes its own."""
-    return session().context or make_context(shelves.openable())
+    return current_context() or make_context(reader_models.openable())
 
 
-def make_context(
-    shelf: Mapping[str, ModelEntry], first: tuple[str, int, int] | None = None
-) -> PageContext:
-    """From what the widgets hold now; defaults where nothing was drawn.
-
-    `first` is the part, layer and head of the chosen model that are shown first, where known.
-    """
+def make_context(shelf: Mapping[str, ModelEntry]) -> PageContext:
+    """From what the widgets hold now, and the address where nobody has chosen."""
     state = st.session_state
     if not shelf:
-        return PageContext(Choice("", "", "", "decoder.self_attn", 0, 0), shelf)
-    entry = shelf.get(state.get("model", ""), shelves.first(shelf))
-    part, layer, head = first or first_head(entry)
-    kinds = {each.name: each for each in parts_of(entry)}
-    part = state["part"] if state.get("part") in kinds else part
-    layer = state["layer"] if state.get("layer") in range(kinds[part].layers) else layer
-    head = state["head"] if state.get("head") in range(kinds[part].heads) else head
+        no_head = "decoder.self_attn", 0, 0
+        return PageContext(Choice("", "", "", *no_head), shelf, ModelError(NO_MODEL), no_head)
+    entry = shelf.get(state.get("model", ""), reader_models.first(shelf))
     typed = state.get("text", entry.example), state.get("pair") if reads_pairs(entry) else ""
     bounds = TEXT_CHARACTERS.most, TEXT_LIMIT
     text, pair = (str(each or "")[:most] for each, most in zip(typed, bounds, strict=True))
     special, step = _reads_special(text), state.get("training_step", TRAINED)
+    trained = model = open_or_say_why(entry)
     folder = snapshots_of(entry).get(step) if step != TRAINED else None
     if folder is None:
         step = TRAINED
     else:
         shelf = {**shelf, entry.name: entry_at(entry, folder)}
-    return PageContext(Choice(text, pair, entry.name, part, layer, head, special, step), shelf)
+        model = open_or_say_why(shelf[entry.name])
+    first = _default_head(entry, trained)
+    head = _settle_head(entry, first)
+    model = reading_prompts(model) if special and isinstance(model, Opened) else model
+    return PageContext(Choice(text, pair, entry.name, *head, special, step), shelf, model, first)
+
+
+def open_or_say_why(entry: ModelEntry) -> Opened | ModelError:
+    """The model of an entry, or why it cannot be opened."""
+    try:
+        return open_entry(entry)
+    except ModelError as error:
+        return error
+
+
+def opened_as_chosen(entry: ModelEntry, choice: Choice) -> Opened:
+    """Another model, whose tokenizer reads the text as the choice says.
+
+    ModelError says in a sentence why it cannot be opened.
+    """
+    opened = open_entry(entry)
+    return reading_prompts(opened) if choice.special else opened
+
+
+def open_first() -> None:
+    """Open the models that are shown first, so that the first visitor finds them open."""
+    if shelf := reader_models.everybodys():
+        for entry in (reader_models.first(shelf), reader_models.default(shelf)):
+            _default_head(entry, open_or_say_why(entry))
+
+
+def _default_head(entry: ModelEntry, opened: Opened | ModelError) -> Head:
+    if isinstance(opened, ModelError):
+        return parts_of(entry)[-1].name, 0, 0
+    return default_head(opened)
+
+
+def _settle_head(entry: ModelEntry, first: Head) -> Head:
+    """The chosen part, layer and head of a model, before their lists are drawn."""
+    first_part, first_layer, first_head = first
+    named = {part.name: part for part in parts_of(entry)}
+    part = named[settle("part", {name: part.title for name, part in named.items()}, first_part)]
+    layer = settle("layer", _numbers(part.layers), min(first_layer, part.layers - 1))
+    return part.name, layer, settle("head", _numbers(part.heads), first_head)
+
+
+def _numbers(count: int) -> dict[int, str]:
+    return {number: str(number) for number in range(count)}
+
+
+def settle(key: str, options: Mapping[Any, str], default: Any) -> Any:
+    """What is chosen of `options` and their names, before they are drawn.
+
+    The address is asked of what nobody has chosen, and after the browser's Back. Nothing is
+    chosen that does not exist.
+    """
+    state, asked = st.session_state, url.asked(key)
+    meant = [each for each, name in options.items() if name == asked]
+    is_chosen, came_back = key in state, streamlit_patches.came_back()
+    if meant and (came_back or not is_chosen):
+        state[key] = meant[0]
+    elif is_chosen and (came_back or state[key] not in options):
+        state[key] = default
+    return state.get(key, default)
 
 
 def _reads_special(text: str) -> bool:
@@ -166,11 +216,3 @@ def config_of(entry: ModelEntry) -> TransformerConfig:
 def parts_of(entry: ModelEntry) -> tuple[Part, ...]:
     """The kinds of attention of a model."""
     return parts(config_of(entry))
-
-
-def first_head(entry: ModelEntry) -> tuple[str, int, int]:
-    """The part, layer and head that a new reader sees first."""
-    try:
-        return first_look(opened_model.open_entry(entry))
-    except ModelError:
-        return parts_of(entry)[-1].name, 0, 0

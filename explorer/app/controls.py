@@ -4,8 +4,6 @@ What nobody chose follows its default. What the address asks for and does not ex
 by the default, and a message beside the control says so until something else is chosen there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -14,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.app import url
-from explorer.app.messages import say
+from explorer.app.notes import CONTROL, draw_notes, keep_note
 from explorer.app.session import session
 from explorer.text.labels import cut
 from explorer.text.token_labels import Label, texts
@@ -24,7 +22,7 @@ TOKEN_ID = re.compile(r" \(\d+\)$")
 PERSISTENT = {"persist_state": "session"}
 
 
-def one_of(label: str, key: str, options: Sequence[str], default: str = "", **how: Any) -> str:
+def one_of(key: str, options: Sequence[str], default: str = "", **how: Any) -> str:
     """One of these options; the default is the first if none is given.
 
     `as_list=True` draws a list to search in, not buttons. `said_in` is the place of the message
@@ -32,22 +30,22 @@ def one_of(label: str, key: str, options: Sequence[str], default: str = "", **ho
     """
     default = default or options[0]
     follow(key, default)
+    how = url.bound(key) | how
     state, asked = st.session_state, url.asked(key)
     if asked.strip():
         meant = asked if asked in options else _meant(asked, options)
         if meant is None:
-            note_invalid(key, default, url.invalid_option(label, asked, default))
+            note_invalid(key, default, url.invalid_option(how["label"], asked, default))
         elif key not in state:
             state[key] = meant
     if state.get(key, default) not in options:
         state[key] = default
-    how |= url.bound(key, label)
     place_of_message = how.pop("said_in", nullcontext())
     if how.pop("as_list", False):
-        picked = st.selectbox(label, options, index=options.index(default), **how)
+        picked = st.selectbox(options=options, index=options.index(default), **how)
     else:
         picked = st.segmented_control(
-            label, options, default=default, required=True, wrap=True, **how
+            options=options, default=default, required=True, wrap=True, **how
         )
     picked = default if picked is None else str(picked)
     with place_of_message:
@@ -55,33 +53,30 @@ def one_of(label: str, key: str, options: Sequence[str], default: str = "", **ho
     return picked
 
 
-def token(label: str, key: str, tokens: Sequence[Label], default: int, **how: Any) -> int:
+def token(key: str, tokens: Sequence[Label], default: int, **how: Any) -> int:
     """The place of a token, from a list of places and labels; the address holds both.
 
     A chosen place stays when another text has another token there.
     """
     state, names = st.session_state, token_names(tokens)
     follow(key, default)
+    how = url.bound(key) | how
     if key not in state:
         asked = url.asked(key)
         if asked and asked not in names:
-            note_invalid(key, names[default], url.invalid_option(label, asked, names[default]))
+            sentence = url.invalid_option(how["label"], asked, names[default])
+            note_invalid(key, names[default], sentence)
     elif state[key] not in range(len(names)):
         state[key] = default
     picked = st.selectbox(
-        label,
-        range(len(names)),
-        index=default,
-        format_func=names.__getitem__,
-        **url.bound(key, label),
-        **how,
+        options=range(len(names)), index=default, format_func=names.__getitem__, **how
     )
     place = default if picked is None else int(picked)
     say_invalid(key, names[place])
     return place
 
 
-def number(label: str, key: str, last: int, default: int = 0, **how: Any) -> int:
+def number(key: str, last: int, default: int = 0, **how: Any) -> int:
     """A whole number from 0 to `last` on a slider; nothing is drawn where there is but one."""
     if last < 1:
         return 0
@@ -89,59 +84,73 @@ def number(label: str, key: str, last: int, default: int = 0, **how: Any) -> int
     follow(key, default)
     if key in state and not 0 <= state[key] <= last:
         state[key] = default
-    return int(_number(st.slider, label, key, 0, last, default, **how))
+    return int(_number(st.slider, key, (0, last, default), **how))
 
 
-def slider(label: str, key: str, low: float, high: float, usual: float, **how: Any) -> float:
-    """A number on a slider, as whole as the usual one; it stays chosen from page to page."""
-    return _number(st.slider, label, key, low, high, usual, **PERSISTENT, **how)
+def slider(key: str, *range_of: float, **how: Any) -> float:
+    """A number on a slider, as whole as the usual one; it stays chosen from page to page.
+
+    Its lowest, highest and usual value are those of its row unless they are given.
+    """
+    return _number(st.slider, key, range_of, **PERSISTENT, **how)
 
 
-def whole(label: str, key: str, low: int, high: int, usual: int, **how: Any) -> int:
+def whole(key: str, *range_of: int, **how: Any) -> int:
     """A whole number to type; it stays chosen from page to page."""
     if url.is_infinite(key):  # the widget would fail on it
-        asked_within(label, key, low, high, usual)
+        low, high, usual = _range(key, range_of)
+        asked_within(key, low, high, usual)
         url.remove(key)
         st.rerun()
     how = {"step": 1, **PERSISTENT, **how}
-    return int(_number(st.number_input, label, key, low, high, usual, **how))
+    return int(_number(st.number_input, key, range_of, **how))
 
 
-def text_field(label: str, key: str, most: int, usual: str = "", **how: Any) -> str:
-    """A text to type, of at most so many characters; of a longer one the beginning is kept.
+def text_field(key: str, usual: str = "", **how: Any) -> str:
+    """A text to type, of as many characters as its row says; of a longer one the beginning is kept.
 
     `has_lines=True` draws a field that may have several lines.
     """
+    most, how = url.row_of(key).most, url.bound(key) | how
     if key not in st.session_state and (length := url.length_asked(key)) > most:
         kept = url.asked(key)[:most]
-        note_invalid(key, kept, url.shortened(length, most, f"“{label}” in the address"))
+        whose = f"“{how['label']}” in the address"
+        note_invalid(key, kept, url.shortened(length, most, whose))
     draw = st.text_area if how.pop("has_lines", False) else st.text_input
-    typed = str(draw(label, usual, max_chars=most, **url.bound(key, label), **how) or "")
+    typed = str(draw(value=usual, max_chars=most, **how) or "")
     say_invalid(key, typed)
     return typed
 
 
-def switch(label: str, key: str, usual: bool, **how: Any) -> bool:
+def switch(key: str, **how: Any) -> bool:
     """On or off."""
-    asked = url.asked(key)
+    asked, usual = url.asked(key), bool(url.row_of(key).usual)
+    how = url.bound(key) | how
     if key not in st.session_state and asked.lower() not in ("", "true", "false"):
-        note_invalid(key, usual, url.invalid_option(label, asked, "on" if usual else "off"))
-    picked = st.toggle(label, usual, **url.bound(key, label), **how)
+        sentence = url.invalid_option(how["label"], asked, "on" if usual else "off")
+        note_invalid(key, usual, sentence)
+    picked = st.toggle(value=usual, **how)
     say_invalid(key, picked)
     return picked
 
 
-def _number(
-    draw: Any, label: str, key: str, low: float, high: float, usual: float, **how: Any
-) -> float:
+def _number(draw: Any, key: str, range_of: Sequence[float], **how: Any) -> float:
+    low, high, usual = _range(key, range_of)
+    how = url.bound(key) | ({"step": step} if (step := url.row_of(key).step) else {}) | how
     if key not in st.session_state:  # the widget takes a valid number from the address itself
-        asked_within(label, key, low, high, usual)
-    picked: float = draw(label, low, high, usual, **url.bound(key, label), **how)
+        asked_within(key, low, high, usual, how["label"])
+    picked: float = draw(min_value=low, max_value=high, value=usual, **how)
     say_invalid(key, picked)
     return picked
 
 
-def asked_within(label: str, key: str, low: float, high: float, usual: float) -> float:
+def _range(key: str, given: Sequence[float]) -> Sequence[float]:
+    """The lowest, the highest and the usual value: those given, or those of the row."""
+    row = url.row_of(key)
+    return given or (row.low, row.high, row.usual)
+
+
+def asked_within(key: str, low: float, high: float, usual: float, label: str = "") -> float:
     """The number that the address asks for, as whole as the usual one; that one if invalid."""
     asked = url.asked(key)
     if not asked:
@@ -152,6 +161,7 @@ def asked_within(label: str, key: str, low: float, high: float, usual: float) ->
         number = None
     if number is not None and low <= number <= high:
         return number
+    label = label or url.row_of(key).label
     note_invalid(key, usual, url.invalid_number(label, asked, low, high, usual))
     return usual
 
@@ -185,19 +195,12 @@ def token_names(tokens: Sequence[Label]) -> list[str]:
 
 def note_invalid(key: str, shown: Any, sentence: str) -> None:
     """Keep a message about the address for as long as `shown` is shown instead."""
-    session().invalid[key] = shown, sentence
+    keep_note(f"{CONTROL}{key}", sentence, until=shown)
 
 
 def say_invalid(key: str, picked: Any) -> None:
     """The message about this control, as long as what it names is shown."""
-    invalid = session().invalid
-    if key not in invalid:
-        return
-    shown, sentence = invalid[key]
-    if picked == shown:
-        say(sentence)
-    else:
-        del invalid[key]
+    draw_notes(f"{CONTROL}{key}", picked)
 
 
 def _meant(asked: str, options: Sequence[str]) -> str | None:

@@ -9,24 +9,16 @@ from __future__ import annotations
 
 from explorer.app import url
 from explorer.app.address_table import PARAMETERS, VERSION
-from explorer.app.context import FRAME
+from explorer.app.choice import FRAME
 from explorer.app.session import session
 from explorer.text.labels import cut
 
 HIDDEN, SHOW_ALL, MODELS = "hidden", "show_all", "Models"
-PANELS = {"code": "Code", "export": "Export"}
+PANELS = ("code", "export")
 UNDO = frozenset({"hide"})
 """Undoes what a click in a picture does, so it is never hidden."""
 STREAMLITS = ("embed", "embed_options")
-BAR = {
-    "text": "Your sentence",
-    "pair": "Second sentence",
-    "model": "Model",
-    "training_step": "Step",
-    "part": "Attention",
-    "layer": "Layer",
-    "head": "Head",
-}
+BAR = tuple(name for name in FRAME if name != "special")
 NAMED = 3
 """Names that a message quotes at most."""
 
@@ -37,9 +29,7 @@ def can_be_hidden(page: str) -> dict[str, str]:
     Only what was drawn on the page, or is hidden already.
     """
     reader = session()
-    labels = {name: name.replace("_", " ").capitalize() for name in reader.hidden} | BAR | PANELS
-    drawn = reader.labels.get(page, {})
-    labels |= drawn
+    drawn = reader.controls.get(page, set())
     rows = [row for row in PARAMETERS if page in row.pages and row.kind != "state"]
     places = {
         "Bar": [name for name in reader.uses if name in BAR and name != "model"],
@@ -47,7 +37,7 @@ def can_be_hidden(page: str) -> dict[str, str]:
         "Under the page": [*PANELS],
     }
     found = {
-        name: f"{place}: {labels[name]}"
+        name: f"{place}: {_label(name)}"
         for place, names in places.items()
         for name in names
         if name in drawn or name in reader.hidden
@@ -58,6 +48,12 @@ def can_be_hidden(page: str) -> dict[str, str]:
         if name not in reader.hidden or name in chosen()
     }
     return found | sections
+
+
+def _label(name: str) -> str:
+    """What stands at a control, behind the name of the panel that it is in."""
+    row = url.row_of(name)
+    return f"{url.row_of(row.inside).label}, {row.label}" if row.inside else row.label
 
 
 def chosen() -> frozenset[str]:
@@ -103,7 +99,7 @@ def is_folded() -> bool:
 
 
 def _notes_on_version(version: str) -> list[str]:
-    """A link of this version or an earlier one needs no word: `former_addresses` reads it."""
+    """A link of this version or an earlier one needs no word."""
     number = url.whole_number(version)
     if number is None:
         return [url.invalid_option("version", version, f"it as version {VERSION}")]

@@ -1,18 +1,25 @@
 """Sentences of the app to the reader, and the end of a page that cannot go on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 import streamlit as st
 
-from explorer.app.session import session
+from explorer.app.session import session, state_of
 from explorer.inference.forward_pass import ForwardPassError
+from explorer.text.checked_text import Cut
 from explorer.text.literal import literal
-from explorer.text.truncation import Cut
 
 Made = TypeVar("Made")
+
+
+@dataclass
+class Suggestion:
+    """Another model that reads the whole sentence of the bar, if there is one."""
+
+    label: str = ""
+    choose: Callable[[], None] = lambda: None
 
 
 def say(sentence: str) -> None:
@@ -21,28 +28,32 @@ def say(sentence: str) -> None:
         st.text(sentence)
 
 
-def or_stop(make: Callable[[], Made], text: str = "", pair: str = "") -> Made:
-    """What `make` gives; where it raises ForwardPassError, the page says why and ends here.
-
-    If it is the sentence (`text`, `pair`) that is too long, a button shortens it; if another
-    model can read it, a button opens that.
-    """
+def or_stop(make: Callable[[], Made]) -> Made:
+    """What `make` gives; where it raises ForwardPassError, the page says why and ends here."""
     try:
         return make()
     except ForwardPassError as error:
         say(str(error))
-        with st.container(horizontal=True):
-            if error.cut is not None and (error.cut.text, error.cut.pair) == (text, pair):
-                st.button(
-                    "Cut it to fit",
-                    icon=":material/content_cut:",
-                    key="cut",
-                    on_click=_shorten,
-                    args=(error.cut,),
-                )
-            if text:
-                draw_way_out()
         end_page()
+
+
+def say_why(error: ForwardPassError, text: str, pair: str) -> None:
+    """Why the sentence of the bar has no forward pass.
+
+    If it is too long, a button shortens it; if another model can read it, a button opens that.
+    """
+    say(str(error))
+    with st.container(horizontal=True):
+        if error.cut is not None and (error.cut.text, error.cut.pair) == (text, pair):
+            st.button(
+                "Cut it to fit",
+                icon=":material/content_cut:",
+                key="cut",
+                on_click=_shorten,
+                args=(error.cut,),
+            )
+        if text:
+            draw_suggestion()
 
 
 def end_page() -> NoReturn:
@@ -53,11 +64,12 @@ def end_page() -> NoReturn:
     st.stop()
 
 
-def draw_way_out() -> None:
+def draw_suggestion() -> None:
     """A button to the model that reads the sentence of the bar, if there is one."""
-    if (way := session().way_out) is not None:
-        label, choose = way
-        st.button(literal(label), icon=":material/arrow_forward:", key="way_out", on_click=choose)
+    found = state_of(Suggestion)
+    if found.label:
+        icon = ":material/arrow_forward:"
+        st.button(literal(found.label), icon=icon, key="suggested_model", on_click=found.choose)
 
 
 def _shorten(cut: Cut) -> None:

@@ -6,6 +6,7 @@ They lie in this process; those of the reader who used theirs longest ago leave 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from threading import Lock
 
 from cachetools import LRUCache
@@ -16,6 +17,13 @@ from explorer.system.limits import OWN_LESSONS_BYTES
 MOST = 10
 """Lessons of one reader; another takes the place of the first."""
 Sized = tuple[Lesson, int]
+
+
+@dataclass
+class BeginLesson:
+    """The lesson that begins as soon as the page Lessons is there."""
+
+    name: str = ""
 
 
 class OwnLessons:

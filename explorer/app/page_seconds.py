@@ -1,4 +1,4 @@
-"""How long the scripts of pages take, counted for Prometheus (`explorer/server/measures.py`)."""
+"""How long the scripts of pages take, counted for Prometheus (`explorer/server/prometheus.py`)."""
 
 from __future__ import annotations
 

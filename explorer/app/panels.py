@@ -3,8 +3,6 @@
 Their key is their parameter in the address, which has it only while the panel is open.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st
@@ -15,21 +13,20 @@ from explorer.app.controls import note_invalid, say_invalid
 OPEN = "true"
 
 
-def expander(label: str, key: str) -> Any:
+def expander(key: str, **how: Any) -> Any:
     """Closed at first; `.open` says whether it is open."""
-    _check(label, key)
-    panel = st.expander(label, **url.bound(key, label))
+    _check(key)
+    panel = st.expander(**(url.bound(key) | how))
     say_invalid(key, panel.open)
     return panel
 
 
-def popover(label: str, key: str, icon: str, **how: Any) -> Any:
+def popover(key: str, icon: str, **how: Any) -> Any:
     """The same behind a button; Streamlit binds none to the address."""
-    _check(label, key)
+    _check(key)
     if key not in st.session_state or streamlit_patches.came_back():
         st.session_state[key] = url.asked(key).lower() == OPEN
-    url.call(key, label)
-    panel = st.popover(label, icon=icon, key=key, on_change="rerun", **how)
+    panel = st.popover(icon=icon, on_change="rerun", **url.words_of(key), **how)
     if panel.open:
         url.write(key, OPEN)
     else:
@@ -38,7 +35,8 @@ def popover(label: str, key: str, icon: str, **how: Any) -> Any:
     return panel
 
 
-def _check(label: str, key: str) -> None:
+def _check(key: str) -> None:
     asked = url.asked(key)
     if key not in st.session_state and asked.lower() not in ("", OPEN, "false"):
-        note_invalid(key, False, url.invalid_option(label, asked, "it closed"))
+        sentence = url.invalid_option(url.row_of(key).label, asked, "it closed")
+        note_invalid(key, False, sentence)

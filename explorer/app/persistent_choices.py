@@ -12,6 +12,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.app import url
+from explorer.app.notes import CONTROL, drop_notes
 from explorer.app.session import session
 
 Text = str | list[str]
@@ -28,20 +29,32 @@ def follow_address() -> None:
     invalid values of the address before are dropped.
     """
     reader = session()
-    reader.invalid.clear()
+    drop_notes(CONTROL)
     for each in _EVERY:
         if any(map(url.is_declared, each.defaults)):
             reader.persistent.pop(each.name, None)
-    reader.stage_bar = reader.branches_of = reader.lines_beside = None
+        if each.goes_with is not None:
+            reader.states.pop(each.goes_with, None)
 
 
 class PersistentChoices:
-    """Some choices of one page, with their defaults; the address holds what differs from them."""
+    """Some choices of one page, with their defaults; the address holds what differs from them.
 
-    def __init__(self, name: str, defaults: Mapping[str, Any]) -> None:
+    `goes_with` is the class of what a room keeps beside them, and forgets after the browser's Back.
+    """
+
+    def __init__(
+        self, name: str, defaults: Mapping[str, Any], goes_with: type | None = None
+    ) -> None:
         self.name = name
         self.defaults = defaults
+        self.goes_with = goes_with
         _EVERY.append(self)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the address is still to be read."""
+        return self.name not in session().persistent
 
     def texts(self) -> dict[str, Text]:
         """What is chosen, or asked for by the address, where it differs from the default."""

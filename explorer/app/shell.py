@@ -1,10 +1,9 @@
-"""The frame of every page: the table of pages, what is chosen once, and the page itself."""
+"""The frame of every page: its navigation, what is chosen once, and the page itself."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -13,17 +12,22 @@ if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports s
 
 import streamlit as st  # noqa: E402
 
-from explorer.app import links, shelves, streamlit_patches, url  # noqa: E402
+from explorer.app import links, reader_models, streamlit_patches, url  # noqa: E402
 from explorer.app.bar import draw_bar  # noqa: E402
-from explorer.app.choosing import asked_at_first, follow_door, settle_model, take_what_was_chosen  # noqa: E402
-from explorer.app.context import FRAME, make_context  # noqa: E402
-from explorer.app.former_addresses import FORMER_PAGES  # noqa: E402
+from explorer.app.choosing import (  # noqa: E402
+    asked_at_first,
+    go_to_next_page,
+    settle_model,
+    take_what_was_chosen,
+)
+from explorer.app.context import CurrentContext, make_context  # noqa: E402
 from explorer.app.local_reader import is_local  # noqa: E402
 from explorer.app.messages import say  # noqa: E402
 from explorer.app.page_seconds import measured  # noqa: E402
+from explorer.app.page_table import PAGES, ROWS, UNLISTED  # noqa: E402
 from explorer.app.persistent_choices import follow_address  # noqa: E402
 from explorer.app.received_uploads import RECEIVED  # noqa: E402
-from explorer.app.session import Session, session  # noqa: E402
+from explorer.app.session import Session, session, state_of  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
 from explorer.app.typed_text import settle_text  # noqa: E402
@@ -31,60 +35,6 @@ from explorer.catalog.uploads import largest_upload  # noqa: E402
 from explorer.lessons.lesson import FIRST_PAGE  # noqa: E402
 from explorer.system.limits import MB  # noqa: E402
 
-SENTENCE, MODEL, HEAD = ("text", "pair"), ("model", "training_step"), ("part", "layer", "head")
-
-
-@dataclass(frozen=True)
-class PageRow:
-    """A page: its title, and what of that which is chosen once for all pages it uses.
-
-    One that `draws_head_alone` draws again only what follows the head when another is chosen.
-    """
-
-    title: str
-    bar: tuple[str, ...] = FRAME
-    draws_head_alone: bool = False
-
-
-PAGES = {
-    "Overview": {"overview": PageRow("Overview")},
-    "Lessons": {"lessons": PageRow("Lessons", ())},
-    "Input": {
-        "tokens": PageRow("Tokens", (*SENTENCE, *MODEL)),
-        "tokenizer_training": PageRow("Training a tokenizer", ("text",)),
-        "embedding_space": PageRow("Embedding space", (*SENTENCE, *MODEL)),
-        "positions": PageRow("Positions"),
-    },
-    "Attention": {
-        "attention": PageRow("Attention maps", draws_head_alone=True),
-        "heads": PageRow("Heads"),
-        "head_steps": PageRow("Head, step by step"),
-        "query_key": PageRow("Query and key"),
-        "masks": PageRow("Masks"),
-    },
-    "Forward pass": {
-        "forward_pass": PageRow("Forward pass"),
-        "logit_lens": PageRow("Logit lens"),
-    },
-    "Generation": {"generation": PageRow("Generation")},
-    "Experiments": {
-        "interventions": PageRow("Interventions"),
-        "circuits": PageRow("Circuits"),
-        "compare": PageRow("Compare"),
-        "museum": PageRow("Museum"),
-    },
-    "Training": {
-        "training": PageRow("Training", ()),
-        "runs": PageRow("Runs", ()),
-        "training_history": PageRow("Training history"),
-        "inside_training": PageRow("Inside training", ()),
-    },
-    "Models": {"checkpoints": PageRow("Checkpoints")},
-}
-"""By section: the name of each page's file, which is its address, and what it is."""
-UNLISTED = {"Server": {"administration": PageRow("Administration", ())}}
-"""Those that are in no navigation: one has to know their address."""
-ROWS = {name: row for section in (PAGES | UNLISTED).values() for name, row in section.items()}
 SIDEBAR_WIDTH = 256
 
 
@@ -102,9 +52,8 @@ def main() -> None:
     )
     chosen = st.navigation(reader.navigation, position="hidden")
     st.set_page_config(page_title=f"{chosen.title} · Attention explorer")
-    if chosen.url_path in FORMER_PAGES:
-        now = reader.pages[FORMER_PAGES[chosen.url_path]]
-        st.switch_page(now, query_params=url.as_meant(chosen.url_path))
+    if chosen.url_path == FIRST_PAGE:
+        st.switch_page(reader.pages[FIRST_PAGE], query_params=url.everything())
     reader.page = chosen.url_path or FIRST_PAGE
     row = ROWS[reader.page]
     reader.uses, reader.draws_head_alone = row.bar, row.draws_head_alone
@@ -120,11 +69,11 @@ def main() -> None:
             history.close()
         else:
             reader.head_alone.end_entry = history.close
-        follow_door()
+        go_to_next_page()
         try:
             chosen.run()
         finally:
-            reader.context = None  # the next run makes its own
+            state_of(CurrentContext).made = None  # the next run makes its own
     streamlit_patches.run_again_with(actions)
 
 
@@ -139,14 +88,14 @@ def settle_uploads(reader: Session) -> None:
 def draw_frame(reader: Session) -> None:
     """The sidebar and the bar, and from them the context of this run."""
     take_what_was_chosen()
-    shelf, asked = shelves.openable(), asked_at_first()
+    shelf, asked = reader_models.openable(), asked_at_first()
     entry = settle_model(shelf) if shelf else None
     if entry is not None:
         settle_text(entry.example)
     reader.sidebar_head, reader.sidebar_foot = draw_sidebar(PAGES)
     reader.head_alone = None
     if entry is None:
-        reader.context = make_context(shelf)
+        state_of(CurrentContext).made = make_context(shelf)
     else:
         draw_bar(shelf, entry, asked)
     for sentence in links.notes():
@@ -166,10 +115,8 @@ def make_pages(reader: Session) -> None:
     reader.pages = {
         name: make_page(section, name) for section in sections for name in sections[section]
     }
-    former = [
-        st.Page(lambda: None, title=old, url_path=old, visibility="hidden") for old in FORMER_PAGES
-    ]
-    reader.navigation = [*reader.pages.values(), *former]
+    by_name = st.Page(lambda: None, title="Overview", url_path=FIRST_PAGE, visibility="hidden")
+    reader.navigation = [*reader.pages.values(), by_name]
 
 
 def make_page(section: str, name: str) -> st.Page:

@@ -5,15 +5,13 @@ is hidden, and the links are drawn here: the section of the current page is unfo
 unfold in the browser, without a run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sized
-from typing import Protocol
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app.choosing import carried
+from explorer.app.page_table import PageRow
 from explorer.app.session import session
 
 PICTURE_HEIGHT, TOOLS_HEIGHT = 180, 40
@@ -21,15 +19,8 @@ LINK_HEIGHT = 30
 """Of a section of one page, as high as the head of any other."""
 
 
-class Titled(Protocol):
-    """What the navigation has to know of a page."""
-
-    @property
-    def title(self) -> str: ...
-
-
 def draw_sidebar(
-    sections: Mapping[str, Mapping[str, Titled]],
+    sections: Mapping[str, Mapping[str, PageRow]],
 ) -> tuple[DeltaGenerator, DeltaGenerator]:
     """The pages of each section, by their names, between two empty places.
 

@@ -392,7 +392,7 @@ def read_theme_once() -> None:
 
 # Where a page of another site opens a WebSocket, and at the start without an address, Streamlit
 # asks an outside host for this machine's own address, and every reader waits. Foreign pages are
-# refused before (`explorer/server/door.py`), so nothing needs the answer.
+# refused before (`explorer/server/host_check.py`), so nothing needs the answer.
 
 
 def ask_nobody_for_addresses() -> None:

@@ -27,13 +27,13 @@ from explorer.app import reader, streamlit_patches
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.system import cooperative, limits
-from explorer.text.truncation import ForwardPassError
+from explorer.text.checked_text import ForwardPassError
 
 QUANTUM = 0.05
 """Seconds of computing before a turn is handed on: those of short answers are not cut up."""
 MOMENT = 0.005
 """Seconds of computing between two looks whether to go on."""
-STOPPED = "This was stopped by whoever runs the server: try again later."
+STOPPED = "The operator of this server stopped this. Try again later."
 LONGEST_PIECE = 1.0
 """Seconds after which work that takes no step no longer counts: others begin beside it."""
 

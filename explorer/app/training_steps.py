@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from explorer.catalog.available_models import ModelEntry, entry_in
-from explorer.catalog.run_steps import run_of, step_folders
+from explorer.catalog.run_index import run_of, step_folders
 
 TRAINED = -1
 """Stands for no step: the finished model, or the newest there is."""

@@ -6,12 +6,15 @@ import streamlit as st
 
 from explorer.app import streamlit_patches, url
 from explorer.app.address_table import TEXT_LIMIT
+from explorer.app.notes import keep_note
 from explorer.app.reader import network_digest
 from explorer.app.session import session
 from explorer.system import long_texts
 from explorer.system.limits import TEXT_CHARACTERS
 
 FILE = "text_file"
+SENTENCE = "sentence"
+"""The key of the note that a text was too long, or that of a link is not here."""
 NOT_HERE = (
     "The text of this link is not on this server: it was kept on another one, or is kept no longer."
 )
@@ -29,7 +32,7 @@ def settle_text(usual: str) -> bool:
         _take_from_address(usual, came_back)
     typed, most = str(state.get("text") or ""), TEXT_CHARACTERS.most
     if len(typed) > most:
-        reader.shortened = TEXT_CHARACTERS.refusal(len(typed))
+        keep_note(SENTENCE, TEXT_CHARACTERS.refusal(len(typed)))
         typed = state["text"] = typed[:most]
     was_long, reader.has_long_text = reader.has_long_text, len(typed) > TEXT_LIMIT
     if reader.has_long_text:
@@ -47,7 +50,7 @@ def _take_from_address(usual: str, came_back: bool) -> None:
     if url.is_asked(FILE) and not asked:
         found = long_texts.read(url.asked(FILE))
         if found is None:
-            reader.shortened = NOT_HERE
+            keep_note(SENTENCE, NOT_HERE)
         else:
             state["text"] = found
     elif len(asked) > TEXT_LIMIT:
@@ -64,4 +67,4 @@ def _keep_in_file(text: str) -> None:
         url.write(FILE, name)
     else:
         url.remove(FILE)
-        session().shortened = NO_ROOM
+        keep_note(SENTENCE, NO_ROOM)

@@ -7,13 +7,13 @@ drawn first and writes what is chosen. All others are read with `asked` and writ
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import isinf
 from typing import Any
 
 import streamlit as st
 
 from explorer.app.address_table import PARAMETERS, Parameter
-from explorer.app.former_addresses import FORMER_CHOICES, FORMER_VALUES
 from explorer.app.session import session
 from explorer.text.labels import cut
 
@@ -29,50 +29,54 @@ for _row in PARAMETERS:
 
 def is_declared(name: str) -> bool:
     """Whether the page that is drawn has this parameter."""
+    return any(_rows_here(name))
+
+
+def row_of(name: str) -> Parameter:
+    """The row of a parameter of the page that is drawn. KeyError where it declares none."""
+    for row in _rows_here(name):
+        return row
+    raise KeyError(
+        f"the page {session().page} does not declare {name}: see PARAMETERS in address_table.py"
+    )
+
+
+def _rows_here(name: str) -> Iterator[Parameter]:
     page = session().page
-    return any(not page or not row.pages or page in row.pages for row in _ROWS[name])
-
-
-def _check(name: str) -> None:
-    """KeyError where the page that is drawn does not declare this parameter."""
-    if not is_declared(name):
-        raise KeyError(
-            f"the page {session().page} does not declare {name}: see PARAMETERS in address_table.py"
-        )
+    return (row for row in _ROWS[name] if not page or not row.pages or page in row.pages)
 
 
 # Reading and writing
 
 
-def bound(name: str, label: str) -> dict[str, Any]:
+def bound(name: str) -> dict[str, Any]:
     """Arguments of a widget that shows this parameter, which Streamlit then reads and writes."""
-    _check(name)
-    call(name, label)
-    return {"key": name, "bind": "query-params"}
+    return words_of(name) | {"bind": "query-params"}
 
 
-def call(name: str, label: str) -> None:
-    """Note what stands at the control of this parameter, and on which page."""
-    reader = session()
-    reader.labels.setdefault(reader.page, {})[name] = label.partition(":")[0].rstrip()
+def words_of(name: str) -> dict[str, Any]:
+    """The label, the key and the help of its control, which this page is noted to draw."""
+    row, reader = row_of(name), session()
+    reader.controls.setdefault(reader.page, set()).add(name)
+    return {"label": row.label, "key": name} | ({"help": row.help} if row.help else {})
 
 
 def asked(name: str) -> str:
-    """What the address asks for, in the words of this version; empty if nothing."""
-    _check(name)
-    return _present(name, st.query_params.get(name, ""))
+    """What the address asks for, cut where it is too long; empty if nothing."""
+    row_of(name)
+    return _bounded(name, st.query_params.get(name, ""))
 
 
 def asked_all(name: str) -> list[str]:
     """The same of a list."""
-    _check(name)
+    row_of(name)
     values = st.query_params.get_all(name)[:MOST_VALUES]
-    return [_present(name, value) for value in values]
+    return [_bounded(name, value) for value in values]
 
 
 def is_asked(name: str) -> bool:
     """Whether the address names this parameter, even without a value."""
-    _check(name)
+    row_of(name)
     return name in st.query_params
 
 
@@ -83,7 +87,7 @@ def current_value(name: str) -> str:
 
 def is_infinite(name: str) -> bool:
     """Whether the address asks for a number that Python reads as infinite."""
-    _check(name)
+    row_of(name)
     try:
         return isinf(float(st.query_params.get(name, "")))
     except ValueError:
@@ -92,13 +96,13 @@ def is_infinite(name: str) -> bool:
 
 def length_asked(name: str) -> int:
     """How many characters the address gives this parameter."""
-    _check(name)
+    row_of(name)
     return len(st.query_params.get(name, ""))
 
 
 def write(name: str, value: str | list[str]) -> None:
     """Put a parameter that no widget is bound to into the address; a list repeats its name."""
-    _check(name)
+    row_of(name)
     values = value if isinstance(value, list) else [value]
     if st.query_params.get_all(name) != values:
         st.query_params[name] = value
@@ -114,17 +118,10 @@ def everything() -> list[tuple[str, str]]:
     return [(name, value) for name in st.query_params for value in st.query_params.get_all(name)]
 
 
-def as_meant(former: str) -> list[tuple[str, str]]:
-    """The whole address of a link to a former page, with what it meant without saying so."""
-    meant = FORMER_CHOICES.get(former, {})
-    return [*everything(), *((n, value) for n, value in meant.items() if n not in st.query_params)]
-
-
-def _present(name: str, value: str) -> str:
-    """Bounded, and a former option as it is called now. What is too long stays invalid."""
-    if _ROWS[name][0].kind != "text" and len(value) > LONGEST:
-        return value[:LONGEST] + "…"
-    return FORMER_VALUES.get(name, {}).get(value, value)
+def _bounded(name: str, value: str) -> str:
+    """What is too long stays invalid."""
+    is_long = _ROWS[name][0].kind != "text" and len(value) > LONGEST
+    return value[:LONGEST] + "…" if is_long else value
 
 
 # Checking

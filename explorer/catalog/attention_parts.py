@@ -1,7 +1,5 @@
 """The kinds of attention that a model has, and the words for each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from explorer.catalog.folders import own_name

@@ -5,8 +5,6 @@ is kept until the files on disk change, so that every page may list them on ever
 only those are looked at that are listed: the newest of one reader.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,8 +24,7 @@ from explorer.catalog.folders import (
 )
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.real_models import FIRST, REAL_MODELS
-from explorer.catalog.run_index import index_of
-from explorer.catalog.run_steps import SNAPSHOTS, run_of, step_folders
+from explorer.catalog.run_index import SNAPSHOTS, index_of, run_of, step_folders
 from explorer.system.data_folders import examples_root, runs_root, shipped_root
 from explorer.tasks import GIVEN, TASKS
 from models import TransformerConfig

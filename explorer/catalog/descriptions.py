@@ -1,7 +1,5 @@
 """A model in words: from its config, and from the record of its training."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from typing import Any

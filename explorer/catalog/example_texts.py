@@ -1,11 +1,9 @@
 """Example texts for a model that came without any."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-from explorer.catalog.tokenizers import has_tokenizer
 from models import TransformerConfig
+from models.loading.checkpoint_tokenizer import has_tokenizer
 
 ANGLED_MASKS = ("roberta", "camembert", "xlm", "bart")
 MASKED = ("The capital of France is {mask}.", "She opened the door with her {mask}.")

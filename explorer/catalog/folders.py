@@ -1,36 +1,12 @@
-"""Where models are on this machine, and which folder a typed path or hub ID stands for."""
-
-from __future__ import annotations
+"""Folders with models on this machine, and the name of the model in each."""
 
 import hashlib
 import os
 import re
 from pathlib import Path
 
-from explorer.catalog import ModelError
-from explorer.system import limits
 from explorer.system.data_folders import systems_root, uploads_root
 
-ALLOW_PATHS = "EXPLORER_FREE_PATH"
-MODEL_FILES = (
-    "config.json",
-    "generation_config.json",
-    "*.safetensors",
-    "model.safetensors.index.json",
-    "run.json",
-    "*token*.json",
-    "*vocab*.json",
-    "*vocab*.txt",
-    "merges.txt",
-    "*.spm",
-    "*.model",
-    "chat_template.jinja",
-)
-"""What opens a model, to be fetched or kept: never its code, never pickled weights.
-
-A chat template is rendered in a sandbox alone. `run.json` says of one that was trained here what
-it was trained for.
-"""
 GGUF = ".gguf"
 MOST_FOLDERS = 200
 UPLOAD = "upload-"
@@ -100,10 +76,8 @@ def model_name(folder: Path) -> str:
     if re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}", folder.parent.name):
         return f"{folder.name}-{folder.parent.name}"
     if folder.parent.name == "snapshots":
-        from explorer.catalog import hub  # 8 MB that most servers never need
-
         hub_id = folder.parent.parent.name.removeprefix("models--").replace("--", "/")
-        return hub_id if hub.is_hub_id(hub_id) else folder.name
+        return hub_id if is_hub_id(hub_id) else folder.name
     return folder.name.removesuffix(GGUF) or "model"
 
 
@@ -123,44 +97,13 @@ def own_name(name: str) -> str:
     return KEY.sub("", name)
 
 
-def paths_allowed(is_local: bool = False) -> bool:
-    """Whether a reader may name any folder of this machine, or have one fetched from the hub.
+def is_hub_id(text: str) -> bool:
+    """Whether a text could be the ID of a model, such as `openai-community/gpt2`."""
+    from huggingface_hub.errors import HFValidationError  # 8 MB that most servers never need
+    from huggingface_hub.utils import validate_repo_id
 
-    Unless whoever starts the app says so or not, only a reader on this very machine may; nobody
-    on a public server.
-    """
-    if limits.is_public():
-        return False
-    said = os.environ.get(ALLOW_PATHS)
-    return said == "1" if said else is_local
-
-
-def find_model(place: str, is_local: bool = False) -> Path:
-    """The folder of a typed path or hub ID. ModelError says in a sentence why there is none."""
-    if not paths_allowed(is_local):
-        raise ModelError(
-            f"Paths and hub IDs are not allowed; start the app with {ALLOW_PATHS}=1 to allow them."
-        )
-    place = place.strip()
-    if found := checkpoints_in(_typed_folder(place)) if place else []:
-        if len(found) > 1:
-            raise ModelError(
-                f"There are {len(found):,} models in this folder; name one of them, such as "
-                f"{found[0].name[:60]}."
-            )
-        return found[0]
-    from explorer.catalog import hub
-
-    if not hub.is_hub_id(place):
-        raise ModelError("There is no model folder of that name, and it is not a hub ID either.")
-    return hub.fetch_from_hub(place)
-
-
-def _typed_folder(place: str) -> Path:
-    """The folder of a typed path, also where it was that of a file in it."""
     try:
-        folder = Path(place).expanduser().absolute()
-        is_within = folder.is_file() and not folder.name.endswith(GGUF)
-        return folder.parent if is_within else folder
-    except (OSError, ValueError, RuntimeError):  # an unknown user's home, a NUL byte
-        return Path(place)
+        validate_repo_id(text)
+    except HFValidationError:
+        return False
+    return text.isprintable()

@@ -1,7 +1,5 @@
 """Models of the Hugging Face hub, or of its cache on this machine when nobody answers."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +9,11 @@ from pathlib import Path
 from huggingface_hub import HfApi, constants, hf_hub_download, hf_hub_url, snapshot_download
 from huggingface_hub.errors import (
     HfHubHTTPError,
-    HFValidationError,
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
 )
 from huggingface_hub.file_download import repo_folder_name
-from huggingface_hub.utils import build_hf_headers, validate_repo_id
+from huggingface_hub.utils import build_hf_headers
 
 from explorer.catalog import ModelError
 from explorer.catalog.folders import is_checkpoint
@@ -56,15 +53,6 @@ class HubPlan:
     def size(self) -> int:
         """Bytes of all of them."""
         return sum(file.size for file in self.files)
-
-
-def is_hub_id(text: str) -> bool:
-    """Whether a text could be the ID of a model, such as `openai-community/gpt2`."""
-    try:
-        validate_repo_id(text)
-    except HFValidationError:
-        return False
-    return text.isprintable()
 
 
 def fetch_from_hub(hub_id: str) -> Path:

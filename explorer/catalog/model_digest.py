@@ -1,7 +1,5 @@
 """What a model computes with, as a digest: its config and every weight."""
 
-from __future__ import annotations
-
 import hashlib
 
 from explorer.system.cooperative import interruptible

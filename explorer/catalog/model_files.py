@@ -1,12 +1,9 @@
 """Which of a folder's files open its model: one set of weights, and what stands beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Set
 from fnmatch import fnmatchcase
 
 from explorer.catalog import ModelError
-from explorer.catalog.folders import MODEL_FILES
 from models.loading.safe_files import INDEX, CheckpointError, parse_object
 from models.loading.weight_files import (
     ENDING,
@@ -16,6 +13,26 @@ from models.loading.weight_files import (
     WEIGHTS,
     only_file,
 )
+
+MODEL_FILES = (
+    "config.json",
+    "generation_config.json",
+    "*.safetensors",
+    "model.safetensors.index.json",
+    "run.json",
+    "*token*.json",
+    "*vocab*.json",
+    "*vocab*.txt",
+    "merges.txt",
+    "*.spm",
+    "*.model",
+    "chat_template.jinja",
+)
+"""What opens a model, to be fetched or kept: never its code, never pickled weights.
+
+A chat template is rendered in a sandbox alone. `run.json` says of one that was trained here what
+it was trained for.
+"""
 
 
 def files_that_open(

@@ -1,7 +1,5 @@
 """A model with its tokenizer, ready to run; its weights are kept until the files on disk change."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod

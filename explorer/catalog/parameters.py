@@ -4,8 +4,6 @@ A leaf is one matrix or norm with its bias. Identical layers appear once, with t
 shared tensors are counted where they appear first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -62,7 +60,7 @@ class ParameterNode:
     name: str
     each: int = 0
     terms: tuple[Term, ...] = ()
-    children: tuple[ParameterNode, ...] = ()
+    children: "tuple[ParameterNode, ...]" = ()
     times: int = 1
     said: str = ""
 

@@ -4,8 +4,6 @@ An opened model is a `BoundedTransformer`, so wherever its core is called, the p
 there is room for, that its reader may leave, and that lets the others in between two layers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,17 +17,17 @@ from explorer.catalog.pass_size import Leaves, PassShape, pass_size
 from explorer.system import cooperative
 from explorer.system.cooperative import Budget
 from explorer.system.limits import PASS_BYTES, PASS_SHARE, PASS_TOKENS
-from explorer.text.truncation import ForwardPassError
+from explorer.text.checked_text import ForwardPassError
 from models import Transformer, TransformerConfig
-from models.cache import KeyValueCache
+from models.head_inputs import HEAD_INPUTS
 from models.loading.memory import available_memory
+from models.stack import Cache
 from models.tap import NO_TAP, Tap
 from models.transformer import EVERYWHERE
 
 LITTLE = 8_000_000
 """Bytes that are always there."""
 
-INPUTS_OF_HEADS = ("q_input", "k_input", "v_input")
 MEMORY = Budget(lambda: available_memory())
 """What models that are being loaded and passes take side by side: who does not fit waits."""
 _here = local()
@@ -148,12 +146,10 @@ class BoundedTransformer(Transformer):
         memory: Tensor | None = None,
         memory_keep: Tensor | None = None,
         keep: Tensor | None = None,
-        cache: KeyValueCache | None = None,
+        cache: Cache | None = None,
         read_at: slice = EVERYWHERE,
         tap: Tap = NO_TAP,
     ) -> Tensor:
-        if memory is not None and not memory.is_floating_point():  # IDs: it generates, by passes
-            return super().decode(target, memory, memory_keep, keep, cache, read_at, tap)
         given = (target,) if memory is None else (memory[..., 0], target)
         shape = shape_of(self.config, given, read_at, tap, cache)
         with passing(self.config, shape):
@@ -177,13 +173,13 @@ def shape_of(
     inputs: tuple[Tensor, ...],
     read_at: slice,
     tap: Tap = NO_TAP,
-    cache: KeyValueCache | None = None,
+    cache: Cache | None = None,
 ) -> PassShape:
     """What a pass over these IDs, or over source and target, reads and leaves.
 
     Each is of (texts, tokens); only how large they are is read. Those in the cache come before.
     """
-    past = 0 if cache is None else cache.length
+    past = 0 if cache is None else cache[0]["self_attn"].length
     new = inputs[-1].shape[1]
     tokens, target = (past + new, 0) if len(inputs) == 1 else (inputs[0].shape[1], past + new)
     taps = [tap.at(stack).at(str(layer)).at(part) for stack, layer, part in _attentions(config)]
@@ -198,7 +194,7 @@ def shape_of(
         texts=len(inputs[-1]),
         read=len(range(*read_at.indices(new))),
         watched=sum(each.wants("weights") + each.wants("scores") for each in taps),
-        by_head=sum(any(map(each.wants, INPUTS_OF_HEADS)) for each in taps),
+        by_head=sum(any(map(each.wants, HEAD_INPUTS)) for each in taps),
         leaves=leaves,
     )
 

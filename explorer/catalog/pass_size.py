@@ -4,8 +4,6 @@ What it leaves stays; on top of it comes, at the peak, what one layer or the hea
 once. An upper bound: `tests/catalog/test_pass_size.py` holds it against measured peaks.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -4,8 +4,6 @@ Two are packages of the Python registry, whose digest is pinned; the others are 
 A size of a hub's model is about what its files have; what it is exactly is known when it begins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ runs only those that are new: what is known of a run here never changes. So a re
 one file for its time, however many runs there are.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time
@@ -19,6 +17,24 @@ from threading import Lock
 from typing import NamedTuple
 
 from explorer.catalog.folders import own_name
+
+SNAPSHOTS = "snapshots"
+STEP_NAME = re.compile(r"step-(\d{6,12})")
+
+
+def step_folders(folder: Path) -> list[tuple[int, Path]]:
+    """The subfolders called step-000123 with their steps, the smallest step first."""
+    try:
+        found = [(STEP_NAME.fullmatch(path.name), path) for path in folder.iterdir()]
+    except OSError:
+        return []
+    return sorted((int(match[1]), path) for match, path in found if match)
+
+
+def run_of(checkpoint: Path) -> Path:
+    """The folder of the run around a finished model or around one of its snapshots."""
+    return checkpoint.parents[1] if checkpoint.parent.name == SNAPSHOTS else checkpoint.parent
+
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 OWNER = re.compile(r"[0-9a-f]{32}")

@@ -4,8 +4,6 @@ The same command gives the same weights on the same machine: data, first weights
 and dropout follow from seeds, and torch keeps to one thread.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

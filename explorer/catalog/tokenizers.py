@@ -1,7 +1,5 @@
 """The tokenizer that belongs to a checkpoint: ours, that of its folder, or bare numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,26 +9,16 @@ from explorer.text.token_ids import TypedTokenIds
 from models.config import TransformerConfig
 from models.families import FAMILIES
 from models.loading.checkpoint import Checkpoint, peek
+from models.loading.checkpoint_tokenizer import has_tokenizer, tokenizer_text
 from models.loading.folder_config import OURS
-from models.loading.gguf_header import gguf_file
-from models.loading.tokenizer_texts import gguf_has_tokenizer, tokenizer_text
-
-TOKENIZER_FILES = (
-    "tokenizer.json",
-    "vocab.txt",
-    "vocab.json",
-    "source.spm",
-    "spiece.model",
-    "tokenizer.model",
-    "sentencepiece.bpe.model",
-)
 
 
 def tokenizer_of(checkpoint: Checkpoint) -> AnyTokenizer:
     """TextError says in a sentence why there is none that fits."""
     family = checkpoint.family
     family = tokenizer_family(checkpoint.run) if family == OURS else family
-    return _fitting(checkpoint.folder, family, checkpoint.config, checkpoint.tokenizer)
+    text = None if checkpoint.tokenizer is None else checkpoint.tokenizer.text
+    return _fitting(checkpoint.folder, family, checkpoint.config, text)
 
 
 def tokenizer_family(run: Mapping[str, Any]) -> str:
@@ -43,13 +31,6 @@ def tokenizer_in(folder: Path, family: str, config: TransformerConfig) -> AnyTok
     """The same of a folder, whose weights are not read. CheckpointError where a file is broken."""
     family = tokenizer_family(peek(folder)[1]) if family == OURS else family
     return _fitting(folder, family, config, tokenizer_text(folder))
-
-
-def has_tokenizer(folder: Path) -> bool:
-    """Whether a published folder or GGUF file has one. CheckpointError on a broken file."""
-    if (file := gguf_file(folder)) is not None:
-        return gguf_has_tokenizer(file)
-    return any((folder / name).is_file() for name in TOKENIZER_FILES)
 
 
 def _fitting(

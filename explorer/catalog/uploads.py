@@ -8,8 +8,6 @@ with the most used longest ago. One that is open then stays in memory, and the p
 folder is gone where that is asked for next.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -3,8 +3,6 @@
 The Overview page draws them last, so altair (0.3 s) is imported when they are first drawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Effects of interventions: probabilities before and after, and KL by the number of edges cut."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ import altair as alt
 from explorer.charts.bars import LONGEST, MONOSPACE
 from explorer.charts.fill import Spec, filled_chart, finite, written
 from explorer.charts.frame import (
+    curves_in_bands,
     fixed,
     framed_spec,
     inside_layer,
@@ -108,20 +107,6 @@ def _edge_cuts() -> Spec:
     x = alt.X("edges:Q", title="edges cut", scale=alt.Scale(type="log", base=2, nice=False))
     y: dict[str, Any] = {"title": "KL in nats", "scale": fixed("y", zero=True)}
     which: dict[str, Any] = {"sort": [STRONGEST, RANDOM]}
-    band = (
-        alt.Chart(alt.NamedData("band"))
-        .mark_area(opacity=0.18)
-        .encode(x=x, y=alt.Y("least:Q", **y), y2="most", color=alt.ColorDatum(RANDOM))
-    )
-    curves = (
-        alt.Chart(alt.NamedData("curves"))
-        .mark_line(point=alt.OverlayMarkDef(size=22))
-        .encode(
-            x=x,
-            y=alt.Y("KL:Q", **y),
-            color=alt.Color("which:N", **which),
-            strokeDash=alt.StrokeDash("which:N", **which),
-        )
-    )
+    curves = curves_in_bands(x, y, "KL", ("least", "most"), which, RANDOM)
     tooltip = [number_line("edges", places=0), text_line("strongest"), text_line("random")]
-    return framed_spec(alt.layer(band, curves, ruler(x, "edges", tooltip, "numbers")))
+    return framed_spec(alt.layer(*curves, ruler(x, "edges", tooltip, "numbers")))

@@ -1,7 +1,5 @@
 """A number of every part of a model, one under another; on a logarithmic axis as points."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Estimates beside exact values, and how much of a difference circuits of every size restore."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache
@@ -12,14 +10,15 @@ import altair as alt
 from explorer.charts.fill import Spec, filled_chart, finite, written
 from explorer.charts.frame import (
     around_zero,
+    curves_in_bands,
     fixed,
     framed_spec,
     number_line,
     ruler,
     scale_ends,
+    shown_place,
     text_line,
 )
-from explorer.charts.over_steps import STEPS, WHOLE
 
 CIRCUIT, COMPLEMENT, RANDOM = "the circuit alone", "all but the circuit", "random edges alone"
 LOWEST, HIGHEST = -0.5, 1.5
@@ -119,52 +118,6 @@ def _curves() -> Spec:
     x = alt.X("edges:Q", title="edges", axis=axis, scale=alt.Scale(type="log", nice=False))
     y: dict[str, Any] = {"title": "share of the difference", "scale": fixed("y")}
     which: dict[str, Any] = {"sort": [CIRCUIT, COMPLEMENT, RANDOM]}
-    band = (
-        alt.Chart(alt.NamedData("band"))
-        .mark_area(fillOpacity=0.18)
-        .encode(x=x, y=alt.Y("low:Q", **y), y2="high", color=alt.ColorDatum(RANDOM))
-    )
-    curves = (
-        alt.Chart(alt.NamedData("curves"))
-        .mark_line(point=alt.OverlayMarkDef(size=22))
-        .encode(
-            x=x,
-            y=alt.Y("share:Q", **y),
-            color=alt.Color("which:N", **which),
-            strokeDash=alt.StrokeDash("which:N", **which),
-        )
-    )
-    at = alt.Chart(alt.NamedData("at")).mark_rule(strokeWidth=1.5, opacity=0.7).encode(x=x)
+    curves = curves_in_bands(x, y, "share", ("low", "high"), which, RANDOM)
     tooltip = [number_line("edges", places=0), *map(text_line, (CIRCUIT, COMPLEMENT, RANDOM))]
-    return framed_spec(alt.layer(band, curves, at, ruler(x, "edges", tooltip, "numbers")))
-
-
-def edges_over_steps(rows: Sequence[tuple[int, str, float]], shown: int) -> Spec:
-    """A line for each name over the steps of a training; a rule stands at the step `shown`."""
-    lines: list[dict[str, Any]] = [
-        {"step": step, "edge": name, "value": finite(value)} for step, name, value in rows
-    ]
-    values = [value for _, _, value in rows]
-    at: list[dict[str, Any]] = [{"step": shown}]
-    low, high = around_zero(values)
-    return filled_chart(_over_steps(), {"lines": lines, "at": at}, **scale_ends("y", low, high))
-
-
-@cache
-def _over_steps() -> Spec:
-    axis = alt.Axis(values=STEPS, labelExpr=WHOLE)
-    x = alt.X("step:Q", title="step", axis=axis, scale=alt.Scale(type="symlog", nice=False))
-    y = alt.Y("value:Q", title="part of the metric", scale=fixed("y"))
-    at = alt.Chart(alt.NamedData("at")).mark_rule(strokeWidth=1.5, opacity=0.7).encode(x=x)
-    lines = (
-        alt.Chart(alt.NamedData("lines"))
-        .mark_line(point=alt.OverlayMarkDef(size=22))
-        .encode(
-            x=x,
-            y=y,
-            color=alt.Color("edge:N", sort=None, legend=alt.Legend(columns=3)),
-            strokeDash=alt.StrokeDash("edge:N", sort=None),
-            tooltip=[text_line("edge"), number_line("step", places=0), number_line("value")],
-        )
-    )
-    return framed_spec(alt.layer(at, lines))
+    return framed_spec(alt.layer(*curves, shown_place(x), ruler(x, "edges", tooltip, "numbers")))

@@ -1,7 +1,5 @@
 """The data of one run in a chart that was made once: 0.02 to 0.05 ms, and no altair."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -6,8 +6,6 @@ Colours and fonts come from the page's theme (.streamlit/config.toml, the same a
 theme.py), so one chart serves light and dark.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -81,6 +79,34 @@ def around_zero(values: Iterable[float]) -> tuple[float, float]:
     low, high = min(found), max(found)
     room = 0.05 * ((high - low) or 1.0)
     return low - room * (low < 0), high + room
+
+
+def curves_in_bands(
+    x: alt.X, y: Spec, value: str, ends: tuple[str, str], which: Spec, only: str = ""
+) -> list[alt.Chart]:
+    """The tables `band` and `curves`: areas between two `ends`, and lines of a `value`.
+
+    Each `which` has a colour and a dash; where `only` one has a band, its table names none.
+    """
+    colour = alt.Color("which:N", **which)
+    band = (
+        alt.Chart(alt.NamedData("band"))
+        .mark_area(fillOpacity=0.18)
+        .encode(
+            x=x,
+            y=alt.Y(f"{ends[0]}:Q", **y),
+            y2=ends[1],
+            color=alt.ColorDatum(only) if only else colour,
+        )
+    )
+    dash = alt.StrokeDash("which:N", **which)
+    lines = alt.Chart(alt.NamedData("curves")).mark_line(point=alt.OverlayMarkDef(size=22))
+    return [band, lines.encode(x=x, y=alt.Y(f"{value}:Q", **y), color=colour, strokeDash=dash)]
+
+
+def shown_place(x: alt.X) -> alt.Chart:
+    """The table `at`: a rule at the place that is shown elsewhere."""
+    return alt.Chart(alt.NamedData("at")).mark_rule(strokeWidth=1.5, opacity=0.7).encode(x=x)
 
 
 def number_line(field: str, title: str | None = None, places: int = 3) -> alt.Tooltip:

@@ -1,7 +1,5 @@
 """The parameters of a model as an icicle: a box is as tall as its share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import plotly.graph_objects as go
@@ -10,7 +8,7 @@ from explorer.catalog.parameters import ParameterNode
 from explorer.charts.plotly_frame import figure_of, plain_label
 from explorer.charts.theme import Palette
 
-HEIGHT = 420
+ICICLE_HEIGHT = 420
 
 
 def parameter_boxes(node: ParameterNode) -> Iterator[tuple[str, str, ParameterNode, int]]:
@@ -55,4 +53,4 @@ def parameter_icicle(node: ParameterNode, palette: Palette) -> go.Figure:
         leaf={"opacity": 1},
         pathbar={"visible": False},
     )
-    return figure_of(drawn, height=HEIGHT)
+    return figure_of(drawn, height=ICICLE_HEIGHT)

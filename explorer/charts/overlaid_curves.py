@@ -1,7 +1,5 @@
 """Several training runs in one chart, each under its name, with all their values at the pointer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
@@ -14,7 +12,7 @@ from explorer.charts.theme import TOLD_APART, Palette
 
 MOST_PLACES = 150
 """Places along the axis at which all runs have a point."""
-HEIGHT = 260
+OVERLAID_HEIGHT = 260
 DASHES = tuple(
     map(list, ((1, 0), (6, 3), (2, 3), (8, 3, 2, 3), (12, 4), (1, 5), (10, 2, 1, 2), (4, 8)))
 )

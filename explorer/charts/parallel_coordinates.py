@@ -4,8 +4,6 @@ Drawn with plotly's lines, not its `parcoords`: that one compiles its code in th
 the app's content security policy does not allow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +13,7 @@ import plotly.graph_objects as go
 from explorer.charts.plotly_frame import figure_of, plain_label
 from explorer.charts.theme import Palette
 
-HEIGHT = 380
+PARALLEL_HEIGHT = 380
 MOST_TICKS = 6
 """More different numbers than this have a tick at the smallest and the largest only."""
 
@@ -89,7 +87,7 @@ def parallel_runs(
     room = {"l": 24, "r": 72, "t": 40, "b": 16}
     return figure_of(
         *lines,
-        height=HEIGHT,
+        height=PARALLEL_HEIGHT,
         margin=room,
         xaxis={**across, "range": [-0.1, len(axes) - 0.7]},
         yaxis={**hidden, "visible": False, "range": [-0.06, 1.1]},

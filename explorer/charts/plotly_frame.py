@@ -1,7 +1,5 @@
 """What the plotly charts share: their colours, fixed sizes, and labels that are never markup."""
 
-from __future__ import annotations
-
 from html import escape
 from typing import Any
 

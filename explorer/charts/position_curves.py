@@ -1,7 +1,5 @@
 """Curves over positions: dimensions of a table, products by distance, biases of heads, hands."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Query, key and their product dimension by dimension; and a score by the distance of the pair."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache

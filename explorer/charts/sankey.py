@@ -1,7 +1,5 @@
 """Attention rollout of one token as a flow through the layers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

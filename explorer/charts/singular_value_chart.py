@@ -1,7 +1,5 @@
 """The singular values of a matrix, the largest first, beside those of a random matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

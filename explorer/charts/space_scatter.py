@@ -1,7 +1,5 @@
 """Tokens in three dimensions that move from layer to layer, in the browser."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ from torch import Tensor
 from explorer.charts.plotly_frame import figure_of, plain_label, scene
 from explorer.charts.theme import Palette
 
-HEIGHT = 440
+SPACE_HEIGHT = 440
 DIAGONAL = 1.75
 """Of the box of the axes, as plotly measures; a unit is as long on every axis."""
 CAMERA = {"eye": {"x": 1.3, "y": -1.3, "z": 0.75}, "center": {"z": -0.1}}
@@ -72,7 +70,7 @@ def moving_scatter(
         axes[f"{name}axis"] |= {"range": [low, high], "nticks": TICKS}
     figure = figure_of(
         *traces,
-        height=HEIGHT,
+        height=SPACE_HEIGHT,
         scene=axes | {"aspectmode": "manual", "aspectratio": sides, "domain": {"y": [BELOW, 1]}},
         legend={"orientation": "h", "y": 1.04, "itemsizing": "constant"},
         modebar={"orientation": "v"},

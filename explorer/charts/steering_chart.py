@@ -1,7 +1,5 @@
 """The metric of a question over directions that are added, for clean and corrupted texts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +11,7 @@ from explorer.charts.fill import Spec, filled_chart, finite, written
 from explorer.charts.frame import (
     MIDDLE,
     around_zero,
+    curves_in_bands,
     fixed,
     framed_spec,
     number_line,
@@ -77,29 +76,10 @@ def _steering(over: str, metric: str) -> Spec:
     whole = alt.Undefined if over == "strength" else alt.Axis(tickMinStep=1)
     x = alt.X(f"{over}:Q", title=over, scale=fixed("x"), axis=whole)
     y: dict[str, Any] = {"title": metric, "scale": fixed("y")}
-    band = (
-        alt.Chart(alt.NamedData("band"))
-        .mark_area(opacity=0.18)
-        .encode(
-            x=x,
-            y=alt.Y("least:Q", **y),
-            y2="most",
-            color=alt.Color("which:N", **WHICH),
-        )
-    )
-    curves = (
-        alt.Chart(alt.NamedData("curves"))
-        .mark_line(point=alt.OverlayMarkDef(size=22))
-        .encode(
-            x=x,
-            y=alt.Y("value:Q", **y),
-            color=alt.Color("which:N", **WHICH),
-            strokeDash=alt.StrokeDash("which:N", **WHICH),
-        )
-    )
+    curves = curves_in_bands(x, y, "value", ("least", "most"), WHICH)
     chosen = (
         alt.Chart(alt.NamedData("chosen")).mark_rule(strokeDash=[4, 4], color=MIDDLE).encode(x=x)
     )
     tooltip = [number_line(over), text_line(CLEAN), text_line(CORRUPTED)]
-    layers = alt.layer(band, curves, chosen, ruler(x, over, tooltip, "numbers"))
+    layers = alt.layer(*curves, chosen, ruler(x, over, tooltip, "numbers"))
     return framed_spec(layers)

@@ -8,8 +8,6 @@ Series take Okabe and Ito's hues, darkened or lightened where the originals woul
 faint on the page.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

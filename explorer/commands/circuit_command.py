@@ -1,7 +1,5 @@
 """The command `python -m explorer circuit`: a question measured, and what was found as a file."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ Which pages there are, and what each reads from its address, is handed in: the t
 belongs to the frame of the app.
 """
 
-from __future__ import annotations
-
 import argparse
 from functools import partial
 from pathlib import Path

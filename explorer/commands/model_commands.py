@@ -1,7 +1,5 @@
 """The commands for models: generate, export, circuit, get, checkpoints."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """The commands for several runs and for what they reached: sweep, runs, evaluate."""
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -7,8 +7,6 @@ A run is the same folder that the app writes. In the app's folder of runs it is 
 it trains, and its model can be opened afterwards.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import signal
@@ -41,7 +39,7 @@ from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
 from explorer.text import TextError
 from explorer.text.checked_text import decoded
 from explorer.text.number_format import three
-from models import together
+from models import distributed
 from models.families.styles import LIKE
 from models.loading.safe_files import shown
 from models.lora import TARGETS
@@ -121,13 +119,13 @@ def resume_run(asked: argparse.Namespace) -> None:
 
 def _train_together(asked: argparse.Namespace, run_of: Callable[[argparse.Namespace], Run]) -> None:
     """In the processes that torchrun has started, if it has: the first one is asked and writes."""
-    with together.joined():
-        if together.rank() > 0:
+    with distributed.process_group():
+        if distributed.rank() > 0:
             with asked_to_leave():  # which the first one does
-                follow(Path(together.told_text("")))
+                follow(Path(distributed.broadcast_text("")))
             return
         run = run_of(asked)
-        together.told_text(str(run.folder))
+        distributed.broadcast_text(str(run.folder))
         _show_training(run, asked)
 
 
@@ -141,8 +139,8 @@ def _new_run(asked: argparse.Namespace) -> Run:
     spec = spec_of(task_of(asked.task, text, tokenizer), vars(asked))
     text = text if asked.task in GIVEN else None
     kept = stored_tokenizer(asked.task, text, tokenizer)
-    if spec.training.batch_size < together.count():
-        raise RunError(f"A batch of at least {together.count()} gives each process a text.")
+    if spec.training.batch_size < distributed.world_size():
+        raise RunError(f"A batch of at least {distributed.world_size()} gives each process a text.")
     return (
         create_in(asked.out, spec, text, kept)
         if asked.out

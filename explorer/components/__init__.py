@@ -3,11 +3,9 @@
 The others are imported from their folders: board, cells, inspect, ranked, stage_list, stages, tree.
 """
 
-from __future__ import annotations
-
 from explorer.components.chips import chips
-from explorer.components.grid import grid
 from explorer.components.lines import lines
 from explorer.components.matrix import matrix
+from explorer.components.picker import grid
 
 __all__ = ["chips", "grid", "lines", "matrix"]

@@ -3,6 +3,6 @@
 export default function ({data}) {
   const end = data.indexOf(0), name = new TextDecoder().decode(data.subarray(0, end));
   const choices = globalThis.explorerChoices ??= new Map();
-  choices.set(name, data.subarray(end + 1));
+  choices.set(name, [data.subarray(end + 1)]);
   document.dispatchEvent(new CustomEvent("explorer-choice", {detail: name}));
 }

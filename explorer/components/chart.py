@@ -1,19 +1,17 @@
 """A Vega-Lite or plotly chart on the page, whose numbers can be exported with the views'."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import plotly.graph_objects as go
 import streamlit as st
 
-from explorer.app.session import session
+from explorer.app.session import state_of
+from explorer.charts.figure_data import TableData, Value
+from explorer.charts.figure_text import figure_text
 from explorer.charts.fill import Rows, Spec
 from explorer.charts.plotly_frame import CONFIG
-from explorer.components.mounting import Drawn
-from explorer.export.figure_data import TableData, Value
-from explorer.export.figure_text import figure_text
+from explorer.components.mounting import Drawn, Mounted
 
 Table = Mapping[str, Sequence[Value]]
 
@@ -36,7 +34,7 @@ def chart(
         rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
         return [TableData(table, title, spec={**spec, **size, "data": {"values": rows}})]
 
-    session().drawn[key] = Drawn(figures)
+    state_of(Mounted).drawn[key] = Drawn(figures)
     shown = table if table is not None and any(map(len, table.values())) else _columns(_rows(spec))
     how: dict[str, Any] = {"alt": figure_text(title, shown, spec)}
     if height is not None:
@@ -49,7 +47,7 @@ def chart(
 
 def plotly_chart(figure: go.Figure, *, key: str, title: str, table: Table) -> None:
     """Draw a plotly chart. Its `table` is exported; a picture would lose the page's theme."""
-    session().drawn[key] = Drawn(lambda: [TableData(table, title)])
+    state_of(Mounted).drawn[key] = Drawn(lambda: [TableData(table, title)])
     st.plotly_chart(figure, key=key, config=CONFIG, alt=figure_text(title, table))
 
 

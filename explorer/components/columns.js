@@ -1,9 +1,11 @@
 // The tokens under the columns of a picture of the pass.
 
-const CHIP = 24, SLANTED = 52;
+import {css, fitted, isolated} from "./shared.js";
+
+export const CHIP = 24, SLANTED = 52;
 
 // A chip that is at most so wide, or a slanted label where no width is given.
-function tokenLabel(pen, ink, token, muted, x, y, wide) {
+export function tokenLabel(pen, ink, token, muted, x, y, wide) {
   const text = isolated(token), colour = css(muted ? ink.muted : ink.text);
   pen.font = `12px ${ink.mono}`;
   pen.textBaseline = "middle";
@@ -22,7 +24,7 @@ function tokenLabel(pen, ink, token, muted, x, y, wide) {
   pen.fillText(cut, x, y + CHIP / 2 - 2);
 }
 
-function slanted(pen, x, y, text, above) {
+export function slanted(pen, x, y, text, above) {
   pen.save();
   pen.translate(x, y);
   pen.rotate(-Math.PI / 3.2);

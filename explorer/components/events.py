@@ -1,16 +1,24 @@
 """Events of a view, checked: a browser may send anything."""
 
-from __future__ import annotations
-
+from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Any
 
-import streamlit as st
-
-from explorer.app.session import session
+from explorer.app import widget_state
+from explorer.app.session import state_of
 
 Place = tuple[int, int]
 """A row and a column, or a side (0 for rows, 1 for columns) and a place on it."""
-MOST_PICKS = 1 << 31
+MOST_CHOICES = 1 << 31
+
+
+@dataclass
+class HeardPicks:
+    """By view, the number of the last pick that was heard of."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    mark: str = field(default_factory=lambda: token_hex(4))
+    """Tells a browser that its session is another one; no secret."""
 
 
 def event(key: str, name: str) -> Any:
@@ -18,7 +26,7 @@ def event(key: str, name: str) -> Any:
 
     A click that leads to another view may overtake the last event of the one before it.
     """
-    return st.session_state.get(key, {}).get(name)
+    return widget_state.get(key, dict[str, Any]()).get(name)
 
 
 def place(value: Any, count: int) -> int | None:
@@ -34,23 +42,23 @@ def cell(value: Any, rows: int, columns: int) -> Place | None:
     return None if row is None or column is None else (row, column)
 
 
-def picked(key: str, rows: int, columns: int) -> Place | None:
-    """The cell that was picked just now, for the callback; its number is noted for `answered`."""
-    said = event(key, "picked")
-    if not isinstance(said, list) or len(said) != 3 or place(said[2], MOST_PICKS) is None:
+def chosen(key: str) -> Any:
+    """The choice just made in this view, for its callback; `answered` gives its number back."""
+    said = event(key, "chosen")
+    if not isinstance(said, list) or len(said) != 2 or place(said[1], MOST_CHOICES) is None:
         return None
-    session().picks[key] = said[2]
-    return cell(said[:2], rows, columns)
+    state_of(HeardPicks).numbers[key] = said[1]
+    return said[0]
 
 
 def answered(key: str) -> tuple[int, str]:
-    """Which pick of this view was heard last, and by which session.
+    """Which choice in this view was heard last, and by which session.
 
-    They go back with what is chosen, so that the browser knows what answers its last pick. A
+    They go to the browser with what is chosen, so that it knows what answers its last choice. A
     session after this one, on another server, has heard of none.
     """
-    reader = session()
-    return reader.picks.get(key, 0), reader.mark
+    heard = state_of(HeardPicks)
+    return heard.numbers.get(key, 0), heard.mark
 
 
 def on_a_side(value: Any, rows: int, columns: int) -> Place | None:

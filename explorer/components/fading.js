@@ -1,5 +1,5 @@
 // A stage that scrolls fades out where it goes on. To be called again when it has changed.
-function fades(stage) {
+export function fades(stage) {
   const fade = () => {
     const {scrollLeft, scrollTop, clientWidth, clientHeight, scrollWidth, scrollHeight} = stage;
     const left = {right: scrollWidth - clientWidth - scrollLeft, bottom: scrollHeight - clientHeight - scrollTop};
@@ -11,4 +11,3 @@ function fades(stage) {
   stage.addEventListener("scroll", fade, {passive: true});
   return fade;
 }
-

@@ -1,5 +1,8 @@
 // In a list of items, those of one character stand in one frame, with the character before them.
-function framed(groups, items) {
+
+import {element} from "./shared.js";
+
+export function framed(groups, items) {
   const left = [...items];
   for (const [first, last, characters] of groups) {
     const frame = element("li", "group"), list = element("ol");
@@ -16,4 +19,3 @@ function framed(groups, items) {
   }
   return left.filter(Boolean);
 }
-

@@ -10,40 +10,69 @@ A view is registered when its module is imported, so once per process; Streamlit
 registry takes a lock, and AppTest's new runtimes get the same code by themselves.
 """
 
-from __future__ import annotations
-
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from os.path import normpath
 from pathlib import Path
 from typing import Any, Final
 
 import streamlit as st
 
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.app.streamlit_patches import install_plain_states
 from explorer.charts import theme
-from explorer.export.figure_data import Figure
-from explorer.export.offline_page import OfflineView
+from explorer.charts.figure_data import Figure, OfflineView
+from explorer.components import events
 
 HERE = Path(__file__).parent
 install_plain_states()
 
 NO_CHOICE: Final = object()
-USED_BY = {
-    "columns.js": ("circuit_map", "pass_map"),
-    "fading.js": ("board", "pass_map", "stage_list", "tree"),
-    "framing.js": ("chips", "inspect"),
-    "picking.js": ("cells", "grid"),
-    "playing.js": ("film", "player", "stage_list"),
-}
-"""What some views share: tokens under columns, ends that fade, chips in the frame of a character,
-cells to pick from."""
+VIEWS = sorted(path.parent.name for path in HERE.glob("*/view.js"))
+IMPORT = re.compile(r'^(?:import {[^}]*} from|@import) "([^"]+)";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 
-def read(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+def script(path: str, **constants: object) -> str:
+    """A module of JavaScript with all that it imports, as Streamlit mounts it: without imports.
+
+    A component that comes as text has no address, so a browser cannot import from beside it.
+    `constants` stand before it.
+    """
+    lines = (f"const {name} = {json.dumps(value)};\n" for name, value in constants.items())
+    return slim_js("".join([*lines, *_modules(HERE / path).values()]))
+
+
+def style(path: str) -> str:
+    """A style sheet with all that it imports."""
+    return slim_css("".join(_modules(HERE / path).values()))
+
+
+def code(*views: str) -> str:
+    """The JavaScript of these views: what they share, and each view in a scope of its own."""
+    shared, blocks = dict[Path, str](), list[str]()
+    for view in views:
+        modules = _modules(HERE / view / "view.js")
+        shared |= {path: text for path, text in modules.items() if path.parent == HERE}
+        own = (text for path, text in modules.items() if path.parent != HERE)
+        blocks.append(f"{{\n{''.join(own)}}}\n")
+    colours = f"const THEME = {theme.palettes_as_json()};\n"
+    return colours + slim_js("".join([*shared.values(), *blocks])) + "export default () => {};\n"
+
+
+def _modules(path: Path, found: dict[Path, str] | None = None) -> dict[Path, str]:
+    """The text of this module, and before it of each that it imports, by their paths."""
+    found = {} if found is None else found
+    if path not in found:
+        found[path], text = "", path.read_text(encoding="utf-8")
+        for name in IMPORT.findall(text):
+            _modules(Path(normpath(path.parent / name)), found)
+        del found[path]  # behind what it needs
+        found[path] = EXPORT.sub("", IMPORT.sub("", text))
+    return found
 
 
 def slim_js(source: str) -> str:
@@ -62,36 +91,11 @@ def slim_css(source: str) -> str:
     return "\n".join(line.strip() for line in source.splitlines() if line.strip()) + "\n"
 
 
-def code(name: str) -> str:
-    """All JavaScript of a view that stands alone, the colours of the figures before it."""
-    return _shared() + _own(name)
-
-
-def code_of_all() -> str:
-    """The JavaScript of all views, each in a scope of its own, and what they share before them."""
-    names = sorted(path.parent.name for path in HERE.glob("*/view.js"))
-    scopes = (PUBLISHED.sub(r"\1();", _own(name)) for name in names)
-    blocks = "".join(f"{{\n{scope}}}\n" for scope in scopes)
-    return f"{_shared()}{blocks}export default () => {{}};\n"
-
-
-PUBLISHED = re.compile(r"^export default (publish\(.*\));$", re.MULTILINE)
-
-
-def _shared() -> str:
-    return f"const THEME = {theme.palettes_as_json()};\n" + slim_js(read(HERE / "shared.js"))
-
-
-def _own(name: str) -> str:
-    shared = [HERE / file for file, views in USED_BY.items() if name in views]
-    return slim_js("".join(map(read, [*shared, *sorted((HERE / name).glob("*.js"))])))
-
-
 def begin() -> None:
     """A page begins: nothing is drawn yet."""
-    reader = session()
-    reader.drawn = {}
-    reader.has_code = False
+    mounted = state_of(Mounted)
+    mounted.drawn = {}
+    mounted.has_code = False
 
 
 @contextmanager
@@ -100,14 +104,14 @@ def drawn_again(keys: list[str]) -> Iterator[None]:
 
     `keys` are from then on what it draws now.
     """
-    reader, gone = session(), Drawn(no_figures)
-    others = set(reader.drawn) - set(keys)
-    reader.drawn |= dict.fromkeys(set(keys) & set(reader.drawn), gone)  # each keeps its place
+    mounted, gone = state_of(Mounted), Drawn(no_figures)
+    others = set(mounted.drawn) - set(keys)
+    mounted.drawn |= dict.fromkeys(set(keys) & set(mounted.drawn), gone)  # each keeps its place
     try:
         yield
     finally:
-        reader.drawn = {key: each for key, each in reader.drawn.items() if each is not gone}
-        keys[:] = [key for key in reader.drawn if key not in others]
+        mounted.drawn = {key: each for key, each in mounted.drawn.items() if each is not gone}
+        keys[:] = [key for key in mounted.drawn if key not in others]
 
 
 @contextmanager
@@ -116,12 +120,12 @@ def filmed() -> Iterator[dict[str, bytes]]:
 
     A view that is mounted under such a key shows whichever frame the film is at.
     """
-    reader, frame = session(), dict[str, bytes]()
-    before, reader.frame = reader.frame, frame
+    mounted, frame = state_of(Mounted), dict[str, bytes]()
+    before, mounted.frame = mounted.frame, frame
     try:
         yield frame
     finally:
-        reader.frame = before
+        mounted.frame = before
 
 
 @dataclass(frozen=True)
@@ -136,24 +140,34 @@ class Drawn:
     offline: OfflineView | None = None
 
 
+@dataclass
+class Mounted:
+    """What the run of a page has drawn so far."""
+
+    drawn: dict[str, Drawn] = field(default_factory=dict)
+    """By key, for the export."""
+    frame: dict[str, bytes] | None = None
+    """Where the views of a frame of a film are collected instead of mounted."""
+    has_code: bool = False
+    """Whether this run has sent the JavaScript of the components."""
+
+
 def no_figures() -> Sequence[Figure]:
     return ()
 
 
 def drawn() -> dict[str, Drawn]:
     """By key, what this run of the page has drawn so far, in order."""
-    return dict(session().drawn)
+    return dict(state_of(Mounted).drawn)
 
 
 class View:
     """One kind of view, ready to be mounted; `html` is all that is in it before its data."""
 
     def __init__(self, name: str, html: str) -> None:
-        plays = read(HERE / "playing.css") if name in USED_BY["playing.js"] else ""
-        css = slim_css(read(HERE / "shared.css") + plays + read(HERE / name / "view.css"))
+        css = style("shared.css") + style(f"{name}/view.css")
         self._kind, self._html, self._css, self._js = name, html, css, code(name)
-        stub = slim_js(read(HERE / "stub.js"))
-        self._picture = component(f"explorer_{name}", html=html, css=css, js=stub)
+        self._picture = component(f"explorer_{name}", html=html, css=css, js=script("stub.js"))
 
     def __call__(
         self,
@@ -164,23 +178,25 @@ class View:
         choice: Sequence[int] | int | object | None = NO_CHOICE,
         figures: Callable[[], Sequence[Figure]] | None = no_figures,
         title: str = "",
+        half: bool = False,
         **callbacks: Callable[[], None],
     ) -> Any:
         """Mount it; `choice` reaches the view under the name of its key.
 
-        `figures` makes the numbers it shows, for the export; `title` stands over it in an offline
-        page. Where there are no `figures` the view is not exported.
+        `figures` makes the numbers it shows, for the export; `title` stands over it in an
+        offline page, where two of `half` the width stand side by side. Without `figures` the
+        view is not exported.
 
         Bytes and lists are sent as they are. In a string or a dictionary Streamlit looks for
         a table, with pandas, which takes 65 MB.
         """
         chosen = None if choice is NO_CHOICE else choice
-        if (frame := session().frame) is not None:
+        if (frame := state_of(Mounted).frame) is not None:
             frame[key] = data
             return {}
         if figures:
-            offline = self.offline(key, data, height, chosen, title)
-            session().drawn[key] = Drawn(figures, offline)
+            offline = self.offline(key, data, height, chosen, title, half)
+            state_of(Mounted).drawn[key] = Drawn(figures, offline)
         with st.container(gap=None):  # what stands beside the picture takes no room
             mount_code()
             result = self._picture(key=key, data=data, height=height, **callbacks)
@@ -189,11 +205,17 @@ class View:
         return result
 
     def offline(
-        self, key: str, data: bytes, height: int | str, choice: object, title: str = ""
+        self,
+        key: str,
+        data: bytes,
+        height: int | str,
+        choice: object,
+        title: str = "",
+        half: bool = False,
     ) -> OfflineView:
         """What an offline page needs to draw this view."""
         code = self._html, self._css, self._js
-        return OfflineView(self._kind, key, data, height, choice, *code, title)
+        return OfflineView(self._kind, key, data, height, choice, *code, title, half)
 
 
 def component(
@@ -214,13 +236,13 @@ def neighbour(name: str, value: object, by: str = "") -> None:
     if isinstance(value, bytes):
         _BYTES(key=f"{name}-bytes", data=b"\0".join((name.encode(), value)))
     else:
-        _CHOICE(key=f"{by}{name}-choice", data=[name, value])
+        _CHOICE(key=f"{by}{name}-choice", data=[name, value, *events.answered(name)])
         _take_along(name, value)
 
 
 def _take_along(name: str, value: object) -> None:
     """What follows a view goes with it into an offline page."""
-    found = session().drawn
+    found = state_of(Mounted).drawn
     for key, one in found.items():
         if one.offline is not None and name.startswith(f"{key}-late-"):
             behind = {**one.offline.behind, name: value}
@@ -238,15 +260,15 @@ def asks_for(name: str, what: str) -> bool:
 
 def mount_code() -> None:
     """The code of all views, once on a page."""
-    reader = session()
-    if not reader.has_code:
-        reader.has_code = True
+    mounted = state_of(Mounted)
+    if not mounted.has_code:
+        mounted.has_code = True
         _CODE(key="code_of_views")
 
 
 NOTHING = '<span style="display:none"></span>'
 
-_CHOICE = component("explorer_choice", html=NOTHING, js=slim_js(read(HERE / "choice.js")))
-_BYTES = component("explorer_bytes", html=NOTHING, js=slim_js(read(HERE / "bytes.js")))
-_ASK = component("explorer_ask", html=NOTHING, js=slim_js(read(HERE / "ask.js")))
-_CODE = component("explorer_code", html=NOTHING, js=code_of_all())
+_CHOICE = component("explorer_choice", html=NOTHING, js=script("choice.js"))
+_BYTES = component("explorer_bytes", html=NOTHING, js=script("bytes.js"))
+_ASK = component("explorer_ask", html=NOTHING, js=script("ask.js"))
+_CODE = component("explorer_code", html=NOTHING, js=code(*VIEWS))

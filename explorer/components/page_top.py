@@ -5,17 +5,15 @@ that it draws too weakly, what does not fit into a narrow window. `docs/accessib
 them.
 """
 
-from __future__ import annotations
-
 from explorer.app import links
 from explorer.app.session import session
 from explorer.charts import theme
-from explorer.components.mounting import HERE, NOTHING, component, read, slim_css, slim_js
+from explorer.components.mounting import NOTHING, component, script, style
 
 
 def page_rules() -> str:
     """The rules with the colours of the theme in them, each a light and a dark one."""
-    rules = slim_css(read(HERE / "page_top.css"))
+    rules = style("page_top.css")
     for name in ("muted", "text", "background"):
         pair = (getattr(one, name) for one in (theme.LIGHT, theme.DARK))
         rules = rules.replace(f"var(--{name})", f"light-dark({', '.join(pair)})")
@@ -26,7 +24,7 @@ _PAGE_TOP = component(
     "explorer_page_top",
     html=NOTHING,
     css=page_rules(),
-    js=slim_js(read(HERE / "page_top.js")),
+    js=script("page_top.js"),
     isolate_styles=False,
 )
 

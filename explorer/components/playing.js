@@ -1,6 +1,8 @@
 // Steps by hand, by keys and in time. The view has `at`, the step that is chosen, and `count`;
 // `go(to)` chooses another, and `grows` says that there may be one more behind the last.
 
+import {choiceOf} from "./shared.js";
+
 // In these elements the keys keep a meaning of their own.
 const TAKES_KEYS = "input, textarea, select, [contenteditable=true], [role=slider], " +
   "[role=radio], [role=tab], [role=option], [role=combobox], " +
@@ -12,7 +14,7 @@ const PLAYS = "p";
 const NO_ACTION = new Set(["Tab", "Shift", "Control", "Alt", "Meta"]);
 
 // `moves`: by how much each key steps.
-function stepping(state, moves) {
+export function stepping(state, moves) {
   const {root} = state;
   Object.assign(state, {moves, clicked: [], playing: false});
   for (const [name, by] of [["back", -1], ["on", 1]]) {
@@ -96,7 +98,7 @@ function play(state) {
   wait(state);
 }
 
-function pause(state) {
+export function pause(state) {
   if (!state.playing) return;
   state.playing = false;
   state.asked = undefined;
@@ -123,9 +125,9 @@ function tick(state) {
 }
 
 const isDrawn = state => state.asked === undefined && rests() &&
-  globalThis.explorerChoices?.get(state.data.name)?.at(-1) === state.at;
+  choiceOf(state.data.name)?.at(-1) === state.at;
 
-function rests() {
+export function rests() {
   const app = document.querySelector("[data-testid=stApp]");
   return (app?.dataset.testScriptState ?? "notRunning") === "notRunning";
 }
@@ -138,7 +140,7 @@ function showPlaying(state) {
 }
 
 // Which of the buttons can do something now.
-function showMoves(state) {
+export function showMoves(state) {
   const {root, at, count, grows} = state, isLast = at >= count - 1 && !grows;
   root.querySelector(".moves").style.colorScheme = state.ink.dark ? "dark" : "light";
   root.querySelector(".back").disabled = at === 0;

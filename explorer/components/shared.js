@@ -1,11 +1,11 @@
-// What every view of this app needs: the wire format, colours, labels, a canvas.
-// Python puts this file, with the colours of figures/theme.py, before each view.js.
+// What every view of this app needs: the wire format, colours, labels, a canvas. THEME is written
+// before it by mounting.py, from charts/theme.py.
 
-const INFINITE = 65533, MINUS_INFINITE = 65534, ABSENT = 65535;
+export const INFINITE = 65533, MINUS_INFINITE = 65534, ABSENT = 65535;
 
 // ---- the wire: see wire.py --------------------------------------------------------
 
-async function unpack(bytes) {
+export async function unpack(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   const body = new Uint8Array(await new Response(stream).arrayBuffer());
   const size = new DataView(body.buffer).getUint32(0, true);
@@ -18,27 +18,27 @@ async function unpack(bytes) {
 }
 
 // Codes from a plane of low bytes and a plane of high bytes.
-function joined(plane) {
+export function joined(plane) {
   const half = plane.length / 2, codes = new Uint16Array(half);
   for (let i = 0; i < half; i++) codes[i] = plane[i] | plane[half + i] << 8;
   return codes;
 }
 
-const bit = (plane, i) => plane[i >> 3] >> (7 - (i & 7)) & 1;
+export const bit = (plane, i) => plane[i >> 3] >> (7 - (i & 7)) & 1;
 
 // What a code stands for; `spec` is the header of its array.
-function valueOf(code, spec) {
+export function valueOf(code, spec) {
   if (code >= INFINITE) return [Infinity, -Infinity, NaN][code - INFINITE];
   return spec.low + code / spec.steps * (spec.high - spec.low);
 }
 
 // The numbers in single precision, where they were sent: what is written is rounded once.
-const singlesOf = ({planes: {exact}}) => exact && new Float32Array(exact.slice().buffer);
+export const singlesOf = ({planes: {exact}}) => exact && new Float32Array(exact.slice().buffer);
 
 // ---- numbers ----------------------------------------------------------------------
 
 // Three significant digits, never finer than what was sent.
-function number(value, spec) {
+export function number(value, spec) {
   if (Number.isNaN(value)) return "no value";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (value === 0) return "0";
@@ -50,11 +50,11 @@ function number(value, spec) {
 }
 
 // As it was sent: in single precision, or by its code, which knows no less than a step.
-const sent = ({data, singles}, value) => singles ? three(value, data.error) : number(value, data);
+export const sent = ({data, singles}, value) => singles ? three(value, data.error) : number(value, data);
 
 // Three significant digits, or fewer where the value may be off by `error`, as number_format.py
 // writes them.
-function three(value, error = 0) {
+export function three(value, error = 0) {
   if (Number.isNaN(value)) return "no value";
   const sign = value < 0 ? "−" : "", size = Math.abs(value);
   if (size === Infinity) return `${sign}∞`;
@@ -68,9 +68,18 @@ function three(value, error = 0) {
   return sign + rounded.toLocaleString("en-US", {minimumFractionDigits: places, maximumFractionDigits: places});
 }
 
+// As many digits as a cell has the room for, the one before the point included; a sentence has the
+// number as it was sent.
+export function inCell(value, digits) {
+  if (value === 0) return "0";
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "" : three(value);
+  const before = Math.max(0, Math.floor(Math.log10(Math.abs(value))));
+  return value.toFixed(Math.max(0, digits - 1 - before)).replace("-", "−");
+}
+
 // How full a colour is, 0 to 1, where `top` has all of it; on a log scale three decades lie below.
 const DECADES = 3;
-function strength(value, top, log) {
+export function strength(value, top, log) {
   const share = top > 0 ? Math.max(0, Math.min(1, value / top)) : 0;
   return log && share > 0 ? Math.max(0, 1 + Math.log10(share) / DECADES) : share;
 }
@@ -82,10 +91,10 @@ const letters = text =>
   graphemes ? Array.from(graphemes.segment(text), part => part.segment) : Array.from(text);
 
 // A label keeps its own direction, whatever stands around it.
-const isolated = text => "\u2068" + text + "\u2069";
+export const isolated = text => "\u2068" + text + "\u2069";
 
 // The label, cut in the middle where it is wider than `width`.
-function fitted(context, text, width) {
+export function fitted(context, text, width) {
   if (context.measureText(text).width <= width) return text;
   const parts = letters(text.length > 400 ? text.slice(0, 200) + text.slice(-200) : text);
   let low = 0, high = parts.length - 1;
@@ -99,7 +108,7 @@ function fitted(context, text, width) {
 }
 
 // Fill `element` from a sentence with {names} in it; never as HTML.
-function say(element, template, parts) {
+export function say(element, template, parts) {
   element.replaceChildren(...template.split(/(\{\w+\})/).filter(Boolean).map(piece => {
     const name = /^\{\w+\}$/.test(piece) ? piece.slice(1, -1) : null;
     if (name === null || parts[name] === undefined) return document.createTextNode(piece);
@@ -110,12 +119,12 @@ function say(element, template, parts) {
   }));
 }
 
-const counted = (many, word) => `${many} ${word}${many === 1 ? "" : "s"}`;
+export const counted = (many, word) => `${many} ${word}${many === 1 ? "" : "s"}`;
 
-const plain = (template, parts) =>
+export const plain = (template, parts) =>
   template.replace(/\{(\w+)\}/g, (whole, name) => parts[name] ?? whole);
 
-function element(tag, className, text) {
+export function element(tag, className, text) {
   const made = document.createElement(tag);
   if (className) made.className = className;
   if (text !== undefined) made.textContent = text;
@@ -124,14 +133,14 @@ function element(tag, className, text) {
 
 // ---- colours ----------------------------------------------------------------------
 
-function rgb(colour) {
+export function rgb(colour) {
   const hex = /^#([0-9a-f]{6})/i.exec(colour);
   if (hex) return [0, 2, 4].map(i => parseInt(hex[1].slice(i, i + 2), 16));
   return (colour.match(/[\d.]+/g) || [0, 0, 0]).slice(0, 3).map(Number);
 }
 
-const css = ([r, g, b], alpha = 1) => `rgba(${r | 0},${g | 0},${b | 0},${alpha})`;
-const mixed = (a, b, t) => a.map((x, i) => x + (b[i] - x) * t);
+export const css = ([r, g, b], alpha = 1) => `rgba(${r | 0},${g | 0},${b | 0},${alpha})`;
+export const mixed = (a, b, t) => a.map((x, i) => x + (b[i] - x) * t);
 const brightness = ([r, g, b]) => (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
 
 // Colours along evenly spaced stops: 256, or 255 where zero must be in the middle.
@@ -165,20 +174,19 @@ function inkOf(root) {
 }
 
 // Where a number should be and there is none: a plain grey, which is on no scale.
-const unknown = ink => mixed(ink.background, ink.text, 0.4);
+export const unknown = ink => mixed(ink.background, ink.text, 0.4);
 
 // A cell of a small picture: see shades in wire.py.
-const shadeOf = ({data, ink}, i) => data.planes.unknown && bit(data.planes.unknown, i)
+export const shadeOf = ({data, ink}, i) => data.planes.unknown && bit(data.planes.unknown, i)
   ? unknown(ink) : ink.sequential[data.planes.cells[i]];
-const greyed = data => data.planes.unknown ? " · grey: not a number" : "";
-const maximum = top => top === null ? "its weights are not a number"
+export const maximum = top => top === null ? "its weights are not a number"
   : `maximum weight ${number(top, {low: 0, high: 1, steps: 10000})}`;
 
 // Text that can be read on `colour`.
-const over = colour => brightness(colour) > 0.52 ? "#14161a" : "#ffffff";
+export const over = colour => brightness(colour) > 0.52 ? "#14161a" : "#ffffff";
 
 // Fine diagonal lines: here nothing may be looked at.
-function hatch(context, ink, scale, gap = 5) {
+export function hatch(context, ink, scale, gap = 5) {
   const size = Math.round(gap * scale), tile = new OffscreenCanvas(size, size);
   const pen = tile.getContext("2d");
   pen.strokeStyle = css(ink.text, ink.dark ? 0.34 : 0.28);
@@ -196,44 +204,53 @@ function hatch(context, ink, scale, gap = 5) {
 
 // ---- what is chosen in a view, and the page ----------------------------------------
 
-const REST = 250;
+export const REST = 250;
 
-// Tell the page what is held or drawn, once the hand rests; it comes back as the choice. After
-// Back nothing is told: the server would return to the page that was left.
-function tellPage(state, value, rest = REST) {
+// What the page hands over to the views, by name: a value, and which telling of the view it answers.
+export const choiceOf = name => globalThis.explorerChoices?.get(name)?.[0];
+
+// Tell the page what is chosen, once the hand rests. Each telling has a number (events.py).
+export function tellPage(state, value, rest = REST) {
   if (!state.data.tells) return;
-  const path = location.pathname;
+  Object.assign(state, {told: (state.told ?? 0) + 1, untold: value, path: location.pathname});
   clearTimeout(state.telling);
-  state.telling = setTimeout(() => {
-    const text = JSON.stringify(value);
-    if (text === state.agreed || path !== location.pathname) return;
-    state.agreed = text;
-    state.told = (state.told ?? []).filter(older => older !== text).concat(text);
-    state.component.setTriggerValue("chosen", value);
-  }, rest);
+  state.telling = setTimeout(() => tellNow(state), rest);
 }
 
-// The page's choice where it is news, else undefined: an echo may come after the next click,
-// and of quick ones only the last may come.
-function news(state) {
-  const choice = globalThis.explorerChoices?.get(state.data.name), text = JSON.stringify(choice);
-  if (choice === undefined || text === state.heard) return undefined;
-  state.heard = text;
-  const echo = state.told?.indexOf(text) ?? -1;
-  if (echo >= 0) {
-    state.told.splice(0, echo + 1);
-    return undefined;
+// After Back nothing is told: the server would return to the page that was left.
+export function tellNow(state) {
+  const {untold, path} = state, text = JSON.stringify(untold);
+  clearTimeout(state.telling);
+  state.untold = undefined;
+  if (untold === undefined || path !== location.pathname) return;
+  if (text === state.agreed) {
+    state.told = state.sent;
+    return;
   }
+  Object.assign(state, {agreed: text, sent: state.told});
+  state.component.setTriggerValue("chosen", [untold, state.told]);
+}
+
+// The page's choice where it is news, else undefined: what answers an earlier telling is old. Another
+// session, on another server, counts anew.
+export function news(state) {
+  const [choice, answers = 0, session] = globalThis.explorerChoices?.get(state.data.name) ?? [];
+  if (choice === undefined) return undefined;
+  if (session !== state.session) Object.assign(state, {session, told: 0, sent: 0});
+  if (answers < (state.told ?? 0)) return undefined;
+  state.told = state.sent = answers;
+  const text = JSON.stringify(choice);
+  if (text === state.agreed) return undefined;
   state.agreed = text;
   return choice;
 }
 
 // ---- what a picture says to who does not see it --------------------------------------
 
-const MOST = 3;
+export const MOST = 3;
 
 // The places of the largest of so many sizes, the largest first; what is no positive number is none.
-function largestOf(count, size) {
+export function largestOf(count, size) {
   const found = [];
   for (let at = 0; at < count; at++) {
     const value = size(at);
@@ -246,8 +263,8 @@ function largestOf(count, size) {
 }
 
 // A text beside a canvas that a screen reader reads after its name: what it shows, and its largest
-// values in words. Python says the same of a chart: see export/figure_text.py.
-function putInWords(root, canvas, title, largest) {
+// values in words. Python says the same of a chart: see charts/figure_text.py.
+export function putInWords(root, canvas, title, largest) {
   const place = [...root.querySelectorAll("canvas")].indexOf(canvas);
   let text = root.querySelector(`#described-${place}`);
   if (!text) {
@@ -264,7 +281,7 @@ function putInWords(root, canvas, title, largest) {
 // ---- a canvas ---------------------------------------------------------------------
 
 // The tokens of one character: a bracket `length` long on one side of their labels.
-function bracket(pen, ink, x, y, length, tick, across) {
+export function bracket(pen, ink, x, y, length, tick, across) {
   const corners = [[tick, 1], [0, 1], [0, length - 1], [tick, length - 1]]
     .map(([a, b]) => across ? [x + b, y + a + 0.5] : [x + a + 0.5, y + b]);
   pen.strokeStyle = css(ink.muted);
@@ -273,7 +290,7 @@ function bracket(pen, ink, x, y, length, tick, across) {
 }
 
 // Size a canvas to device pixels; drawing stays in CSS pixels.
-function sized(canvas, width, height) {
+export function sized(canvas, width, height) {
   const scale = Math.max(1, window.devicePixelRatio || 1);
   const w = Math.max(1, Math.round(width * scale)), h = Math.max(1, Math.round(height * scale));
   if (canvas.width !== w || canvas.height !== h) Object.assign(canvas, {width: w, height: h});
@@ -285,7 +302,7 @@ function sized(canvas, width, height) {
 }
 
 // The last line stands right under a picture that is less high than its stage.
-const lift = (state, used) => state.root.style.setProperty(
+export const lift = (state, used) => state.root.style.setProperty(
   "--lift", `${-Math.max(0, Math.floor(state.stage.clientHeight - used))}px`);
 
 // One state per mounted view. The default export runs again with every change of the
@@ -294,7 +311,7 @@ const mounted = new WeakMap();
 const sizeOf = ({stage, root}) => [
   (stage ?? root).clientWidth, (stage ?? root).clientHeight, devicePixelRatio].join();
 
-function redraw(state, show) {
+export function redraw(state, show) {
   state.root.inert = false;
   state.size = sizeOf(state);
   show(state);
@@ -319,7 +336,7 @@ async function read(state, component) {
   return true;
 }
 
-async function mount(component, selector, make, show) {
+export async function mount(component, selector, make, show) {
   const root = component.parentElement.querySelector(selector);
   if (!root) return undefined;
   let state = mounted.get(root);
@@ -367,7 +384,8 @@ async function mount(component, selector, make, show) {
 }
 
 // The page gets this code once; pictures ask for it by name (stub.js).
-const publish = (name, draw) => () => {
-  (globalThis.explorerViews ??= new Map()).set(name, draw);
+export function publish(name, selector, make, show) {
+  const draw = component => mount(component, selector, make, show);
+  (globalThis.explorerViews ??= new Map()).set(`explorer_${name}`, draw);
   document.dispatchEvent(new Event("explorer-view"));
-};
+}

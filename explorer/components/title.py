@@ -1,9 +1,7 @@
 """The title of a large head, in bold: it follows the head that is drawn, as the matrix does."""
 
-from __future__ import annotations
-
 from explorer.components.matrix import Head
-from explorer.components.mounting import HERE, component, read, slim_css, slim_js
+from explorer.components.mounting import component, script, slim_css
 
 CSS = """
 .title {
@@ -18,7 +16,7 @@ _TITLE = component(
     "explorer_title",
     html='<p class="title"></p>',
     css=slim_css(CSS),
-    js=slim_js(read(HERE / "title.js")),
+    js=script("title.js"),
 )
 
 

@@ -15,8 +15,6 @@ All low bytes come first, then all high bytes: most high bytes are zero, and equ
 bytes side by side deflate well. `shared.js` holds the reader.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ packages, and each letter is taken from the first font that has it. A letter tha
 written as its code point.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable
 from functools import cache
@@ -64,14 +62,14 @@ def _has_letter(letter: str) -> bool:
     return _is_in(letter, _fonts(COMMON)) or _is_in(letter, _fonts(fallback_families()))
 
 
-def _is_in(letter: str, fonts: tuple[FT2Font, ...]) -> bool:
+def _is_in(letter: str, fonts: tuple["FT2Font", ...]) -> bool:
     """Whether one of them has it, or nothing is drawn for it in any case."""
     is_unseen = letter == "\n" or unicodedata.category(letter) == "Cf" or letter in VARIANTS
     return is_unseen or any(font.get_char_index(ord(letter)) for font in fonts)
 
 
 @cache
-def _fonts(families: tuple[str, ...]) -> tuple[FT2Font, ...]:
+def _fonts(families: tuple[str, ...]) -> tuple["FT2Font", ...]:
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     return tuple(get_font(findfont(FontProperties(family=[name]))) for name in families)

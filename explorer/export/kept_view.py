@@ -1,15 +1,13 @@
 """A view that a reader has kept: the bytes that were drawn, its figures, its words, its address."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from secrets import token_hex
 from sys import getsizeof
 
-from explorer.export.figure_data import Figure, FigureData
-from explorer.export.offline_page import OfflinePicture, OfflineView, markup
+from explorer.charts.figure_data import Figure, FigureData, OfflinePicture, OfflineView
+from explorer.export.offline_page import markup
 from explorer.lessons.lesson_file import ADDRESS, LONG, SHORT
 
 LONGEST_TITLE, LONGEST_NOTE, LONGEST_ADDRESS = SHORT, LONG, ADDRESS
@@ -64,7 +62,7 @@ class KeptView:
         """Bytes that it takes in a file of HTML, the code of its views and its words apart."""
         return sum(len(markup(each).encode()) for each in self.drawn)
 
-    def called(self, title: str, note: str) -> KeptView:
+    def called(self, title: str, note: str) -> "KeptView":
         """With these words, cut to what a step may have."""
         return replace(self, title=one_line(title), note=note.strip()[:LONGEST_NOTE])
 

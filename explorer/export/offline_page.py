@@ -4,16 +4,13 @@ The page runs the same code as the app. Words of a reader or of a model are in t
 the views, which never becomes markup, or are escaped.
 """
 
-from __future__ import annotations
-
 import base64
 import html
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from explorer.charts import theme
+from explorer.charts.figure_data import OfflinePicture, OfflineView
 
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:"
@@ -22,37 +19,6 @@ POLICY = (
 
 DRAW = (Path(__file__).parent / "offline_view.js").read_text("utf-8")
 START = 'for (const host of document.querySelectorAll(".host")) draw(host);\n'
-
-
-@dataclass(frozen=True)
-class OfflineView:
-    """A view as a run of a page has drawn it: all that is needed to draw it elsewhere."""
-
-    kind: str
-    key: str
-    data: bytes
-    height: int | str
-    choice: object
-    html: str
-    css: str
-    js: str
-    title: str = ""
-    behind: Mapping[str, object] = field(default_factory=dict)
-    """What came behind the picture, by its name: answers that took longer."""
-
-    @property
-    def told(self) -> str:
-        """What is said of it besides its data, as JSON."""
-        told = {"kind": self.kind, "key": self.key, "choice": self.choice, "behind": self.behind}
-        return json.dumps(told)
-
-
-@dataclass(frozen=True)
-class OfflinePicture:
-    """A chart as a picture that stands still."""
-
-    title: str
-    svg: bytes
 
 
 def offline_html(
@@ -83,10 +49,7 @@ def code_of(drawn: Iterable[OfflineView | OfflinePicture]) -> tuple[str, str]:
     The rules wait for the views (`offline_view.js`): each kind's would change the others.
     """
     kinds = {view.kind: view for view in drawn if isinstance(view, OfflineView)}
-    imports = "".join(
-        f'import v{at} from "{_data_url(view.js)}";\nv{at}();\n'
-        for at, view in enumerate(kinds.values())
-    )
+    imports = "".join(f'import "{_data_url(view.js)}";\n' for view in kinds.values())
     rules = (
         f'<style data-kind="{kind}" media="not all">{view.css}</style>'
         for kind, view in kinds.items()

@@ -12,7 +12,7 @@ function draw(host) {
   const letters = atob(host.dataset.bytes), bytes = new Uint8Array(letters.length);
   for (let at = 0; at < letters.length; at++) bytes[at] = letters.charCodeAt(at);
   const choices = globalThis.explorerChoices ??= new Map();
-  for (const [name, value] of [[key, choice], ...Object.entries(behind)]) choices.set(name, value);
+  for (const [name, value] of [[key, choice], ...Object.entries(behind)]) choices.set(name, [value]);
   const root = host.attachShadow({mode: "open"}), nothing = () => {}, name = `explorer_${kind}`;
   root.adoptedStyleSheets = [rules.get(kind)];
   root.append(...host.childNodes);

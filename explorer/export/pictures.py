@@ -1,16 +1,14 @@
 """Any figure as PNG, SVG or PDF: a chart as Vega-Lite draws it, a matrix or a table for print."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
+from explorer.charts.figure_data import Figure, TableData
 from explorer.charts.theme import LIGHT
 from explorer.export import print_figure
-from explorer.export.figure_data import Figure, TableData
 from explorer.export.fonts import font_folders
 
-WIDTH, HEIGHT = 600, 260
+CHART_SIZE = 600, 260
 """Pixels of the plot where a chart leaves its size to the page."""
 SCALE = 3
 """Dots to a pixel of a PNG."""
@@ -24,7 +22,10 @@ def as_picture(figure: Figure, kind: str) -> bytes:
 
 
 def chart_as_picture(
-    title: str, chart: Mapping[str, Any], kind: str, size: tuple[int, int] = (WIDTH, HEIGHT)
+    title: str,
+    chart: Mapping[str, Any],
+    kind: str,
+    size: tuple[int, int] = CHART_SIZE,
 ) -> bytes:
     """The chart; its plot has this `size` in pixels where it leaves its own to the page."""
     import vl_convert  # 40 MB and 0.4 s for its first chart, only when somebody exports one

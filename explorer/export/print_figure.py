@@ -1,7 +1,5 @@
 """A matrix in print quality, as PNG or SVG, drawn by matplotlib."""
 
-from __future__ import annotations
-
 import io
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from explorer.charts.figure_data import FigureData, TableData
 from explorer.charts.theme import LIGHT
-from explorer.export.figure_data import FigureData, TableData
 from explorer.export.fonts import are_common, fallback_families, printable
 from explorer.text.labels import cut
 from explorer.text.number_format import three
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH = 6.3
+PAGE_WIDTH = 6.3
 """Inches: the text of an A4 page with usual margins."""
 DOTS_PER_INCH = 300
 MOST_LABELS = 48
@@ -44,7 +42,7 @@ FAINTEST = 3 / 255
 _one_at_a_time = Lock()  # matplotlib's settings belong to the whole process
 
 
-def as_picture(taken: FigureData | TableData, kind: str, width: float = WIDTH) -> bytes:
+def as_picture(taken: FigureData | TableData, kind: str, width: float = PAGE_WIDTH) -> bytes:
     """The matrix, or a table of texts, as a file of this kind: "png", "svg" or "pdf".
 
     Queries down, keys across; masked cells are hatched, and what is not a number is grey.
@@ -59,7 +57,7 @@ def as_picture(taken: FigureData | TableData, kind: str, width: float = WIDTH) -
     return file.getvalue()
 
 
-def drawn(taken: FigureData | TableData, more: tuple[str, ...], width: float) -> Figure:
+def drawn(taken: FigureData | TableData, more: tuple[str, ...], width: float) -> "Figure":
     """The same, not yet written; `more` families are given by `printing`, within which it is."""
     if isinstance(taken, FigureData):
         return _figure(taken, more, width)
@@ -95,7 +93,7 @@ def texts_of(taken: FigureData | TableData) -> list[str]:
     return [taken.title, *taken.columns, *cells]
 
 
-def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = WIDTH) -> Figure:
+def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = PAGE_WIDTH) -> "Figure":
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
@@ -129,7 +127,7 @@ def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = WIDTH)
     for row, is_nan in enumerate(unknown):
         axes.broken_barh(_runs(is_nan), (row - 0.5, 1), facecolor=LIGHT.muted)
     family = ["monospace", *more]
-    most = round(MOST_LABELS * (width - _around(width)) / (WIDTH - _around(WIDTH)))
+    most = round(MOST_LABELS * (width - _around(width)) / (PAGE_WIDTH - _around(PAGE_WIDTH)))
     down, across = (_labels(side, most) for side in sides(taken))
     axes.set_yticks(*down, fontfamily=family, fontsize=7)
     axes.set_xticks(*across, fontfamily=family, fontsize=7, rotation=90)
@@ -153,7 +151,7 @@ def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = WIDTH)
     return figure
 
 
-def _table(taken: TableData, more: tuple[str, ...], width: float) -> Figure:
+def _table(taken: TableData, more: tuple[str, ...], width: float) -> "Figure":
     """The first rows as lines of text, and how many there are."""
     from matplotlib.figure import Figure
 
@@ -172,7 +170,9 @@ def _table(taken: TableData, more: tuple[str, ...], width: float) -> Figure:
     return figure
 
 
-def _draw_cells(axes: Axes, names: list[str], rows: list[list[str]], more: tuple[str, ...]) -> None:
+def _draw_cells(
+    axes: "Axes", names: list[str], rows: list[list[str]], more: tuple[str, ...]
+) -> None:
     drawn = axes.table(
         rows or [[""] * len(names)],
         colLabels=names,
@@ -229,7 +229,7 @@ def _ticks(taken: FigureData, top: float) -> tuple[list[float], list[str]]:
     return [-place for place in places[:0:-1]] + places, below + ends
 
 
-def _strike(figure: Figure, axes: Axes, hidden: set[int]) -> None:
+def _strike(figure: "Figure", axes: "Axes", hidden: set[int]) -> None:
     """A line through the labels of these columns, where they have one."""
     from matplotlib.lines import Line2D
 
@@ -274,12 +274,12 @@ def _around(width: float) -> float:
 
 def _line(width: float) -> int:
     """Characters of the note in one line."""
-    return round(LINE * width / WIDTH)
+    return round(LINE * width / PAGE_WIDTH)
 
 
 def _title(title: str, width: float) -> str:
     """The title, in as many lines as it needs."""
-    return plain("\n".join(textwrap.wrap(title, round(TITLE * width / WIDTH)) or [""]))
+    return plain("\n".join(textwrap.wrap(title, round(TITLE * width / PAGE_WIDTH)) or [""]))
 
 
 def sides(taken: FigureData) -> list[Mapping[int, str]]:

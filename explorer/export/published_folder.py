@@ -1,7 +1,5 @@
 """Out again: a model trained here as the folder of a published family, or as one file of it."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Callable

@@ -1,12 +1,10 @@
 """A kept session as a lesson without tasks: a TOML file that the page Lessons opens as a talk."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence
 
-from explorer.export.figure_data import file_name
+from explorer.charts.figure_data import file_name
 from explorer.export.kept_view import KeptView
 from explorer.lessons.lesson_check import DECIMAL, PICTURE
 from explorer.text.labels import cut

@@ -4,21 +4,18 @@ Built as `offline_page` builds the page of one view, under the same policy. What
 in a template, which is inert until the step is shown.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Sequence
 from pathlib import Path
 
 from explorer.charts import theme
+from explorer.charts.figure_data import OfflineView
 from explorer.export import offline_page
 from explorer.export.kept_view import KeptView
-from explorer.export.offline_page import DRAW, POLICY, OfflineView
+from explorer.export.offline_page import DRAW, POLICY
 from explorer.system.limits import SESSION_FILE_BYTES
 
 HERE = Path(__file__).parent
-HALF = frozenset({"matrix", "ranked", "tree"})
-"""Kinds of views of which two stand side by side in a wide window."""
 PICTURES = {
     "light": "--session-picture: none; --session-blend: normal;",
     "dark": "--session-picture: invert(1) hue-rotate(180deg); --session-blend: screen;",
@@ -106,7 +103,7 @@ def _step(at: int, view: KeptView, base: str) -> str:
 
 def _figure(drawn: object) -> str:
     made = offline_page.markup(drawn)  # type: ignore[arg-type]
-    is_half = isinstance(drawn, OfflineView) and drawn.kind in HALF
+    is_half = isinstance(drawn, OfflineView) and drawn.half
     return f'<div class="half">{made}</div>' if is_half else f"<div>{made}</div>"
 
 

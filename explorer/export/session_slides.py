@@ -4,8 +4,6 @@ Matplotlib writes the words of a page and its matrices, Vega the charts; pypdf p
 page, since neither can read what the other has drawn. Every font is in the file.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -16,11 +14,10 @@ from math import ceil
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
+from explorer.charts.figure_data import Figure, FigureData, OfflineView, TableData, short_titles
 from explorer.charts.theme import LIGHT
 from explorer.export import print_figure
-from explorer.export.figure_data import Figure, FigureData, TableData, short_titles
 from explorer.export.kept_view import KeptView
-from explorer.export.offline_page import OfflineView
 from explorer.export.pictures import chart_as_picture
 from explorer.export.print_figure import plain
 from explorer.export.session_page import GONE
@@ -93,7 +90,7 @@ def session_pdf(
     return file.getvalue()
 
 
-def _drawn(slides: Sequence[_Slide], turn: Turn) -> bytes:
+def _drawn(slides: Sequence["_Slide"], turn: Turn) -> bytes:
     """Of each slide a page with its words, and one for each figure that is no chart.
 
     Whoever else prints comes in between two slides.
@@ -175,7 +172,7 @@ class _Slide:
         bottom = FOOT + SMALL + GAP + len(self.caption) * WORDS * LEADING
         self.boxes = _boxes(self.figures, (MARGIN, bottom, WIDE - 2 * MARGIN, top - bottom))
 
-    def words(self) -> Drawing:
+    def words(self) -> "Drawing":
         from matplotlib.figure import Figure
 
         slide = Figure(figsize=(WIDE / 72, HIGH / 72), facecolor="white")
@@ -196,7 +193,7 @@ class _Slide:
 
 
 def _write(
-    slide: Drawing,
+    slide: "Drawing",
     text: str,
     x: float,
     y: float,
@@ -277,7 +274,7 @@ def _boxes(figures: Sequence[Figure], room: Box) -> list[Box]:
     ]
 
 
-def _put(figure: PageObject, page: PageObject, box: Box) -> None:
+def _put(figure: "PageObject", page: "PageObject", box: Box) -> None:
     """Draw it in the middle of its box, as large as it may be."""
     from pypdf import Transformation
 

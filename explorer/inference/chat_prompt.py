@@ -10,7 +10,7 @@ from explorer.inference.results_cache import kept, size_of
 from explorer.text import PublishedTokenizer, TextError, Token
 from explorer.text.checked_text import LARGEST_TEMPLATE
 from models.loading.checkpoint import CheckpointError
-from models.loading.tokenizer_texts import chat_template
+from models.loading.checkpoint_tokenizer import chat_template
 
 UNREADABLE = "The chat template of this model cannot be read: type a text instead."
 TOO_LARGE = (

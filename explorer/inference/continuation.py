@@ -19,6 +19,7 @@ from explorer.inference.sampling_stages import SamplingStages, generator_at
 from explorer.system.limits import PASS_TOKENS
 from explorer.text import TextError, Token
 from models import TransformerConfig
+from models.cache import KeyValueCache
 from models.generation import DecodingState, check_prompt
 from models.masking import keep_of
 from models.sampling import Sampling, allowed_rows, choose_from, sample
@@ -308,7 +309,7 @@ def _score_nodes(decoder: DecodingState, found: Branches, report: Report) -> tup
             continue
         shared = sum(own == other for own, other in zip(inputs, cached, strict=False))
         again = max(0, shared - 1)  # the last shared token is fed again for what follows it
-        decoder.back_to(again)
+        back_to(decoder, again)
         logits = decoder.read(tokens[inputs[again:]][None])[0].float()
         after = line[again + 1 :]
         found_scores = logits.log_softmax(-1).gather(-1, tokens[after][:, None])[:, 0]
@@ -316,6 +317,24 @@ def _score_nodes(decoder: DecodingState, found: Branches, report: Report) -> tup
             scores[node] = score
         cached = inputs
     return tuple(scores)
+
+
+def back_to(decoder: DecodingState, n_generated: int) -> None:
+    """Forget all but the first `n_generated` tokens after the prompt."""
+    length = decoder.n_start + n_generated
+    assert decoder.cache is not None
+    shorten(decoder.cache, length)
+    decoder.keep = None if decoder.keep is None else decoder.keep[:, :length]
+
+
+def shorten(cache: KeyValueCache, length: int) -> None:
+    """Drop all tokens but the first `length`; the memory's keys and values stay.
+
+    No room is left, so that what is added next is written into a copy: a trace keeps its values.
+    """
+    for layer in (block["self_attn"] for block in cache):
+        layer.length = length
+        layer.keys, layer.values = layer.read()
 
 
 def _cached_decoder(opened: Opened, text: str) -> DecodingState:

@@ -22,8 +22,8 @@ from explorer.inference.results_cache import kept
 from explorer.system.cooperative import interruptible, step
 from explorer.system.limits import PASS_TOKENS
 from explorer.text import AnyTokenizer, PublishedTokenizer, TextError, Token
+from explorer.text.checked_text import ForwardPassError, truncate
 from explorer.text.labels import readable
-from explorer.text.truncation import ForwardPassError, truncate
 from models import TransformerConfig
 from models.generation import generate, start_ids
 from models.interventions import Edit

@@ -5,8 +5,6 @@ then each as a letter and its fields. Only what this module writes is read; ever
 dropped with a message.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Callable

@@ -27,6 +27,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dask.task_spec import Task
 from distributed import Client, Future, fire_and_forget
 from distributed.system import MEMORY_LIMIT
 
@@ -245,8 +246,8 @@ class Cluster:
             )
         if waiting := len(self.waiting()):
             raise RunError(
-                f"{limits.QUEUE.in_words(waiting)} still wait where they are: stop them, or wait "
-                "until they train."
+                f"{limits.QUEUE.in_words(waiting)} are still queued there: stop them, or wait until "
+                "they train."
             )
         self.answer = ""
         self.trying = threading.Thread(target=self._try_to_use, args=(address,), daemon=True)
@@ -384,6 +385,7 @@ class Cluster:
             env=child_environment(*PASSED_ON, *limits_set)
             | {
                 "DASK_LOGGING__DISTRIBUTED": "error",
+                "DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION": "1.0",
                 "DASK_TEMPORARY_DIRECTORY": str(work),
                 "PYTHONPATH": str(ROOT),
             },
@@ -480,6 +482,10 @@ def _keys(client: Client) -> list[str]:
 def _send(client: Client, runs: Sequence[tuple[Run, int]]) -> None:
     """Queue each run, whose place says how far back it waits, and wait until all have arrived.
 
+    Marked as a producer of data a task waits at the scheduler until a worker is free. Dask deals
+    out others at once: a run would wait for one that is dealt to the same worker, and be lost
+    with it.
+
     A run that has not in time is left to itself: it trains once the scheduler answers again.
 
     Without this wait the thread that sends them would have none of the processor before the
@@ -488,7 +494,8 @@ def _send(client: Client, runs: Sequence[tuple[Run, int]]) -> None:
     sent, entry = dict[str, Future](), _entry(str(ROOT), settings())
     for run, place in runs:
         key = f"train/{run.name}/{uuid.uuid4().hex}"
-        sent[key] = client.submit(entry, str(run.folder), key=key, pure=False, priority=-place)
+        task = Task(key, entry, str(run.folder), _data_producer=True)
+        sent[key] = client.get({key: task}, key, sync=False, priority=-place)
         fire_and_forget(sent[key])
     end = time.monotonic() + ANSWER_WITHIN
     while sent and time.monotonic() < end:

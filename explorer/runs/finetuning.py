@@ -14,7 +14,7 @@ from explorer.runs.settings import TRAINING_SETTINGS
 from explorer.runs.spec import RunSpec
 from explorer.system import limits
 from explorer.tasks import Task
-from explorer.text.special import PAD
+from explorer.text.token import PAD
 from models import TransformerConfig
 from models.lora import USUAL_TARGETS, target_ranks
 from models.training import TrainConfig

@@ -11,7 +11,7 @@ from pathlib import Path
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import HOT
 from explorer.runs.worker import ANEW, END, saved_or_untrained
-from models import together
+from models import distributed
 from models.training import train
 
 
@@ -22,9 +22,9 @@ def follow(folder: Path) -> None:
     model, state = saved_or_untrained(run, spec, task)
     updates = None
     try:
-        together.told([END])
+        distributed.broadcast([END])
         while True:
-            said, *values = together.told([END] * (1 + len(HOT)))
+            said, *values = distributed.broadcast([END] * (1 + len(HOT)))
             if said == END:
                 return
             if updates is None or said == ANEW:

@@ -27,7 +27,7 @@ from explorer.text import (
     TrainedWith,
 )
 from explorer.text.published import AdoptedTokenizer
-from explorer.text.special import BOS, CLS, EOS, PAD, SOURCE
+from explorer.text.token import BOS, CLS, EOS, PAD, SOURCE
 from explorer.text.token_ids import TypedTokenIds
 from models import Transformer, TransformerConfig, load_checkpoint, save_checkpoint
 from models.loading.checkpoint import CheckpointError, link_or_copy, peek

@@ -71,7 +71,7 @@ def queue_fault(
     """Why no `more` runs are taken where so many train or wait, and `queued` of those are known."""
     for limit, count in ((limits.QUEUE_OF_READER, of_owner), (limits.QUEUE, of_all)):
         if not limit.allows(count + more):
-            return _refusal(limit, count, more, "in training or waiting")
+            return _refusal(limit, count, more, "training or queued")
     return _network_fault(_of(network, queued) + more - 1, network, limits.QUEUE)
 
 

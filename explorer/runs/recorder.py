@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from explorer.catalog.run_steps import step_folders
+from explorer.catalog.run_index import step_folders
 from explorer.runs.divergence import Health
 from explorer.runs.metrics import MetricsRow, MetricsWriter, cut_after
 from explorer.runs.parent import PARENT, linked_files, record_of

@@ -36,12 +36,13 @@ from explorer.catalog.run_index import (
     HOST,
     NAME,
     OWNER_FILE,
+    SNAPSHOTS,
     RunListing,
     index_of,
     keep_order,
     owner_in,
+    step_folders,
 )
-from explorer.catalog.run_steps import SNAPSHOTS, step_folders
 from explorer.runs import hot_changes
 from explorer.runs.deleting import bring_back, make_room, set_aside, sweep
 from explorer.runs.hot_changes import Change

@@ -1,9 +1,8 @@
 """The settings of a run, in one table for the form and the command line, and the run they make."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from explorer.catalog.parameters import count_parameters
@@ -13,9 +12,11 @@ from explorer.runs.spec import RunSpec
 from explorer.system import limits
 from explorer.tasks import Task
 from models import TransformerConfig
-from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
 from models.families.styles import like
-from models.training import OPTIMIZERS, SCHEDULES, TrainConfig
+from models.optimizers import OPTIMIZERS
+from models.schedules import SCHEDULES
+from models.plain import PlainData
+from models.training import TrainConfig
 
 
 @dataclass(frozen=True)
@@ -39,114 +40,102 @@ class Setting:
         return {"layers": "n_layers", "heads": "n_heads"}.get(self.name, self.name)
 
 
+def _of(config: type[PlainData], name: str, label: str, **more: Any) -> Setting:
+    """A setting of this config: its options or its range are those of the field."""
+    setting = Setting(name, label, **more)
+    about = config.__dataclass_fields__[setting.field].metadata  # type: ignore[attr-defined]
+    low, high = about.get("range", (0, 0))
+    return replace(setting, options=about.get("options", ()), low=low, high=high)
+
+
+_model, _training, _run = (
+    partial(_of, config) for config in (TransformerConfig, TrainConfig, RunSpec)
+)
 ADAM = ("adamw", "adam", "muon")
 """Muon leaves embeddings and vectors to AdamW."""
 MODEL_SETTINGS = (
-    Setting("layers", "Layers", low=1, high=48, help="Blocks, of each stack where there are two."),
-    Setting("heads", "Heads", low=1, high=64, help="d_model has to be divisible by them."),
-    Setting("d_model", "d_model", low=4, high=8_192, step=4, help="Width of the residual stream."),
-    Setting(
+    _model("layers", "Layers", help="Blocks, of each stack where there are two."),
+    _model("heads", "Heads", help="d_model has to be divisible by them."),
+    _model("d_model", "d_model", step=4, help="Width of the residual stream."),
+    _model(
         *("d_ff", "d_ff (0: none)"),
-        high=32_768,
         step=16,
         help="Width of the feed-forward layers; 0 leaves attention alone.",
     ),
-    Setting("positions", "Positions", POSITIONS, help="How the order of tokens is encoded."),
-    Setting("norm", "Norm", NORMS),
-    Setting(
-        *("norm_position", "Norm placement", NORM_POSITIONS),
+    _model("positions", "Positions", help="How the order of tokens is encoded."),
+    _model("norm", "Norm"),
+    _model(
+        *("norm_position", "Norm placement"),
         help="Before a block, after its residual connection as in the paper, or both.",
     ),
-    Setting("activation", "Activation", ACTIVATIONS),
-    Setting(
+    _model("activation", "Activation"),
+    _model(
         *("dropout", "Dropout"),
-        high=0.9,
         step=0.05,
         format="%.2f",
         help="The share of values that are set to zero while training.",
     ),
 )
 TRAINING_SETTINGS = (
-    Setting(
+    _training(
         *("lr", "Learning rate"),
-        high=1e9,
         step=1e-3,
         format="%.3g",
         help="The highest rate, reached at the end of the warm-up.",
     ),
-    Setting(
-        *("schedule", "Schedule", SCHEDULES),
+    _training(
+        *("schedule", "Schedule"),
         help="After the warm-up. The inverse square root is the paper's (section 5.3).",
     ),
-    Setting(
-        *("warmup", "Warm-up steps"),
-        high=10_000,
-        step=10,
-        help="Steps over which the rate rises linearly.",
-    ),
-    Setting("steps", "Steps", low=1, high=100_000, step=100, help="Updates of the weights."),
-    Setting(
-        *("batch_size", "Batch size"),
-        low=1,
-        high=4_096,
-        step=8,
-        help="Examples for one update of the weights.",
-    ),
-    Setting(
+    _training("warmup", "Warm-up steps", step=10, help="Steps over which the rate rises linearly."),
+    _training("steps", "Steps", step=100, help="Updates of the weights."),
+    _training("batch_size", "Batch size", step=8, help="Examples for one update of the weights."),
+    _training(
         *("accumulation", "Accumulation"),
-        low=1,
-        high=4_096,
         help="The batch goes through the model in this many parts, one after another, to save "
         "memory. The update is the same except for dropout.",
     ),
-    Setting(
-        *("optimizer", "Optimizer", OPTIMIZERS),
+    _training(
+        *("optimizer", "Optimizer"),
         help="AdamW is Adam with decoupled weight decay. Muon makes the update of each hidden "
         "matrix orthogonal and leaves the rest to AdamW.",
     ),
-    Setting(
+    _training(
         *("momentum", "Momentum, β₁"),
-        high=0.9999,
         step=0.01,
         format="%.4g",
         help="The share of the previous direction that is kept; with Adam it is β₁.",
     ),
-    Setting("beta2", "Adam β₂", high=0.9999, step=1e-3, format="%.4g", of=ADAM),
-    Setting("eps", "Adam ε", low=1e-16, high=1.0, step=1e-9, format="%.2g", of=ADAM),
-    Setting(
+    _training("beta2", "Adam β₂", step=1e-3, format="%.4g", of=ADAM),
+    _training("eps", "Adam ε", step=1e-9, format="%.2g", of=ADAM),
+    _training(
         *("label_smoothing", "Label smoothing"),
-        high=0.5,
         step=0.05,
         format="%.2f",
         help="The share of the target's probability that is spread over all tokens (section 5.4).",
     ),
-    Setting(
+    _training(
         *("weight_decay", "Weight decay"),
-        high=2.0,
         step=0.01,
         format="%.3g",
         help="Of matrices; norms and biases have none.",
     ),
-    Setting(
+    _training(
         *("clip", "Clip gradients at"),
-        high=1_000.0,
         step=0.1,
         format="%.3g",
         help="The largest norm of the gradient over all parameters; 0 clips nothing.",
     ),
-    Setting(
-        *("seed", "Data seed"), high=9999, help="Of the order of the examples, and of dropout."
-    ),
+    _training("seed", "Data seed", help="Of the order of the examples, and of dropout."),
 )
-WEIGHTS_SEED = Setting("weights_seed", "Weight seed", high=9999, help="Of the weights at step 0.")
+WEIGHTS_SEED = _run("weights_seed", "Weight seed", help="Of the weights at step 0.")
 LORA_SETTINGS = (
-    Setting("lora_rank", "LoRA rank (0: whole model)"),
-    Setting("lora_alpha", "LoRA α", format="%.3g"),
+    _run("lora_rank", "LoRA rank (0: whole model)"),
+    _run("lora_alpha", "LoRA α", format="%.3g"),
 )
 """Of a run that starts from a trained model."""
-EVALUATE_EVERY = Setting(
+EVALUATE_EVERY = _run(
     *("evaluate_every", "Evaluate every"),
-    high=10_000,
     step=10,
     help="Steps between two measurements on held-out data; 0: at every snapshot, and "
     "between them in 1 % of the time.",

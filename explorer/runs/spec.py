@@ -1,8 +1,5 @@
 """The settings of a run and its status: plain data, one JSON file each."""
 
-from __future__ import annotations
-
-import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +12,9 @@ from explorer.catalog.parameters import count_parameters
 from models.config import TransformerConfig
 from models.loading.adapter_files import LARGEST_ALPHA
 from models.lora import USUAL_TARGETS, add_lora, lora_fault
+from models.model import Transformer
+from models.training import TrainConfig
+from models.plain import PlainData, choice_field, number_field
 from models.training import HOT, TrainConfig
 from models.transformer import Transformer
 
@@ -28,9 +28,12 @@ ACTIVE = (WAITING, TRAINING)
 RESUMABLE = (PAUSED, STOPPED, FAILED, INTERRUPTED)
 
 LARGEST_SEED = 2**31 - 1
+SMALLEST_ALPHA = 1e-6
 LARGEST_FLOAT32 = (2 - 2**-23) * 2.0**127
 MOST_STEPS = 10_000_000
 
+HOT = ("lr", "clip", "label_smoothing")
+"""What may change between two steps of a training: nothing that is kept depends on it."""
 HOT_VALUES = (*HOT, "evaluate_every")
 """What may change while a run trains."""
 
@@ -39,7 +42,7 @@ MEASURE = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,39}|")
 
 
 @dataclass(frozen=True)
-class RunSpec:
+class RunSpec(PlainData):
     """Everything that determines a training run, except a text of the reader's own.
 
     `training.seed` is the seed of the data, `weights_seed` that of the initial weights.
@@ -52,12 +55,12 @@ class RunSpec:
     task: str
     model: TransformerConfig
     training: TrainConfig
-    weights_seed: int = 0
-    stop_at: float | None = None
-    evaluate_every: int = 0
+    weights_seed: int = number_field(0, 0, LARGEST_SEED)
+    stop_at: float | None = number_field(None, -LARGEST_FLOAT32, LARGEST_FLOAT32)
+    evaluate_every: int = number_field(0, 0, MOST_STEPS)
     parent: str = ""
-    lora_rank: int = 0
-    lora_alpha: float = 16.0
+    lora_rank: int = number_field(0, 0, MOST_STEPS)
+    lora_alpha: float = number_field(16.0, SMALLEST_ALPHA, LARGEST_ALPHA)
     lora_targets: tuple[str, ...] = USUAL_TARGETS
 
     @cached_property
@@ -85,77 +88,45 @@ class RunSpec:
         training = {name: getattr(self.training, name) for name in HOT}
         return training | {"evaluate_every": self.evaluate_every}
 
-    def with_hot(self, values: Mapping[str, Any]) -> RunSpec:
+    def with_hot(self, values: Mapping[str, Any]) -> "RunSpec":
         """The same with other values of some of these."""
         training = {name: value for name, value in values.items() if name in HOT}
         every = values.get("evaluate_every", self.evaluate_every)
         changed = self.training.replace(**training)
-        return dataclasses.replace(self, training=changed, evaluate_every=every)
+        return self.replace(training=changed, evaluate_every=every)
 
     def fault(self) -> str | None:
         """One sentence saying why this cannot be run, or None when it can."""
-        if not isinstance(self.task, str) or not self.task:
+        if not self.task:
             return "A run needs the name of a task."
-        if not isinstance(self.weights_seed, int) or not 0 <= self.weights_seed <= LARGEST_SEED:
-            return f"The seed of the weights must be between 0 and {LARGEST_SEED}."
-        if self.stop_at is not None and not is_float32(self.stop_at):
-            return "The value to stop at must be a number."
-        if not is_step(self.evaluate_every):
-            return f"evaluate_every must be between 0 and {MOST_STEPS:,} steps."
-        return self.model.fault() or self.training.fault() or self._parent_fault()
+        for part in (self.model, self.training):
+            if isinstance(part, PlainData) and (why := part.fault()):
+                return why
+        return super().fault() or self._lora_fault()
 
-    def _parent_fault(self) -> str | None:
-        rank, alpha, targets = self.lora_rank, self.lora_alpha, self.lora_targets
-        if not isinstance(self.parent, str) or not is_step(rank):
-            return "A run starts from the name of a model, and its LoRA rank is a whole number."
-        if not is_float32(alpha) or not 0 < alpha <= LARGEST_ALPHA:
-            return f"LoRA's α must be above 0 and at most {LARGEST_ALPHA:,}."
-        if not isinstance(targets, tuple) or not all(isinstance(each, str) for each in targets):
-            return "The matrices that get a LoRA adapter must be a list of names."
-        if not rank:
+    def _lora_fault(self) -> str | None:
+        if not self.lora_rank:
             return None
         if not self.parent:
             return "LoRA adapts a model that was trained before: choose one to start from."
-        return lora_fault(self.model, rank, targets)
-
-    def to_dict(self) -> dict[str, Any]:
-        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return plain | {"model": self.model.to_dict(), "training": self.training.to_dict()}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> RunSpec:
-        """A spec from plain data. ValueError, in one sentence, when it is none."""
-        known = {field.name for field in dataclasses.fields(cls)}
-        if unknown := sorted(str(key) for key in values.keys() - known):
-            raise ValueError(f"The run has unknown keys: {', '.join(unknown[:5])[:200]}.")
-        if missing := sorted({"task", "model", "training"} - values.keys()):
-            raise ValueError(f"The run has no {' and '.join(missing)}.")
-        model = TransformerConfig.from_dict(values["model"])
-        training = TrainConfig.from_dict(values["training"])
-        targets = values.get("lora_targets", USUAL_TARGETS)
-        targets = tuple(targets) if isinstance(targets, list) else targets
-        read = {"model": model, "training": training, "lora_targets": targets}
-        spec = cls(**values | read)
-        if fault := spec.fault():
-            raise ValueError(fault)
-        return spec
+        return lora_fault(self.model, self.lora_rank, self.lora_targets)
 
 
 @dataclass(frozen=True)
-class Status:
+class Status(PlainData):
     """The status of a run. `value` is the newest held-out metric, of the weights at step
     `measured_at`.
     """
 
-    state: str = WAITING
-    step: int = 0
-    steps: int = 0
-    loss: float | None = None
+    state: str = choice_field(WAITING, STATES)
+    step: int = number_field(0, 0, MOST_STEPS)
+    steps: int = number_field(0, 0, MOST_STEPS)
+    loss: float | None = number_field(None, -LARGEST_FLOAT32, LARGEST_FLOAT32)
     measure: str = ""
-    value: float | None = None
-    measured_at: int | None = None
-    steps_per_second: float = 0.0
-    seconds: float = 0.0
+    value: float | None = number_field(None, -LARGEST_FLOAT32, LARGEST_FLOAT32)
+    measured_at: int | None = number_field(None, 0, MOST_STEPS)
+    steps_per_second: float = number_field(0.0, 0, LARGEST_FLOAT32)
+    seconds: float = number_field(0.0, 0, LARGEST_FLOAT32)
     message: str = ""
 
     @property
@@ -178,30 +149,9 @@ class Status:
             return None
         return max(0, self.steps - self.step) / self.steps_per_second
 
-    def replace(self, **changes: Any) -> Status:
-        return dataclasses.replace(self, **changes)
-
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Status:
-        """A status from plain data; ValueError when a value is not of its kind."""
-        known = {field.name for field in dataclasses.fields(cls)}
-        status = cls(**{name: value for name, value in values.items() if name in known})
-        if status.state not in STATES:
-            raise ValueError("The status has an unknown state.")
-        optional = (status.loss, status.value, status.measured_at)
-        found = [each for each in optional if each is not None]
-        counts = (status.step, status.steps, status.measured_at or 0)
-        numbers = (status.steps_per_second, status.seconds, *found)
-        if not all(map(is_step, counts)) or not all(map(is_float32, numbers)):
-            raise ValueError("The status has a value that is not a number where one is needed.")
-        if not isinstance(status.message, str) or not isinstance(status.measure, str):
-            raise ValueError("The status has a value that is not text where text is needed.")
-        if not MEASURE.fullmatch(status.measure):
-            raise ValueError("The status has an invalid name of a metric.")
-        return status
+    def fault(self) -> str | None:
+        is_named = isinstance(self.measure, str) and MEASURE.fullmatch(self.measure)
+        return super().fault() or (None if is_named else "measure is no name of a metric.")
 
 
 def is_step(value: object) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from explorer.catalog import in_a_sentence
-from explorer.catalog.run_steps import step_folders
+from explorer.catalog.run_index import step_folders
 from explorer.runs.divergence import Diverged
 from explorer.runs.hot_changes import spec_at, take_on
 from explorer.runs.parent import beginning
@@ -29,7 +29,7 @@ from explorer.system import limits
 from explorer.system.atomic_files import Lock
 from explorer.tasks import Task
 from explorer.text.number_format import three
-from models import Transformer, load_checkpoint, together
+from models import Transformer, distributed, load_checkpoint
 from models.loading.checkpoint import load_state
 from models.training import Report, TrainState, train
 
@@ -102,7 +102,7 @@ def _train(
 ) -> Iterator[Progress]:
     task = run.task()
     model, state = saved_or_untrained(run, spec, task)
-    together.told([END])  # now every process has read what the first one will replace
+    distributed.broadcast([END])  # now every process has read what the first one will replace
     recorder = RunRecorder(run, spec, task, model, state)
     command = _Command(run)
     try:
@@ -149,7 +149,7 @@ def device() -> torch.device:
     found = torch.accelerator.current_accelerator(check_available=True)
     if found is None:
         return torch.device("cpu")
-    return torch.device(found.type, together.rank() % torch.accelerator.device_count())
+    return torch.device(found.type, distributed.rank() % torch.accelerator.device_count())
 
 
 def saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer, TrainState]:
@@ -182,7 +182,7 @@ def saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer
 
 def tell_the_others(what: float, spec: RunSpec) -> None:
     """To end, to go on, or to begin anew with these settings: see `followers`."""
-    together.told([what, *(getattr(spec.training, name) for name in HOT)])
+    distributed.broadcast([what, *(getattr(spec.training, name) for name in HOT)])
 
 
 class _Updates:

@@ -9,8 +9,6 @@ Each line of code notes so much a minute: what a stranger's message causes, one 
 second would fill the disk with.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

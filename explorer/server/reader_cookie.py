@@ -5,8 +5,6 @@ A WebSocket says whose it is in a header, which Streamlit compares before it goe
 a session has it, with what its reader typed and owns.
 """
 
-from __future__ import annotations
-
 from http import HTTPStatus
 
 from starlette.datastructures import Headers, MutableHeaders

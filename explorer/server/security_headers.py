@@ -1,7 +1,5 @@
 """Headers of every answer: what the page may load, and who may frame it."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -74,7 +74,7 @@ def evidence_lines(
     elif sum(map(len, lines)) <= SHORT:
         text = [f"lines = {lines!r}"]
     else:
-        imports.append("from explorer.text.reader_lines import lines_in")
+        imports.append("from explorer.views.circuits.line_source import lines_in")
         text = ['lines = lines_in(Path("lines.txt").read_text())  # put the way to your text there']
     layer, number = head
     return script(

@@ -106,13 +106,13 @@ def _scheme_lines(asked: SchemeAsked, front: str) -> tuple[list[str], list[str],
         given = f"{width}, {config.rope_theta}, {config.pairs or 'halves'!r}"
         made = found if own else [f"positions = RotaryPositions({given})"]
         ones = f"{table} = positions.rotation(places)(torch.ones(1, 1, {count}, {width}))[0, 0]"
-        load = OPEN if own else "from models.positional import RotaryPositions"
+        load = OPEN if own else "from models.rotary import RotaryPositions"
         return [*made, places, ones, *compared], [load], [table, products]
     products = f"{front}products"
     bias = [places, f"{products} = positions.bias(places, places).detach()[0, {head}]"]
     if name == "alibi":
         made = [f"positions = AlibiPositions({config.n_heads})"]
-        return [*made, *bias], ["from models.positional import AlibiPositions"], [products]
+        return [*made, *bias], ["from models.position_biases import AlibiPositions"], [products]
     if name == "relative" and own:
         return [*found, *bias], [OPEN], [products]
     if name == "relative":
@@ -123,7 +123,7 @@ def _scheme_lines(asked: SchemeAsked, front: str) -> tuple[list[str], list[str],
             places,
             f"{products} = positions.buckets(places[None] - places[:, None])  # which bucket",
         ]
-        return lines, ["from models.positional import RelativePositions"], [products]
+        return lines, ["from models.position_biases import RelativePositions"], [products]
     return [], [], []
 
 

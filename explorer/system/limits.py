@@ -1,13 +1,10 @@
-"""Every bound that whoever runs the app may set: what it is by default, and what it says when met.
+"""The limits that an operator may set: their defaults, and the sentence for whoever exceeds one.
 
-One table, two columns: a laptop, and a server that strangers use (`EXPLORER_PUBLIC=1`). A bound
-is set by `EXPLORER_LIMIT_<NAME>` in the environment, or by `<name> = <number>` in the TOML file
-that `EXPLORER_LIMITS` names; the environment wins. Any room may read this module, which knows
-none of them. What a file format may declare is bounded where the file is read (`models/loading`,
-`text/published`): no server needs another value there.
+There are two columns of defaults: a laptop, and a server that strangers use (`EXPLORER_PUBLIC=1`).
+A limit is set by `EXPLORER_LIMIT_<NAME>` in the environment, or by `<name> = <number>` in the TOML
+file that `EXPLORER_LIMITS` names; the environment wins. What a file format may declare is bounded
+where the file is read (`models/loading`, `text/published`): no server needs another value there.
 """
-
-from __future__ import annotations
 
 import os
 import tomllib
@@ -25,10 +22,10 @@ GB = 1_000 * MB
 
 @dataclass(frozen=True)
 class Limit:
-    """One bound. `sentence` is what the person reads who meets it.
+    """One limit. `sentence` is for the person who exceeds it.
 
-    In the sentence `{most}` is the bound and `{found}` what it was met with, both with their
-    unit: bytes become MB or GB. Where nobody meets it, since the oldest just leave, it is empty.
+    In the sentence `{limit}` is the bound and `{amount}` what exceeds it, both with their unit:
+    bytes become MB or GB. It is empty if nobody reads it, as where the oldest is just removed.
     """
 
     name: str
@@ -40,24 +37,24 @@ class Limit:
 
     @property
     def most(self) -> int:
-        """The bound here and now."""
+        """The bound on this server."""
         return _chosen(self)
 
-    def allows(self, found: float) -> bool:
-        """Whether this is within the bound."""
-        return found <= self.most
+    def allows(self, amount: float) -> bool:
+        """Whether an amount is within the bound."""
+        return amount <= self.most
 
-    def refusal(self, found: float | None = None, most: float | None = None) -> str:
-        """The sentence for the person who meets it with so many.
+    def refusal(self, amount: float | None = None, most: float | None = None) -> str:
+        """The sentence for the person who exceeds it with this amount.
 
-        `most` is the bound for this person where it is another than usual.
+        `most` is the bound if this person has another than usual.
         """
-        shown = "" if found is None else self.in_words(found)
+        shown = "" if amount is None else self.in_words(amount)
         bound = self.in_words(self.most if most is None else most)
-        return self.sentence.format(most=bound, found=shown)
+        return self.sentence.format(limit=bound, amount=shown)
 
     def in_words(self, number: float) -> str:
-        """The number with its unit, as a sentence says it."""
+        """The number with its unit."""
         if self.unit == "bytes":
             size, unit = (number / GB, "GB") if number >= GB else (number / MB, "MB")
             return f"{size:,.3g} {unit}" if size < 100 else f"{size:,.0f} {unit}"
@@ -71,7 +68,7 @@ PASS_TOKENS = Limit(
     2_048,
     "tokens",
     "One text in a forward pass",
-    "This text is {found} long and at most {most} are read here: shorten it.",
+    "This text has {amount}; the limit is {limit}. Shorten it.",
 )
 PASS_BYTES = Limit(
     "pass_bytes",
@@ -79,39 +76,39 @@ PASS_BYTES = Limit(
     500 * MB,
     "bytes",
     "What one forward pass computes and records",
-    "This forward pass would need {found} of memory and at most {most} are given to one: "
-    "shorten the text or choose a smaller model.",
+    "This forward pass would need {amount} of memory; the limit is {limit}. Shorten the text or "
+    "choose a smaller model.",
 )
 TEXT_CHARACTERS = Limit(
     "text_characters",
     20_000,
     8_000,
     "characters",
-    "A sentence that is typed; over 2,000 characters it is kept in a file, and links name the file",
-    "Your text has {found} and at most {most} are read: the rest was cut off.",
+    "A typed sentence; one of more than 2,000 characters is kept in a file, which links name",
+    "Your text has {amount}; only the first {limit} were read.",
 )
 TEXTS_BYTES = Limit(
     "texts_bytes",
     50 * MB,
     20 * MB,
     "bytes",
-    "Such texts, of all readers; those opened longest ago leave first",
+    "All such files; the one that was opened longest ago is removed first",
 )
 TEXTS_DAYS = Limit(
     "texts_days",
     365,
     30,
     "days",
-    "The time that such a text is kept after it was opened last",
+    "How long such a file is kept after it was last opened",
 )
 INSIDE_BYTES = Limit(
     "inside_bytes",
     4 * GB,
     250 * MB,
     "bytes",
-    "What one view of the page Inside training holds: an update, snapshots or gradients",
-    "This view of the run would need {found} of memory and at most {most} are given to it: choose "
-    "a run of a smaller model.",
+    "Memory of one view on the page Inside training: an update, snapshots or gradients",
+    "This view of the run would need {amount} of memory; the limit is {limit}. Choose a run of a "
+    "smaller model.",
 )
 PASS_SHARE = Limit(
     "pass_share",
@@ -119,7 +116,7 @@ PASS_SHARE = Limit(
     40,
     "%",
     "The share of the free memory that one forward pass may take",
-    "This forward pass would need more memory than is free: shorten the text, choose a smaller "
+    "This forward pass would need more memory than is free. Shorten the text, choose a smaller "
     "model, or try again later.",
 )
 RESULTS_BYTES = Limit(
@@ -127,16 +124,16 @@ RESULTS_BYTES = Limit(
     600 * MB,
     260 * MB,
     "bytes",
-    "Forward passes that are kept, of all readers",
+    "Forward passes in memory, of all readers",
 )
 MODEL_BYTES = Limit(
     "model_bytes",
     64 * GB,
     1 * GB,
     "bytes",
-    "Weights of one model that is opened, at 32 bits a number",
-    "The weights of this model take {found} of memory and at most {most} are opened here: choose a "
-    "smaller model.",
+    "Weights of one opened model, at 32 bits a number",
+    "The weights of this model take {amount} of memory; the limit is {limit}. Choose a smaller "
+    "model.",
 )
 RESULTS_SECONDS = Limit(
     "results_seconds",
@@ -150,22 +147,22 @@ WEIGHTS_BYTES = Limit(
     4 * GB,
     1 * GB,
     "bytes",
-    "Weights of models that are kept open, of all readers",
+    "Weights of all opened models, of all readers",
 )
 PAGES_AT_ONCE = Limit(
     "pages_at_once",
     2,
     2,
     "pages",
-    "Runs of pages that compute at the same time; others take turns",
+    "Pages that compute at the same time; others take turns",
 )
 PAIRS = Limit(
     "pairs",
     200,
     20,
     "pairs",
-    "Pairs of texts that one question about a circuit has",
-    "These are {found} of texts and at most {most} are read here: leave some out.",
+    "Pairs of texts in one question about a circuit",
+    "There are {amount} of texts; the limit is {limit}. Remove some.",
 )
 EDGES = Limit(
     "edges",
@@ -173,8 +170,8 @@ EDGES = Limit(
     1_000_000,
     "edges",
     "Edges between the parts of one model that are scored; GPT-2 has 32,491",
-    "This model has {found} between its parts and at most {most} are scored here: its heads and "
-    "feed-forward layers have scores.",
+    "This model has {amount} between its parts; the limit is {limit}. Look at the scores of its "
+    "heads and feed-forward layers instead.",
 )
 TABLE_BYTES = Limit(
     "table_bytes",
@@ -182,7 +179,7 @@ TABLE_BYTES = Limit(
     200_000,
     "bytes",
     "A table of pairs of texts, as CSV",
-    "The table has {found} and at most {most} are read here: leave some rows out.",
+    "The table is {amount}; the limit is {limit}. Remove some rows.",
 )
 FINDING_BYTES = Limit(
     "finding_bytes",
@@ -190,7 +187,7 @@ FINDING_BYTES = Limit(
     4 * MB,
     "bytes",
     "A finding about a circuit that is opened from a file",
-    "The file has {found} and a finding at most {most} here: choose another file.",
+    "The file is {amount}; a finding may be at most {limit}. Choose another file.",
 )
 LESSON_BYTES = Limit(
     "lesson_bytes",
@@ -198,15 +195,15 @@ LESSON_BYTES = Limit(
     100_000,
     "bytes",
     "The file of a lesson",
-    "The file has {found} and a lesson at most {most} here: split it into several.",
+    "The file is {amount}; a lesson may be at most {limit}. Split it into several.",
 )
 OWN_LESSONS_BYTES = Limit(
     "own_lessons_bytes",
     40 * MB,
     4 * MB,
     "bytes",
-    "Lessons that all readers have uploaded; those of the reader who opened theirs longest ago "
-    "leave first",
+    "Lessons that all readers have uploaded; those of the reader who has not opened one for "
+    "longest are removed first",
 )
 
 UPLOAD_BYTES = Limit(
@@ -214,64 +211,65 @@ UPLOAD_BYTES = Limit(
     200 * MB,
     200 * MB,
     "bytes",
-    "One upload; on a machine of one's own as much as its memory allows, up to 2 GB",
-    "An upload may be at most {most}; this one is {found}.",
+    "One upload; on a laptop it may be as large as memory allows, up to 2 GB",
+    "An upload may be at most {limit}; this one is {amount}.",
 )
 UPLOAD_SECONDS = Limit(
     "upload_seconds",
     7_200,
     1_800,
     "seconds",
-    "The time one upload may take to arrive",
-    "The upload took more than {most} and was ended: upload a smaller file, or from a faster line.",
+    "How long one upload may take to arrive",
+    "The upload took more than {limit} and was stopped. Use a smaller file or a faster connection.",
 )
 UPLOADS_RECEIVING = Limit(
     "uploads_receiving",
     4 * GB,
     600 * MB,
     "bytes",
-    "Uploaded files in memory, not opened yet, of all readers; each counts 0.5 MB at least",
-    "The server is receiving as many uploads as it has room for; try again in a minute.",
+    "Uploaded files in memory that no page has opened yet, of all readers; each counts as at least "
+    "0.5 MB",
+    "The server has no room for another upload now. Try again in a minute.",
 )
 UPLOADS_RECEIVING_OF_READER = Limit(
     "uploads_receiving_of_reader",
     3 * GB,
     250 * MB,
     "bytes",
-    "Uploaded files in memory, not opened yet, of one reader",
-    "Your uploads that wait to be opened may be at most {most} together: open them, or take some "
-    "out of the form.",
+    "The same, of one reader",
+    "Your uploads that are not opened yet may be at most {limit} together. Open them, or remove "
+    "some from the form.",
 )
 UPLOADS_KEPT = Limit(
     "uploads_kept",
     8 * GB,
     2 * GB,
     "bytes",
-    "Uploaded models on disk, of all readers; each counts 4 MB at least, and the oldest of the "
-    "reader with the most leave first",
+    "Uploaded models on disk, of all readers; each counts as at least 4 MB, and the reader with "
+    "the most loses the oldest first",
 )
 UPLOADS_KEPT_OF_READER = Limit(
     "uploads_kept_of_reader",
     4 * GB,
     400 * MB,
     "bytes",
-    "Uploaded models on disk, of one reader; each counts 4 MB at least, and the oldest leave first",
+    "The same, of one reader; the oldest is removed first",
 )
 UPLOADS_DAYS = Limit(
     "uploads_days",
     36_500,
     7,
     "days",
-    "How long an uploaded model is kept after it was used last",
+    "How long an uploaded model is kept after its last use",
 )
 DISK_LEFT = Limit(
     "disk_left",
     50 * MB,
     1 * GB,
     "bytes",
-    "Free disk space that uploads, downloads and training leave",
-    "There is not enough disk space for this, which takes {found}: free some, or ask whoever runs "
-    "the app to.",
+    "Disk space that uploads, downloads and training must leave free",
+    "There is not enough disk space for this, which takes {amount}. Free some, or ask the person "
+    "who runs the app to.",
 )
 DOWNLOAD_BYTES = Limit(
     "download_bytes",
@@ -279,7 +277,7 @@ DOWNLOAD_BYTES = Limit(
     16 * GB,
     "bytes",
     "One model that is downloaded from the hub",
-    "This model has {found}, more than the {most} that can be downloaded here.",
+    "This model is {amount}; the limit is {limit}. Choose a smaller one.",
 )
 
 RUN_PARAMETERS = Limit(
@@ -288,8 +286,7 @@ RUN_PARAMETERS = Limit(
     2_000_000,
     "parameters",
     "A model that is trained here",
-    "This model has {found}; at most {most} are trained here, so make it narrower or give it "
-    "fewer layers.",
+    "This model has {amount}; the limit is {limit}. Make it narrower or give it fewer layers.",
 )
 PARENT_PARAMETERS = Limit(
     "parent_parameters",
@@ -297,8 +294,7 @@ PARENT_PARAMETERS = Limit(
     20_000_000,
     "parameters",
     "A model that is fine-tuned here",
-    "This model has {found}; one of at most {most} is fine-tuned here, so start from a smaller "
-    "one.",
+    "This model has {amount}; the limit for fine-tuning is {limit}. Start from a smaller one.",
 )
 RUN_STEPS = Limit(
     "run_steps",
@@ -306,23 +302,23 @@ RUN_STEPS = Limit(
     5_000,
     "steps",
     "One training run",
-    "A run has at most {most} here, not {found}.",
+    "This run would have {amount}; the limit is {limit}. Choose fewer.",
 )
 RUN_SECONDS = Limit(
     "run_seconds",
     7 * 24 * 3600,
     600,
     "seconds",
-    "The time one training run may take",
-    "The run was stopped after {most}, the most that one may take here; its state is kept.",
+    "How long one training run may take",
+    "The run was stopped at the limit of {limit}. Its state is kept.",
 )
 STEP_SECONDS = Limit(
     "step_seconds",
     600,
     10,
     "seconds",
-    "The time one training step may take, with what is measured and saved after it",
-    "The run was stopped, since one step took more than {most}: make the model or the batch "
+    "How long one training step may take, with what is measured and saved after it",
+    "The run was stopped because one step took more than {limit}. Make the model or the batch "
     "smaller.",
 )
 RUN_MEMORY = Limit(
@@ -330,8 +326,8 @@ RUN_MEMORY = Limit(
     8 * GB,
     1 * GB,
     "bytes",
-    "The memory one training run may take",
-    "The run was stopped, since it needed more than {most} of memory: make the model or the "
+    "The memory of one training run",
+    "The run was stopped because it needed more than {limit} of memory. Make the model or the "
     "batch smaller.",
 )
 RUN_BYTES = Limit(
@@ -340,8 +336,7 @@ RUN_BYTES = Limit(
     250 * MB,
     "bytes",
     "What one training run may write to disk",
-    "The run was stopped before it wrote more than {most}, the most that one may write here; "
-    "its state is kept.",
+    "The run was stopped at the limit of {limit} on disk. Its state is kept.",
 )
 RUNS_BYTES_OF_READER = Limit(
     "runs_bytes_of_reader",
@@ -349,7 +344,7 @@ RUNS_BYTES_OF_READER = Limit(
     1 * GB,
     "bytes",
     "Training runs on disk, of one reader; none is started beyond it",
-    "Your runs fill {found} and at most {most} are kept: delete one to start another.",
+    "Your runs take {amount} of disk space; the limit is {limit}. Delete one to start another.",
 )
 RUNS_BYTES = Limit(
     "runs_bytes",
@@ -357,16 +352,16 @@ RUNS_BYTES = Limit(
     10 * GB,
     "bytes",
     "Training runs on disk, of all readers; none is started beyond it",
-    "The runs of this server fill {most}, all there is for them: delete one of yours, or try "
-    "again later.",
+    "This server's runs have reached their limit of {limit} of disk space. Delete one of yours, or "
+    "try again later.",
 )
 RUNS_OF_READER = Limit(
     "runs_of_reader",
     100_000,
     20,
     "runs",
-    "Training runs that one reader keeps",
-    "You have {found} here and at most {most} are kept: delete one to start another.",
+    "Training runs that are kept, of one reader",
+    "You have {amount}; the limit is {limit}. Delete one to start another.",
 )
 RUNS_KEPT = Limit(
     "runs_kept",
@@ -374,21 +369,21 @@ RUNS_KEPT = Limit(
     1_000,
     "runs",
     "Training runs that are kept, of all readers",
-    "This server keeps {most}, the most there is room for: try again later.",
+    "This server already stores its maximum of {limit}. Try again later.",
 )
 RUNS_DAYS = Limit(
     "runs_days",
     36_500,
     7,
     "days",
-    "How long the runs are kept of readers other than who runs the server",
+    "How long runs are kept, except those of the person who runs the server",
 )
 UNDO_SECONDS = Limit(
     "undo_seconds",
     86_400,
     600,
     "seconds",
-    "How long a deleted run can be brought back; it counts as kept meanwhile",
+    "How long a deleted run can be restored; it counts as kept until then",
 )
 SWEEP_RUNS = Limit(
     "sweep_runs",
@@ -396,23 +391,24 @@ SWEEP_RUNS = Limit(
     8,
     "runs",
     "Runs of one race or sweep",
-    "These settings make {found} and a sweep has at most {most} here: leave some values out.",
+    "These settings make {amount}; the limit is {limit}. Leave some values out.",
 )
 QUEUE_OF_READER = Limit(
     "queue_of_reader",
     100,
     2,
     "runs",
-    "Runs of one reader that train or wait",
-    "You have {found} in training or waiting, the most at once: wait for one to end, or stop one.",
+    "Runs that are training or queued, of one reader",
+    "You already have {amount} training or queued, which is the limit. Wait for one to end, or "
+    "stop one.",
 )
 QUEUE = Limit(
     "queue",
     1_000,
     20,
     "runs",
-    "Runs that train or wait, of all readers",
-    "This server has {found} in training or waiting, the most at once: try again later.",
+    "Runs that are training or queued, of all readers",
+    "This server already has {amount} training or queued, which is the limit. Try again later.",
 )
 NETWORK_SHARE = Limit(
     "network_share",
@@ -420,33 +416,33 @@ NETWORK_SHARE = Limit(
     33,
     "%",
     "The share that one network may have of `queue`, `runs_kept`, `runs_bytes` and "
-    "`messages_bytes`; behind a proxy, FORWARDED_ALLOW_IPS names it",
-    "Your network has all that one may have of this server's runs, in training, waiting or kept: "
-    "delete one, wait for one to end, or try again later.",
+    "`messages_bytes`; behind a proxy, FORWARDED_ALLOW_IPS must name it",
+    "Your network has reached its share of this server's runs. Delete one, wait for one to end, or "
+    "try again later.",
 )
 CORPUS_CHARACTERS = Limit(
     "corpus_characters",
     5_000_000,
     500_000,
     "characters",
-    "A text or table to train a model on",
-    "The text has {found}; at most {most} fit, so shorten it.",
+    "A text or table that a model is trained on",
+    "The text has {amount}; the limit is {limit}. Shorten it.",
 )
 TOKENIZER_CHARACTERS = Limit(
     "tokenizer_characters",
     1_000_000,
     200_000,
     "characters",
-    "A text to train a tokenizer on",
-    "The text has {found}; at most {most} fit, so shorten it.",
+    "A text that a tokenizer is trained on",
+    "The text has {amount}; the limit is {limit}. Shorten it.",
 )
 LINES = Limit(
     "lines",
     1_000,
     1_000,
     "lines",
-    "A text whose lines are searched for what excites a head",
-    "The text has {found}; at most {most} are read, so shorten it.",
+    "A text that is searched for the lines that activate a head most",
+    "The text has {amount}; the limit is {limit}. Shorten it.",
 )
 LINE_CHARACTERS = Limit(
     "line_characters",
@@ -454,23 +450,23 @@ LINE_CHARACTERS = Limit(
     500,
     "characters",
     "One line of such a text",
-    "A line of this text has {found}; at most {most} are read, so break it.",
+    "A line of this text has {amount}; the limit is {limit}. Split it.",
 )
 ACTIVATIONS_KEPT = Limit(
     "activations_kept",
     500 * MB,
     200 * MB,
     "bytes",
-    "What heads made of such texts, as numbers on disk without the texts, of all readers; the "
-    "oldest leave first",
+    "Activations of heads on such texts, as numbers on disk without the texts, of all readers; the "
+    "oldest are removed first",
 )
 WORK_SECONDS = Limit(
     "work_seconds",
     600,
     60,
     "seconds",
-    "Computing for one answer of a page (a pass, ablations, a tokenizer's training)",
-    "This took more than {most} and was stopped: shorten the text or choose a smaller model.",
+    "How long a page may compute for one answer (a pass, ablations, training a tokenizer)",
+    "This took more than {limit} and was stopped. Shorten the text or choose a smaller model.",
 )
 
 KEPT_VIEWS = Limit(
@@ -478,33 +474,32 @@ KEPT_VIEWS = Limit(
     40,
     40,
     "views",
-    "Views that one reader keeps in a session",
-    "A session keeps {most} at most: remove one, or export this session and begin another.",
+    "Views in the session of one reader",
+    "A session holds at most {limit}. Remove one, or export this session and begin another.",
 )
 KEPT_BYTES_OF_READER = Limit(
     "kept_bytes_of_reader",
     40 * MB,
     8 * MB,
     "bytes",
-    "The views that one reader keeps in a session",
-    "With this view your session would hold {found} and at most {most} are kept of one reader: "
-    "remove a large view.",
+    "The same, in bytes",
+    "With this view your session would take {amount}; the limit is {limit}. Remove a large view.",
 )
 KEPT_BYTES = Limit(
     "kept_bytes",
     400 * MB,
     50 * MB,
     "bytes",
-    "The views that all readers keep; a session counts 10 kB at least. That which was used longest "
-    "ago leaves first, and its list of addresses stays in its reader's browser",
+    "Sessions of all readers; each counts as at least 10 kB. The one that was used longest ago is "
+    "removed first, and its list of addresses stays in its reader's browser",
 )
 SESSION_FILE_BYTES = Limit(
     "session_file_bytes",
     3 * MB,
     3 * MB,
     "bytes",
-    "A kept session as one HTML file",
-    "This session would be a file of {found} and at most {most} are written.",
+    "A session as one HTML file",
+    "This session would be a file of {amount}; the limit is {limit}.",
 )
 
 SESSIONS = Limit(
@@ -513,69 +508,70 @@ SESSIONS = Limit(
     400,
     "open connections",
     "Open connections to this server",
-    "This server is full ({most}): try again in a few minutes.",
+    "This server is full ({limit}). Try again in a few minutes.",
 )
 SESSIONS_OF_ADDRESS = Limit(
     "sessions_of_address",
     1_000,
     100,
     "open connections",
-    "Open connections from one network address; behind a proxy, FORWARDED_ALLOW_IPS names it",
-    "Your network has {most} to this server, the most that it may have: close a tab.",
+    "Open connections from one network; behind a proxy, FORWARDED_ALLOW_IPS must name it",
+    "Your network has reached its limit of {limit}. Close a tab.",
 )
 MESSAGE_BYTES = Limit(
     "message_bytes",
     25 * MB,
     4 * MB,
     "bytes",
-    "One message of a browser, with everything that its widgets hold; a longer one is cut off",
+    "One message of a browser, with the values of all its widgets; a longer one ends the "
+    "connection",
 )
 MESSAGES_BYTES = Limit(
     "messages_bytes",
     2 * GB,
     40 * MB,
     "bytes",
-    "Long messages (over 50 kB) that open pages keep, of all readers; each takes several times its "
-    "size in memory",
-    "The long texts on pages of this server fill all there is for them: shorten yours, or try "
-    "again later.",
+    "Long messages (over 50 kB) of open pages, of all readers; each takes several times its size "
+    "in memory",
+    "The long texts on this server's pages have reached their limit. Shorten yours, or try again "
+    "later.",
 )
 MESSAGE_RATE = Limit(
     "message_rate",
     100,
     20,
     "messages",
-    "Messages of one connection in a second, and a tenth of those of one network; what comes "
-    "faster waits",
+    "Messages of one connection in a second; those of one network may be ten times as many, and "
+    "what comes faster waits",
 )
 DRAIN_SECONDS = Limit(
     "drain_seconds",
     5,
     30,
     "seconds",
-    "The time that readers have, after SIGTERM, to go on elsewhere before the server ends",
+    "How long a server that has received SIGTERM leads its readers to others before it ends",
 )
 
 TABLE: tuple[Limit, ...] = tuple(each for each in globals().values() if isinstance(each, Limit))
-"""All of them, in the order they stand above."""
+"""All limits, in the order above."""
 
 
 def is_public() -> bool:
-    """Whether strangers use this server, as whoever started it has said."""
+    """Whether the operator has said that strangers use this server."""
     return os.environ.get(PUBLIC) == "1"
 
 
 def fault() -> str | None:
-    """One sentence saying what is wrong with the settings, for whoever starts the server."""
+    """One sentence on what is wrong with the settings, for whoever starts the server."""
     known = {limit.name: limit for limit in TABLE}
     if os.environ.get(PUBLIC, "") not in {"", "0", "1"}:
         return f"{PUBLIC} must be 1 for a server that strangers use, or 0."
     named = {name for name in os.environ if name.startswith(PREFIX)}
     if stray := sorted(named - {f"{PREFIX}{name.upper()}" for name in known}):
-        return f"{stray[0][:60]} sets no limit; docs/limits.md names them."
+        return f"{stray[0][:60]} is not a limit; docs/limits.md lists them all."
     try:
         if stray := sorted(_file_settings().keys() - known.keys()):
-            return f"{FILE} sets {stray[0][:60]!r}, which is no limit; docs/limits.md names them."
+            return f"{stray[0][:60]!r} in {FILE} is not a limit; docs/limits.md lists them all."
         for limit in TABLE:
             _chosen(limit)
     except ValueError as error:
@@ -584,13 +580,12 @@ def fault() -> str | None:
 
 
 def _chosen(limit: Limit) -> int:
-    """ValueError, in one sentence, where it is set to what is no number."""
+    """ValueError, in one sentence, if it is set to something else than a number."""
     name = f"{PREFIX}{limit.name.upper()}"
-    if (said := os.environ.get(name)) is not None:
-        return _number(said, name)
-    found = _file_settings().get(limit.name)
-    if found is not None:
-        return _number(found, f"{limit.name} in {FILE}")
+    if (value := os.environ.get(name)) is not None:
+        return _number(value, name)
+    if (in_file := _file_settings().get(limit.name)) is not None:
+        return _number(in_file, f"{limit.name} in {FILE}")
     return limit.public if is_public() else limit.laptop
 
 
@@ -600,19 +595,19 @@ def _number(value: object, name: str) -> int:
     except ValueError:
         number = -1
     if number < 0 or isinstance(value, bool):
-        raise ValueError(f"{name} must be a whole number from 0 on, not {str(value)[:40]!r}.")
+        raise ValueError(f"{name} must be a whole number of at least 0, not {str(value)[:40]!r}.")
     return number
 
 
 def _file_settings() -> Mapping[str, object]:
-    named = os.environ.get(FILE)
-    return _read(named) if named else {}
+    path = os.environ.get(FILE)
+    return _read(path) if path else {}
 
 
 @lru_cache(maxsize=4)
-def _read(named: str) -> Mapping[str, object]:
+def _read(path: str) -> Mapping[str, object]:
     """The TOML file as it was when the server started."""
     try:
-        return tomllib.loads(Path(named).expanduser().read_text("utf-8"))
+        return tomllib.loads(Path(path).expanduser().read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise ValueError(f"The file that {FILE} names cannot be read as TOML.") from error

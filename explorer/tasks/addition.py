@@ -19,7 +19,7 @@ from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import token_accuracy
 from explorer.tasks.task_models import decoder
 from explorer.text import Token, word_tokenizer
-from explorer.text.special import BOS
+from explorer.text.token import BOS
 from models.losses import IGNORE
 from models.training import Batch, TrainConfig
 

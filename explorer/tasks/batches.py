@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from explorer.text import TrainedWith
-from explorer.text.special import BOS, EOS, PAD
+from explorer.text.token import BOS, EOS, PAD
 from models.losses import IGNORE
 from models.training import Batch
 

@@ -1,7 +1,5 @@
 """The tasks whose data the program generates, each built when it is first used."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
@@ -10,7 +8,6 @@ from explorer.tasks import (
     brackets,
     copy,
     dates,
-    fixed_period,
     induction,
     negation,
     reverse,
@@ -27,7 +24,7 @@ _BUILDERS: dict[str, Callable[[], Task]] = {
     "sort": sort.build_sort,
     "induction": induction.build_induction,
     "induction-control": induction.build_induction_control,
-    "induction-fixed": fixed_period.build_fixed_period,
+    "induction-fixed": induction.build_fixed_period,
     "negation": negation.build_negation,
     "brackets": brackets.build_brackets,
     "translation": translation.build_translation,

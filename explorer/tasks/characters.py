@@ -1,7 +1,5 @@
 """The reader's own text, one letter at a time."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from explorer.tasks.language import CONTEXT, LanguageTask, own_text_task

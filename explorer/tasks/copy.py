@@ -1,7 +1,5 @@
 """Write a word again: the simplest use of cross-attention."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

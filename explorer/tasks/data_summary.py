@@ -1,7 +1,5 @@
 """What a model gets to learn from, counted in the batches of the training itself."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -13,9 +11,9 @@ from torch import Tensor
 from explorer.tasks.task import Task
 from explorer.text import Token
 from models.losses import IGNORE
+from models.model import Transformer
 from models.trace import trace
 from models.training import Batch, TrainConfig
-from models.transformer import Transformer
 
 COUNTED = 20
 """Batches that are counted: enough for shares to a percent or two."""

@@ -5,8 +5,6 @@ noun's gender, puts a negated verb between `ne` and `pas`, and has `de` for a ne
 `a`. No word begins with a vowel after `le`, `la` or `ne`, so none is elided.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

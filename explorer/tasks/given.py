@@ -1,7 +1,5 @@
 """Tasks that are made of a text or table which the caller gives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +9,7 @@ from explorer.tasks.builtin import TASKS
 from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
 from explorer.tasks.task import Task
 from explorer.text import CLASSIFIER, DECODER, SOURCE, TextError, TrainedWith
-from explorer.text.special import Reads
+from explorer.text.token import Reads
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Language modelling of a text whose last tenth is held out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +14,7 @@ from explorer.tasks.task_metrics import nats_per_token
 from explorer.tasks.task_models import decoder
 from explorer.text import TextError, TrainedWith
 from explorer.text.checked_text import checked
-from explorer.text.special import BOS
+from explorer.text.token import BOS
 from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
 
@@ -45,7 +43,7 @@ class LanguageTask(Task):
         """Tokens in a window: the max_len of the default model."""
         return self.model.max_len
 
-    def within(self, tokens: int) -> LanguageTask:
+    def within(self, tokens: int) -> "LanguageTask":
         return replace(self, model=self.model.replace(max_len=tokens))
 
     def batch(self, step: int, training: TrainConfig) -> Batch:
@@ -64,7 +62,7 @@ class LanguageTask(Task):
         """Windows, which overlap: one begins at each token."""
         return len(self.training_ids) - self.context + 1
 
-    def measuring_everything(self) -> LanguageTask:
+    def measuring_everything(self) -> "LanguageTask":
         """The same task, measured on the whole held-out text."""
         return replace(self, measured_windows=len(self.held_out_windows))
 

@@ -1,7 +1,5 @@
 """Words of random letters that an encoder-decoder rewrites: reverse, copy, sort."""
 
-from __future__ import annotations
-
 import string
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -18,7 +16,7 @@ from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import exact_match
 from explorer.tasks.task_models import encoder_decoder
 from explorer.text import SOURCE, Token, Tokenizer, character_tokenizer
-from explorer.text.special import PAD
+from explorer.text.token import PAD
 from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
 

@@ -4,8 +4,6 @@ With two classes a model could call positive whatever has no negative word; the 
 class prevents that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """A reader's table as CSV: two columns by their names; what is wrong is said with its line."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator, Sequence

@@ -3,15 +3,13 @@
 What is trained sees the training part alone.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from explorer.text import TextError, TrainedWith, byte_tokenizer, word_tokenizer, words_of
-from explorer.text.special import DECODER, Reads
-from explorer.text.trained_with import adopted
+from explorer.text.published.adopted import adopted
+from explorer.text.token import DECODER, Reads
 
 WORDS, SUBWORDS = "words", "subwords"
 MAX_WORDS = 20_000

@@ -1,7 +1,5 @@
 """The reader's own pairs of texts: a table with the columns source and target."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 
@@ -12,7 +10,7 @@ from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import token_accuracy
 from explorer.tasks.task_models import encoder_decoder
 from explorer.text import SOURCE, TextError, TrainedWith
-from explorer.text.special import PAD
+from explorer.text.token import PAD
 from models.training import Batch, TrainConfig
 
 MIN_SOURCES = 40

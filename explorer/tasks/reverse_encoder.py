@@ -1,7 +1,5 @@
 """Write sixteen letters backwards, all at once: self-attention on the anti-diagonal."""
 
-from __future__ import annotations
-
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass

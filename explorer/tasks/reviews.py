@@ -1,7 +1,5 @@
 """Real review sentences, positive or negative, from a table with the columns text and label."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, replace
 
@@ -14,7 +12,7 @@ from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import accuracy
 from explorer.tasks.task_models import classifier
 from explorer.text import CLASSIFIER, TextError, TrainedWith
-from explorer.text.special import PAD
+from explorer.text.token import PAD
 from models.training import Batch, TrainConfig
 
 NAME = "reviews"
@@ -67,11 +65,11 @@ class ReviewTask(Task):
         read = trimmed(rows[chosen], self.tokenizer.id_of(PAD))
         return Batch((self._hidden(read, random),), labels[chosen])
 
-    def as_it_is(self) -> ReviewTask:
+    def as_it_is(self) -> "ReviewTask":
         """With no word hidden, for a model that was trained before."""
         return replace(self, word_dropout=0.0, note=self.note.removeprefix(HIDDEN).strip())
 
-    def within(self, tokens: int) -> ReviewTask:
+    def within(self, tokens: int) -> "ReviewTask":
         pad_id, every = self.tokenizer.id_of(PAD), (self.training_rows, self.held_out_rows)
         rows = [each.inputs[0] for each in every]
         cut = sum(int((each[:, tokens:] != pad_id).any(1).sum()) for each in rows)

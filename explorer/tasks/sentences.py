@@ -1,7 +1,5 @@
 """The reader's own sentences, each with a class: a table with the columns text and label."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from explorer.tasks.own_tokenizer import WORDS, typical, unseen

@@ -1,7 +1,5 @@
 """A small language model of a whole book: byte-level BPE, so it reads any sentence."""
 
-from __future__ import annotations
-
 from explorer.tasks.language import (
     CONTEXT,
     LanguageTask,

@@ -1,7 +1,5 @@
 """Write the letters of a word in alphabetical order: attention by content, not by position."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +9,7 @@ from torch import Tensor
 
 from explorer.tasks.letters import LetterTask, Words, letter_model, letter_tokenizer
 from explorer.text import Token
-from explorer.text.special import PAD
+from explorer.text.token import PAD
 from models.training import TrainConfig
 
 

@@ -1,7 +1,5 @@
 """The reader's own text, subword by subword: byte-level BPE trained on it, or another tokenizer."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from explorer.tasks.language import LanguageTask, own_text_task

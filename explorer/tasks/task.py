@@ -4,8 +4,6 @@ A batch follows from a seed and a step, so a training can be stopped, resumed or
 and the held-out set is the same for every model.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -18,8 +16,8 @@ from torch import Tensor
 
 from explorer.text import TextError, Token, TrainedWith
 from models.config import TransformerConfig
+from models.model import Transformer
 from models.training import Batch, TrainConfig
-from models.transformer import Transformer
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ class Task(ABC):
         name, of = self.metric
         return Measurement(name, of(model, self.held_out_batch))
 
-    def within(self, tokens: int) -> Task:
+    def within(self, tokens: int) -> "Task":
         """The same for a model that reads so few tokens; TextError where it cannot be."""
         raise TextError(
             f"The texts of this task have up to {self.model.max_len:,} tokens and this model reads "

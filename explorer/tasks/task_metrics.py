@@ -3,8 +3,9 @@
 import torch
 
 from models.losses import IGNORE, cross_entropy
+from models.model import Transformer
 from models.training import Batch
-from models.transformer import Transformer, evaluating
+from models.transformer import evaluating
 
 
 def exact_match(model: Transformer, batch: Batch) -> float:

@@ -1,7 +1,5 @@
 """The config of a task's model: what follows from its tokenizer, and the sizes that it asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A small grammar of English to French: word order and gender make the attention cross."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -8,11 +8,10 @@ from explorer.text.published import (
     PublishedTokenizer,
     open_published,
 )
-from explorer.text.special import ALONE, CLASSIFIER, DECODER, SOURCE
+from explorer.text.published.adopted import TrainedWith, trained_with
 from explorer.text.stepper import MAX_STEPPED_CHARACTERS, steps
-from explorer.text.token import AnyTokenizer, Piece, Step, Token
+from explorer.text.token import ALONE, CLASSIFIER, DECODER, SOURCE, AnyTokenizer, Piece, Step, Token
 from explorer.text.tokenizer import Tokenizer
-from explorer.text.trained_with import TrainedWith, trained_with
 
 __all__ = [
     "ALONE",

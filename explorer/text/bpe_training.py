@@ -8,8 +8,6 @@ section 3.2; Japanese and Korean Voice Search (Schuster and Nakajima 2012) for W
 library's trainer of WordPiece is that of byte-pair encoding with ## before what goes on.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -13,7 +13,7 @@ from tokenizers.processors import TemplateProcessing
 from explorer.system import limits
 from explorer.text.checked_text import TextError, checked
 from explorer.text.library_training import BPE, learned_merges
-from explorer.text.special import DECODER, SPECIALS, UNKNOWN, Reads
+from explorer.text.token import DECODER, SPECIALS, UNKNOWN, Reads
 from explorer.text.tokenizer import Tokenizer
 
 BYTES = 256

@@ -6,8 +6,6 @@ Nothing here needs numpy: the children that open strangers' tokenizers load this
 would take three times as long to start.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import selectors

@@ -1,7 +1,5 @@
 """Text of others where Streamlit expects Markdown: escaped, on one line."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Byte-pair merges as the library applies them: lowest rank first, leftmost first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise

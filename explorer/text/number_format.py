@@ -4,8 +4,6 @@ Halves are rounded away from zero, as JavaScript does it: 0.3125 is 0.313 in a s
 page and under the pointer.
 """
 
-from __future__ import annotations
-
 import math
 from decimal import ROUND_HALF_UP, Context, Decimal
 

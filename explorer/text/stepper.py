@@ -4,8 +4,6 @@ Each step holds the whole text cut into pieces, and the last one is exactly what
 tokenizer encodes. A published tokenizer makes its steps in the child process.
 """
 
-from __future__ import annotations
-
 import json
 
 from explorer.text.checked_text import TextError, checked

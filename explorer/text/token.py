@@ -1,9 +1,24 @@
 """Plain data of tokenization, and the interface of every tokenizer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
+
+PAD, BOS, EOS, UNKNOWN, CLS = "<pad>", "<s>", "</s>", "<unk>", "<cls>"
+
+Reads = tuple[str, ...]
+
+DECODER: Reads = (BOS, "$A")
+SOURCE: Reads = ("$A", EOS)
+CLASSIFIER: Reads = (CLS, "$A")
+ALONE: Reads = ("$A",)
+
+SPECIALS: dict[Reads, tuple[str, ...]] = {
+    DECODER: (PAD, BOS),
+    SOURCE: (PAD, BOS, EOS),
+    CLASSIFIER: (PAD, CLS),
+    ALONE: (PAD,),
+}
+"""Which special tokens open the vocabulary; `<unk>` follows where a token can be unknown."""
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,6 @@ Read from the labels, in which a byte that is no whole character is `<0xF0>`, so
 for typed and for generated tokens alike.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right

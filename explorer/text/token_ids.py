@@ -1,7 +1,5 @@
 """Token IDs typed as they are, for models that came without a tokenizer."""
 
-from __future__ import annotations
-
 from explorer.text.checked_text import TextError, checked
 from explorer.text.token import Token
 

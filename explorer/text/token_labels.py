@@ -1,12 +1,11 @@
 """Labels for rows, columns and chips: from tokens or plain strings, safe to draw."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Protocol
 
+from explorer.text import AnyTokenizer, PublishedTokenizer
 from explorer.text.labels import cut
 from explorer.text.token import Token
 from explorer.text.token_groups import TokenGroup, bytes_in_words, token_groups
@@ -121,3 +120,11 @@ def group_spans(labels: Sequence[Label]) -> list[list[int]]:
 def specials(labels: Iterable[Label]) -> list[int]:
     """The positions of the special tokens."""
     return [at for at, one in enumerate(labels) if not isinstance(one, str | int) and one.special]
+
+
+def labels_of(tokenizer: AnyTokenizer, ids: Sequence[int]) -> list[str]:
+    """The label of each token; an ID that the vocabulary leaves free is `<50300>`."""
+    if isinstance(tokenizer, PublishedTokenizer):
+        return tokenizer.labels(ids)  # one question to its process
+    used = tokenizer.vocab_size
+    return [tokenizer.label(token) if token < used else f"<{token}>" for token in ids]

@@ -5,8 +5,6 @@ least, until the size is reached; it shows only what is left. So each size is tr
 Source: Subword Regularization (Kudo 2018), section 3.2.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

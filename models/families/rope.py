@@ -9,7 +9,7 @@ from typing import Any
 
 from models.families.published import Published
 from models.loading.safe_files import shown
-from models.rope_scaling import RopeScaling
+from models.rotary import RopeScaling
 
 KINDS = ("linear", "llama3", "yarn")
 

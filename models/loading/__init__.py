@@ -5,7 +5,7 @@
 - `weight_files`: names, types, shapes and numbers of safetensors files
 - `gguf_header`, `gguf_weights`: the same of GGUF files, quantized or not
 - `gguf_vocabulary`, `gguf_pretokenizers`, `gguf_tokenizer`: their tokenizer as a tokenizer.json
-- `tokenizer_texts`: the texts of a tokenizer, wherever they come from; the chat template
+- `checkpoint_tokenizer`: text to token IDs and back; the texts that a tokenizer is made of
 - `inspection`: the tensors of a folder against its config
 - `memory`: how much memory a model may take
 - `checkpoint`: load and save; the state of a training

@@ -21,7 +21,7 @@ from models.families.layout import Columns, Same
 from models.loading.safe_files import ADAPTER_CONFIG, CheckpointError, read_json, shown, title
 from models.loading.weight_files import Weights, open_file
 from models.lora import LoRALinear, lora_leaves, put_leaf
-from models.transformer import Transformer
+from models.model import Transformer
 
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 PREFIX, A, B, WEIGHT = "base_model.model.", ".lora_A.weight", ".lora_B.weight", ".weight"

@@ -25,6 +25,7 @@ from torch import Tensor
 from models.config import TransformerConfig
 from models.families import FAMILIES
 from models.loading.adapter_files import attach_adapter, save_adapter
+from models.loading.checkpoint_tokenizer import CheckpointTokenizer, tokenizer_of_folder
 from models.loading.folder_config import read_folder_config
 from models.loading.inspection import check_inspection, inspect_folder, read_weights
 from models.loading.safe_files import (
@@ -38,18 +39,17 @@ from models.loading.safe_files import (
     read_json,
     title,
 )
-from models.loading.tokenizer_texts import tokenizer_text
 from models.loading.weight_files import STATE_WEIGHTS, WEIGHTS, open_file
 from models.lora import lora_leaves, merge, merged
+from models.model import Transformer
 from models.optimizers import remembered
 from models.positional import Positions
 from models.training import TrainConfig, TrainState
-from models.transformer import Transformer
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """An opened folder. `tokenizer` is its tokenizer.json's text, `unused` what was not read.
+    """An opened folder. `unused` are names of tensors that were not read.
 
     `unfollowed` names settings of the config that the files contradict or that have no effect.
     """
@@ -57,7 +57,7 @@ class Checkpoint:
     folder: Path
     model: Transformer
     config: TransformerConfig
-    tokenizer: str | None = None
+    tokenizer: CheckpointTokenizer | None = None
     run: dict[str, Any] = field(default_factory=dict)
     family: str = "ours"
     unused: tuple[str, ...] = ()
@@ -68,23 +68,25 @@ def save_checkpoint(
     folder: str | Path,
     model: Transformer,
     *,
-    tokenizer: str | None = None,
+    tokenizer: CheckpointTokenizer | str | None = None,
     run: dict[str, Any] | None = None,
     state: TrainState | None = None,
     private: bool = False,
     linked: Sequence[Path] = (),
 ) -> None:
-    """Write the folder, in place of one that is there. `tokenizer` is a tokenizer.json's text.
+    """Write the folder, in place of one that is there.
 
-    A private one is readable by this account alone. Files `linked` take no more room on the
-    same disk, and are never changed; where the frozen weights of a model with adapters are among
-    them, the adapters are written beside. Otherwise those are merged.
+    A tokenizer may be the text of its tokenizer.json. A private folder is readable by this
+    account alone. Files `linked` take no more room on the same disk, and are never changed; where
+    the frozen weights of a model with adapters are among them, the adapters are written beside.
+    Otherwise those are merged.
     """
     with in_place_of(Path(folder), private) as beside:
         (beside / CONFIG).write_text(model.config.to_json())
         (beside / RUN).write_text(json.dumps(run or {}, indent=2) + "\n")
-        if tokenizer is not None:
-            (beside / TOKENIZER).write_text(tokenizer, encoding="utf-8")
+        text = tokenizer.text if isinstance(tokenizer, CheckpointTokenizer) else tokenizer
+        if text is not None:
+            (beside / TOKENIZER).write_text(text, encoding="utf-8")
         for path in linked:
             link_or_copy(path, beside / path.name)
         if (beside / WEIGHTS).exists():
@@ -145,7 +147,7 @@ def load_checkpoint(folder: str | Path, *, merging: bool = True) -> Checkpoint:
         check_inspection(found)
     with torch.device("meta"):
         model = Transformer(found.config)
-    text = tokenizer_text(found.folder)
+    tokenizer = tokenizer_of_folder(found.folder)
     read_weights(found, model)
     for module in model.modules():
         if isinstance(module, Positions):
@@ -157,7 +159,7 @@ def load_checkpoint(folder: str | Path, *, merging: bool = True) -> Checkpoint:
         found.folder,
         model.eval(),
         found.config,
-        tokenizer=text,
+        tokenizer=tokenizer,
         run=found.run,
         family=found.family,
         unused=found.unused,

@@ -32,7 +32,7 @@ from models.loading.safe_files import (
 )
 from models.loading.weight_files import WEIGHTS
 from models.lora import lora_leaves
-from models.transformer import Transformer
+from models.model import Transformer
 
 FORMAT = {"format": "pt"}
 """What the reference library asks of a file's header."""

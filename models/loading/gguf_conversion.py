@@ -7,11 +7,11 @@ from safetensors.torch import save_file
 
 from models.families import FAMILIES
 from models.loading.checkpoint import in_place_of, load_checkpoint
+from models.loading.checkpoint_tokenizer import gguf_texts
 from models.loading.export import FORMAT, holds_a_model_alone, published_tensors
 from models.loading.folder_config import describe_gguf
 from models.loading.gguf_header import gguf_file, read_gguf_header
 from models.loading.safe_files import CONFIG, CheckpointError, title
-from models.loading.tokenizer_texts import gguf_texts
 from models.loading.weight_files import WEIGHTS
 
 

@@ -17,6 +17,7 @@ from models.loading.gguf_vocabulary import (
     BYTE,
     CONTROL,
     KIND,
+    NO_KIND,
     ROLES,
     UNKNOWN,
     USER_DEFINED,
@@ -43,7 +44,7 @@ def tokenizer_files(header: GgufHeader) -> dict[str, str]:
     CheckpointError names what is not known. Time and memory grow with the vocabulary: 0.2 s
     for 50,000 tokens, 3 s for 256,000 of which merges have to be made.
     """
-    if header.values.get(KIND, "none") in ("none", "no_vocab"):
+    if header.values.get(KIND, NO_KIND[0]) in NO_KIND:
         return {}
     vocabulary = Vocabulary(header)
     kind = vocabulary.name("model", "")

@@ -11,7 +11,8 @@ from models.loading.gguf_header import GgufHeader, Packed
 from models.loading.safe_files import CheckpointError, shown
 
 PREFIX = "tokenizer.ggml."
-KIND = PREFIX + "model"
+KIND, NO_KIND = PREFIX + "model", ("none", "no_vocab")
+"""The name of the kind of tokenizer, and what a file without one has there."""
 TEMPLATE = "tokenizer.chat_template"
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 """The types of tokens."""

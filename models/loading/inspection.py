@@ -19,8 +19,8 @@ from models.loading.folder_config import FolderConfig, read_folder_config
 from models.loading.memory import available_memory
 from models.loading.safe_files import CONFIG, CheckpointError, shown, title
 from models.loading.weight_files import Weights, open_weights
+from models.model import Transformer
 from models.positional import PositionalEncoding
-from models.transformer import Transformer
 
 POSITIONS = ".positions.table.weight"
 """How our name of a table of positions ends."""

@@ -8,7 +8,7 @@ from explorer.analysis import thumbnails
 from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
-from explorer.components.grid import grid, select
+from explorer.components.picker import grid, select
 from explorer.components.title import title
 from explorer.views.attention import display_options, large_head
 from explorer.views.shared import export_panel, widgets
@@ -59,7 +59,7 @@ def draw_head(context: PageContext) -> None:
     with row:
         text = display_options.heads_title(context, options)
         title(text, key="head_title", head=large_head.raw_head(context, options))
-        view = one_of("View", "view", list(VIEWS), said_in=under, label_visibility="collapsed")
+        view = one_of("view", list(VIEWS), said_in=under, label_visibility="collapsed")
     VIEWS[view](context, options)
     with below:
         caption = large_head.head_caption(context, options)

@@ -26,7 +26,7 @@ widgets.opening(
 )
 context = page_context()
 widgets.notes(context.forward.notes)
-side = controls.one_of("View", "side", list(SIDES), label_visibility="collapsed")
+side = controls.one_of("side", list(SIDES), label_visibility="collapsed")
 lines = SIDES[side](context)
 export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(*CODE[side], script=lines)

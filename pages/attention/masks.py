@@ -27,7 +27,7 @@ at = context.choice
 head = at.part, at.layer, at.head
 usual = mask_parts.YOURS if context.opened.config.pad_id is None else mask_parts.BATCH
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-    example = controls.one_of("Example", "example", list(mask_parts.EXAMPLES), usual)
+    example = controls.one_of("example", list(mask_parts.EXAMPLES), usual)
     draw_page_link("interventions", "Edit the mask cell by cell", change="Mask", mask_how=CELLS)
 st.caption(mask_parts.EXAMPLES[example])
 if example == mask_parts.STUDENT:

@@ -7,7 +7,7 @@ from explorer.snippets.attention_code import query_key_script
 from explorer.views.query_key.product import draw_query_key
 from explorer.views.shared import export_panel, widgets
 from models.attention import attention_scores, attention_weights
-from models.positional import RotaryPositions
+from models.rotary import RotaryPositions
 
 widgets.opening(
     "Query and key",

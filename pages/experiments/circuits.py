@@ -34,7 +34,7 @@ VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
     "Steering": draw_steering,
     "Over training": draw_over_training,
 }
-view = one_of("View", "circuit_view", tuple(VIEWS))  # it stays chosen where nothing is asked
+view = one_of("circuit_view", tuple(VIEWS))  # it stays chosen where nothing is asked
 if asked is not None:
     VIEWS[view](context, asked.question)
     draw_finding(context, asked.question, asked.finding)

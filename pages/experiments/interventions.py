@@ -43,7 +43,7 @@ views = {
     "Every head": lambda: draw_head_grid(context, edited, position),
     "Faithfulness": lambda: draw_faithfulness(context, edited, position),
 }
-view = one_of("View", "look", tuple(views))
+view = one_of("look", tuple(views))
 lines = views[view]()
 export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(*CODE[view], script=lines)

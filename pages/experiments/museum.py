@@ -26,7 +26,7 @@ widgets.opening(
     "right one: what it breaks, and which measurement gives it away.",
 )
 context = page_context()
-pasted = VIEWS[one_of("View", "room", tuple(VIEWS))](context)
+pasted = VIEWS[one_of("room", tuple(VIEWS))](context)
 export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(
     position_mistakes.doubled_sinusoids,

@@ -4,7 +4,7 @@ from explorer.analysis.forward_pass.pass_values import recorded
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app.context import PageContext, page_context
 from explorer.app.throttle import turn
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.views.forward_pass import screen
 from explorer.views.forward_pass.stage_lines import stage_lines
 from explorer.views.shared import export_panel, widgets
@@ -16,7 +16,7 @@ widgets.opening(
 )
 
 
-@alone()
+@fragment()
 @turn()
 def draw_chosen_stage(context: PageContext) -> None:
     """What one step redraws."""

@@ -3,7 +3,7 @@
 from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
 from explorer.app.throttle import turn
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.views.generation.beam_search_view import draw_beam_search
 from explorer.views.generation.chat_panel import draw_chat_panel
 from explorer.views.generation.generation_limits import require_generation
@@ -26,11 +26,11 @@ widgets.opening(
 )
 
 
-@alone()
+@fragment()
 @turn()
 def draw_generation(context: PageContext) -> None:
     """What one token more draws again."""
-    way = one_of("Way", "way", list(WAYS), label_visibility="collapsed")
+    way = one_of("way", list(WAYS), label_visibility="collapsed")
     lines = WAYS[way](context)
     export_panel.export_button(export_panel.origin(context))
     widgets.code_panel(choose_from, keep_top_k, keep_top_p, generate, beam_search, script=lines)

@@ -30,10 +30,10 @@ stack = opened.config.stacks[-1]
 with st.container(horizontal=True):
     if len(opened.config.stacks) > 1:
         own = context.choice.part.partition(".")[0].capitalize()
-        stack = STACKS[one_of("Stack", "of_stack", tuple(STACKS), own)]
+        stack = STACKS[one_of("of_stack", tuple(STACKS), own)]
     has_unembedding = ShownSpace(opened, forward, stack, EMBEDDING).has_unembedding
     options = (EMBEDDING, STREAM, *([UNEMBEDDING] if has_unembedding else []))
-    shown = ShownSpace(opened, forward, stack, one_of("Axes", "space_of", options))
+    shown = ShownSpace(opened, forward, stack, one_of("space_of", options))
 drawn, beside = st.columns([5, 3], gap="medium")
 with beside:
     chosen = draw_neighbours_of_one(shown)

@@ -27,8 +27,8 @@ widgets.opening(
 own = context.opened.config.positions
 by_label = {SCHEMES[name]: name for name in [own, *(each for each in SCHEMES if each != own)]}
 with st.container(horizontal=True):
-    scheme = by_label[one_of("Scheme", "scheme", tuple(by_label), SCHEMES[own])]
-    view = one_of("View", "lab", tuple(VIEWS))
+    scheme = by_label[one_of("scheme", tuple(by_label), SCHEMES[own])]
+    view = one_of("lab", tuple(VIEWS))
 schemes = [scheme]
 if view == "Scheme":
     row = st.container(horizontal=True)

@@ -2,10 +2,11 @@
 
 import streamlit as st
 
+from explorer.app import widget_state
 from explorer.app.context import page_context
 from explorer.app.messages import say
 from explorer.app.throttle import turn
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.snippets.tokenizer_code import tokenizer_training_code
 from explorer.text import TextError
 from explorer.text.bpe_training import MergeTraining, train_merges
@@ -22,7 +23,7 @@ widgets.opening(
 )
 
 
-@alone()
+@fragment()
 @turn()
 def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str) -> None:
     """What a new step draws again."""
@@ -34,7 +35,7 @@ def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str)
     except TextError as error:
         say(str(error))
         return
-    lines = tokenizer_training_code(st.session_state["learn_from"], text, algorithm, most, step)
+    lines = tokenizer_training_code(widget_state.get("learn_from"), text, algorithm, most, step)
     is_unigram = algorithm == UNIGRAM
     shown = (
         (train_unigram, segmentations) if is_unigram else (train_merges, MergeTraining.counts_after)

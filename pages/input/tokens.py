@@ -6,7 +6,7 @@ from explorer.app.context import page_context
 from explorer.app.messages import say
 from explorer.app.throttle import turn
 from explorer.components import chips
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.snippets import attention_code
 from explorer.text import AnyTokenizer, TextError, Tokenizer, steps
 from explorer.views.shared import export_panel, widgets
@@ -39,7 +39,7 @@ widgets.notes(forward.notes)
 st.header("Step by step", anchor=False)
 
 
-@alone()
+@fragment()
 @turn()
 def draw_steps(tokenizer: AnyTokenizer, text: str, *, has_pair: bool) -> None:
     """What a new step draws again."""
@@ -48,7 +48,7 @@ def draw_steps(tokenizer: AnyTokenizer, text: str, *, has_pair: bool) -> None:
     except TextError as error:
         say(str(error))
         return
-    step = found[stepper("Step", "step", len(found), 0, arrows=True)]
+    step = found[stepper("step", len(found), 0, arrows=True)]
     st.text(step.action)
     if has_pair:
         st.caption("The steps are those of the first sentence alone.")

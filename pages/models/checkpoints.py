@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from explorer.app import shelves
+from explorer.app import reader_models
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.checkpoints import (
@@ -19,7 +19,7 @@ widgets.opening(
     "Every model that can be opened here, with its size; then the parameters, weights and "
     "diagnostics of the chosen one.",
 )
-context, entries = page_context(), shelves.entries()
+context, entries = page_context(), reader_models.entries()
 model_list.draw_model_list(entries, context.choice.model)
 real_model_shelf.draw_shelf(entries, context.choice.model)
 own_model.draw_own_model(context)
@@ -27,7 +27,7 @@ opened = chosen_model.open_or_examine(context, entries)
 chosen_model.draw_description(opened)
 chosen_model.draw_model_export(opened)
 chosen_model.draw_adapter_export(opened, context.folder)
-view = VIEWS[one_of("View", "show", tuple(VIEWS), label_visibility="collapsed")]
+view = VIEWS[one_of("show", tuple(VIEWS), label_visibility="collapsed")]
 pasted = view.draw(context, opened)
 export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(*view.code, script=pasted)

@@ -6,7 +6,7 @@ from explorer.analysis.information_flow import route
 from explorer.app.context import page_context
 from explorer.catalog.attention_parts import WORDS
 from explorer.inference.answers import first_place
-from explorer.inference.first_look import on_pattern
+from explorer.inference.default_head import on_pattern
 from explorer.inference.output_tokens import last_stack_tokens
 from explorer.snippets import attention_code
 from explorer.views.overview import map_view

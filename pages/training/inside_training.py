@@ -29,7 +29,7 @@ VIEWS: dict[str, Callable[[InsideRun], CodeLines]] = {
     "Gradient noise": draw_gradient_noise,
     "Dead units": draw_dead_units,
 }
-view = one_of("View", "inside_view", tuple(VIEWS))  # it stays chosen where there is no run
+view = one_of("inside_view", tuple(VIEWS))  # it stays chosen where there is no run
 if chosen is not None:
     lines = VIEWS[view](chosen)
     export_panel.export_button({"run": chosen.run.title})

@@ -12,7 +12,7 @@ from explorer.views.shared import export_panel, widgets
 VIEWS = {"All runs": run_table.draw_table, "Races and sweeps": races.draw_races}
 
 widgets.opening("Runs", "Every training run: compare several, or let them race.")
-view = one_of("View", "runs_view", [*VIEWS], label_visibility="collapsed")
+view = one_of("runs_view", [*VIEWS], label_visibility="collapsed")
 compared = VIEWS[view]()
 scheduler_field.draw_scheduler_field()
 export_panel.export_button({"view": view})

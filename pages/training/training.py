@@ -41,7 +41,7 @@ with left:
 with right:
     switch, chooser = st.columns([1, 3], vertical_alignment="center")
     with switch:
-        view = one_of("View", "training_view", tuple(VIEWS), label_visibility="collapsed")
+        view = one_of("training_view", tuple(VIEWS), label_visibility="collapsed")
     with chooser:
         run = run_list.choose_run() if view == "Run" else run_list.run_on_screen()
     VIEWS[view](run, task)

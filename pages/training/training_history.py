@@ -25,7 +25,7 @@ widgets.opening(
     "snapshot of the run.",
 )
 context = page_context()
-view = one_of("View", "history_view", list(VIEWS), label_visibility="collapsed")
+view = one_of("history_view", list(VIEWS), label_visibility="collapsed")
 if not moments.snapshots_in(context):
     moments.draw_no_history(context)
 elif VIEWS[view] is draw_film and is_too_long(context.forward):

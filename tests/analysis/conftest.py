@@ -10,7 +10,7 @@ from explorer.catalog.opened_model import Opened
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import word_tokenizer
-from explorer.text.special import DECODER, SOURCE
+from explorer.text.token import DECODER, SOURCE
 from tests.analysis.kinds_of_model import KINDS_OF_MODEL, QUICK
 from tests.tiny import WORDS, saved_and_opened
 

@@ -21,7 +21,7 @@ from explorer.analysis.residual_writes import head_outs, positions_of
 from models import TransformerConfig
 from models.normalization import LayerNorm, RMSNorm
 from models.positional import PositionalEncoding
-from models.rope_scaling import SCALINGS
+from models.rotary import SCALINGS
 
 WAVES = 10_000
 
@@ -232,7 +232,7 @@ def _class_logits(one: Again) -> Tensor:
 
 
 def _transform(one: Again) -> Tensor:
-    made: Any = one.values.model.head.transform  # type: ignore[union-attr]
+    made: Any = one.values.model.head.transform
     x = linear(one.read(), made.proj.weight, made.proj.bias)
     return norm(activation(x, one.config.activation), made.norm)
 

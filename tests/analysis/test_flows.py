@@ -171,10 +171,10 @@ def attention_by_hand(
     width, each = attention.d_head, heads // len(values)
     shares, longest = torch.zeros(queries, keys + 1), torch.zeros(queries, keys, dtype=torch.long)
     for query in range(queries):
-        total = before[query] + residual.output_norm(out[query])
+        total = before[query] + residual.out_norm(out[query])
 
         def through(part: Tensor, query: int = query, total: Tensor = total) -> Tensor:
-            part = behind(residual.output_norm, part, out[query])
+            part = behind(residual.out_norm, part, out[query])
             return behind(residual.sum_norm, part, total)
 
         for key in range(keys):
@@ -199,7 +199,9 @@ def test_every_share_is_that_of_the_watched_pass(found: ForwardPass) -> None:
             block = getattr(found.trace.model, stack).blocks[layer]
             here = f"{stack}.{layer}"
             before = passed[f"{here}.resid_pre"][0]
-            for name in ("self_attn", "cross_attn") if block.has_cross else ("self_attn",):
+            for name in (
+                ("self_attn", "cross_attn") if block.cross_attn is not None else ("self_attn",)
+            ):
                 site = "resid_cross" if name == "cross_attn" else "resid_mid"
                 after = passed[f"{here}.{site}"][0]
                 one = shares.attended[f"{stack}.{name}"]
@@ -217,10 +219,10 @@ def test_every_share_is_that_of_the_watched_pass(found: ForwardPass) -> None:
             after, out = passed[f"{here}.resid_post"][0], passed[f"{here}.mlp.out"][0]
             for query, mlp in enumerate(shares.mlp):
                 residual = block.mlp_residual
-                total = before[query] + residual.output_norm(out[query])
-                wrote = behind(residual.output_norm, out[query], out[query])
-                if isinstance(residual.output_norm, LayerNorm):
-                    wrote = wrote + residual.output_norm.bias
+                total = before[query] + residual.out_norm(out[query])
+                wrote = behind(residual.out_norm, out[query], out[query])
+                if isinstance(residual.out_norm, LayerNorm):
+                    wrote = wrote + residual.out_norm.bias
                 wrote = behind(residual.sum_norm, wrote, total)
                 kept = behind(residual.sum_norm, before[query], total)
                 both = share(after[query], wrote), share(after[query], kept)

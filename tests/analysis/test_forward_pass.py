@@ -19,8 +19,9 @@ from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from models import TransformerConfig, positional
-from models.positional import AlibiPositions, RelativePositions, RotaryPositions
+from models.position_biases import AlibiPositions, RelativePositions
 from models.presets import notebook_tutorial, repository_readme, web_tutorial_classifier
+from models.rotary import RotaryPositions
 from models.trace import Trace
 from tests import tiny
 from tests.analysis.conftest import TEXT

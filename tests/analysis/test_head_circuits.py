@@ -59,7 +59,7 @@ def whole(model: Transformer, layer: int, head: int) -> tuple[Tensor, Tensor]:
     if config.qk_norm:
         query = torch.diag(attention.q_norm.weight) @ query
         key = torch.diag(attention.k_norm.weight) @ key
-    writes = folded(block.self_residual.output_norm, config.d_model)
+    writes = folded(block.self_residual.out_norm, config.d_model)
     output = writes @ attention.o_proj.weight[:, head * w : (head + 1) * w]
     return (query @ reads).T @ (key @ reads), output @ value @ reads
 
@@ -130,7 +130,7 @@ def test_the_eigenvalues_are_those_of_the_circuit_from_tokens_to_tokens(
         read = norm(embedded) - getattr(norm, "bias", 0.0)
         group = config.kv_head(head)
         value = block.self_attn.v_proj.weight[group * w : (group + 1) * w]
-        writes = folded(block.self_residual.output_norm, config.d_model)
+        writes = folded(block.self_residual.out_norm, config.d_model)
         through = writes @ block.self_attn.o_proj.weight[:, head * w : (head + 1) * w] @ value
         for each in blocks_of(model)[1:]:
             for residual in (each.self_residual, each.mlp_residual):

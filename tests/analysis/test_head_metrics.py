@@ -48,7 +48,7 @@ from explorer.inference import forward_pass
 from explorer.inference import forward_pass as passes
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.text import word_tokenizer
-from explorer.text.special import DECODER
+from explorer.text.token import DECODER
 from models.masking import causal_mask
 from models.trace import trace
 from tests.closeness import assert_close_to

@@ -28,7 +28,7 @@ from explorer.catalog import opened_model, pass_budget
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.pass_budget import TooLargeError
 from explorer.inference.continuation import continue_from, sample_tokens
-from explorer.inference.first_look import first_look
+from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, rerun, run_batch_uncached, run_text
 from explorer.inference.model_inputs import ids_of
 from explorer.system import cooperative
@@ -58,7 +58,7 @@ def contrast(forward: ForwardPass) -> Contrast:
 
 WORK: dict[str, Work] = {
     "a pass": lambda opened, _: run_batch_uncached(opened, ("the hat",)),
-    "first look": lambda opened, _: first_look(opened),
+    "default head": lambda opened, _: default_head(opened),
     "ablation": lambda _, forward: [*ablate_every_head(base(forward), PART, 2)],
     "causal tracing": lambda _, forward: [*Tracing(contrast(forward), RESIDUAL, True).columns()],
     "paths": lambda _, forward: [*exact_edges(contrast(forward), [(9, 0)])],
@@ -138,5 +138,5 @@ def test_it_is_refused_where_there_is_no_room_for_it(
     with pytest.raises(TooLargeError, match="more memory than is free"):
         WORK[name](opened, forward)
     monkeypatch.setenv("EXPLORER_LIMIT_PASS_BYTES", "1_000")
-    with pytest.raises(TooLargeError, match=r"This forward pass would need .* at most 0\.001 MB"):
+    with pytest.raises(TooLargeError, match=r"forward pass would need .* the limit is 0\.001 MB"):
         WORK[name](opened, forward)

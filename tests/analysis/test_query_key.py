@@ -19,7 +19,8 @@ from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.views.query_key.value_panel import stream_terms
 from models import trace
-from models.positional import AlibiPositions, RotaryPositions
+from models.position_biases import AlibiPositions
+from models.rotary import RotaryPositions
 from tests.analysis.conftest import inputs_of, read
 from tests.closeness import assert_close_to as close
 from tests.source import ROOT
@@ -217,7 +218,7 @@ def normed(found: ForwardPass, part: str, way: KeyContribution) -> torch.Tensor:
         if way.where == "post":
             result: torch.Tensor = residual.norm(way.before + way.out)
         else:
-            result = residual.output_norm(way.out)
+            result = residual.out_norm(way.out)
         return result
 
 

@@ -27,8 +27,7 @@ from explorer.analysis.word_groups import group_words, merged_tokens, sentences_
 from explorer.catalog import opened_model
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.text import byte_tokenizer, character_tokenizer, word_tokenizer
-from explorer.text.special import CLASSIFIER, DECODER, SOURCE
-from explorer.text.token import Token
+from explorer.text.token import CLASSIFIER, DECODER, SOURCE, Token
 from tests.closeness import assert_close_to
 
 

@@ -13,7 +13,7 @@ NAMES = ("colour", "word", "place", "seed", "heat", "step")
 @pytest.fixture(autouse=True)
 def declared(monkeypatch: pytest.MonkeyPatch) -> None:
     """The parameters of these pages are in the table."""
-    rows = {name: [Parameter(name, "option", "", "")] for name in NAMES}
+    rows = {name: [Parameter(name, "option", name.capitalize())] for name in NAMES}
     monkeypatch.setattr(url, "_ROWS", rows)
 
 
@@ -23,7 +23,7 @@ def few() -> None:
     from explorer.app.controls import one_of
 
     usual = st.text_input("Usual", "green", key="usual")
-    st.caption(one_of("Colour", "colour", ("green", "red", "2 · Red", "mint (14)"), usual))
+    st.caption(one_of("colour", ("green", "red", "2 · Red", "mint (14)"), usual))
 
 
 def listed() -> None:
@@ -32,7 +32,7 @@ def listed() -> None:
     from explorer.app.controls import token
 
     words = st.text_input("Words", "the black cat", key="words").split()
-    st.caption(str(token("Word", "word", words, len(words) - 1)))
+    st.caption(str(token("word", words, len(words) - 1)))
 
 
 def numbered() -> None:
@@ -41,10 +41,10 @@ def numbered() -> None:
     from explorer.app.controls import number, slider, whole
     from explorer.views.shared.step_slider import stepper
 
-    st.caption(str(number("Place", "place", 30, 3)))
-    st.caption(str(whole("Seed", "seed", 0, 30, 3)))
-    st.caption(f"{slider('Heat', 'heat', 0.0, 30.0, 3.0):g}")
-    st.caption(str(stepper("Step", "step", 31, 3)))
+    st.caption(str(number("place", 30, 3)))
+    st.caption(str(whole("seed", 0, 30, 3)))
+    st.caption(f"{slider('heat', 0.0, 30.0, 3.0):g}")
+    st.caption(str(stepper("step", 31, 3)))
 
 
 def opened(page: object, **address: str) -> AppTest:

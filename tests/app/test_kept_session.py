@@ -8,8 +8,8 @@ import pytest
 from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.kept_session import LEAST_BYTES, NEW, KeptSession, KeptSessions, read_list
 from explorer.app.own_lessons import MOST, OwnLessons
+from explorer.charts.figure_data import OfflinePicture
 from explorer.export.kept_view import LONGEST_NOTE, LONGEST_TITLE, KeptView
-from explorer.export.offline_page import OfflinePicture
 from explorer.lessons.lesson_file import lesson_from
 from explorer.system.limits import KEPT_VIEWS
 

@@ -7,15 +7,13 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.app import address_table, former_addresses
+from explorer.app import address_table
 from explorer.app.kept_session import KEPT, KeptSession
 from explorer.app.session import KEY
 from explorer.system import long_texts
 from tests.apps import SHELL, at_address, run, said
 
 pytestmark = pytest.mark.usefixtures("small_models")
-FORMER_ENTRIES = {2: 141}
-"""By version of the addresses' language, how many former names it reads."""
 STAYS = {
     "hidden": ["head", "view", "Training"],
     "lesson": ["masks"],
@@ -51,12 +49,6 @@ def titles(at: AppTest) -> set[str]:
     return {link.proto.label for link in at.sidebar.get("page_link")}
 
 
-def test_each_former_name_raises_the_version_of_the_language() -> None:
-    former = sum(map(len, former_addresses.FORMER_VALUES.values()))
-    former += len(former_addresses.FORMER_PAGES)
-    assert {address_table.VERSION: former} == FORMER_ENTRIES, "raise VERSION, and note it here"
-
-
 def test_what_is_hidden_is_not_drawn_or_not_displayed_and_keeps_its_value() -> None:
     hidden = ["text", "head", "view", "code", "Training"]
     at = a_page("attention/attention", text="the hat", layer="1", head="1", hidden=hidden)
@@ -84,7 +76,7 @@ def test_a_fixed_model_has_no_list_and_no_page_that_opens_another() -> None:
     assert "model" not in [each.key for each in at.selectbox]
     assert "letters" in json.dumps(sent(at, "head_title"))
     assert "Checkpoints" not in titles(at)
-    assert "way_out" not in [each.key for each in at.button]
+    assert "suggested_model" not in [each.key for each in at.button]
     at.session_state["share"] = True
     listed = run(at).multiselect(key="hide_in_link")
     assert listed.value == []

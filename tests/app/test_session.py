@@ -9,6 +9,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app import bar
+from explorer.app.context import open_first
+from explorer.app.reader_models import NamedModels
 from explorer.app.session import KEY
 from explorer.catalog.folders import model_name
 from tests import apps
@@ -85,7 +87,7 @@ def test_another_model_brings_its_example_unless_something_was_typed() -> None:
 def test_what_is_too_long_is_cut_and_said() -> None:
     at = app(text="cat " * 30_000)
     said = [text.value for text in at.text]
-    cut = "Your text has 120,000 characters and at most 20,000 characters are read: the rest"
+    cut = "Your text has 120,000 characters; only the first 20,000 characters were read."
     assert any(each.startswith(cut) for each in said)
     assert any("this model reads at most" in sentence for sentence in said)
     at = app()
@@ -117,7 +119,7 @@ def test_the_list_has_the_name_of_an_upload_and_the_address_its_key(
         shutil.copytree(small_models / "letters", folder)
         names.append(model_name(folder))
     at = app(model=names[0])
-    at.session_state[KEY].brought.append(folder)
+    at.session_state[KEY].state(NamedModels).folders.append(folder)
     at.run()
     models = at.selectbox(key="model")
     assert [models.options[0], models.options[1], models.value] == ["mine", "mine (2)", names[0]]
@@ -147,7 +149,7 @@ def test_examples_of_others_are_shown_as_they_are_written(
 
 def test_warming_up_asks_for_no_reader(caplog: pytest.LogCaptureFixture) -> None:
     """Else Streamlit says four times at every start that a reader is missing."""
-    bar.warm_up()
+    open_first()
     assert [record.message for record in caplog.records if "streamlit" in record.name] == []
 
 
@@ -163,8 +165,8 @@ def test_a_sentence_that_a_model_does_not_read_is_read_by_another_after_one_clic
         at = apps.page(page, model=model, text=text, layer="0")
         assert [each.value for each in at.text].count(sentence) == unread
         assert ("cut" in [button.key for button in at.button]) is (text == long)
-        at.button(key="way_out").click().run()
+        at.button(key="suggested_model").click().run()
         assert not at.exception
         assert (chosen(at)["model"], chosen(at)["text"]) == ("letters", text)
         assert sentence not in [each.value for each in at.text]
-        assert "way_out" not in [button.key for button in at.button]
+        assert "suggested_model" not in [button.key for button in at.button]

@@ -1,4 +1,4 @@
-"""The table of parameters: complete, nothing left over, as documented; former values still open."""
+"""The table of parameters: complete, nothing left over, as documented."""
 
 from itertools import chain
 
@@ -7,7 +7,6 @@ import pytest
 from docs import addresses
 from explorer.app import url
 from explorer.app.address_table import PARAMETERS
-from explorer.app.former_addresses import FORMER_PAGES, FORMER_VALUES
 from tests.apps import page, said
 from tests.source import python_files
 
@@ -17,8 +16,6 @@ pytestmark = pytest.mark.usefixtures("small_models")
 def test_every_page_of_the_table_is_one() -> None:
     pages = {path.stem for path in python_files("pages")}
     assert set(chain.from_iterable(row.pages for row in PARAMETERS)) <= pages
-    assert set(FORMER_PAGES.values()) <= pages
-    assert set(FORMER_VALUES) <= {row.name for row in PARAMETERS}
 
 
 def test_a_name_stands_for_one_thing_on_a_page() -> None:
@@ -31,26 +28,11 @@ def test_a_name_stands_for_one_thing_on_a_page() -> None:
 
 def test_a_page_may_ask_only_for_what_it_declares() -> None:
     with pytest.raises(KeyError):
-        url.bound("no_such_parameter", "None")
+        url.bound("no_such_parameter")
 
 
 def test_the_documentation_is_made_of_the_table() -> None:
     assert addresses.FILE.read_text("utf-8") == addresses.text(), "run: python -m docs.addresses"
-
-
-def test_a_former_value_opens_what_it_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    former = {
-        "side": {"Seeker": "Rollout"},
-        "colours": {"Whole": "Matrix"},
-        "part": {"D": "Decoder"},
-    }
-    monkeypatch.setattr(url, "FORMER_VALUES", former)
-    at = page("attention/heads", model="letters", side="Seeker", part="D")
-    assert at.segmented_control(key="side").value == "Rollout"
-    assert "Seeker" not in said(at)
-    at = page("attention/attention", model="letters", colours="Whole")
-    assert "colours per matrix" in said(at)
-    assert "Whole" not in said(at)
 
 
 def test_a_value_that_is_too_long_stays_invalid() -> None:

@@ -23,7 +23,7 @@ from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import opened_model
 from explorer.catalog.real_models import FIRST
 from explorer.text import character_tokenizer
-from explorer.text.special import DECODER
+from explorer.text.token import DECODER
 from explorer.views.shared.tokenizer_source import FILE
 from models import Transformer, save_checkpoint
 from models.config import GenerationConfig

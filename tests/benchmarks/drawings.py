@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.thumbnails import thumbnails_of_weights
-from explorer.components.grid import _VIEW as GRID
-from explorer.components.grid import encode as encode_grid
-from explorer.components.grid import natural_height as height_of_grid
+from explorer.charts.figure_data import OfflineView
 from explorer.components.matrix import _VIEW as MATRIX
 from explorer.components.matrix import encode as encode_matrix
 from explorer.components.matrix import natural_height as height_of_matrix
+from explorer.components.picker import _VIEW as GRID
+from explorer.components.picker import encode_grid
+from explorer.components.picker import grid_height as height_of_grid
 from explorer.export import offline_page
-from explorer.export.offline_page import OfflineView
 
 LAYERS = HEADS = 12
 HANDED = "handed"

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 
 from explorer.system.limits import MB
 from explorer.text import character_tokenizer
-from explorer.text.special import DECODER
+from explorer.text.token import DECODER
 from tests import proxy, tiny
 from tests.browser.visiting import Visitor
 from tests.served import Server

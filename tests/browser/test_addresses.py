@@ -1,11 +1,7 @@
 """An address is a view: for a friend who is sent it, and with nonsense in it."""
 
-import re
-from urllib.parse import urlsplit
-
 from playwright.sync_api import expect
 
-from explorer.app.former_addresses import FORMER_CHOICES, FORMER_PAGES
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
@@ -79,43 +75,3 @@ def test_a_link_repeats_what_is_chosen_and_leaves_it_to_its_owner(
     expect(friend.page.get_by_text("No interventions yet.")).to_be_visible()
     assert "edits" not in friend.query()
     expect(made).to_be_visible()
-
-
-FORMER_LINKS = {
-    "/start?model=reviews": "Class probabilities",
-    "/overview?model=reviews": "Class probabilities",
-    "/learning?learn_how=WordPiece": "textbook score",
-    "/stages?model=shakespeare&layer=1&head=3&text=To+be&held=q1k0": "pinned",
-    "/pairs?model=shakespeare&text=To+be&query=1&key=0": "1 · To",
-    "/walk?model=translation&stage=decoder.0.cross_attn.weights": "layer 0, cross-attention",
-    "/lens?model=shakespeare&text=To+be": "Direct logit attribution",
-    "/writing?model=shakespeare&text=To+be&length=3": "the likeliest: at temperature 0",
-    "/generate?model=shakespeare&text=To+be&length=3&written=1": "the likeliest: at temperature 0",
-    "/decoding?model=translation&way=Beam+search": "Texts found",
-    "/edits?model=translation&edits=1.1~h.c.0.1.z&look=Maps": "After − before",
-    "/train?task=copy": "Copy a word",
-}
-"""Links of an earlier version, and what only the view that they meant says."""
-LED_FROM = ("generate", "edits")
-"""Whose links mean more than they say, and whose options are called otherwise now."""
-
-
-def test_a_link_of_an_earlier_version_opens_what_it_opened(visitor: Visitor) -> None:
-    """The page and its option by their former names, with every other choice of the link.
-
-    What the links of other pages mean now is opened without the way over their former address.
-    """
-    assert {urlsplit(link).path[1:] for link in FORMER_LINKS} >= {*FORMER_PAGES}
-    for link, words in FORMER_LINKS.items():
-        former, asks = urlsplit(link).path[1:], urlsplit(link).query
-        now = FORMER_PAGES.get(former, former).replace("overview", "")
-        meant = "".join(
-            f"&{name}={value}"
-            for name, value in FORMER_CHOICES.get(former, {}).items()
-            if f"{name}=" not in asks
-        )
-        visitor.open(link if former in LED_FROM else f"/{now}?{asks}{meant}")
-        expect(visitor.page).to_have_url(re.compile(rf"^{re.escape(visitor.url)}/{now}(\?|$)"))
-        visitor.rest()
-        expect(visitor.page.get_by_test_id("stMain")).to_contain_text(words)
-        visitor.no_mishap()

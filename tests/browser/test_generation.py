@@ -59,7 +59,11 @@ def test_a_text_grows_with_its_maps_until_it_ends(visitor: Visitor) -> None:
     expect(page.get_by_text("Stopped: </s> ends the text.")).to_be_visible()
     expect(visitor.widget("draw").get_by_role("button")).to_be_disabled()
 
-    visitor.open("/generate?model=shakespeare&text=To+be&length=3")
+    greedy = "/generation?model=shakespeare&text=To+be&length=3&temperature=0.0"
+    visitor.open(greedy)
+    page.get_by_role("button", name="Generate").click()
+    wait_until(lambda: "branches" in visitor.query(), "the branch in the address", 30)
+    visitor.open(f"{greedy}&branches={visitor.query()['branches']}&written=0")
     seen = [visitor.picture("decoded_head")]
     visitor.drawn("written_steps")
     for step in range(1, 3):

@@ -23,7 +23,6 @@ from playwright.sync_api import (
 from playwright.sync_api import TimeoutError as NotInTime
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from explorer.app.former_addresses import FORMER_PAGES
 from tests.budget import spend
 from tests.served import wait_until
 
@@ -249,7 +248,7 @@ class Visitor:
         what a session holds besides; `fresh` loads the app as a link does.
         """
         path = urlsplit(address).path
-        if fresh or path[1:] in FORMER_PAGES or not self._is_in_app():
+        if fresh or path == "/overview" or not self._is_in_app():
             return self.load(address)
         if urlsplit(self.page.url).path == path:  # what only a page holds ends on the way
             self._go(QUIET if path != QUIET else "/museum")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from explorer.app import shelves
+from explorer.app import reader_models
 from explorer.catalog import ModelError, available_models, folders, opened_model, uploads
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.descriptions import config_sentences, held_out_score, in_short
@@ -146,7 +146,7 @@ def test_named_folders_stand_first_and_open(folder: Path) -> None:
     shutil.rmtree(folder / "bert")
     (folder / "gpt2" / "config.json").write_text("{")
     opening = {name: entry for name, entry in found().items() if entry.config}
-    assert shelves.first(opening).name == "t5"
+    assert reader_models.first(opening).name == "t5"
     with pytest.raises(ModelError, match=r"\.$"):
         opened_model.open_entry(entries["bert"])
 

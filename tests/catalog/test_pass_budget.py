@@ -34,7 +34,7 @@ def test_row_1_a_text_of_too_many_tokens_is_refused_before_it_runs(
     opened = million_positions(tmp_path / "model")
     assert sum(file.stat().st_size for file in (tmp_path / "model").iterdir()) < 30_000
     monkeypatch.setattr(Transformer, "forward", None)  # no pass is made
-    with pytest.raises(ForwardPassError, match="is 27,000 tokens long and at most 4,096") as long:
+    with pytest.raises(ForwardPassError, match="has 27,000 tokens; the limit is 4,096") as long:
         run_text(opened, "a" * 300)
     assert long.value.cut is not None
     assert long.value.cut.kept_text == "a" * (PASS_TOKENS.most // 90)

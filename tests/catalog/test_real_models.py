@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from explorer.catalog import hub
+from explorer.catalog.folders import is_hub_id
 from explorer.catalog.opened_model import opened_from
 from explorer.catalog.real_models import FIRST, REAL_MODELS, HubModel, Package
-from explorer.inference.first_look import first_look
+from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import run_text
 from tests.source import ROOT
 
@@ -37,7 +37,7 @@ def test_every_row_can_be_asked_for_and_says_what_it_is() -> None:
         assert model.download <= 1_000_000_000
         assert len(set(model.examples)) == len(model.examples)
         if isinstance(model.source, HubModel):
-            assert hub.is_hub_id(model.source.hub_id)
+            assert is_hub_id(model.source.hub_id)
         else:
             assert re.fullmatch(r"[a-z0-9-]+==[0-9.]+", model.source.requirement)
             assert re.fullmatch(r"[0-9a-f]{64}", model.source.sha256)
@@ -57,7 +57,7 @@ def test_the_first_real_model_answers_its_examples(subtests: pytest.Subtests) ->
         with subtests.test(text=text):
             assert run_text(opened, text).answer.guesses[0].label == answer.replace(" ", "␣")
     forward = run_text(opened, next(iter(ANSWERS)))
-    part, layer, head = first_look(opened)
+    part, layer, head = default_head(opened)
     row = forward.trace.weights(f"decoder.{layer}.self_attn")[forward.row, head, -1]
     assert part == "decoder.self_attn"
     assert forward.tokens[int(row.argmax())].label == "␣Mary"

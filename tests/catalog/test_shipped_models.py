@@ -35,9 +35,8 @@ DATA = Path(os.environ.get("EXPLORER_DATA") or SHIPPED.parents[2] / "shared" / "
 
 
 def opened(name: str) -> tuple[Transformer, Tokenizer, dict[str, Any]]:
-    checkpoint = load_checkpoint(SHIPPED / name)
-    assert checkpoint.tokenizer is not None
-    return checkpoint.model.eval(), Tokenizer.from_json(checkpoint.tokenizer), checkpoint.run
+    checkpoint: Any = load_checkpoint(SHIPPED / name)
+    return checkpoint.model.eval(), Tokenizer.from_json(checkpoint.tokenizer.text), checkpoint.run
 
 
 def attention(name: str, text: str) -> tuple[Sequence[Token], Sequence[Token], Tensor]:
@@ -53,6 +52,15 @@ def attention(name: str, text: str) -> tuple[Sequence[Token], Sequence[Token], T
     target = [tokenizer.token(number) for number in written if number not in outer]
     passed = trace(model, ids, torch.tensor([[token.id for token in target]]))
     return source, target, passed.weights(site)[0]
+
+
+def test_the_core_reads_and_writes_texts_as_the_app_does() -> None:
+    text = "the black cat; THE <s>Cat</s>, é🙂 <unk>\n12  <pad>"
+    for name in RECIPES:
+        core: Any = load_checkpoint(SHIPPED / name).tokenizer
+        app, ids = opened(name)[1], core.encode(text)
+        assert (ids, core.decode(ids)) == (app.ids(text), app.decode(ids))
+        assert core.tokens(text) == core.tokens(torch.tensor(ids))
 
 
 def test_a_shipped_folder_is_small_and_says_how_it_was_made() -> None:

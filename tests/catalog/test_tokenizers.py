@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from explorer.catalog.example_texts import examples_for
-from explorer.catalog.tokenizers import TOKENIZER_FILES, tokenizer_of
+from explorer.catalog.tokenizers import tokenizer_of
 from explorer.text import TextError, Tokenizer
 from explorer.text.token_ids import TypedTokenIds
 from models.loading.checkpoint import load_checkpoint
+from models.loading.checkpoint_tokenizer import TOKENIZER_FILES
 
 
 def test_ours_reads_in_this_process(small_models: Path) -> None:

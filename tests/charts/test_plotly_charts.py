@@ -16,7 +16,7 @@ from explorer.charts.parallel_coordinates import parallel_axis, parallel_runs
 from explorer.charts.plotly_frame import plain_label
 from explorer.charts.sankey import FlowEdge, rollout_sankey, strongest_edges
 from explorer.charts.space_scatter import MovingTokens, moving_scatter
-from explorer.charts.surface import surface_of_positions
+from explorer.charts.surfaces import surface_of_positions
 from explorer.charts.theme import DARK, LIGHT
 from models import Transformer, TransformerConfig
 

@@ -23,11 +23,9 @@ from explorer.analysis.information_flow import route
 from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.components import chips, grid, lines, matrix, mounting
 from explorer.components.board import Cell, Column, Row, Words, board
-from explorer.components.cells import cells
 from explorer.components.circuit_map import CircuitMap, Held, circuit_map
 from explorer.components.film import Curve, Moment, film
 from explorer.components.film import encode as encode_film
-from explorer.components.grid import EveryHead
 from explorer.components.inspect import inspect
 from explorer.components.matrix import Beside
 from explorer.components.miniature import miniature
@@ -40,8 +38,8 @@ from explorer.components.pass_map import (
     pass_map,
 )
 from explorer.components.pass_map.block_panel import block_panel, encode_block
+from explorer.components.picker import EveryHead, RankedHead, cells, ranked
 from explorer.components.player import player
-from explorer.components.ranked import Item, ranked
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.components.title import title
 from explorer.components.tree import Node, tree
@@ -100,7 +98,7 @@ def demo_everything(show: str) -> None:
     show_miniature(flow, "miniature")
     show_flow(flow, "pass_map")
     player(name, 3, 0, key="player", on_move=choose)
-    items = [Item(0, at, name, name, weights) for at in range(2)]
+    items = [RankedHead(0, at, name, name, weights) for at in range(2)]
     ranked(items, key="ranked", title=name, **picks)
     section = StageSection(name, tuple(shown), ("",) * size, (False,) * size, 1.0, name)
     how: dict[str, Any] = {"title": name, "height": 400, "note": name}
@@ -351,13 +349,18 @@ def show_flow(
     appends: Sequence[bool] = (),
 ) -> None:
     asked = len(shown.flow.starts) - 1
+
+    def hold(held: Any) -> None:
+        state[f"{key} held"] = held
+        choose("chosen", held)
+
     pass_map(
         encode(shown, key, "demo", asked, appends, most=24_000),
         key=key,
         title="demo",
-        choice=choice or [asked, -1, -1, 0.005, -1, -1, *[-1] * 5],
+        choice=state.get(f"{key} held") or choice or [asked, -1, -1, 0.005, -1, -1, *[-1] * 5],
         height=height,
-        on_chosen=partial(choose, "chosen"),
+        on_chosen=hold,
         on_go=partial(choose, "go"),
         appends=appends,
         on_append=partial(choose, "append"),
@@ -432,7 +435,7 @@ def demo_ranked(show: str) -> None:
         layers, count = weights.shape[:2]
         places = [(layer, head) for layer in range(layers) for head in range(count)]
         items = [
-            Item(*place, f"{at} of {len(places)}", f"{0.9 - at / 100:.3f}", weights[place])
+            RankedHead(*place, f"{at} of {len(places)}", f"{0.9 - at / 100:.3f}", weights[place])
             for at, place in enumerate(places, 1)
         ]
         ranked(items, key=key, title="demo", selected=told((0, 0)), on_pick=choose)

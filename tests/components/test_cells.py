@@ -8,7 +8,7 @@ import torch
 from playwright.sync_api import expect
 
 from explorer.components import wire
-from explorer.components.cells import encode
+from explorer.components.picker import encode_cells
 from tests.components.conftest import OpenDemo, texts_on, told
 
 
@@ -53,7 +53,7 @@ def test_a_cell_says_its_number_and_is_chosen_by_a_click_and_by_keys(open_demo: 
 
 def header(values: torch.Tensor, top: float | None = None, **how: Any) -> dict[str, Any]:
     rows, columns = ([f"layer {at}" for at in range(size)] for size in values.shape)
-    packed = encode(values, rows, columns, {}, scale="diverging", top=top, name="c", **how)
+    packed = encode_cells(values, rows, columns, {}, scale="diverging", top=top, name="c", **how)
     return wire.unpack(packed)[0]
 
 
@@ -68,4 +68,4 @@ def test_what_is_sent_are_the_names_what_is_written_for_them_and_the_largest_siz
     assert header(torch.zeros(1, 2))["top"] == 1
     assert header(torch.full((1, 2), torch.nan))["top"] == 1
     with pytest.raises(ValueError, match="1 rows and 1 columns"):
-        encode(torch.zeros(2, 2), ["0"], ["0"], {}, scale="sequential", top=None, name="c")
+        encode_cells(torch.zeros(2, 2), ["0"], ["0"], {}, scale="sequential", top=None, name="c")

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.components import wire
-from explorer.components.grid import LOW, encode, fitting_height, natural_height
+from explorer.components.picker import LOW, encode_grid, fitting_height, grid_height
 from tests.browser.visiting import Visitor
 from tests.components.conftest import OpenDemo, told
 from tests.components.samples import causal, heads
@@ -76,19 +76,21 @@ def fills_the_room(visitor: Visitor) -> int:
 
 def test_a_small_weight_is_not_sent_as_zero_nor_what_is_no_number_as_one() -> None:
     weights = torch.tensor([[[[1.0, 1e-6, 0.0]]]])
-    _, planes = wire.unpack(encode(thumbnails_of_weights(weights), "layer", "head", name="g"))
+    _, planes = wire.unpack(encode_grid(thumbnails_of_weights(weights), "layer", "head", name="g"))
     assert np.frombuffer(planes["cells"], np.uint8).tolist() == [255, 1, 0]
     weights = torch.tensor([[[[1.0, torch.nan, 0.0]], [[torch.nan] * 3]]])
-    header, planes = wire.unpack(encode(thumbnails_of_weights(weights), "layer", "head", name="g"))
+    header, planes = wire.unpack(
+        encode_grid(thumbnails_of_weights(weights), "layer", "head", name="g")
+    )
     assert header["tops"] == [[1.0, None]]
     assert planes["unknown"] == bytes([0b01011100])
 
 
 def test_the_height_is_decided_by_the_shape() -> None:
-    assert natural_height(12, 128, 128) == 560
-    assert natural_height(12, 9, 9, 12) < 480, "twelve heads are narrow, so their layers are low"
-    assert natural_height(2, 9, 9, 2) == natural_height(2, 9, 9)
-    assert natural_height(2, 9, 9, 4) == 2 * 68 + 96, "four fill two fifths of a small screen"
-    assert natural_height(1, 9, 9, 2) == 1 * 104 + 96
-    assert fitting_height(2, 9, 9, 2) == natural_height(2, 9, 9, 2) <= LOW
+    assert grid_height(12, 128, 128) == 560
+    assert grid_height(12, 9, 9, 12) < 480, "twelve heads are narrow, so their layers are low"
+    assert grid_height(2, 9, 9, 2) == grid_height(2, 9, 9)
+    assert grid_height(2, 9, 9, 4) == 2 * 68 + 96, "four fill two fifths of a small screen"
+    assert grid_height(1, 9, 9, 2) == 1 * 104 + 96
+    assert fitting_height(2, 9, 9, 2) == grid_height(2, 9, 9, 2) <= LOW
     assert fitting_height(30, 9, 9, 9) == "content", "what the window has"

@@ -2,8 +2,7 @@
 
 from playwright.sync_api import Browser
 
-from explorer.components import lesson
-from explorer.components.mounting import read
+from explorer.components.mounting import script
 from explorer.lessons.lesson import FIRST_PAGE, Step, is_done
 
 USUAL = {"layer": "0", "text": "the cat"}
@@ -40,7 +39,7 @@ def test_the_browser_and_python_agree(browser: Browser) -> None:
         {"done": done, "page": "masks", "first": FIRST_PAGE, "base": base, "usual": USUAL}
         for base, done, _, _ in cases
     ]
-    code = read(lesson.HERE / "strip.js").replace("export default", "const drawn =")
+    code = script("lesson/strip.js").replace("export default", "const drawn =")
     page = browser.new_page()
     found = page.evaluate(
         """([code, asked, addresses]) => {

@@ -2,9 +2,8 @@
 
 import re
 
-from explorer.components.mounting import HERE, code, code_of_all, read, slim_css, slim_js
+from explorer.components.mounting import HERE, VIEWS, code, script, slim_css, slim_js
 
-VIEWS = sorted(path.parent.name for path in HERE.glob("*/view.js"))
 SVG = "http://www.w3.org/2000/svg"
 """A name, which nobody asks for."""
 MARKUP = ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "http", "import(")
@@ -21,7 +20,7 @@ def test_the_code_is_sent_without_what_only_people_read() -> None:
 def test_no_text_of_several_lines_stands_in_the_code() -> None:
     """Only then may lines be trimmed before they are sent."""
     for path in HERE.rglob("*.js"):
-        for line in read(path).splitlines():
+        for line in path.read_text("utf-8").splitlines():
             assert len(re.findall(r"(?<!\\)`", line)) % 2 == 0, (path, line)
             assert "/*" not in line, (path, line)
 
@@ -31,9 +30,10 @@ def test_the_code_makes_no_markup_from_text_and_is_large_enough_to_be_sent_once(
     for name in VIEWS:
         sent = code(name)
         assert [word for word in MARKUP if word in sent.replace(SVG, "")] == [], name
-        assert f'export default publish("explorer_{name}"' in sent
+        assert f'\npublish("{name}", ' in sent
         assert len(sent.encode()) < LARGER.get(name, 37_000), name
-    sent = code_of_all()
+    sent = code(*VIEWS)
     assert sent.count("\npublish(") == len(VIEWS)
-    assert sent.count("export ") == 1
+    assert (sent.count("export "), sent.count("import ")) == (1, 0)
+    assert script("playing.js").count("const choiceOf") == 1, "with all that it imports"
     assert 10_000 < len(sent.encode()) < 245_000

@@ -24,10 +24,9 @@ from tests.served import wait_until
 
 USUAL, SELF = 0.005, "decoder.self_attn"
 FLOW = made_up(2, 6)
-HERE = mounting.HERE / "pass_map"
 WALKS = f"""async ([message, walks, least]) => {{
-  {mounting._shared()}
-  {mounting.slim_js(mounting.read(HERE / "flow.js"))}
+  {mounting.script("shared.js")}
+  {mounting.script("pass_map/flow.js")}
   const data = await unpack(Uint8Array.from(atob(message), each => each.charCodeAt(0)));
   const flow = flowOf(data);
   return walks.map(([from, at]) => {{

@@ -1,14 +1,17 @@
 """Ranked heads in a real browser, and what becomes of what a browser sends."""
 
+from typing import Any
+
 import numpy as np
+import pytest
 import torch
 from playwright.sync_api import expect
 
-from explorer.components import wire
-from explorer.components.ranked import Item, checked_ranking, encode
+from explorer.components import events, picker, wire
+from explorer.components.picker import RankedHead, encode_ranked, ranked
 from tests.components.conftest import OpenDemo, told
 
-ITEMS = [Item(1, 3, "1 of 2", "0.5", torch.tensor([[0.5, 1e-6, 0.0]])) for _ in range(2)]
+ITEMS = [RankedHead(1, 3, "1 of 2", "0.5", torch.tensor([[0.5, 1e-6, 0.0]])) for _ in range(2)]
 
 
 def test_a_head_says_itself_and_is_chosen_by_a_click_and_by_keys(open_demo: OpenDemo) -> None:
@@ -31,16 +34,21 @@ def test_a_head_says_itself_and_is_chosen_by_a_click_and_by_keys(open_demo: Open
 
 
 def test_a_small_weight_is_not_drawn_as_zero() -> None:
-    header, planes = wire.unpack(encode(ITEMS, 1, name="r"))
+    header, planes = wire.unpack(encode_ranked(ITEMS, 1, name="r"))
     assert np.frombuffer(planes["cells"], np.uint8).tolist() == [255, 1, 0] * 2
     assert header["items"][0]["top"] == 0.5
-    nothing = Item(0, 0, "1 of 1", "0", torch.zeros(1, 1))
-    _, planes = wire.unpack(encode([nothing], 1, name="r"))
+    nothing = RankedHead(0, 0, "1 of 1", "0", torch.zeros(1, 1))
+    _, planes = wire.unpack(encode_ranked([nothing], 1, name="r"))
     assert list(planes["cells"]) == [0]
-    assert wire.unpack(encode([], 1, name="r"))[0]["items"] == []
+    assert wire.unpack(encode_ranked([], 1, name="r"))[0]["items"] == []
 
 
-def test_nonsense_from_a_browser_is_no_pick() -> None:
-    assert checked_ranking([1, 3], ITEMS) == (1, 3)
-    for sent in [None, "no", [1], [1, 3, 3], [0, 0], [1.0, 3], [True, 3], {"a": 1}]:
-        assert checked_ranking(sent, ITEMS) is None, sent
+def test_nonsense_from_a_browser_is_no_pick(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: dict[str, Any] = {}
+    picked: list[tuple[int, int]] = []
+    monkeypatch.setattr(picker, "_VIEW", lambda **how: drawn.update(how))
+    ranked(ITEMS, key="r", title="", selected=(1, 3), on_pick=lambda *at: picked.append(at))
+    for sent in [None, "no", [1], [1, 3, 3], [0, 0], [1.0, 3], [True, 3], {"a": 1}, [1, 3]]:
+        monkeypatch.setattr(events, "chosen", lambda key, sent=sent: sent)
+        drawn["on_chosen_change"]()
+    assert picked == [(1, 3)]

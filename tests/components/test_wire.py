@@ -11,7 +11,7 @@ import torch
 from playwright.sync_api import Browser, Page
 
 from explorer.components import wire
-from explorer.components.mounting import HERE, read, slim_js
+from explorer.components.mounting import script
 from tests.text.test_number_format import HELD
 
 SEEDS = range(12)
@@ -103,7 +103,7 @@ def shown(value: float) -> str:
 def reader(browser: Browser) -> Iterator[Page]:
     """A page with the code that reads what is sent."""
     page = browser.new_page()
-    page.add_script_tag(content="const THEME = {};\n" + slim_js(read(HERE / "shared.js")))
+    page.add_script_tag(content="const THEME = {};\n" + script("shared.js"))
     yield page
     page.close()
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 from matplotlib.lines import Line2D
 
+from explorer.charts.figure_data import FigureData, TableData, as_csv, as_json, as_npz
+from explorer.charts.figure_text import figure_text
 from explorer.export import print_figure
-from explorer.export.figure_data import FigureData, TableData, as_csv, as_json, as_npz
-from explorer.export.figure_text import figure_text
 from explorer.export.fonts import fallback_families, printable
 from explorer.export.print_figure import as_picture
 

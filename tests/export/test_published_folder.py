@@ -17,7 +17,7 @@ from explorer.runs.settings import spec_of
 from explorer.system import data_folders
 from explorer.tasks import TASKS
 from models.loading.checkpoint import save_checkpoint
-from models.transformer import Transformer
+from models.model import Transformer
 
 TASK_OF = {"gpt2": "induction", "llama": "induction", "bert": "negation"}
 

@@ -8,12 +8,13 @@ import torch
 from playwright.sync_api import Browser, Locator, expect
 
 from explorer.analysis.thumbnails import thumbnails_of_weights
-from explorer.components.grid import _VIEW as GRID
-from explorer.components.grid import encode as encode_grid
+from explorer.charts.figure_data import OfflinePicture, OfflineView
 from explorer.components.matrix import _VIEW as MATRIX
 from explorer.components.matrix import encode as encode_matrix
+from explorer.components.picker import _VIEW as GRID
+from explorer.components.picker import encode_grid
 from explorer.export.kept_view import KeptView
-from explorer.export.offline_page import OfflinePicture, OfflineView, offline_html
+from explorer.export.offline_page import offline_html
 from explorer.export.session_page import session_html, size_of
 from explorer.text.number_format import three
 from tests.browser.visiting import Notes, Visitor

@@ -9,10 +9,9 @@ import pytest
 import torch
 from pypdf import PageObject, PdfReader
 
+from explorer.charts.figure_data import Figure, FigureData, OfflineView, TableData
 from explorer.export import print_figure
-from explorer.export.figure_data import Figure, FigureData, TableData
 from explorer.export.kept_view import LONGEST_NOTE, KeptView
-from explorer.export.offline_page import OfflineView
 from explorer.export.session_slides import (
     HIGH,
     MARGIN,

@@ -35,7 +35,7 @@ from explorer.interventions.edits import (
     Steer,
 )
 from explorer.text import byte_tokenizer
-from explorer.text.special import DECODER
+from explorer.text.token import DECODER
 from explorer.views.shared.edit_descriptions import PRESET_WORDS, describe_edit
 from models import interventions as core
 from models import trace

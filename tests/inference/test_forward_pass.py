@@ -14,11 +14,11 @@ from explorer.catalog.attention_parts import site
 from explorer.catalog.opened_model import Opened
 from explorer.inference import mask_parts
 from explorer.inference.answers import ANSWERS_SHOWN
-from explorer.inference.first_look import first_look
+from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPassError, run_batch, run_text
 from explorer.text import byte_tokenizer
-from explorer.text.special import DECODER
-from explorer.text.truncation import truncate
+from explorer.text.checked_text import truncate
+from explorer.text.token import DECODER
 from models import trace
 from tests import tiny
 from tests.closeness import assert_close_to
@@ -75,8 +75,8 @@ def test_padding_changes_no_weight(opened: Opened) -> None:
     assert_close_to(padded.weights(part, 0, 0)[:size, :size], alone.weights(part, 0, 0))
 
 
-def test_the_first_look_is_a_head_of_the_pass(opened: Opened) -> None:
-    part, layer, head = first_look(opened)
+def test_the_default_head_is_a_head_of_the_pass(opened: Opened) -> None:
+    part, layer, head = default_head(opened)
     found = run_text(opened, opened.example)
     ids = [torch.tensor([[t.id for t in row]]) for row in (found.source, found.target) if row]
     watched = trace(opened.model, *ids)[f"{site(part, layer)}.weights"]

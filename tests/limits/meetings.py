@@ -17,9 +17,8 @@ from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
 from explorer.app import throttle
 from explorer.app.kept_session import KeptSessions
 from explorer.catalog import ModelError, hub, opened_model, pass_budget, uploads
-from explorer.export.figure_data import FigureData
+from explorer.charts.figure_data import FigureData, OfflinePicture
 from explorer.export.kept_view import KeptView
-from explorer.export.offline_page import OfflinePicture
 from explorer.export.session_page import refusal
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.inference.trained_tokenizers import trained_merges
@@ -35,12 +34,12 @@ from explorer.runs.settings import spec_of
 from explorer.runs.sweep import grid
 from explorer.runs.watchdog import Watchdog
 from explorer.runs.worker import train_to_end
-from explorer.server.crowd import Crowd
-from explorer.server.incoming_messages import LARGE, Messages
+from explorer.server.connection_limits import ConnectionLimits
+from explorer.server.message_limits import LARGE_MESSAGE, MessageLimits
 from explorer.system import atomic_files, cooperative, limits
 from explorer.tasks import TASKS, task_of
 from explorer.text import TextError
-from explorer.text.reader_lines import lines_in
+from explorer.views.circuits.line_source import lines_in
 from tests import apps
 from tests.calls import run_in_thread
 from tests.server.asking import Inside, ask, scope_of
@@ -282,19 +281,19 @@ def inside(
     return apps.said(apps.page("training/inside_training", run=run.name))
 
 
-# ---- the door, uploads and downloads ------------------------------------------------------------
+# ---- connections, uploads and downloads ---------------------------------------------------------
 
 
 @meets("sessions", "sessions_of_address", most=0)
 def another_reader() -> str:
-    return ask(Crowd(Inside()), scope_of("/attention")).sentence
+    return ask(ConnectionLimits(Inside()), scope_of("/attention")).sentence
 
 
-@meets("messages_bytes", most=LARGE)
+@meets("messages_bytes", most=LARGE_MESSAGE)
 def long_message() -> str:
-    said = [b"a" * LARGE, b"a" * (LARGE + 1)]
+    said = [b"a" * LARGE_MESSAGE, b"a" * (LARGE_MESSAGE + 1)]
     socket = scope_of("/_stcore/stream", kind="websocket")
-    return str(ask(Messages(Inside(), lambda _: True), socket, said).sent[-1]["reason"])
+    return str(ask(MessageLimits(Inside(), lambda _: True), socket, said).sent[-1]["reason"])
 
 
 def second_upload(monkeypatch: pytest.MonkeyPatch, *, status: int, size: int = 0) -> str:

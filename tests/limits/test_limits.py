@@ -32,7 +32,7 @@ def test_who_meets_it_reads_its_sentence(
     if meeting.most is not None:
         bound(monkeypatch, **{name: meeting.most})
     sentence = next(limit.sentence for limit in TABLE if limit.name == name)
-    pattern = re.sub(r"\\{(most|found)\\}", ".+", re.escape(sentence))
+    pattern = re.sub(r"\\{(limit|amount)\\}", ".+", re.escape(sentence))
     said = meeting.meet(**given)
     assert re.search(pattern, said), said
 
@@ -63,11 +63,11 @@ def test_the_environment_wins_over_the_file(
     [
         ("EXPLORER_LIMIT_QUEUE", "many", "must be a whole number"),
         ("EXPLORER_LIMIT_QUEUE", "-1", "must be a whole number"),
-        ("EXPLORER_LIMIT_QUEU", "1", "sets no limit"),
+        ("EXPLORER_LIMIT_QUEU", "1", "is not a limit"),
         ("EXPLORER_PUBLIC", "true", "must be 1"),
         ("EXPLORER_LIMITS", "queue = 1.5", "must be a whole number"),
         ("EXPLORER_LIMITS", "queue = true", "must be a whole number"),
-        ("EXPLORER_LIMITS", "queu = 1", "is no limit"),
+        ("EXPLORER_LIMITS", "queu = 1", "is not a limit"),
         ("EXPLORER_LIMITS", "queue", "cannot be read as TOML"),
     ],
 )

@@ -8,18 +8,12 @@ from torch import Tensor
 
 from models import documents
 from models.attention import (
-    HeadInputs,
     MultiHeadAttention,
     attention_weights,
     scaled_dot_product_attention,
 )
-from models.masking import (
-    both,
-    causal_mask,
-    keep_of,
-    padding_mask,
-    token_positions,
-)
+from models.masking import both, causal_mask, keep_of, padding_mask
+from models.positional import token_positions
 from models.tap import NO_TAP
 from models.trace import RecordingTap
 
@@ -103,10 +97,3 @@ def test_padding_is_not_kept_and_not_counted() -> None:
     positions = token_positions(keep)
     assert positions[keep].tolist() == [0, 1, 0, 1, 2, 0, 1, 2]
     assert (positions >= 0).all()
-
-
-def test_heads_with_inputs_of_their_own_read_no_memory() -> None:
-    attention = MultiHeadAttention(8, 2).double()
-    own = HeadInputs(*(normal(1, 2, 3, 8) for _ in "qkv"))
-    with pytest.raises(ValueError, match="Heads that read inputs of their own read no memory"):
-        attention(own, normal(1, 4, 8))

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 import torch
 
+from explorer.inference.continuation import back_to
 from models import Transformer, TransformerConfig
-from models.beam_search import beam_search, beam_steps
+from models.beam_search import beam_search, beam_steps, take_rows
 from models.config import GenerationConfig
 from models.generation import DecodingState
 from tests.calls import watched
@@ -148,10 +149,10 @@ def test_rows_taken_and_read_are_those_of_a_whole_pass(kind: str, positions: str
     )
     made = shake(Transformer(config, seed=1), by=0.6).eval()
     going = DecodingState(made, prompt)
-    going.take([0, 0, 0])
+    take_rows(going, [0, 0, 0])
     going.read(torch.tensor([[5, 2], [6, 2], [pad, 2]]))
-    going.back_to(1)
-    going.take([2, 0, 2, 1])
+    back_to(going, 1)
+    take_rows(going, [2, 0, 2, 1])
     found = going.read(torch.tensor([[3], [3], [5], [6]]))[:, -1]
     rows = torch.tensor([[pad, 3], [5, 3], [pad, 5], [6, 6]])
     many = prompt.expand(4, -1)

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
+from explorer.inference.continuation import shorten
 from models.block import Block, StackContext
-from models.cache import BlockCache, KeyValueCache, LayerCache
+from models.cache import KeyValueCache, LayerCache
 from models.config import NORM_POSITIONS, POSITIONS, TransformerConfig
 from models.interventions import ReplaceAt, Scale
 from models.trace import RecordingTap
@@ -54,9 +55,10 @@ def test_a_last_block_needs_only_what_is_remembered(norm_position: str) -> None:
     with pytest.raises(LookupError, match="run a pass"):
         LayerCache().read()
     for place in (0, 3, 5):
-        cache = BlockCache()
-        block.remember(x[:, :place], around(0, place).rotate, cache)
-        assert cache.self_attn.length == place
+        cache = {"self_attn": LayerCache()}
+        reads = block.self_residual.input_norm(x[:, :place])
+        rotate = stack.positions.rotation(torch.arange(place))
+        cache["self_attn"].append(*block.self_attn.keys_and_values(reads, rotate))
         one = block(x[:, place : place + 1], around(place, place + 1), cache)[:, 0]
         assert_close_to(one, block(x, around(0, 6))[:, place])
 
@@ -72,7 +74,7 @@ def test_what_a_trace_holds_stays_when_the_cache_goes_back(kind: str) -> None:
     model.decode(target[:, 2:4], memory, cache=cache, tap=tap)
     before = {site: value.clone() for site, value in tap.values.items()}
     assert {"decoder.0.self_attn.k", "decoder.1.self_attn.v"} <= before.keys()
-    cache.back_to(2)
+    shorten(cache, 2)
     model.decode(target[:, :2], memory, cache=cache)
     for site, value in before.items():
         assert torch.equal(tap.values[site], value), site

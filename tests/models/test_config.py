@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.config import CHOICES, GenerationConfig, RopeScaling, TransformerConfig
-from models.transformer import Transformer
+from models.model import Transformer
 
 FIELDS = tuple(TransformerConfig().to_dict())
 OUT_OF_RANGE: dict[str, float] = (

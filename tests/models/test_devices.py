@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from models import load_checkpoint, save_checkpoint
-from models.beam_search import beam_steps
+from models.beam_search import beam_steps, take_rows
 from models.cache import KeyValueCache
 from models.config import TransformerConfig
 from models.generation import DecodingState, generate
@@ -31,10 +31,10 @@ from models.interventions import (
     SetCell,
 )
 from models.loading.checkpoint import load_state
+from models.model import Transformer
 from models.sampling import Sampling, sample
 from models.trace import trace
 from models.training import Batch, TrainConfig, TrainState, batch_loss, seeded, train
-from models.transformer import Transformer
 from tests.closeness import assert_close_to
 from tests.models.grid import ODDITIES
 from tests.tiny import assert_equal_weights, config_of, inputs_of, keeps_of, shake, weights
@@ -130,10 +130,8 @@ class Given:
         yield torch.tensor([node.score for node in last.nodes], device=self.device)
         state, more = DecodingState(self.model, source), self.inputs[-1]
         yield state.read(more[:, :2])
-        state.take([1, 1, 0])
+        take_rows(state, [1, 1, 0])
         yield state.read(more[:, :1])
-        state.back_to(1)
-        yield state.read(more[:, 1:3])
 
     def learnt(self) -> Iterator[Tensor]:
         for report in train(self.learner, lambda step: self.batch, HOW):

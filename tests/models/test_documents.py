@@ -175,6 +175,8 @@ def test_the_notebook_tutorial() -> None:
     decoded = run(NOTEBOOK_DECODES, model=model)
     src, trg, out = decoded["src"], decoded["trg"], decoded["out"]
     assert out.shape == (1, 12)
+    with pytest.raises(ValueError, match=r"^decode\(source, target\) takes nothing else: "):
+        model.decode(src, trg, keep=src < 0)
     read = torch.cat((trg, out), 1)  # each is the likeliest after all before it
     model.eval()
     assert torch.equal(model(src, read[:, :-1]).argmax(-1), out)

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from models.config import POSITIONS, GenerationConfig
 from models.generation import GenerationStep, generate
+from models.model import Transformer
 from models.sampling import Sampling, choose_from, keep_top_k, keep_top_p
-from models.transformer import Transformer
 from tests.closeness import assert_close_to as close
 from tests.grids import grid
 from tests.models.grid import WRITERS

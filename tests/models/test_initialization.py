@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from models.config import TransformerConfig
-from models.transformer import Transformer
+from models.model import Transformer
 from tests.models.grid import ODDITIES
 
 EMPTY = torch.empty
@@ -40,7 +40,7 @@ def test_nothing_is_left_as_memory_held_it(monkeypatch: pytest.MonkeyPatch) -> N
         model = Transformer(config)
         for name, value in [*model.named_parameters(), *model.named_buffers()]:
             assert value.isfinite().all(), name
-    monkeypatch.setattr("models.transformer.initialize", lambda *_: None)
+    monkeypatch.setattr("models.model.initialize", lambda *_: None)
     model = Transformer(ODDITIES["no head"])
     assert any(one.isnan().any() for one in model.parameters()), "the poison would be seen"
 

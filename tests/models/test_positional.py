@@ -6,13 +6,9 @@ import pytest
 import torch
 
 from models.config import POSITIONS
-from models.positional import (
-    AlibiPositions,
-    LearnedPositions,
-    PositionalEncoding,
-    build_positions,
-    sinusoids,
-)
+from models.model import build_positions
+from models.position_biases import AlibiPositions
+from models.positional import LearnedPositions, PositionalEncoding, sinusoids
 from tests.closeness import assert_close_to
 from tests.tiny import SMALL
 

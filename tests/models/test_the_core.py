@@ -1,7 +1,8 @@
 """The core reads as a book, and the shapes in its signatures are compared with every call."""
 
-import ast
 import re
+import runpy
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,11 +11,14 @@ import torch
 from jaxtyping import TypeCheckError
 
 import models
+from explorer.catalog.opened_model import opened_from
+from models import minimal
 from models.attention import attention_scores, attention_weights
 from models.masking import padding_mask
 from models.normalization import LayerNorm
 from models.training import Batch
-from tests.tiny import SMALL, shaken
+from tests.source import imports
+from tests.tiny import SMALL, shake, shaken
 
 NUMBERS = torch.zeros(2, 3, 4, 5)
 WRONG: dict[str, Callable[[], object]] = {
@@ -48,9 +52,38 @@ def test_every_module_is_in_the_reading_order_once() -> None:
 
 
 def test_no_module_needs_a_later_one() -> None:
+    """Also where it imports inside of a function, or for types alone."""
     known: set[str] = set()
     for name in order():
-        for node in ast.parse((CORE / f"{name}.py").read_text("utf-8")).body:
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("models."):
-                assert (node.module or "").removeprefix("models.") in known, name
+        needs = {each.split(".")[1] for each in imports(CORE / f"{name}.py") if "models." in each}
+        assert needs <= known, name
         known.add(name)
+
+
+@pytest.mark.usefixtures("shapes_unchecked")
+def test_the_decoder_in_one_file_needs_no_other_and_has_the_logits_of_the_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its demo saves opens in the app."""
+    file = CORE / "minimal.py"
+    assert len(file.read_text("utf-8").splitlines()) <= 200
+    others = {name.partition(".")[0] for name in imports(file)} - sys.stdlib_module_names
+    assert others == {"torch", "safetensors"}
+    monkeypatch.setattr(sys, "argv", ["minimal.py", str(tmp_path / "trained"), "2"])
+    vocabulary = runpy.run_path(str(file), run_name="__main__")["vocabulary"]
+    model = shake(minimal.load(tmp_path / "trained"))
+    minimal.save(tmp_path / "shaken", model, vocabulary)
+    opened = opened_from(tmp_path / "shaken", "shaken")
+    ids = torch.tensor([opened.tokenizer.ids("def forward(self, x: Tensor)")])
+    with torch.no_grad():
+        expected, logits = model(ids), opened.model(ids)
+    torch.testing.assert_close(logits, expected, atol=1e-5 * expected.abs().max().item(), rtol=0)
+
+
+def test_attention_and_the_whole_model_are_met_soon() -> None:
+    before = dict.fromkeys(("attention", "transformer"), 0)
+    for name in before:
+        for earlier in order()[: order().index(name)]:
+            before[name] += len((CORE / f"{earlier}.py").read_text("utf-8").splitlines())
+    assert before["attention"] <= 150
+    assert before["transformer"] <= 900

@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.block import Block, StackContext
+from models.block import StackContext
 from models.config import KINDS, POSITIONS, GenerationConfig
 from models.gradients import gradients as gradients_at
 from models.interventions import Replace, Scale
 from models.masking import causal_mask
+from models.model import Transformer, build_block
 from models.trace import CHEAP_SITES, RecordingTap, Trace, trace
-from models.transformer import Transformer
 from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.models.edits import RemoveKey
@@ -83,7 +83,7 @@ def test_gradients_are_the_same_on_both_paths(kind: str, positions: str, side: s
 def test_the_stream_passes_every_site_in_order() -> None:
     generator = torch.Generator().manual_seed(1)
     x, memory = (torch.randn(2, n, 12, generator=generator) for n in (5, 7))
-    block, tap = shake(Block(SMALL, cross=True)), RecordingTap()
+    block, tap = shake(build_block(SMALL, cross=True)), RecordingTap()
     out = block(x, StackContext(memory=memory), tap=tap)
     values = tap.values
     stream = x + values["self_attn.out"]
@@ -107,11 +107,10 @@ def test_the_stream_passes_every_site_in_order() -> None:
 def test_the_documented_sites_are_there() -> None:
     config = config_of("encoder-decoder")
     watched = trace(shaken(config), *inputs_of(config))
-    inside = [f"{{}}.{name}" for name in "q k v scores mask bias weights head_out out".split()]
-    block = [each.format("self_attn") for each in inside]
-    block += [f"self_attn.{name}_input" for name in "qkv"]
-    block += "mlp.input mlp.hidden mlp.out resid_pre resid_mid resid_post".split()
-    crossing = [*block, *(each.format("cross_attn") for each in inside), "resid_cross"]
+    inside = "norm q_proj q_norm k_proj k_norm q k v mask bias scores masked weights head_out out"
+    block = [f"self_attn.{name}" for name in (*inside.split(), "q_input", "k_input", "v_input")]
+    block += "mlp.input mlp.norm mlp.hidden mlp.out resid_pre resid_mid resid_post".split()
+    crossing = [*block, *(f"cross_attn.{name}" for name in inside.split()), "resid_cross"]
     expected = {"memory", "logits"}
     for stack, layers, names in (("encoder", 1, block), ("decoder", 2, crossing)):
         expected |= {f"{stack}.{i}.{name}" for i in range(layers) for name in names}

@@ -12,9 +12,11 @@ from torch.nn.utils import parameters_to_vector
 
 from models import training
 from models.losses import IGNORE, cross_entropy, label_smoothing
+from models.model import Transformer
+from models.optimizers import OPTIMIZERS
+from models.schedules import peak_rate
 from models.trace import trace
 from models.training import (
-    OPTIMIZERS,
     PAPER_TRAINING,
     Batch,
     Report,
@@ -22,10 +24,8 @@ from models.training import (
     TrainState,
     build_optimizer,
     learning_rate,
-    peak_rate,
     train,
 )
-from models.transformer import Transformer
 from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.tiny import SMALL, assert_equal_weights, config_of, ids_of, shake, weights
@@ -187,7 +187,7 @@ def test_logits_that_are_never_all_there_give_the_same_update(
     tied: bool, accumulation: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def updated(large: int) -> tuple[Transformer, list[Report]]:
-        monkeypatch.setattr("models.training.LARGE_LOGITS", large)
+        monkeypatch.setattr("models.large_logits.LARGE_LOGITS", large)
         model = Transformer(SMALL.replace(tie_embeddings=tied, d_model=8, n_heads=2))
         shake(model)
         how = CONFIG.replace(accumulation=accumulation, optimizer="sgd", momentum=0.0)

@@ -8,10 +8,9 @@ import torch
 
 from models import Transformer
 from models.attention import MultiHeadAttention
-from models.cache import KeyValueCache
+from models.classifier import first_kept, last_kept, mean_of_kept
 from models.config import KINDS, POSITIONS
-from models.output_heads import ClassifierHead, first_kept, last_kept, mean_of_kept
-from models.trace import RecordingTap
+from models.model import build_head
 from models.transformer import evaluating
 from tests.closeness import assert_close_to
 from tests.grids import grid
@@ -52,7 +51,6 @@ def test_a_decoder_sees_no_future_and_an_encoder_does(kind: str, positions: str)
 def test_a_wrong_call_is_told_in_a_sentence() -> None:
     decoder, ids = shaken(SMALL), ids_of(2, 6)
     both = shaken(config_of("encoder-decoder"))
-    headless = shaken(config_of("encoder-decoder", head="none"))
     for call, words in (
         (lambda: decoder(ids, ids), "kind decoder reads one sequence"),
         (lambda: both(ids), "reads two sequences: source and"),
@@ -62,29 +60,11 @@ def test_a_wrong_call_is_told_in_a_sentence() -> None:
         (lambda: Transformer(colour="red"), "colour"),
         (lambda: decoder(ids_of(2, 17)), "17 tokens are too many for 16 positions: shorten"),
         (lambda: both(ids_of(1, 17), ids[:1]), "17 tokens are too"),
-        (lambda: both.decode(ids_of(1, 16), ids_of(1, 2)), "17 tokens are too"),
-        (lambda: both.decode(ids, ids[:, :0]), "A prompt has 1 to 16 tokens, not 0."),
-        (lambda: headless.decode(ids, ids), "Only a decoder with a language-model head can write"),
-        (lambda: decoder.decode(ids, ids), "A decoder alone has nothing that encodes."),
         (lambda: shaken(SMALL.replace(positions="learned"))(ids_of(2, 17)), "17 tokens are too"),
         (lambda: MultiHeadAttention(10, 3), "d_model 10 is not divisible by n_heads 3"),
     ):
         with pytest.raises((ValueError, TypeError), match=words):
             call()
-
-
-def test_the_decode_of_a_document_takes_a_source_and_a_target_alone() -> None:
-    both, ids = shaken(config_of("encoder-decoder")), ids_of(2, 6)
-    others: tuple[dict[str, Any], ...] = (
-        {"memory_keep": ids < 0},
-        {"keep": ids < 0},
-        {"cache": KeyValueCache.empty(both.config.n_layers)},
-        {"read_at": slice(-1, None)},
-        {"tap": RecordingTap()},
-    )
-    for other in others:
-        with pytest.raises(ValueError, match=r"^decode\(source, target\) takes nothing else: "):
-            both.decode(ids, ids, **other)
 
 
 def test_evaluating_leaves_a_model_as_it_was() -> None:
@@ -126,7 +106,8 @@ def test_a_classifier_is_its_formula_and_padding_moves_no_class(
     config = config_of(
         "encoder", head="classifier", pooling=pooling, d_classifier=width, n_classes=4
     )
-    head = shake(ClassifierHead(config)).eval()
+    head: Any = build_head(config)
+    shake(head).eval()
     pooled = {"first": X[:, 0], "mean": X.mean(1), "last": X[:, -1]}[pooling]
     if head.hidden is not None:
         pooled = (pooled @ head.hidden.weight.T + head.hidden.bias).relu()

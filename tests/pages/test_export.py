@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import KEY
 from explorer.catalog.available_models import list_models
-from explorer.components.mounting import Drawn
-from explorer.export.figure_data import Figure, FigureData
+from explorer.charts.figure_data import Figure, FigureData
+from explorer.components.mounting import Drawn, Mounted
 from explorer.tasks import TASKS
 from explorer.views.shared import export_panel
 from tests import apps
@@ -86,7 +86,7 @@ def test_every_view_draws_exports_and_has_lines_to_paste(
             assert DRAWN.get((path, *asked.values()), set()) <= views(at)
             assert "import" in str(at.code[0].value)
             assert "Run this in the folder of the README:" in said(at)
-            shown: dict[str, Drawn] = at.session_state[KEY].drawn
+            shown: dict[str, Drawn] = at.session_state[KEY].state(Mounted).drawn
             ours = {key for key, one in shown.items() if one.offline}
             assert on_screen(at) == (ours, len(shown) - len(ours))
             assert bool(shown) == (view not in WORDS)
@@ -139,7 +139,7 @@ def on_screen(at: AppTest) -> tuple[set[str], int]:
 @cache
 def expanders() -> set[str]:
     """The keys of those that draw when they are opened; the code panel draws nothing."""
-    named = re.compile(r"st\.expander\([^)]*?\bkey=\"(\w+)\"|\bexpander\(\"[^\"]*\", \"(\w+)\"\)")
+    named = re.compile(r"st\.expander\([^)]*?\bkey=\"(\w+)\"|(?<!st\.)\bexpander\(\"(\w+)\"")
     sources = (path.read_text(encoding="utf-8") for path in (ROOT / "explorer").rglob("*.py"))
     found = (keys for source in sources for keys in named.findall(source))
     return {key for keys in found for key in keys if key} - {"code"}
@@ -148,8 +148,8 @@ def expanders() -> set[str]:
 def test_the_lines_export_every_head_of_the_layer() -> None:
     """The chosen head first; each under the title of its own map."""
     at = apps.page("attention/attention", model="translation", part="Cross", view="Lines", head="1")
-    context = at.session_state[KEY]
-    titles = [figure.title for figure in context.drawn["attention_lines"].figures()]
+    drawn = at.session_state[KEY].state(Mounted).drawn
+    titles = [figure.title for figure in drawn["attention_lines"].figures()]
     whose = "translation · Cross-attention · Layer 0"
     assert titles == [f"{whose}, head {head}" for head in range(len(titles))]
     at.session_state["export"] = True

@@ -2,12 +2,16 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from torch import Tensor
 
+from explorer.catalog import opened_model
 from explorer.catalog.opened_model import open_model
+from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass, run_text
+from explorer.inference.results_cache import forget
 from explorer.tasks import TASKS, pattern_score
 from explorer.text.number_format import three
 from explorer.text.token_labels import named_at
@@ -45,7 +49,7 @@ UNKNOWN = "Not in this model's vocabulary, so read as <unk>: "
 STRANGE = {  # and what every page says of it
     "": NOTHING,
     "   ": NOTHING,
-    "a" * 100_000: "Your text has 100,000 characters and at most 20,000 characters are read",
+    "a" * 100_000: "Your text has 100,000 characters; only the first 20,000 characters were read",
     "word " * 300: "This text is 301 tokens long and this model reads at most 24",
     "😀🏳️‍🌈 cat": f"{UNKNOWN}“😀",
     "שלום עולם": f"{UNKNOWN}“שלום”",
@@ -59,13 +63,33 @@ STRANGE = {  # and what every page says of it
 pytestmark = pytest.mark.usefixtures("small_models")
 
 
-def test_a_classifier_and_a_single_token_have_every_view(subtests: pytest.Subtests) -> None:
-    """Of the encoder-decoder, test_export.py draws every view."""
+def calls(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[tuple[Any, ...]]:
+    """With what the function is called from now on."""
+    of, found = getattr(module, name), list[tuple[Any, ...]]()
+    monkeypatch.setattr(module, name, lambda *args: (found.append(args), of(*args))[1])
+    return found
+
+
+def test_a_classifier_and_a_single_token_have_every_view(
+    monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    """Each opens the model once and passes the text once at most.
+
+    Of the encoder-decoder, test_export.py draws every view.
+    """
+    opened = calls(monkeypatch, opened_model, "_open")
+    passed = calls(monkeypatch, forward_pass, "run_batch_uncached")
     for path, asked in every_view():
         one = ("letters", "t") if path in WRITING else ("reverse", "7")
         for model, text in (("reviews", "not a cat"), one):
             with subtests.test(path=path, asked=asked, model=model):
+                forget(open_model(model))
+                opened.clear(), passed.clear()
                 at = apps.page(path, model=model, text=text, **asked)
+                previews = path == "training/training" and model == "reverse"  # that of its task
+                assert [each[0] for each in opened].count(model) == 1 + previews
+                texts = [each[1] for each in passed if each[0].name == model]
+                assert texts.count((text,)) <= 1
                 assert len(at.title) == 1
                 if path in WRITING and model == "reviews":
                     why = "This model does not generate text: choose one with a decoder."

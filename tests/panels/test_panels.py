@@ -34,9 +34,10 @@ from explorer.runs.worker import advance
 from explorer.system.data_folders import runs_root
 from explorer.text import word_tokenizer
 from explorer.text.number_format import spread, three
-from explorer.text.special import DECODER
+from explorer.text.token import DECODER
 from explorer.views.interventions.output_effects import signed
 from explorer.views.positions.scheme import ODD_WIDTH
+from explorer.views.training.data_view import RequestedRun
 from tests import apps
 from tests.panels.pasting import Panel, as_array, panel
 from tests.tiny import WORDS, save_forced_to_begin, save_model
@@ -137,7 +138,7 @@ def flow(page: Panel) -> None:
 
 def training(page: Panel) -> None:
     """The losses of a run that a worker made, as the form asked for it."""
-    run = create(runs_root(), page.at.session_state[KEY].run_requested)
+    run = create(runs_root(), page.at.session_state[KEY].state(RequestedRun).spec)
     for _ in advance(run.folder):
         pass
     found = [loss for _, loss in run.metrics().update().losses()]

@@ -18,8 +18,8 @@ from models.loading.checkpoint import CheckpointError, load_checkpoint, load_sta
 from models.loading.export import export_adapter, export_checkpoint
 from models.loading.safe_files import ADAPTER_CONFIG
 from models.lora import add_lora, lora_leaves, merged, put_leaf, target_ranks
+from models.model import Transformer
 from models.training import Batch, TrainConfig, TrainState, train
-from models.transformer import Transformer
 from tests.closeness import assert_close_to
 from tests.parity.test_export import AUTO, OURS
 from tests.tiny import assert_equal_weights, ids_of, shake, weights

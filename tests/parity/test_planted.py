@@ -18,8 +18,8 @@ from models.families import FAMILIES
 from models.families.family import Family
 from models.families.layout import Rows, Same
 from models.loading.checkpoint import load_checkpoint
+from models.model import Transformer
 from models.output_heads import LanguageModelHead
-from models.transformer import Transformer
 from tests.parity.cases import CASES, GPT2, LM, tiny
 from tests.parity.families import Pair, build_reference, same_values
 

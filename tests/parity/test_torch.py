@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.attention import MultiHeadAttention
+from models.model import Transformer
 from models.positional import sinusoids
 from models.tap import Tap
-from models.transformer import Transformer
 from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.tiny import config_of, ids_of, keep_of_lengths, shake, shaken

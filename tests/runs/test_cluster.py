@@ -288,7 +288,7 @@ def test_what_is_no_cluster_changes_nothing(root: Path, monkeypatch: pytest.Monk
     assert cluster.answer == f"No Dask scheduler answers at tcp://{NOBODY}, so nothing has changed."
     assert cluster.given_address is None
     monkeypatch.setattr(Cluster, "waiting", lambda _: ["a", "b"])
-    with pytest.raises(RunError, match="2 runs still wait where they are"):
+    with pytest.raises(RunError, match="2 runs are still queued there"):
         cluster.use(f"tcp://{NOBODY}")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import dask.config
 import pytest
 from distributed import Client, LocalCluster
 
@@ -19,7 +20,6 @@ from explorer.runs import cluster as cluster_module
 from explorer.runs.cluster import Cluster
 from explorer.runs.quotas import bytes_of, closing_bytes, keeping_fault
 from explorer.runs.run import RunError, all_runs, create
-from explorer.runs.scheduler_setup import queue_by_priority
 from explorer.runs.sweep import notes_of
 from explorer.runs.watchdog import Watchdog
 from explorer.runs.worker import train_to_end
@@ -53,10 +53,10 @@ def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     monkeypatch.setattr(cluster_module, "_entry", lambda *_: train)
     alone: dict[str, Any] = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
     with (
-        LocalCluster(**alone, dashboard_address=None, protocol="inproc://") as dask,
-        Client(dask, set_as_default=False) as client,
+        dask.config.set({"distributed.scheduler.worker-saturation": 1.0}),
+        LocalCluster(**alone, dashboard_address=None, protocol="inproc://") as cluster,
+        Client(cluster, set_as_default=False) as client,
     ):
-        queue_by_priority(dask.scheduler)
         monkeypatch.setattr(Cluster, "connect", lambda _: client)
         found = Cluster(tmp_path / "runs")
         found._client = client
@@ -95,10 +95,10 @@ def test_a_full_queue_takes_no_run_and_lets_one_go_on_that_is_in_it(
     monkeypatch.setenv("EXPLORER_LIMIT_QUEUE_OF_READER", "2")
     monkeypatch.setenv("EXPLORER_LIMIT_QUEUE", "3")
     first, second = (queue.train_new(tiny_spec(), None, MANY) for _ in range(2))
-    with pytest.raises(RunError, match="You have 2 runs in training or waiting"):
+    with pytest.raises(RunError, match="You already have 2 runs training or queued"):
         queue.train_new(tiny_spec(), None, MANY)
     third = queue.train_new(tiny_spec(), None, OTHER)
-    with pytest.raises(RunError, match="This server has 3 runs in training or waiting"):
+    with pytest.raises(RunError, match="This server already has 3 runs training or queued"):
         queue.train_new(tiny_spec(), None, "c" * 32)
     assert len(all_runs(queue.root)) == 3
     for _ in range(5):
@@ -115,7 +115,7 @@ def test_a_network_with_many_cookies_leaves_room_for_another(
     here, elsewhere = "1" * 32, "2" * 32
     for cookie in range(6):
         made = queue.train_new(tiny_spec(), None, f"{cookie:032x}", here)
-    with pytest.raises(RunError, match="Your network has all"):
+    with pytest.raises(RunError, match="Your network has reached"):
         queue.train_new(tiny_spec(), None, MANY, here)
     assert len(all_runs(queue.root)) == 6
     assert made.owner == f"{5:032x}"
@@ -124,7 +124,7 @@ def test_a_network_with_many_cookies_leaves_room_for_another(
     for limit, most in (("RUNS_KEPT", 18), ("RUNS_BYTES", 2 * held)):
         with monkeypatch.context() as patch:
             patch.setenv(f"EXPLORER_LIMIT_{limit}", str(most))
-            assert str(keeping_fault(queue.root, MANY, here)).startswith("Your network has all")
+            assert str(keeping_fault(queue.root, MANY, here)).startswith("Your network has reached")
             assert keeping_fault(queue.root, MANY, elsewhere) is None, limit
 
 
@@ -143,7 +143,7 @@ def test_a_run_that_waits_and_is_stopped_or_deleted_leaves_the_queue_at_once(
     queue.stop(first)
     assert queue.has(first), "it has a worker, which ends it"
     again = [queue.train_new(tiny_spec(), None, MANY) for _ in range(2)]
-    with pytest.raises(RunError, match="You have 3 runs in training or waiting"):
+    with pytest.raises(RunError, match="You already have 3 runs training or queued"):
         queue.train_new(tiny_spec(), None, MANY)
     MAY_END.set()
     wait_until(lambda: not any(map(queue.has, (first, *again))), "the end of all runs")
@@ -158,7 +158,7 @@ def test_the_bytes_of_runs_are_counted_anew_once_they_are_written(
     assert keeping_fault(tmp_path, MANY) is None
     train_to_end(run.folder)
     assert bytes_of(run.folder) > 5000
-    assert "delete one to start another" in str(keeping_fault(tmp_path, MANY))
+    assert "Delete one to start another" in str(keeping_fault(tmp_path, MANY))
     assert keeping_fault(tmp_path, OTHER) is None
 
 
@@ -203,7 +203,7 @@ def test_a_step_that_takes_too_long_ends_its_process(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert not run.has_worker()
     assert run.status().state == "stopped"
-    assert run.status().message.startswith("The run was stopped, since one step took more than")
+    assert run.status().message.startswith("The run was stopped because one step took more than")
 
 
 def test_each_step_has_its_time_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ def test_each_step_has_its_time_anew(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_race_is_taken_as_a_whole_or_not(queue: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_PUBLIC", "1")
     whose, notes = Maker(MANY, "1" * 32), notes_of("Race")
-    with pytest.raises(RunError, match=r"These 3 runs .* room for 2 more: at most 2 runs are in t"):
+    with pytest.raises(RunError, match=r"These 3 runs .* room for 2 more: at most 2 runs are t"):
         queue.train_all([tiny_spec()] * 3, None, whose, notes)
     assert all_runs(queue.root) == []
     made = queue.train_all([tiny_spec()] * 2, None, whose, notes)

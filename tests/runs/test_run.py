@@ -67,8 +67,8 @@ def test_what_makes_no_run_is_said_in_its_words(tmp_path: Path, subtests: pytest
     for spec, sentence in (
         (dataclasses.replace(tiny_spec(), model=seven_heads), "not divisible by n_heads 7"),
         (tiny_spec(lr=-1.0), "lr must be"),
-        (dataclasses.replace(tiny_spec(), weights_seed=-1), "seed of the weights"),
-        (dataclasses.replace(tiny_spec(), stop_at=float("nan")), "stop at"),
+        (dataclasses.replace(tiny_spec(), weights_seed=-1), "weights_seed must be"),
+        (dataclasses.replace(tiny_spec(), stop_at=float("nan")), "stop_at must be"),
     ):
         with subtests.test(sentence), pytest.raises(RunError, match=sentence):
             create(tmp_path, spec)
@@ -77,9 +77,9 @@ def test_what_makes_no_run_is_said_in_its_words(tmp_path: Path, subtests: pytest
 def test_a_spec_survives_json_and_refuses_what_it_does_not_know() -> None:
     spec = dataclasses.replace(tiny_spec(), stop_at=0.9)
     assert RunSpec.from_dict(spec.to_dict()) == spec
-    with pytest.raises(ValueError, match="unknown keys: colour"):
+    with pytest.raises(ValueError, match="unknown keys: 'colour'"):
         RunSpec.from_dict(spec.to_dict() | {"colour": 1})
-    with pytest.raises(ValueError, match="has no model and task"):
+    with pytest.raises(ValueError, match="There is no model and no task"):
         RunSpec.from_dict({"training": {}})
 
 

@@ -34,9 +34,9 @@ def test_a_grid_has_every_combination_once() -> None:
 def test_what_makes_no_sweep_is_one_sentence() -> None:
     task = TASKS["reverse"]
     assert len(grid(task, {"seed": range(32)})) == 32
-    with pytest.raises(RunError, match="33 runs and a sweep has at most 32 runs here"):
+    with pytest.raises(RunError, match="33 runs; the limit is 32 runs"):
         grid(task, {"seed": range(33)})
-    with pytest.raises(RunError, match="at most 32 runs"):
+    with pytest.raises(RunError, match="the limit is 32 runs"):
         grid(task, {name: range(1000) for name in ("seed", "weights_seed", "warmup", "steps")})
     too_few: list[dict[str, list[float]]] = [{}, {"lr": [0.1]}, {"lr": []}]
     for values in too_few:

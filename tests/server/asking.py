@@ -1,4 +1,4 @@
-"""A browser's request, or its WebSocket, to a part of the door, as plain ASGI: no server."""
+"""A browser's request, or its WebSocket, to a middleware, as plain ASGI: no server."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ class Answer:
 
 
 class Inside:
-    """What lies behind the door: answers everything, and keeps what a WebSocket says to it."""
+    """The app behind a middleware: answers everything, and keeps what a WebSocket says to it."""
 
     def __init__(self, kind: str = "text/html", status: int = 200) -> None:
         self.kind, self.status = kind, status

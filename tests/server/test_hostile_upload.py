@@ -55,7 +55,7 @@ def test_row_1_one_link_to_a_long_text_ends_in_a_sentence(
     held = psutil.Process(app.pid).memory_info().rss
     for page in ("", "generation"):
         answer = run_in_thread(visit(page))
-        assert "is 27,000 tokens long and at most 4,096 tokens are read" in said(answer), page
+        assert "has 27,000 tokens; the limit is 4,096 tokens" in said(answer), page
         assert answer.failures == []
     assert psutil.Process(app.pid).memory_info().rss - held <= BYTES
     assert app.tracebacks == []

@@ -7,7 +7,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -30,6 +30,8 @@ class Played(ThreadingHTTPServer):
     """What the proxy says of the reader: the address, and by what the reader came."""
     begun = 0
     """Requests whose first lines have arrived."""
+    ended = 0
+    """WebSockets that were closed."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", free_port()), Answer)
@@ -50,6 +52,9 @@ class Answer(BaseHTTPRequestHandler):
         assert isinstance(self.server, Played)
         self.server.begun += 1
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.headers.get("Upgrade"):
+            self.talk()
+            return
         told = (self.headers.get(f"X-Forwarded-{name}", "") for name in ("For", "Proto"))
         self.server.said = " ".join(told)
         body = self.server.name.encode()
@@ -59,6 +64,17 @@ class Answer(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     do_PUT = do_GET
+
+    def talk(self) -> None:
+        """Send over a WebSocket until it is closed."""
+        assert isinstance(self.server, Played)
+        self.send_response(101)
+        self.send_header("Upgrade", "websocket")
+        self.end_headers()
+        with suppress(OSError):
+            while True:
+                self.wfile.write(bytes(1 << 20))
+        self.server.ended += 1
 
     def log_message(self, *_: object) -> None:
         """Nothing."""
@@ -161,6 +177,62 @@ def test_an_upload_is_passed_on_as_it_arrives(front: Proxy, played: list[Played]
         wait_until(lambda: first.begun > before, "the replica has heard of it")
 
 
+def reply(front: Proxy, sent: bytes) -> bytes:
+    """The first that comes back; empty where the proxy closes the connection without a word."""
+    port = int(front.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
+        line.sendall(sent)
+        return line.recv(4096)
+
+
+FIRST_LINES = b" / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+UPGRADE = b"Upgrade: websocket\r\n\r\n"
+
+
+def test_a_request_in_pieces_is_refused_before_a_replica_hears_of_it(
+    front: Proxy, played: list[Played]
+) -> None:
+    """Each line of a head and each chunk of a body costs the replica as much as a message."""
+    head = b"GET" + FIRST_LINES
+    assert reply(front, head + b"Cookie: " + b"a" * 36_000 + b"\r\n\r\n").startswith(
+        b"HTTP/1.1 200"
+    )
+    begun = [each.begun for each in played]
+    for status, sent in [
+        (400, head + b"a:b\r\n" * 18_000),
+        (400, head + b"a: " + b"b" * 50_000),
+        (411, b"PUT" + FIRST_LINES + b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"),
+        (413, b"PUT" + FIRST_LINES + b"Content-Length: 200000\r\n\r\n"),
+    ]:
+        assert reply(front, sent).startswith(b"HTTP/1.1 %d" % status), sent[:100]
+    assert [each.begun for each in played] == begun
+
+
+def test_who_is_silent_or_has_too_many_connections_is_refused(
+    tmp_path: Path, played: list[Played], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a second for its seconds, and one connection for its hundreds."""
+    text = proxy.CONFIG.read_text("utf-8")
+    seconds = r"(?<=_timeout )(10|30)s(?=;)"
+    assert len(re.findall(seconds, text)) == 4
+    (tmp_path / "nginx.conf").write_text(
+        re.sub(seconds, "1s", text).replace("limit_conn of_address 400", "limit_conn of_address 1")
+    )
+    monkeypatch.setattr(proxy, "CONFIG", tmp_path / "nginx.conf")
+    with in_front(tmp_path, played) as front:
+        for sent in (b"", b"GET" + FIRST_LINES):
+            assert reply(front, sent) == b""
+        upload = b"PUT /_stcore/upload_file/a/1" + FIRST_LINES[2:] + b"Content-Length: 9\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", int(front.url.rpartition(":")[2]))) as line:
+            line.sendall(upload)
+            wait_until(lambda: sum(each.begun for each in played) == 1, "the replica's request")
+            assert ask(front).startswith("429 ")
+            assert line.recv(4096) == b"", "its body does not come"
+        with socket.create_connection(("127.0.0.1", int(front.url.rpartition(":")[2]))) as line:
+            line.sendall(b"GET /_stcore/stream" + FIRST_LINES[2:] + UPGRADE)
+            wait_until(lambda: any(each.ended for each in played), "its end: nobody reads it")
+
+
 def test_what_the_proxy_notes_holds_no_text_and_no_session(
     front: Proxy, played: list[Played]
 ) -> None:
@@ -175,10 +247,6 @@ def test_what_the_proxy_notes_holds_no_text_and_no_session(
     assert TEXT not in front.log
     assert "attention" not in front.log
     assert KEYS[0] not in front.log
-
-
-def test_figures_are_not_for_readers(front: Proxy) -> None:
-    assert ask(front, "/_stcore/metrics").startswith("404 ")
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ def given(answer: Answer) -> tuple[str, set[str]]:
 
 
 def test_the_first_page_brings_a_key_that_no_script_and_no_other_site_reads() -> None:
-    door = ReaderCookie(Inside())
-    answers = [ask(door, scope_of("/attention")) for _ in range(2)]
+    cookie = ReaderCookie(Inside())
+    answers = [ask(cookie, scope_of("/attention")) for _ in range(2)]
     (first, about), (second, _) = map(given, answers)
     assert KEY.fullmatch(first)
     assert first != second
@@ -39,10 +39,10 @@ def test_what_is_no_key_is_replaced(value: str) -> None:
 
 
 def test_what_came_by_tls_goes_only_by_tls() -> None:
-    door = ReaderCookie(Inside())
+    cookie = ReaderCookie(Inside())
     by_proxy = scope_of(headers={"x-forwarded-proto": "https"})
     for scope in (scope_of(scheme="https"), by_proxy):
-        (said,) = ask(door, scope).headers.getlist("set-cookie")
+        (said,) = ask(cookie, scope).headers.getlist("set-cookie")
         name, _, value = said.partition("=")
         key, *about = value.split("; ")
         assert name == BY_TLS == "__Host-explorer_reader"
@@ -53,10 +53,10 @@ def test_what_came_by_tls_goes_only_by_tls() -> None:
 
 def test_by_tls_a_key_counts_that_no_other_server_can_have_set() -> None:
     """A server under a name beside this one may set any cookie but one that begins with __Host-."""
-    door, tls = ReaderCookie(Inside()), {"x-forwarded-proto": "https"}
+    cookie, tls = ReaderCookie(Inside()), {"x-forwarded-proto": "https"}
     planted, own = f"{COOKIE}={'a' * 32}", f"{BY_TLS}={'b' * 32}"
     for cookies, is_given in ((planted, True), (f"{planted}; {own}", False), (own, False)):
-        answer = ask(door, scope_of(headers=tls | {"cookie": cookies}))
+        answer = ask(cookie, scope_of(headers=tls | {"cookie": cookies}))
         assert ("set-cookie" in answer.headers) is is_given
     assert key_in({COOKIE: "a" * 32, BY_TLS: "b" * 32}) == "b" * 32
     assert key_in({COOKIE: "a" * 32, BY_TLS: "junk"}) == "a" * 32

@@ -1,4 +1,4 @@
-"""Streamlit's own routes and memory of uploads behind the gate, without a server.
+"""Streamlit's own routes and memory of uploads behind the limits, without a server.
 
 A body comes piece by piece, as a server hands it on, so that a test sees what was asked for.
 """
@@ -20,8 +20,8 @@ from streamlit.web.server.starlette import starlette_routes
 
 from explorer.app import reader, streamlit_patches
 from explorer.app.received_uploads import ReceivedUploads
-from explorer.server import upload_gate
-from explorer.server.upload_gate import UploadGate
+from explorer.server import upload_limits
+from explorer.server.upload_limits import UploadLimits
 from explorer.system import limits
 
 MB = limits.MB
@@ -45,7 +45,7 @@ class Answer:
 
 @dataclass
 class World:
-    """What the gate stands before, and the sessions that are connected."""
+    """What the limits stand before, and the sessions that are connected."""
 
     files: MemoryUploadedFileManager
     received: ReceivedUploads = field(default_factory=ReceivedUploads)
@@ -59,7 +59,7 @@ class World:
     def __post_init__(self) -> None:
         runtime: Any = SimpleNamespace(is_active_session=self.connected.__contains__)
         routes = starlette_routes.create_upload_routes(runtime, self.files, None)
-        self.app = UploadGate(ExceptionMiddleware(Router(routes)), self.received)
+        self.app = UploadLimits(ExceptionMiddleware(Router(routes)), self.received)
 
     @property
     def held(self) -> int:
@@ -102,7 +102,7 @@ class World:
             "type": "http",
             "app": self.app,
             "method": method,
-            "path": f"{upload_gate.UPLOADS}{place}",
+            "path": f"{upload_limits.UPLOADS}{place}",
             "query_string": b"",
             "client": (self.networks.get(place.partition("/")[0], "192.0.2.1"), 50_000),
             "headers": [

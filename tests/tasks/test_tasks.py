@@ -12,9 +12,8 @@ from explorer.tasks import GIVEN, TASKS, Task, french, pattern_of, task_of
 from explorer.tasks.addition import MODULUS, Addition, split_sums
 from explorer.tasks.brackets import Brackets, is_balanced
 from explorer.tasks.dates import FORMATS, Dates
-from explorer.tasks.fixed_period import PERIOD
 from explorer.tasks.held_out import ONE_IN, is_held_out
-from explorer.tasks.induction import LENGTH, LONGEST, SHORTEST, Induction, canonical
+from explorer.tasks.induction import LENGTH, LONGEST, PERIOD, SHORTEST, Induction, canonical
 from explorer.tasks.letters import LetterTask
 from explorer.tasks.negation import CLASSES, Negation
 from explorer.tasks.translation import TranslationTask, is_held_out_sentence

@@ -205,7 +205,7 @@ def test_where_nothing_can_be_merged_there_are_few_rules_or_none(way: str) -> No
 
 def test_too_much_text_and_half_of_a_character_are_refused() -> None:
     for text, sentence in [
-        ("a" * 5_000_001, "5,000,001 characters; at most 5,000,000 characters fit"),
+        ("a" * 5_000_001, "5,000,001 characters; the limit is 5,000,000 characters"),
         ("a\ud800", "unpaired surrogate"),
     ]:
         with pytest.raises(TextError, match=sentence):

@@ -21,11 +21,12 @@ from explorer.inference.trained_tokenizers import (
     unigram_pieces,
     unigram_sizes,
 )
-from explorer.text import TextError, round_trip, steps
+from explorer.text import TextError, steps
 from explorer.text.bpe_training import BPE, WORDPIECE
 from explorer.text.plain_tokenizer import PlainTokenizer, tokenizer_after, unigram_tokenizer
-from explorer.text.round_trip import lost
 from explorer.text.unigram import MAX_UNIGRAM_TEXT, UNIGRAM, segmentations, train_unigram
+from explorer.views.tokens import tokenizer_comparison
+from explorer.views.tokens.tokenizer_comparison import lost
 from tests.calls import watched
 
 TEXT = shipped_text(TRANSLATION)
@@ -140,7 +141,7 @@ def test_odd_texts_are_learnt() -> None:
 def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
     with pytest.raises(TextError, match="no text to train on"):
         trained_tokenizer("", way, 20)
-    with pytest.raises(TextError, match="5,000,000 characters; at most 1,000,000 characters fit"):
+    with pytest.raises(TextError, match="5,000,000 characters; the limit is 1,000,000 characters"):
         trained_tokenizer("ab cd" * 1_000_000, way, 20)
     with pytest.raises(TextError, match="at most 100,000 fit"):
         train_unigram("a " * MAX_UNIGRAM_TEXT, 20)
@@ -174,13 +175,13 @@ def test_what_is_lost_is_said() -> None:
 
 def test_few_words_after_the_first_to_differ_are_matched(monkeypatch: pytest.MonkeyPatch) -> None:
     matched: list[int] = []
-    matcher = round_trip.SequenceMatcher
+    matcher = tokenizer_comparison.SequenceMatcher
     tell = watched(matcher, lambda _, one, other, **__: matched.extend((len(one), len(other))))
-    monkeypatch.setattr(round_trip, "SequenceMatcher", tell)
+    monkeypatch.setattr(tokenizer_comparison, "SequenceMatcher", tell)
     same, rest = ["a", "b"] * 2_000, ["c"] * 4_000
     said = lost(" ".join([*same, "x", *rest]), " ".join([*same, "y", *rest]))
     assert said == "The first difference is at word 4001: “x” is decoded as “y”."
-    assert max(matched) <= round_trip.LOOKED_AT
+    assert max(matched) <= tokenizer_comparison.LOOKED_AT
 
 
 @given(ANY)

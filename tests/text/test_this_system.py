@@ -36,12 +36,12 @@ assert main(["train", "reverse", *wishes]) == main(["runs"]) == 0
 from streamlit.testing.v1 import AppTest
 from explorer.app import own_secret
 from explorer.runs.cluster import workers_here
-from explorer.server import connections, open_files
+from explorer.server.connection_limits import files_are_scarce, raise_file_limit
 from explorer.text.published.process import CHILDREN, ChildError
 from explorer.text.published.tokenizer_files import TokenizerText
 page = AppTest.from_file("explorer/app/shell.py", default_timeout=60).run()
 assert not page.exception, page.exception
-assert workers_here() >= 1 and open_files.raise_soft_limit() and not open_files.are_scarce()
+assert workers_here() >= 1 and raise_file_limit() and not files_are_scarce()
 assert len(own_secret.digest("a")) == 32
 try:
     with CHILDREN.child(TokenizerText.of("{}", "{}")):

@@ -8,7 +8,7 @@ from explorer.catalog.opened_model import open_model
 from explorer.text import Token, character_tokenizer
 from explorer.text.labels import cut
 from explorer.text.literal import JOINER, literal
-from explorer.text.special import DECODER
+from explorer.text.token import DECODER
 from explorer.text.token_groups import clusters
 from explorer.text.token_labels import candidate_text, groups_of, label_at, named_at, texts
 

@@ -16,7 +16,7 @@ from explorer.app.session import KEY
 from explorer.catalog import opened_model
 from explorer.components import wire
 from explorer.text import character_tokenizer
-from explorer.text.special import DECODER
+from explorer.text.token import DECODER
 from tests.browser.page_views import CHOICES
 from tests.source import ROOT
 from tests.tiny import save_model

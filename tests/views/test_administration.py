@@ -16,12 +16,7 @@ from explorer.catalog import uploads
 from explorer.runs.run import Run, create
 from explorer.system.data_folders import uploads_root
 from explorer.system.limits import MB
-from explorer.views.administration import (
-    everybodys_runs,
-    everybodys_uploads,
-    running_pages,
-    token_field,
-)
+from explorer.views.administration import runs_and_uploads, server_activity, token_field
 from tests import apps
 from tests.apps import said
 from tests.tiny import tiny_spec
@@ -43,7 +38,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_models: Path) -> dict[str, Run]:
-    """One of whoever runs the server, and one each of two readers."""
+    """One of the operator, and one each of two readers."""
     root = tmp_path / "runs"
     monkeypatch.setenv("EXPLORER_RUNS", str(root))
     monkeypatch.setenv("EXPLORER_ADMIN_TOKEN", TOKEN)
@@ -112,9 +107,9 @@ def test_a_token_that_can_be_guessed_is_refused_at_the_start(
 def test_readers_are_numbers_and_nothing_of_theirs_is_shown(runs: dict[str, Run]) -> None:
     at = opened()
     assert "3 runs by 3 readers" in said(at)
-    assert "kB on disk · 3 training or waiting" in said(at)
+    assert "kB on disk · 3 training or queued" in said(at)
     rows = at.dataframe[0].value.to_dict("records")
-    assert {row["whose"] for row in rows} == {"reader 1", "reader 2", "whoever runs the server"}
+    assert {row["owner"] for row in rows} == {"reader 1", "reader 2", "operator"}
     assert {row["run"] for row in rows} == {"reverse-1"}
     assert all(row["size"].endswith(" kB") for row in rows)
     everything = f"{rows} {said(at)}"
@@ -128,7 +123,7 @@ def test_readers_are_numbers_and_nothing_of_theirs_is_shown(runs: dict[str, Run]
 def chosen(at: AppTest, whose: str) -> AppTest:
     """After the box of this one's run was clicked."""
     table = at.dataframe[0]
-    row = [each["whose"] for each in table.value.to_dict("records")].index(whose)
+    row = [each["owner"] for each in table.value.to_dict("records")].index(whose)
     at.session_state[str(table.key)] = {"selection": {"rows": [row], "columns": [], "cells": []}}
     return at.run()
 
@@ -137,8 +132,8 @@ def test_the_chosen_runs_are_stopped_and_deleted(runs: dict[str, Run]) -> None:
     at = chosen(opened(), "reader 2")
     press(at, "admin_stop")
     assert [run.commanded() for run in runs.values()] == ["train", "stop", "train"]
-    states = {row["whose"]: row["state"] for row in at.dataframe[0].value.to_dict("records")}
-    assert (states["reader 1"], states["reader 2"]) == ("waiting for a free worker", "stopping")
+    states = {row["owner"]: row["state"] for row in at.dataframe[0].value.to_dict("records")}
+    assert (states["reader 1"], states["reader 2"]) == ("queued for a free worker", "stopping")
     press(chosen(at, "reader 2"), "admin_delete_runs")
     assert [run.folder.exists() for run in runs.values()] == [True, False, True]
     assert at.button(key="admin_stop").disabled, "another table, in which nothing is chosen"
@@ -147,16 +142,15 @@ def test_the_chosen_runs_are_stopped_and_deleted(runs: dict[str, Run]) -> None:
 def test_only_who_was_let_in_commands_anything(
     runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(everybodys_runs, "session", Session)
+    monkeypatch.setattr(runs_and_uploads, "session", Session)
     names = [run.name for run in runs.values()]
-    everybodys_runs.stop_runs(names)
-    everybodys_runs.delete_runs(names)
+    runs_and_uploads.stop_runs(names)
+    runs_and_uploads.delete_runs(names)
     theirs, work = uploaded(ONE, "a", 0), Mock(number=7)
-    monkeypatch.setattr(everybodys_uploads, "session", Session)
-    monkeypatch.setattr(running_pages, "session", Session)
-    monkeypatch.setattr(running_pages, "at_work", lambda: [work])
-    everybodys_uploads.delete_uploads([theirs.name])
-    running_pages.stop_pages([7])
+    monkeypatch.setattr(server_activity, "session", Session)
+    monkeypatch.setattr(server_activity, "at_work", lambda: [work])
+    runs_and_uploads.delete_uploads([theirs.name])
+    server_activity.stop_pages([7])
     assert theirs.exists()
     assert not work.stop.called
     assert all(run.commanded() == "train" and run.folder.exists() for run in runs.values())
@@ -181,7 +175,7 @@ def test_uploads_are_listed_without_their_names_and_can_be_deleted(runs: dict[st
     assert "2 models, 9.41 MB on disk · 0 MB in memory, not opened yet" in said(at)
     table = at.dataframe[-1]
     rows = table.value.to_dict("records")
-    assert [row["whose"] for row in rows] == ["reader 3", "reader 2"], "runs come first"
+    assert [row["owner"] for row in rows] == ["reader 3", "reader 2"], "runs come first"
     assert [row["size"] for row in rows] == ["409 kB", "9.00 MB"], "not what they count at least"
     assert [row["last used"] for row in rows] == ["60 min ago", "2.0 h ago"]
     assert "love" not in f"{rows} {said(at)}"
@@ -190,16 +184,16 @@ def test_uploads_are_listed_without_their_names_and_can_be_deleted(runs: dict[st
     assert (theirs.exists(), only_uploads.exists()) == (False, True)
 
 
-def test_pages_at_work_are_listed_and_stopped(
+def test_active_pages_are_listed_and_stopped(
     runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended: list[int] = []
     work = Mock(owner=OTHER, page="heads", waits=False, began=time.monotonic(), number=7)
     work.stop = lambda: ended.append(7)
-    monkeypatch.setattr(running_pages, "at_work", lambda: [work])
+    monkeypatch.setattr(server_activity, "at_work", lambda: [work])
     at = opened()
-    assert "1 computing or waiting for a turn" in said(at)
+    assert "1 running or queued" in said(at)
     (row,) = at.dataframe[0].value.to_dict("records")
-    assert (row["whose"], row["page"], row["state"]) == ("reader 2", "heads", "computing")
+    assert (row["owner"], row["page"], row["state"]) == ("reader 2", "heads", "running")
     press(at, "admin_stop_pages")
     assert ended == [7]

@@ -1,6 +1,7 @@
 """The large head: its display options, and what is pinned in it and carried to other pages."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,14 +100,12 @@ def hidden_after_a_click(
     def alone(model, text, keys, chosen):  # type: ignore[no-untyped-def]  # run by its source alone
         import streamlit as st
 
-        from explorer.app import shelves
-        from explorer.app.context import Choice, PageContext, parts_of
+        from explorer.app.context import page_context
         from explorer.app.session import session
         from explorer.views.attention import display_options
 
-        shelf = shelves.openable()
-        part = parts_of(shelf[model])[0].name
-        context = PageContext(Choice(text, "", model, part, 0, 0), shelf)
+        st.session_state.update(text=text, model=model)
+        context = page_context()
         if "clicked" not in st.session_state:
             st.session_state["clicked"] = True
             session().persistent["display"] = chosen
@@ -147,7 +146,7 @@ def test_the_first_key_is_shown_again_also_where_it_was_named_too() -> None:
 
 
 def test_more_keys_than_can_be_named_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(display_options, "MOST_HIDDEN", 2)
+    monkeypatch.setattr(display_options, "HIDE", replace(display_options.HIDE, most=2))
     one = ("reviews", "not a cat")
     found = run_text(opened_model.open_model("reviews"), one[1])
     names = token_names(found.source)

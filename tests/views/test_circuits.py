@@ -26,6 +26,7 @@ from explorer.analysis.wiring import WiringError
 from explorer.app.session import KEY
 from explorer.catalog.opened_model import open_model, opened_from
 from explorer.catalog.shipped import SHIPPED
+from explorer.components.mounting import Mounted
 from explorer.inference.results_cache import forget
 from explorer.inference.steered_text import steered_text
 from explorer.runs.open_run import open_folder
@@ -213,7 +214,7 @@ def test_the_grid_begins_where_the_texts_differ_and_a_chosen_cell_is_said() -> N
     header, planes = sent(at, "traced_values")
     assert header["rows"][0] == "b / d (7)"
     assert len(header["rows"]) == len(CLEAN) + 1 - 7
-    (figure,) = at.session_state[KEY].drawn["traced_values"].figures()
+    (figure,) = at.session_state[KEY].state(Mounted).drawn["traced_values"].figures()
     share = three(float(figure.values[0, 0]))
     for words in (
         "The first 7 tokens are the same in both texts",
@@ -342,7 +343,7 @@ def test_the_best_lines_have_their_tokens_and_follow_to_the_card_of_a_head() -> 
     for text, answer in (
         ("", "There is no line to read yet: type or upload a text."),
         ("a" * 1_001, "A line of this text has 1,001 characters"),
-        ("\n".join(map(str, range(1_001))), "The text has 1,001 lines; at most 1,000 lines"),
+        ("\n".join(map(str, range(1_001))), "The text has 1,001 lines; the limit is 1,000 lines"),
     ):
         at.text_area(key="evidence_text").set_value(text).run()
         assert answer in said(at)

@@ -9,12 +9,13 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.weight_change import rank_of_change, weight_changes
 from explorer.app.session import KEY
+from explorer.components.mounting import Mounted
 from explorer.inference import results_cache
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import AblateHead, EditHistory
 from explorer.runs.open_run import open_folder
 from explorer.text import character_tokenizer
-from explorer.text.special import DECODER
+from explorer.text.token import DECODER
 from explorer.views.compare import changed_weights
 from explorer.views.compare.sides import EDITED, HEAD, MODEL, SENTENCE, STEP
 from explorer.views.shared import export_panel, long_work
@@ -117,7 +118,7 @@ def test_a_difference_over_groups_is_exported_with_their_labels(
     figure = exported(at, monkeypatch)
     assert figure.rows == figure.columns == ("<s>/<cls>", "the", "␣dog")
     assert "the difference is over 3 groups of tokens" in figure.about["rows and columns"]
-    drawn = at.session_state[KEY].drawn
+    drawn = at.session_state[KEY].state(Mounted).drawn
     files = {ending: make() for _, ending, make in formats(figure, [*drawn.values()])}
     assert set(files) == {"png", "svg", "csv", "json", "npz", "html"}
     assert files["png"].startswith(b"\x89PNG")

@@ -10,7 +10,8 @@ from explorer.app.session import KEY, Session
 from explorer.components.pass_map import DOORS
 from explorer.views.overview.doors import TITLES, Door, checked_door, door_of_stage
 from explorer.views.shared.pinned import Pinned
-from tests.analysis.conftest import MODELS
+from explorer.views.shared.pinned_pair import StageBar
+from tests.analysis.kinds_of_model import KINDS_OF_MODEL
 from tests.components.passed import passed
 from tests.source import ROOT
 
@@ -61,7 +62,7 @@ def test_what_does_not_exist_opens_nothing() -> None:
     assert opened == []
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", KINDS_OF_MODEL)
 def test_every_part_of_every_kind_of_model_leads_to_a_page_that_exists(kind: str) -> None:
     forward = passed(kind)[1]
     pages = {path.stem for path in ROOT.glob("pages/*/*.py")}
@@ -85,12 +86,13 @@ def test_every_part_of_every_kind_of_model_leads_to_a_page_that_exists(kind: str
 
 def opening(value: object) -> None:
     """A page on which this door is opened."""
-    from explorer.app import shelves
-    from explorer.app.context import Choice, PageContext
+    import streamlit as st
+
+    from explorer.app.context import page_context
     from explorer.views.overview.doors import open_door
 
-    chosen = Choice("the black cat sleeps", "", "translation", "encoder.self_attn", 0, 0)
-    open_door(PageContext(chosen, shelves.openable()), value)
+    st.session_state.update(text="the black cat sleeps", model="translation", head=0)
+    open_door(page_context(), value)
 
 
 def opened(value: Any) -> tuple[AppTest, Session]:
@@ -106,19 +108,19 @@ def opened(value: Any) -> tuple[AppTest, Session]:
 @pytest.mark.usefixtures("small_models")
 def test_behind_a_door_head_and_tokens_are_chosen() -> None:
     at, session = opened(asked("head_steps", key=1, address={"up_to": "scaled"}))
-    assert session.door == "head_steps"
-    assert session.door_address == {"up_to": "scaled"}
+    assert session.next_page == "head_steps"
+    assert session.next_address == {"up_to": "scaled"}
     assert "up_to" not in at.session_state
     assert [at.session_state[name] for name in ("part", "layer", "head")] == [*CROSS.values()][:3]
     assert session.persistent["held"]["held"] == "q0k1"
 
     at, session = opened(asked("query_key", key=None))
-    assert session.door == "query_key"
+    assert session.next_page == "query_key"
     assert at.session_state["query"] == 0
     assert "key" not in at.session_state, "the key that the query attends to most"
 
     _, session = opened(asked("interventions"))
-    assert session.door_address == {"change": "Edge"}
+    assert session.next_address == {"change": "Edge"}
 
 
 @pytest.mark.usefixtures("small_models")
@@ -127,18 +129,18 @@ def test_behind_a_door_to_the_forward_pass_its_stage_is_chosen() -> None:
     part = "decoder.self_attn"
     address = {"stage": stage}
     _, session = opened(asked("forward_pass", part=part, query=0, key=None, address=address))
-    assert session.door == "forward_pass"
+    assert session.next_page == "forward_pass"
     assert session.persistent["stages"]["stage"] == stage
     assert session.persistent["stages"]["decoder_token"] == "0"
-    assert session.stage_bar == ("translation", part, 0)
-    assert session.door_address == {}
+    assert session.state(StageBar).at == ("translation", part, 0)
+    assert session.next_address == {}
 
 
 @pytest.mark.usefixtures("small_models")
 def test_a_head_chosen_in_the_picture_opens_no_page_and_what_is_wrong_changes_nothing() -> None:
     at, session = opened(asked("overview", query=None, key=None))
-    assert session.door == ""
+    assert session.next_page == ""
     assert at.session_state["head"] == 1
     at, session = opened(asked(head=99))
-    assert session.door == ""
-    assert "head" not in at.session_state
+    assert session.next_page == ""
+    assert at.session_state["head"] == 0

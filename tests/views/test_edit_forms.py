@@ -7,7 +7,8 @@ from urllib.parse import parse_qsl
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.app import shelves
+from explorer.app import reader_models
+from explorer.app.reader_models import NamedModels
 from explorer.app.session import KEY
 from explorer.views.checkpoints import own_model
 from tests import tiny
@@ -42,7 +43,7 @@ def test_a_typed_path_opens_and_a_wrong_one_is_said(
     assert at.selectbox(key="model").options[0] == "typed"
     other = page("models/checkpoints", model=name)
     assert "There is no model “typed-path-" in said(other), "who may not name paths finds none"
-    monkeypatch.setattr(shelves, "is_local", lambda: True)
+    monkeypatch.setattr(reader_models, "is_local", lambda: True)
     again = page("models/checkpoints", model=name)
     assert again.selectbox(key="model").value == name
     shutil.rmtree(tmp_path / "typed")
@@ -68,7 +69,8 @@ def test_an_address_means_the_same_folder_after_others_opened_some_of_its_name(
         addresses.append(at.query_params["model"])
     assert one.selectbox(key="model").options[:2] == ["mine", "mine (2)"]
     for address, folder in zip(addresses, folders, strict=True):
-        assert page("models/checkpoints", model=address).session_state[KEY].brought == [folder]
+        kept = page("models/checkpoints", model=address).session_state[KEY]
+        assert kept.state(NamedModels).folders == [folder]
 
 
 def test_a_token_is_replaced_masked_or_refused(

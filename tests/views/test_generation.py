@@ -7,7 +7,6 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.app.former_addresses import FORMER_CHOICES
 from explorer.catalog import opened_model
 from explorer.inference.continuation import end_ids
 from explorer.inference.sampling_stages import sampling_stages
@@ -142,21 +141,6 @@ def test_a_step_of_the_branch_shows_what_was_then_and_goes_on_from_there() -> No
         then.text_input(key="typed").set_value("the" if model == "letters" else "chat").run()
         assert ".1f" in branches(then), "behind the step that is shown"
         assert then.session_state["written"] == steps_of(then, "written") - 1
-
-
-def test_a_former_link_generates_before_anything_is_clicked() -> None:
-    asked = {**FORMER_CHOICES["generate"], "length": "3"}
-    for model in WRITES:
-        at = page(model=model, **asked)
-        greedy = branches(at)
-        assert greedy.startswith("0d")
-        assert at.session_state["written"] == 0
-        assert (
-            branches(press(page(model=model, temperature="0.0", length="3"), "write_on")) == greedy
-        )
-        later = page(model=model, **{**asked, "written": "2"})
-        assert later.session_state["written"] == 2
-        assert "goes from" not in said(later)
 
 
 def test_branches_belong_to_a_text_and_come_back_with_it() -> None:

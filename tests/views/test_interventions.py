@@ -3,6 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explorer.app.notes import take_notes
 from explorer.app.session import KEY, session
 from explorer.catalog.opened_model import Opened, open_model
 from explorer.inference import edited_pass
@@ -183,8 +184,8 @@ def test_a_full_history_says_so() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(edit_history.st, "session_state", state)
         edit_history.add_edit(AblateHead(D, 0, 1))
-        assert session().edits_notes == (state["edits"], (edit_history.FULL,))
-        at.session_state[KEY].edits_notes = session().edits_notes
+        assert take_notes("edits", state["edits"]) == (edit_history.FULL,)
+        at.session_state[KEY] = session()
     at.run()
     assert edit_history.FULL in said(at)
 

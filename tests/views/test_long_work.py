@@ -6,6 +6,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis.ablation import MOST
 from explorer.app.session import KEY
 from explorer.catalog.opened_model import open_model
+from explorer.components.mounting import Mounted
 from explorer.views.shared import long_work
 from explorer.views.shared.long_work import piece_by_piece
 from tests.apps import page
@@ -74,4 +75,4 @@ def test_what_takes_long_waits_for_a_click(name: str, monkeypatch: pytest.Monkey
 
 def drawn(at: AppTest) -> set[str]:
     """The keys of all views and charts."""
-    return {*at.session_state[KEY].drawn}
+    return {*at.session_state[KEY].state(Mounted).drawn}

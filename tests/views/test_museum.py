@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.catalog import opened_model, uploads
 from explorer.inference import answers, forward_pass
-from explorer.inference.first_look import first_look
+from explorer.inference.default_head import default_head
 from explorer.runs.run import RunError
 from explorer.runs.settings import spec_of
 from explorer.system import data_folders
@@ -118,7 +118,7 @@ def test_the_number_is_that_of_both_runs_and_the_picture_one_that_shows_the_mist
     config = right.model.config
     wide, narrow = (three(1 / math.sqrt(d)) for d in (config.d_model, config.head_width))
     assert f"Score scale, {wide} against {narrow}." in said(shown["wrong-scale"])
-    right = replace(right, head=first_look(right.opened))
+    right = replace(right, head=default_head(right.opened))
     for number in [2, 4, 7, 8, 9]:  # of these the map of the head is the same in both runs
         exhibit = EXHIBITS[number - 1]
         made = right.with_model(MISTAKES[exhibit.name].make(right.model))

@@ -18,7 +18,7 @@ from explorer.catalog.opened_model import Opened, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference import forward_pass, model_inputs
 from explorer.text import byte_tokenizer
-from explorer.text.special import DECODER
+from explorer.text.token import DECODER
 from explorer.views.museum import measured_run
 from explorer.views.museum.instruments import INSTRUMENTS
 from explorer.views.museum.measured_run import EmbeddingLeaves, MeasuredRun, right_run

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis import information_flow
 from explorer.app.session import KEY, Session
 from explorer.catalog import opened_model
-from explorer.export.figure_data import TableData
+from explorer.charts.figure_data import TableData
 from explorer.inference.forward_pass import run_text
 from explorer.views.overview.held import LEAST_USUAL
 from tests import apps
@@ -113,13 +113,14 @@ def test_what_was_held_does_not_follow_into_a_text_without_it() -> None:
 
 def holding(value: object) -> None:
     """A page on which the picture tells this."""
-    from explorer.app import shelves
-    from explorer.app.context import Choice, PageContext
+    import streamlit as st
+
+    from explorer.app.context import page_context
     from explorer.views.overview.held import hold
     from explorer.views.overview.pass_picture import picture_of
 
-    chosen = Choice("the black cat sleeps", "", "translation", "encoder.self_attn", 0, 0)
-    context = PageContext(chosen, shelves.openable())
+    st.session_state.update(text="the black cat sleeps", model="translation")
+    context = page_context()
     hold(value, picture_of(context.opened, context.forward), 0)
 
 

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import opened_model
 from explorer.text import character_tokenizer
-from explorer.text.special import DECODER
+from explorer.text.token import DECODER
 from tests import apps
 from tests.apps import said
 from tests.tiny import save_model

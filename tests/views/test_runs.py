@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import KEY
 from explorer.catalog.opened_model import open_model
+from explorer.components.mounting import Mounted
 from explorer.runs.run import Run, all_runs, create
 from explorer.runs.run_notes import Notes
 from explorer.runs.sweep import notes_of
@@ -17,6 +18,7 @@ from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.views.runs.run_comparison import comparison_columns, measured_runs
 from explorer.views.runs.run_rows import SORTS, found, ordinal, rows_of
+from explorer.views.runs.run_table import ChosenRuns
 from tests import apps
 from tests.apps import said
 from tests.tiny import labelled_table as labelled
@@ -89,8 +91,8 @@ def test_several_are_compared_by_what_differs_and_the_lines_make_the_curves(
     trained: list[Run], tmp_path: Path
 ) -> None:
     at = page(runs=[each.name for each in trained])
-    assert at.session_state[KEY].chosen_runs == tuple(each.name for each in trained)
-    (figure,) = at.session_state[KEY].drawn["compared_loss"].figures()
+    assert at.session_state[KEY].state(ChosenRuns).names == tuple(each.name for each in trained)
+    (figure,) = at.session_state[KEY].state(Mounted).drawn["compared_loss"].figures()
     assert set(figure.columns["name"]) == {"lr 0.001", "lr 0.003"}
     made, _ = run(pasted(at), tmp_path.parent)
     assert list(made["curves"]) == ["lr 0.001", "lr 0.003"]
@@ -152,7 +154,7 @@ def test_a_click_starts_a_race_and_its_leader_is_named(
     assert first.notes().sweep == second.notes().sweep == at.session_state["sweep"]
     assert "Nobody leads before two runs have been measured" in said(at)
     (states,) = [frame.value["state"].tolist() for frame in at.dataframe]
-    assert states == ["waiting, 1st in the queue", "waiting, 2nd in the queue"]
+    assert states == ["queued, 1st in line", "queued, 2nd in line"]
     press(at, "stop_all")
     assert {first.commanded(), second.commanded()} == {"stop"}
 
@@ -181,7 +183,7 @@ def test_a_sweep_is_named_before_it_starts_and_refused_in_a_sentence(
     assert "Learning rate needs a number, not 'fast'." in said(at)
     monkeypatch.setenv("EXPLORER_LIMIT_SWEEP_RUNS", "2")
     at.text_input(key="swept_lr").set_value("1,2,3").run()
-    assert "These settings make 3 runs and a sweep has at most 2 runs here" in said(at)
+    assert "These settings make 3 runs; the limit is 2 runs" in said(at)
 
 
 def test_a_sweep_from_a_trained_model_says_what_it_stores(

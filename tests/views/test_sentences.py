@@ -17,7 +17,6 @@ from explorer.inference.results_cache import forget
 from explorer.interventions.address_text import MAX_PATCH_TEXT
 from explorer.text.literal import JOINER
 from explorer.views.circuits import path_view, tracing_view
-from explorer.views.generation.generation_limits import USUAL_LENGTH
 from tests.apps import page as shown_page
 from tests.apps import run, said
 from tests.tiny import save_model
@@ -27,7 +26,7 @@ Rows = dict[str, list[str]]
 HUGE = "9" * 5_000
 LONG = "the+" * 525
 SMILES = "\N{GRINNING FACE}" * MAX_PATCH_TEXT
-LENGTH = f"“New tokens” goes from 1 to {MAX_GENERATED:,}, not “{{}}”; showing {USUAL_LENGTH}."
+LENGTH = f"“New tokens” goes from 1 to {MAX_GENERATED:,}, not “{{}}”; showing 12."
 NOTHING = "There is nothing to read yet: type a sentence."
 UNTRAINED = "These positions are trained parameters, and this model has none"
 NO_RUN = "There is no run called"

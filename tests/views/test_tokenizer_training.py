@@ -15,6 +15,7 @@ from explorer.text.bpe_training import BPE, WORDPIECE
 from explorer.text.plain_tokenizer import visible_token
 from explorer.text.unigram import UNIGRAM
 from explorer.views.shared import tokenizer_source
+from explorer.views.shared.tokenizer_source import TrainingFile
 from explorer.views.tokens import tokenizer_comparison
 from tests import apps
 from tests.apps import said
@@ -119,7 +120,7 @@ class Large:
 def test_a_file_is_judged_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "file_uploader", lambda *_, **__: Large())
     at = page(learn_from=FILE)
-    assert "200,000,000 bytes; at most 1,000,000 characters fit" in said(at)
+    assert "200,000,000 bytes; the limit is 1,000,000 characters" in said(at)
 
 
 def test_a_file_is_kept_from_page_to_page_until_it_is_refused_or_removed() -> None:
@@ -127,21 +128,15 @@ def test_a_file_is_kept_from_page_to_page_until_it_is_refused_or_removed() -> No
     at.switch_page("../../pages/input/tokens.py").run()
     at.switch_page("../../pages/input/tokenizer_training.py").run()
     assert "tokens long" in said(at)
-    assert "1,200,000 characters; at most 1,000,000 characters fit" in said(
+    assert "1,200,000 characters; the limit is 1,000,000 characters" in said(
         brought(at, b"a " * 600_000)
     )
-    assert at.session_state[KEY].tokenizer_file is None
+    assert at.session_state[KEY].state(TrainingFile).text == ""
     assert "is not text in UTF-8" in said(brought(at, b"\xff\xfe"))
     assert "tokens long" in said(brought(at, b"a b aa"))
     at.file_uploader(key="learn_file").set_value(None).run()
     assert "no text to train on" in said(at)
-    assert at.session_state[KEY].tokenizer_file is None
-
-
-def test_a_former_address_compares_the_same_tokenizers() -> None:
-    at = tokens_page(model="letters", beside=[f"Learnt here: {BPE}", "reverse"])
-    assert at.multiselect(key="beside").value == [f"Trained here: {BPE}", "reverse"]
-    assert "has no" not in said(at)
+    assert at.session_state[KEY].state(TrainingFile).text == ""
 
 
 def test_what_the_scores_of_a_unigram_sum_to_is_said() -> None:

@@ -17,6 +17,7 @@ from explorer.app.session import KEY
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.opened_model import Opened, open_entry, open_model
 from explorer.catalog.shipped import SHIPPED
+from explorer.components.mounting import Mounted
 from explorer.runs.cluster import Cluster
 from explorer.runs.finetuning import finetune_spec
 from explorer.runs.metrics import cut_after
@@ -68,7 +69,7 @@ def test_a_click_makes_a_run_as_the_form_says_and_shows_it(
     assert (spec.model.n_layers, spec.model.norm, spec.training.lr) == (2, "rms", 0.002)
     assert spec.stop_at == 0.99
     assert at.session_state["run"] == "reverse-1"
-    assert "reverse-1** · waiting for a free worker" in said(page()), "without being asked for"
+    assert "reverse-1** · queued for a free worker" in said(page()), "without being asked for"
     press(at, "pause")
     assert run.commanded() == "pause"
 
@@ -85,7 +86,7 @@ def test_what_a_run_takes_and_what_it_cannot_be_is_said_before_it_starts(
     at = page()
     assert re.search(r"89,758 parameters · [\d.]+ MB of memory · about [\d.]+ steps/s", said(at))
     short = "The run ends during the warm-up, so its learning rate only rises to 0.0000556, not "
-    large = r"This model has [\d,]+ parameters; at most 20,000,000"
+    large = r"This model has [\d,]+ parameters; the limit is 20,000,000"
     for settings, sentence, is_refused in (
         ({"heads": 3}, r"d_model 64 is not divisible by n_heads 3\.", True),
         ({"heads": 4, "steps": 30_000}, re.escape(limits.RUN_STEPS.refusal(30_000)), True),
@@ -219,7 +220,7 @@ def test_a_long_curve_says_what_a_point_is_and_keeps_its_points_when_it_goes_on(
 
     def held_out_steps(at: AppTest) -> list[int]:
         assert not at.exception
-        (figure,) = at.session_state[KEY].drawn["held_out_curve"].figures()
+        (figure,) = at.session_state[KEY].state(Mounted).drawn["held_out_curve"].figures()
         return list(figure.columns["step"])
 
     at = page(run=run.name)
@@ -245,7 +246,7 @@ def test_a_run_that_its_cluster_has_forgotten_can_be_resumed(
     assert "interrupted" in said(at)
     press(at, "resume")
     assert cluster.sent == ["reverse-1"]
-    assert "waiting for a free worker" in said(at), "so the page goes on looking"
+    assert "queued for a free worker" in said(at), "so the page goes on looking"
 
 
 def test_a_paused_run_goes_on_or_takes_one_step(cluster: FakeCluster, tmp_path: Path) -> None:
@@ -257,7 +258,7 @@ def test_a_paused_run_goes_on_or_takes_one_step(cluster: FakeCluster, tmp_path: 
     assert at.button(key="open_run").label == "Open step 1 of reverse-1 on Attention maps"
     press(at, "step")
     assert (run.commanded(), cluster.sent) == ("step", ["reverse-1"])
-    assert "waiting for a free worker" in said(at)
+    assert "queued for a free worker" in said(at)
 
 
 def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(

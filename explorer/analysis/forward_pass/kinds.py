@@ -25,7 +25,8 @@ from explorer.text.number_format import three
 from models import TransformerConfig
 from models.masking import keep_of
 from models.normalization import LayerNorm, RMSNorm
-from models.positional import AlibiPositions, PositionalEncoding
+from models.position_biases import AlibiPositions
+from models.positional import PositionalEncoding
 
 Shapes = tuple[tuple[str, ...], ...]
 TOKENS: Shapes = (("batch", "tokens"),)

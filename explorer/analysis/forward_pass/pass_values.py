@@ -90,13 +90,13 @@ def run_block(
     part: Any = getattr(forward.trace.model, stack)
     block, here = part.blocks[layer], positions_of(forward, stack)
     memory_mask = None
-    if block.has_cross:
+    if block.cross_attn is not None:
         memory_mask = forward.mask(f"{stack}.cross_attn", layer)[None, None, rows]
     shared = StackContext(
         masks={block.window: forward.mask(f"{stack}.self_attn", layer)[None, None, rows]},
         bias=part.positions.bias(here[rows], here),
         rotate=part.positions.rotation(here[rows]),
-        memory=memory if block.has_cross else None,
+        memory=memory if block.cross_attn is not None else None,
         memory_mask=memory_mask,
     )
     with evaluating(forward.trace.model):

@@ -4,8 +4,6 @@ The process ends with the server, and what it has fetched stays. How far it is s
 folder, so that any page, after a reload too, and any other server can tell.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from contextlib import suppress

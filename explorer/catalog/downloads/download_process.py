@@ -3,8 +3,6 @@
 It ends when the server that started it does, whose end of its standard input closes then.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from contextlib import suppress

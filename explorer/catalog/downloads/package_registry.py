@@ -5,8 +5,6 @@ there so that it can go on where it stopped. Where that fails, as behind a regis
 a password, pip fetches it itself.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -4,15 +4,13 @@ A row, or a cell, can be greyed out; pointing says what is where, and a row can 
 It is a table to a screen reader too, and each row that can be picked holds a button.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from explorer.charts.figure_data import Figure, TableData
 from explorer.components import events, wire
 from explorer.components.mounting import View
-from explorer.export.figure_data import Figure, TableData
 from explorer.text.token_labels import Label, text_of, texts
 
 HTML = """

@@ -1,5 +1,8 @@
 // A table of texts and bars. One line says what is pointed at; a click on a row picks it.
 
+import {fades} from "../fading.js";
+import {element, plain, publish, say} from "../shared.js";
+
 function make(state) {
   const {root} = state;
   state.line = root.querySelector(".sentence");
@@ -92,4 +95,4 @@ function show(state) {
   state.faded();
 }
 
-export default publish("explorer_board", component => mount(component, ".board", make, show));
+publish("board", ".board", make, show);

@@ -6,13 +6,11 @@ tokens of one character stand in one frame under it. With `values` a chip is the
 larger its number is, which pointing at it says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
+from explorer.charts.figure_data import Figure, TableData, Value
 from explorer.components import events, wire
 from explorer.components.mounting import View
-from explorer.export.figure_data import Figure, TableData, Value
 from explorer.text.number_format import three
 from explorer.text.token_labels import Label, groups_of, specials, text_of, texts
 

@@ -1,5 +1,8 @@
 // Tokens as chips. One line says what the chip under the pointer is; nothing moves.
 
+import {framed} from "../framing.js";
+import {choiceOf, counted, element, publish, say} from "../shared.js";
+
 function make(state) {
   const {root} = state;
   state.stage = root;
@@ -92,7 +95,7 @@ function idle({sentence, data}) {
 }
 
 function mark(state) {
-  const choice = globalThis.explorerChoices?.get(state.data.name) || [Infinity];
+  const choice = choiceOf(state.data.name) || [Infinity];
   const [later, ...marked] = choice;
   state.chips.forEach((chip, place) => {
     chip.classList.toggle("marked", marked.includes(place));
@@ -181,4 +184,4 @@ function show(state) {
   mark(state);
 }
 
-export default publish("explorer_chips", component => mount(component, ".chips", make, show));
+publish("chips", ".chips", make, show);

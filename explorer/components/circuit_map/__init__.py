@@ -8,8 +8,6 @@ Source: the columns and rows are those of `pass_map`; Towards Automated Circuit 
 et al. 2023), section 3, for the edges.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +16,9 @@ from typing import Any
 from torch import Tensor
 
 from explorer.analysis.circuits.graph import Edge, Node
+from explorer.charts.figure_data import TableData, Value
 from explorer.components import events, wire
 from explorer.components.mounting import View
-from explorer.export.figure_data import TableData, Value
 from explorer.text.token_labels import Label, specials, texts
 
 HTML = """
@@ -128,7 +126,7 @@ def circuit_map(
     """Draw it. `on_held` is told what was chosen, once the hand rests."""
 
     def tell() -> None:
-        found = held_in(events.event(key, "chosen"), shown)
+        found = held_in(events.chosen(key), shown)
         if found is not None:
             on_held(found)
 

@@ -1,8 +1,12 @@
 // How a circuit is drawn.
 
+import {bends, DOT, fontOf, GUTTER, isDot, LETTER, PILL, TOP} from "./place.js";
+import {CHIP, SLANTED, tokenLabel} from "../columns.js";
+import {css, fitted, isolated, mixed, over, sized} from "../shared.js";
+
 const DASH = [7, 4], FAINT = 0.1;
 
-const signs = ({ink}) => ({for: ink.diverging[222], against: ink.diverging[32]});
+export const signs = ({ink}) => ({for: ink.diverging[222], against: ink.diverging[32]});
 const sizeOfLine = (state, score) => Math.sqrt(Math.abs(score) / state.largest);
 
 // What stands out: all of it where nothing is pointed at.
@@ -13,7 +17,7 @@ function isLit(state, line) {
 }
 
 // On the way from where a part stood before, while it moves.
-function paint(state) {
+export function paint(state) {
   const {items, place, moved = 1} = state;
   if (!place) return;
   const places = items.map(({x, y}) => [x, y]), ease = moved * (2 - moved);

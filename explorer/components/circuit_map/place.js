@@ -1,7 +1,10 @@
 // What is drawn of a circuit, and where: rows of layers, a band for every position.
 
-const GUTTER = 40, PILL = 18, APART = 8, AROUND_BAND = 8, NARROW = 15, LEAST_LINE = 12, FOLD = 9;
-const TOP = 34, ROUNDS = 80, LETTER = 13, DOT = 6, BAND = 48, OUTPUT = 120, THIN = 3, PUSH = 22;
+import {CHIP, SLANTED} from "../columns.js";
+import {isolated, joined} from "../shared.js";
+
+export const GUTTER = 40, PILL = 18, APART = 8, AROUND_BAND = 8, NARROW = 15, LEAST_LINE = 12, FOLD = 9;
+export const TOP = 34, ROUNDS = 80, LETTER = 13, DOT = 6, BAND = 48, OUTPUT = 120, THIN = 3, PUSH = 22;
 
 // The parts, at each position where an edge begins or ends, and the lines between them.
 function pieces(data, count) {
@@ -78,7 +81,7 @@ function rowsOf(data, items, height) {
   return {rows, line, high: y, folded: folds.reduce((sum, row) => sum + row.last - row.first + 1, 0)};
 }
 
-const isDot = item => item.how === "port" && !item.reads.size;
+export const isDot = item => item.how === "port" && !item.reads.size;
 
 function widthOf(pen, item, ink, high) {
   if (item.kind === "logits" || item.kind === "embedding") return 0;
@@ -88,7 +91,7 @@ function widthOf(pen, item, ink, high) {
   return Math.ceil(pen.measureText(item.title).width) + 12 + (item.reads.has("q") ? LETTER : 0);
 }
 
-const fontOf = (ink, high) => `${Math.min(12, high - 3)}px ${ink.mono}`;
+export const fontOf = (ink, high) => `${Math.min(12, high - 3)}px ${ink.mono}`;
 
 // Items that stand side by side: by row line and position.
 function cellsOf(items) {
@@ -167,7 +170,7 @@ function settle(bands, cells, lines, joined) {
 }
 
 // In their order, apart, and inside of the band.
-function spread(cell, {left, wide}) {
+export function spread(cell, {left, wide}) {
   cell.sort((a, b) => a.want - b.want || a.part - b.part);
   let least = left + AROUND_BAND / 2;
   for (const item of cell) {
@@ -184,7 +187,7 @@ function spread(cell, {left, wide}) {
 // A line leaves and arrives upright; the output is as wide as its band.
 const arrives = (from, to) => to.kind === "logits"
   ? to.x + Math.max(-to.reach, Math.min(to.reach, 0.85 * (from.x - to.x))) : to.x + (to.into ?? 0);
-const bends = ({from, to}) => {
+export const bends = ({from, to}) => {
   const x0 = from.x + from.out, y0 = from.y - from.half, x1 = arrives(from, to), y1 = to.y + to.half;
   const middle = (y0 + y1) / 2;
   return [x0, y0, x0, middle, x1, middle, x1, y1];
@@ -194,7 +197,7 @@ function xAt(from, to, y) {
   return from.x + (arrives(from, to) - from.x) * t * t * (3 - 2 * t);
 }
 
-function layout(state) {
+export function layout(state) {
   const {data, stage, ink} = state, pen = state.canvas.getContext("2d");
   const {items, lines, moves} = pieces(data, state.count), all = [...items.values()];
   pen.font = `12px ${ink.mono}`;

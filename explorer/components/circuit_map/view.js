@@ -1,5 +1,9 @@
 // A circuit: how much of it is drawn, what is pointed at, what is chosen.
 
+import {paint, signs} from "./paint.js";
+import {bends, layout, spread, TOP} from "./place.js";
+import {css, element, news, publish, tellPage, three} from "../shared.js";
+
 const NEAR = 6, LISTED = 5, MOVING = 150;
 
 function make(state) {
@@ -230,4 +234,4 @@ function show(state) {
   counted(state);
 }
 
-export default publish("explorer_circuit_map", component => mount(component, ".circuit-map", make, show));
+publish("circuit_map", ".circuit-map", make, show);

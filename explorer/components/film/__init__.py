@@ -5,17 +5,15 @@ the chosen one to the views, each by its key. A frame is chosen by the slider, t
 time, or by a click into the curves, which are drawn here with a mark at the frame.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from explorer.charts.figure_data import Figure, TableData
 from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.components.player import MOVES
-from explorer.export.figure_data import Figure, TableData
 
 HTML = f"""
 <div class="view film" role="group" aria-label="Film">
@@ -30,7 +28,7 @@ HTML = f"""
   </div>
 </div>
 """
-HEIGHT = 220
+FILM_HEIGHT = 220
 """Pixels: the buttons, the curves, and two lines of words."""
 
 _VIEW = View("film", HTML)
@@ -85,7 +83,7 @@ def film(
     _VIEW(
         key=key,
         data=message,
-        height=HEIGHT,
+        height=FILM_HEIGHT,
         figures=figures,
         title=title,
         on_compared_change=hand_over,

@@ -1,5 +1,7 @@
 // The curves over the steps of a training, on a logarithmic scale from step 0 on.
 
+import {css, sized, three} from "../shared.js";
+
 const EDGES = {left: 44, right: 44, top: 18, bottom: 20};
 const DASHES = [[], [5, 3], [2, 2], [8, 3, 2, 3]];
 
@@ -17,7 +19,7 @@ function plot(state) {
   return {pen, width, height, last, top, x, y, tall};
 }
 
-function paintCurves(state) {
+export function paintCurves(state) {
   const {data, ink} = state, place = plot(state), {pen, x, y, tall, width, height, top} = place;
   state.place_of = x;
   pen.font = `12px ${ink.sans}`;

@@ -1,5 +1,9 @@
 // A film: which frame is shown, and its messages handed to the views of the page.
 
+import {paintCurves} from "./curves.js";
+import {pause, showMoves, stepping} from "../playing.js";
+import {element, publish, putInWords, three} from "../shared.js";
+
 const MOVES = {ArrowRight: 1, ArrowLeft: -1};
 const WRITE_AFTER = 200;  // ms: no browser takes an address for every frame of a film
 const isExported = () => document.location.protocol === "file:";  // a page without a server
@@ -32,7 +36,7 @@ function nearest({data, place_of}, x) {
 function go(state, to) {
   if (to < 0 || to >= state.count || to === state.at) return;
   state.at = to;
-  (globalThis.explorerChoices ??= new Map()).set(state.data.name, [to]);
+  (globalThis.explorerChoices ??= new Map()).set(state.data.name, [[to]]);
   frame(state);
   if (to === state.data.at) kept.delete(state.data.of);
   else kept.set(state.data.of, state.data.steps[to]);
@@ -97,11 +101,11 @@ function show(state) {
   const {data} = state;
   if (state.fresh) {
     Object.assign(state, {fresh: false, at: shown(data), count: data.steps.length, grows: false});
-    (globalThis.explorerChoices ??= new Map()).set(data.name, [state.at]);
+    (globalThis.explorerChoices ??= new Map()).set(data.name, [[state.at]]);
     clearTimeout(state.writing);
     state.writing = setTimeout(() => write(state), WRITE_AFTER);
   }
   frame(state);
 }
 
-export default publish("explorer_film", component => mount(component, ".film", make, show));
+publish("film", ".film", make, show);

@@ -4,18 +4,16 @@ Pointing previews, a click pins, the arrow keys move, Esc unpins; none of it ask
 server. The message holds every weight of the head, so it grows with rows × columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from explorer.charts.figure_data import Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
-from explorer.export.figure_data import Figure, FigureData
 from explorer.text.token_labels import Label, group_spans, specials, texts
 
 STRONGEST = 5
@@ -66,7 +64,7 @@ def inspect(
     """
 
     def pin() -> None:
-        said = events.event(key, "chosen")
+        said = events.chosen(key)
         token = events.on_a_side(said, len(rows), len(columns))
         if on_pin and (token or said == []):
             on_pin(token)
@@ -87,7 +85,7 @@ def inspect(
         data=message,
         height=height or 520,
         choice=list(pinned or ()) if on_pin else NO_CHOICE,
-        **({"on_chosen_change": pin} if on_pin else {}),
+        on_chosen_change=pin,
     )
 
 

@@ -1,6 +1,12 @@
 // Tokens in two halves. Above: the attention of the pointed token to it; below: its attention
 // to the pointed one. With one strip every token has both, with two each has its own.
 
+import {framed} from "../framing.js";
+import {
+  ABSENT, bit, css, element, INFINITE, joined, lift, news, plain, publish, say, sent,
+  singlesOf, tellPage, unknown, valueOf,
+} from "../shared.js";
+
 const ROWS = 0, COLUMNS = 1;
 
 function make(state) {
@@ -278,4 +284,4 @@ function show(state) {
   if (last) lift(state, last.offsetTop + last.offsetHeight + 8);
 }
 
-export default publish("explorer_inspect", component => mount(component, ".inspect", make, show));
+publish("inspect", ".inspect", make, show);

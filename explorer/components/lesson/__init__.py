@@ -5,18 +5,10 @@ step is gone to as the browser's Back goes back, so that every control follows t
 a step is done is seen from the address as well.
 """
 
-from __future__ import annotations
-
-import json
-from pathlib import Path
 from typing import Any
 
-import streamlit as st
-
 from explorer.app.address_table import AROUND
-from explorer.components.mounting import read, slim_css, slim_js
-
-HERE = Path(__file__).parent
+from explorer.components.mounting import component, script, style
 
 STRIP_HTML = """
 <div class="lesson-strip" role="group" aria-label="Lesson">
@@ -40,10 +32,8 @@ STRIP_HTML = """
 
 def _component(name: str, html: str, file: str) -> Any:
     """In the page's own tree: keys of the presenter and outlines of controls reach out of it."""
-    around = f"const AROUND = {json.dumps(AROUND)};\n"
-    js = slim_js(around + read(HERE / "progress.js") + read(HERE / f"{file}.js"))
-    css = slim_css(read(HERE / f"{file}.css"))
-    return st.components.v2.component(name, html=html, js=js, css=css, isolate_styles=False)
+    js, css = script(f"lesson/{file}.js", AROUND=AROUND), style(f"lesson/{file}.css")
+    return component(name, html=html, js=js, css=css, isolate_styles=False)
 
 
 _STRIP = _component("explorer_lesson_strip", STRIP_HTML, "strip")

@@ -1,5 +1,7 @@
 // Every lesson with what this browser keeps of it: where one stopped, and what is done.
 
+import {progress, go, made, STORE} from "./progress.js";
+
 function row(lesson, kept) {
   const done = (kept?.done ?? []).filter(at => at >= 1 && at <= lesson.steps.length).length;
   const count = lesson.steps.length, whole = done === count;

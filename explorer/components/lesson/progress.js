@@ -1,10 +1,10 @@
 // What this browser keeps of lessons, and how it goes to an address of one.
 
-const STORE = "explorer-lessons";
+export const STORE = "explorer-lessons";
 const MOST_KEPT = 200;
 
 // By the name of a lesson: the step that was open last, and those that are done, from 1.
-function progress() {
+export function progress() {
   try {
     const found = JSON.parse(localStorage.getItem(STORE));
     return found && typeof found === "object" ? found : {};
@@ -13,7 +13,7 @@ function progress() {
   }
 }
 
-function keep(name, change) {
+export function keep(name, change) {
   const all = progress(), before = all[name] ?? {};
   const kept = {at: before.at ?? 1, done: Array.isArray(before.done) ? before.done : []};
   change(kept);
@@ -30,7 +30,7 @@ function keep(name, change) {
 
 // As the browser's Back does it: every control then follows the address. What is AROUND the page
 // goes on, with or without a lesson.
-function go(address, enter = "pushState") {
+export function go(address, enter = "pushState") {
   const now = new URL(document.location.href), next = new URL(address, now);
   for (const name of AROUND) {
     if (next.searchParams.has(name)) continue;
@@ -40,7 +40,7 @@ function go(address, enter = "pushState") {
   dispatchEvent(new PopStateEvent("popstate", {state: null}));
 }
 
-function made(tag, className, text) {
+export function made(tag, className, text) {
   const element = document.createElement(tag);
   element.className = className;
   if (text !== undefined) element.textContent = text;

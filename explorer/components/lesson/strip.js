@@ -1,5 +1,7 @@
 // The head of the lesson's panel: where one is, Back and Next, and what the address says is done.
 
+import {progress, keep, go, made} from "./progress.js";
+
 const LOOK = 200;  // ms between two looks: an address that a script writes is told to nobody
 const AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]';
 const RING = globalThis.explorerLessonRing ??= new CSSStyleSheet();

@@ -5,18 +5,16 @@ at a token leaves its own lines, a head's chip turns it on and off; nothing asks
 server. Long inputs scroll inside the view, and lines too faint to see are not sent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from explorer.charts.figure_data import Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View
-from explorer.export.figure_data import Figure, FigureData
 from explorer.text.token_labels import Label, group_spans, specials, texts
 
 FAINT = 0.005
@@ -69,7 +67,7 @@ def lines(
     """
 
     def choose() -> None:
-        said = events.event(key, "chosen")
+        said = events.chosen(key)
         heads = said.get("drawn") if isinstance(said, dict) else None
         if not on_choice or not isinstance(heads, list) or not heads:
             return
@@ -101,7 +99,7 @@ def lines(
         data=encode(weights, rows, columns, key=key, words=(row_name, column_name), **how),
         height=height or natural_height(len(rows), len(columns)),
         choice={"drawn": None if drawn is None else list(drawn), "held": list(pinned or ())},
-        **({"on_chosen_change": choose} if on_choice else {}),
+        on_chosen_change=choose,
     )
 
 

@@ -1,6 +1,11 @@
 // Two columns of tokens and a line for every attention between them. The canvas is as
 // high as what is seen of it; scrolling draws it anew.
 
+import {
+  bracket, choiceOf, css, element, fitted, isolated, joined, largestOf, lift, news,
+  publish, putInWords, say, sent, singlesOf, sized, strength, tellPage,
+} from "../shared.js";
+
 const ROW = 24, WIDEST = 720, BINS = 20, TWICE = 500;
 
 // One hue per head, around the wheel; okay on both backgrounds.
@@ -77,7 +82,7 @@ function hit(state, event) {
 function choose(state) {
   const {data} = state, heads = data.shape[0], choice = news(state) ?? null;
   if (!choice && state.active?.length === heads) return false;
-  const {drawn, held} = choice ?? globalThis.explorerChoices?.get(data.name) ?? {};
+  const {drawn, held} = choice ?? choiceOf(data.name) ?? {};
   const some = (drawn ?? []).filter(head => head < heads);
   state.active = Array.from({length: heads}, (_, head) => !some.length || some.includes(head));
   const [side, at] = held ?? [];
@@ -304,4 +309,4 @@ function show(state) {
   paint(state);
 }
 
-export default publish("explorer_lines", component => mount(component, ".lines", make, show));
+publish("lines", ".lines", make, show);

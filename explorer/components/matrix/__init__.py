@@ -4,8 +4,6 @@ Pointing at a cell says it in words, a click pins it, the arrow keys move, Esc
 unpins; none of it asks the server. One cell may be one pixel: 1,024 tokens fit.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.charts.figure_data import Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
-from explorer.export.figure_data import Figure, FigureData
 from explorer.text.token_labels import Label, group_spans, specials, texts
 
 SCALES = ("sequential", "diverging", "mask")
@@ -121,7 +119,7 @@ def matrix(
             on_hide(column)
 
     def pin() -> None:
-        said = events.event(key, "chosen")
+        said = events.chosen(key)
         cell = events.cell(said, len(rows), len(columns))
         if on_pin and (cell or said == []):
             on_pin(cell)
@@ -156,8 +154,6 @@ def matrix(
         name=key if on_pin else None,
         head=head,
     )
-    callbacks = {"on_hidden_change": hand_over} if on_hide else {}
-    callbacks |= {"on_chosen_change": pin} if on_pin else {}
 
     def figures() -> list[Figure]:
         return [
@@ -179,13 +175,15 @@ def matrix(
         ]
 
     _VIEW(
+        half=True,
         key=key,
         data=message,
         figures=figures,
         title=name,
         height=height or natural_height(rows, columns),
         choice=list(pinned or ()) if on_pin else NO_CHOICE,
-        **callbacks,
+        on_hidden_change=hand_over,
+        on_chosen_change=pin,
     )
 
 

@@ -1,5 +1,11 @@
 // How the matrix looks: the cells, the labels, what is pointed at, the legend.
 
+import {blank, isHatched, isUnknown, LABEL, leftOut, SMALL, tell} from "./view.js";
+import {
+  bit, bracket, css, element, fitted, hatch, isolated, mixed, number, over, sized, strength,
+  unknown, valueOf,
+} from "../shared.js";
+
 // The colour of a cell as an index into 256, or -1 where there is nothing to colour.
 // Equal codes have equal colours where the picture has one scale: each is worked out once.
 function level(state, i) {
@@ -11,7 +17,7 @@ function level(state, i) {
 }
 
 const UNKNOWN = -2, CODES = 65536;
-const noLevels = () => new Int16Array(CODES).fill(UNKNOWN);
+export const noLevels = () => new Int16Array(CODES).fill(UNKNOWN);
 
 function shade(data, code, top) {
   const value = valueOf(code, data);
@@ -30,7 +36,7 @@ function topOf({data, tops}, i) {
 }
 
 // The largest size in every row, or in every column; null where the picture has one scale.
-function topsOf(state) {
+export function topsOf(state) {
   const {data, codes} = state, columns = data.columns.length;
   if (data.scaling === "all" || data.scale === "mask") return null;
   const by = data.scaling === "row", tops = new Float64Array(by ? data.rows.length : columns);
@@ -95,7 +101,7 @@ function hatched(state, pen) {
   pen.fill();
 }
 
-function paint(state) {
+export function paint(state) {
   const {data, ink, stage, place, picture} = state, {left, band, cell, n, m, width, height} = place;
   const [pen] = sized(picture, stage.clientWidth, stage.clientHeight);
   const empty = !data.rows.length || !data.columns.length;
@@ -224,7 +230,7 @@ function backdrop(state, pen, x, y, text) {
   pen.fillStyle = fill;
 }
 
-function overlay(state) {
+export function overlay(state) {
   const {canvas, stage, picture, ink, place} = state;
   if (!place) return;
   const [pen] = sized(canvas, stage.clientWidth, stage.clientHeight);
@@ -248,7 +254,7 @@ function overlay(state) {
   tell(state);
 }
 
-function legend(state) {
+export function legend(state) {
   const {data, ink, place, root} = state, box = root.querySelector(".legend");
   const colours = coloursOf(state);
   const stops = Array.from({length: 17}, (_, i) => css(colours[Math.round(i / 16 * (colours.length - 1))]));

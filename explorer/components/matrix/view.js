@@ -1,6 +1,12 @@
 // The matrix view: a picture of the cells, drawn once, and over it what is pointed at.
 
-const LABEL = 13, SMALL = 12, LARGEST_CELL = 56;
+import {legend, noLevels, overlay, paint, topsOf} from "./paint.js";
+import {
+  ABSENT, bit, element, INFINITE, joined, largestOf, lift, MINUS_INFINITE, news, number,
+  plain, publish, putInWords, redraw, say, singlesOf, tellPage, three, valueOf,
+} from "../shared.js";
+
+export const LABEL = 13, SMALL = 12, LARGEST_CELL = 56;
 
 function make(state) {
   const {root} = state;
@@ -188,13 +194,13 @@ function maskedCells({data, codes}) {
 
 const isVisible = (state, i) => !state.masked[i];
 
-const leftOut = ({data}, i) => Boolean(data.planes.cut && bit(data.planes.cut, i));
+export const leftOut = ({data}, i) => Boolean(data.planes.cut && bit(data.planes.cut, i));
 
-const blank = (state, i) => !isVisible(state, i) || state.codes[i] >= MINUS_INFINITE;
+export const blank = (state, i) => !isVisible(state, i) || state.codes[i] >= MINUS_INFINITE;
 
-const isUnknown = (state, i) => isVisible(state, i) && state.codes[i] === ABSENT;
+export const isUnknown = (state, i) => isVisible(state, i) && state.codes[i] === ABSENT;
 
-const isHatched = (state, i) => blank(state, i) && !isUnknown(state, i);
+export const isHatched = (state, i) => blank(state, i) && !isUnknown(state, i);
 
 function spoken(state, {row, column}) {
   const {data} = state;
@@ -234,7 +240,7 @@ function describeMatrix(state) {
   putInWords(state.root, state.canvas, data.words.title, largest);
 }
 
-function tell(state) {
+export function tell(state) {
   const line = state.root.querySelector(".sentence"), cell = state.shown();
   line.classList.toggle("idle", !cell);
   if (cell) say(line, ...spoken(state, cell));
@@ -282,4 +288,4 @@ function show(state) {
   overlay(state);
 }
 
-export default publish("explorer_matrix", component => mount(component, ".matrix", make, show));
+publish("matrix", ".matrix", make, show);

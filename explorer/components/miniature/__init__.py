@@ -4,8 +4,6 @@ Drawn are the strongest edges to the answer, as the large picture draws them at 
 that the page shows is lit; a click goes to the page of a part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

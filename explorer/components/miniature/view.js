@@ -1,5 +1,7 @@
 // The pass in small: streams, the strongest edges, and a button for each part of it.
 
+import {css, element, MOST, news, publish, putInWords, rgb, sized, three} from "../shared.js";
+
 function make(state) {
   const {root} = state;
   Object.assign(state, {stage: root.querySelector(".stage"), canvas: root.querySelector("canvas")});
@@ -18,10 +20,8 @@ function make(state) {
 const go = (state, name, at) => state.component.setTriggerValue("go", [name, at]);
 
 function listen(state) {
-  const choice = globalThis.explorerChoices?.get(state.data.name);
-  const text = JSON.stringify(choice);
-  if (choice === undefined || text === state.heard) return;
-  state.heard = text;
+  const choice = news(state);
+  if (!choice) return;
   const [stack, layer, ...lit] = choice;
   // Of another model the choice may be here before the pass: a stack that this one has not.
   const at = state.data.stacks.findIndex(each => each.name === stack);
@@ -104,7 +104,7 @@ function paint(state) {
 function show(state) {
   if (state.fresh) {
     state.fresh = false;
-    state.heard = undefined;
+    state.agreed = undefined;
     buttons(state);
   }
   listen(state);
@@ -114,4 +114,4 @@ function show(state) {
   if (state.stage.clientWidth) paint(state);
 }
 
-export default publish("explorer_miniature", component => mount(component, ".miniature", make, show));
+publish("miniature", ".miniature", make, show);

@@ -5,8 +5,6 @@ follows the shares in the browser: no message, whatever is asked. What the logit
 behind, some layers at a time, as neighbours of the picture (`lens_rows`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +15,9 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.information_flow import InformationFlow
+from explorer.charts.figure_data import Figure
 from explorer.components import events, wire
 from explorer.components.mounting import View, neighbour
-from explorer.export.figure_data import Figure
 from explorer.text.token_labels import Label, specials, texts
 
 HTML = """
@@ -132,14 +130,8 @@ def pass_map(
     text, and `on_append` is told which of them is to be.
     """
 
-    def tell(name: str, hear: Callable[[Any], None]) -> Callable[[], None]:
-        def told() -> None:
-            hear(events.event(key, name))
-
-        return told
-
-    def append(value: Any) -> None:
-        option = events.place(value, len(appends))
+    def append() -> None:
+        option = events.place(events.event(key, "append"), len(appends))
         if option is not None and appends[option]:
             on_append(option)
 
@@ -150,9 +142,9 @@ def pass_map(
         choice=list(choice),
         figures=figures,
         title=title,
-        on_chosen_change=tell("chosen", on_chosen),
-        on_go_change=tell("go", on_go),
-        on_append_change=tell("append", append),
+        on_chosen_change=lambda: on_chosen(events.chosen(key)),
+        on_go_change=lambda: on_go(events.event(key, "go")),
+        on_append_change=append,
     )
 
 

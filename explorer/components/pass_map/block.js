@@ -1,10 +1,17 @@
 // The inside of an opened block: its parts from left to right in the order they run, the residual
 // stream below them. Every part is a button that leads to its page.
 
+import {colours, layout} from "./paint.js";
+import {go, hold, kind, point, reground, told} from "./view.js";
+import {fades} from "../fading.js";
+import {
+  bit, choiceOf, css, element, hatch, mixed, say, sized, three, unknown, unpack,
+} from "../shared.js";
+
 const ZERO_CODE = 126, PLUS_INFINITE = 253, MASKED = 254;
 const LARGE = 64, BAND = 34, WIDE = 46, STRIP = 56, EDGE = 5, LANE = 9;
 
-function makeInside(state) {
+export function makeInside(state) {
   const holder = state.root.querySelector(".inside");
   const bar = element("div", "bar"), flow = element("div", "flow");
   const name = element("span", "name"), label = element("label", "whose", "Head ");
@@ -33,12 +40,12 @@ function makeInside(state) {
 }
 
 // For the keyboard: the layer that the pass has reached, or the first.
-function openReached(state) {
+export function openReached(state) {
   const stack = state.flow.stacks.at(-1), layer = Math.min(Math.floor(state.front ?? 0), stack.layers - 1);
   if (layer >= 0) hold(state, {layer: {stack: stack.at, layer}});
 }
 
-function closeInside(state) {
+export function closeInside(state) {
   state.open = null;
   layout(state);
   reground(state);
@@ -47,9 +54,9 @@ function closeInside(state) {
 }
 
 // What the page has handed over: the parts of the open block, and the head that is chosen.
-async function readInside(state) {
-  const choices = globalThis.explorerChoices ?? new Map(), {data} = state;
-  const bytes = choices.get(`${data.name}-inside`), chosen = choices.get(`${data.name}-inside-head`);
+export async function readInside(state) {
+  const {data} = state;
+  const bytes = choiceOf(`${data.name}-inside`), chosen = choiceOf(`${data.name}-inside-head`);
   if (bytes && bytes !== state.insideOf) {
     state.insideOf = bytes;
     const inside = await unpack(bytes);
@@ -68,7 +75,7 @@ const isHere = ({inside, open, data}) => Boolean(inside && open && inside.of ===
   inside.stack === open.stack && inside.layer === open.layer);
 
 // Show what is open; called whenever the picture around it is laid out.
-function drawInside(state) {
+export function drawInside(state) {
   const {panel, place, open, flow, ink} = state, {holder} = panel;
   if (!place) return;
   const isOpen = place.gap > 0 && open !== null;  // the places may still be those of another pass

@@ -1,7 +1,5 @@
 """What an opened block travels as: its parts with their doors, and their pictures as bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

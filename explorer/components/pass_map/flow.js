@@ -19,7 +19,7 @@ function partOf(data, name, queries, keys) {
   };
 }
 
-function flowOf(data) {
+export function flowOf(data) {
   const stacks = data.stacks.map((stack, at) => ({
     ...stack, at, count: stack.tokens.length,
     mlp: data.planes[`${stack.name}.mlp`] && numbers(data.planes[`${stack.name}.mlp`]),
@@ -38,7 +38,7 @@ const orNone = share => Number.isNaN(share) ? 0 : share;
 const orAll = share => Number.isNaN(share) ? 1 : share;
 
 // Backwards from an answer: importance of streams, of edges and of feed-forward layers.
-function backwards(flow, answer) {
+export function backwards(flow, answer) {
   const {stacks, starts} = flow, last = stacks.length - 1;
   for (const stack of stacks) for (const part of stack.parts) part.value.fill(0);
   const given = stacks.map(stack => new Float64Array(stack.count));
@@ -76,7 +76,7 @@ function split(part, stacks, given, here, layer, n) {
 }
 
 // Forwards from a token: how much of every stream is traced to it, and by which edges.
-function forwards(flow, from, token) {
+export function forwards(flow, from, token) {
   const {stacks} = flow;
   for (const stack of stacks) {
     const n = stack.count;
@@ -110,7 +110,7 @@ function gather(part, stacks, here, layer, n) {
 }
 
 // The edges between two tokens that carry at least so much, the weakest first.
-function carrying(flow, least) {
+export function carrying(flow, least) {
   const found = [];
   for (const stack of flow.stacks) for (const part of stack.parts) {
     const n = stack.count, own = part.keys === part.queries;

@@ -1,6 +1,11 @@
 // Where everything stands, and how it is drawn.
 
-const GUTTER = 30, NARROWEST = 17, APART = 40, WORD = 12, INSIDE = 296, LEFT = 90, CLASSES = 56;
+import {drawInside} from "./block.js";
+import {sameEdge} from "./view.js";
+import {CHIP, slanted, SLANTED, tokenLabel} from "../columns.js";
+import {css, fitted, isolated, rgb, sized} from "../shared.js";
+
+export const GUTTER = 30, NARROWEST = 17, APART = 40, WORD = 12, INSIDE = 296, LEFT = 90, CLASSES = 56;
 const BEFORE_MLP = {self_attn: 0.26, cross_attn: 0.5}, MLP_AT = 0.74;
 
 const rowsAt = part => BEFORE_MLP[part.name.split(".")[1]];
@@ -15,7 +20,7 @@ function heights(stack, height, zoom, focus) {
   return levels;
 }
 
-function layout(state) {
+export function layout(state) {
   const {flow, stage, data} = state, pen = state.canvas.getContext("2d");
   pen.font = `12px ${state.ink.mono}`;
   const columns = flow.stacks.reduce((sum, stack) => sum + stack.count, 0);
@@ -58,9 +63,9 @@ const placed = state => {
   return {column, floor, ceiling, stacks};
 };
 
-const xOf = ({place}, stack, token) => place.stacks[stack.at].left + (token + 0.5) * place.column;
+export const xOf = ({place}, stack, token) => place.stacks[stack.at].left + (token + 0.5) * place.column;
 // Above the layer that is opened everything makes room for its inside.
-const yOf = (state, stack, level) => {
+export const yOf = (state, stack, level) => {
   const {place} = state, y = rawY(place, stack, level);
   return place.gap && y < place.opened - 0.01 ? y - place.gap : y;
 };
@@ -74,7 +79,7 @@ const heightOf = ({place}, stack, layer) => {
 };
 
 // From the key's stream, up and across, to the query's at its attention.
-function pointsOf(state, edge) {
+export function pointsOf(state, edge) {
   const from = state.flow.stacks[edge.part.keys], own = edge.part.keys === edge.part.queries;
   const x0 = xOf(state, from, edge.key), x1 = xOf(state, edge.stack, edge.query);
   const y1 = yOf(state, edge.stack, edge.layer + rowsAt(edge.part));
@@ -92,13 +97,13 @@ function trace(path, [x0, y0, ax, ay, bx, by, x1, y1]) {
 const thickness = value => 0.6 + 6 * Math.sqrt(value);
 const opacity = value => Math.min(1, 0.22 + 0.9 * Math.sqrt(value));
 
-const colours = ({ink}) => {
+export const colours = ({ink}) => {
   const [stream, attention, mlp] = THEME[ink.dark ? "dark" : "light"].series.map(rgb);
   return {stream, attention, mlp};
 };
 
 // What no pointer changes: layers, streams, words of the lens, tokens.
-function paintGround(state) {
+export function paintGround(state) {
   const {flow, place, ink} = state;
   const canvas = state.ground ??= document.createElement("canvas");
   const [pen] = sized(canvas, place.width, place.height);
@@ -201,7 +206,7 @@ function lens(state, pen) {
 }
 
 // All that flows, on what does not: `share` of the pass from below, 1 for all of it.
-function paint(state) {
+export function paint(state) {
   const {canvas, place, ink, ground, data} = state;
   if (!place) return;
   canvas.style.width = `${place.width}px`;
@@ -243,7 +248,7 @@ function classes(state, pen) {
 }
 
 // How far the pass has come while it plays, in layers of the tallest stack.
-const deepest = ({flow}) => Math.max(...flow.stacks.map(stack => stack.layers));
+export const deepest = ({flow}) => Math.max(...flow.stacks.map(stack => stack.layers));
 const frontY = state => {
   const stack = state.flow.stacks.find(each => each.layers === deepest(state));
   return yOf(state, stack, Math.min(state.front, stack.layers));

@@ -1,10 +1,15 @@
 // The picture of the whole pass: what is pointed at, held and played.
 
+import {closeInside, makeInside, openReached, readInside} from "./block.js";
+import {backwards, carrying, flowOf, forwards} from "./flow.js";
+import {colours, deepest, GUTTER, layout, paint, paintGround, pointsOf, xOf, yOf} from "./paint.js";
+import {css, element, MOST, news, publish, putInWords, say, tellPage, three} from "../shared.js";
+
 const LEAST = [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5], SECONDS = 4;
 const SPEEDS = [["½ ×", 0.5], ["1 ×", 1], ["2 ×", 2]], NEAR = 6, MOST_ZOOM = 12, WRITING = 4, MOST_WRITTEN = 20;
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-const sameEdge = (a, b) => Boolean(a && b && a.part.name === b.part.name && a.layer === b.layer &&
+export const sameEdge = (a, b) => Boolean(a && b && a.part.name === b.part.name && a.layer === b.layer &&
   a.query === b.query && a.key === b.key);
 
 function make(state) {
@@ -74,7 +79,7 @@ function later(state) {
   state.waiting = requestAnimationFrame(() => { state.waiting = 0; paint(state); });
 }
 
-function reground(state) {
+export function reground(state) {
   paintGround(state);
   later(state);
 }
@@ -101,7 +106,7 @@ function follow(state) {
   later(state);
 }
 
-function point(state, found) {
+export function point(state, found) {
   if (JSON.stringify(kind(found)) === JSON.stringify(kind(state.pointed))) return;
   const before = state.pointed, asks = each => each?.token || each?.at !== undefined;
   state.pointed = found;
@@ -111,10 +116,10 @@ function point(state, found) {
 }
 
 // What makes two places of the pointer one.
-const kind = found => found && [found.token, found.at, found.node, found.layer, found.edge?.part.name,
+export const kind = found => found && [found.token, found.at, found.node, found.layer, found.edge?.part.name,
   found.edge?.layer, found.edge?.query, found.edge?.key];
 
-function hold(state, found) {
+export function hold(state, found) {
   if (!found) return;
   if (found.at !== undefined) {
     state.heldAt = found.at;
@@ -140,7 +145,7 @@ function hold(state, found) {
   told(state, found.layer ? 0 : undefined);  // an open layer waits for what is in it
 }
 
-const told = (state, rest) => tellPage(state, [
+export const told = (state, rest) => tellPage(state, [
   state.heldAt, state.heldFrom?.stack ?? -1, state.heldFrom?.token ?? -1, LEAST[state.leastAt],
   state.open?.stack ?? -1, state.open?.layer ?? -1, ...pickedAs(state),
 ], rest);
@@ -164,7 +169,7 @@ function edgeAt(state, at, layer, query, key, head) {
 }
 
 // What the page asks for; true when that is news.
-function choose(state) {
+export function choose(state) {
   const choice = news(state);
   if (!choice) return false;
   const [at, from, token, least, stack, layer, ...edge] = choice, {stacks} = state.flow;
@@ -418,14 +423,14 @@ function card(state) {
   holder.replaceChildren(title, what, element("div", "amount", `share ${percent(picked.part.share[picked.e])}`), ...doors);
 }
 
-const go = (state, page, where) => state.component.setTriggerValue("go", {page, ...where});
+export const go = (state, page, where) => state.component.setTriggerValue("go", {page, ...where});
 
 // ---- running -----------------------------------------------------------------------------------
 
 // What comes behind the picture: the other answers, and the rows of the lens.
 function readLate(state) {
   const choices = globalThis.explorerChoices ?? new Map(), {data} = state;
-  for (const [name, value] of choices) {
+  for (const [name, [value]] of choices) {
     if (typeof name !== "string" || !name.startsWith(`${data.name}-late-`) || value?.[0] !== data.of) continue;
     const [, first, rows] = value;
     if (first < 0) rows.forEach((answer, at) => { state.answers[at] = answer; });
@@ -445,7 +450,7 @@ function show(state) {
     state.lensRows = new Map();
     Object.assign(state, {
       pointed: null, picked: null, open: null, heldFrom: null, front: null, playing: false,
-      heldAt: data.asked, heard: undefined,
+      heldAt: data.asked, agreed: undefined,
     });
     state.answers = Array(data.count).fill(null);
     for (const [at, ...answer] of data.answers) state.answers[at] = answer;
@@ -474,4 +479,4 @@ function show(state) {
   else state.writing = false;
 }
 
-export default publish("explorer_pass_map", component => mount(component, ".pass-map", make, show));
+publish("pass_map", ".pass-map", make, show);

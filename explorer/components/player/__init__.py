@@ -5,8 +5,6 @@ step costs what a clicked one costs. It ends at the last step and with anything 
 reader does. Who asks the system for less motion has the steps and no play.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from explorer.components import events, wire
@@ -29,7 +27,7 @@ HTML = f"""
   </div>
 </div>
 """
-HEIGHT = 40
+PLAYER_HEIGHT = 40
 
 _VIEW = View("player", HTML)
 
@@ -53,7 +51,7 @@ def player(
     """
 
     def hand_over() -> None:
-        said = events.event(key, "chosen")
+        said = events.chosen(key)
         step = events.place(said[0], count + grows) if isinstance(said, list) and said else None
         if step is not None:
             on_move(step)
@@ -70,7 +68,7 @@ def player(
     _VIEW(
         key=key,
         data=wire.pack(header),
-        height=HEIGHT,
+        height=PLAYER_HEIGHT,
         choice=[at],
         figures=None,
         on_chosen_change=hand_over,

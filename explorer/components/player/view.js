@@ -1,5 +1,8 @@
 // Steps: back, play, on, a slider, and which of them is shown.
 
+import {pause, rests, showMoves, stepping} from "../playing.js";
+import {choiceOf, news, publish, tellPage} from "../shared.js";
+
 const MOVES = {ArrowRight: 1, ArrowLeft: -1}, NONE = {};
 const DRAGGING = 150;
 const whole = number => number.toLocaleString("en-US");
@@ -29,7 +32,7 @@ function go(state, to, rest) {
 }
 
 function hear(state) {
-  const [now] = globalThis.explorerChoices?.get(state.data.name) ?? [0], told = news(state);
+  const [now] = choiceOf(state.data.name) ?? [0], told = news(state);
   if (!told && now !== state.asked) return;
   if (now !== state.asked) pause(state);
   state.at = now;
@@ -56,4 +59,4 @@ function show(state) {
   mark(state);
 }
 
-export default publish("explorer_player", component => mount(component, ".player", make, show));
+publish("player", ".player", make, show);

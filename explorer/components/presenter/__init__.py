@@ -3,46 +3,37 @@
 Its code is sent once; what the second window says of a step is a message of its own.
 """
 
-from __future__ import annotations
-
-import json
-
-from explorer.components.mounting import HERE, NOTHING, component, read, slim_css, slim_js
+from explorer.components.mounting import NOTHING, component, script, style
 
 PRESENT = "present"
 """In the address, which the browser writes."""
-_FOLDER = HERE / "presenter"
-_PARTS = ("kept", "enlarge", "steps", "spot", "place", "keys", "notes", "presenter")
-
-
-def _code() -> str:
-    """The JavaScript; before it, as texts, what goes into the page and the second window."""
-    texts = {
-        "PARAMETER": PRESENT,
-        "PAGE_CSS": slim_css(read(_FOLDER / "page.css")),
-        "WINDOW_CSS": slim_css(read(_FOLDER / "window.css")),
-        "WINDOW_JS": slim_js(read(_FOLDER / "window.js")),
-    }
-    before = "".join(f"const {name} = {json.dumps(text)};\n" for name, text in texts.items())
-    return before + slim_js("".join(read(_FOLDER / f"{part}.js") for part in _PARTS))
-
 
 _BUTTON = component(
     "explorer_present_button",
     html='<button type="button" class="present" aria-label="Present" aria-keyshortcuts="F" '
     'title="Present: large type and only the figures (F; ? or Ctrl / lists the keys)">'
     '<span aria-hidden="true">present_to_all</span></button>',
-    css=slim_css(read(_FOLDER / "button.css")),
-    js=slim_js(read(_FOLDER / "button.js")),
+    css=style("presenter/button.css"),
+    js=script("presenter/button.js"),
 )
-_CODE = component("explorer_presenter_code", html=NOTHING, js=_code())
-_TOLD = component("explorer_presenter", html=NOTHING, js=slim_js(read(_FOLDER / "told.js")))
+_CODE = component(
+    "explorer_presenter_code",
+    html=NOTHING,
+    js=script(
+        "presenter/presenter.js",
+        PARAMETER=PRESENT,
+        PAGE_CSS=style("presenter/page.css"),
+        WINDOW_CSS=style("presenter/window.css"),
+        WINDOW_JS=script("presenter/window.js"),
+    ),
+)
+_STEP_NOTES = component("explorer_presenter", html=NOTHING, js=script("presenter/step_notes.js"))
 
 
-def mount_presenter(told: list[str]) -> None:
-    """Once on a page: `told` is what the second window says of the open lesson's step."""
+def mount_presenter(notes: list[str]) -> None:
+    """Once on a page: `notes` are what the second window says of the open lesson's step."""
     _CODE(key="presenter_code")
-    _TOLD(key="presenter", data=told)
+    _STEP_NOTES(key="presenter", data=notes)
 
 
 def present_button() -> None:

@@ -5,9 +5,9 @@
 // canvases blur. Here all that is measured on the screen is told in the page's own pixels, to our
 // views and to the libraries alike; what is measured while nothing is enlarged is as it was.
 
-let enlargedBy = 1;
+export let enlargedBy = 1;
 
-function enlarge(by) {
+export function enlarge(by) {
   if (by !== 1) measureInside();
   enlargedBy = by;
   document.documentElement.style.zoom = by === 1 ? "" : String(by);

@@ -2,6 +2,8 @@
 // who speaks to a browser, or hits keys by accident, turns them off (WCAG 2.1.4), and finds what the
 // letters do as buttons of the list.
 
+import {store, stored} from "./storage.js";
+
 const KEYS = [
   [["F"], "Present, and leave it; so does Esc"],
   [["Space", "Page Down"], "Next step of the lesson, or of the page"],
@@ -12,7 +14,7 @@ const KEYS = [
   [["?", "Ctrl /"], "These keys"],
 ];
 const LETTERS = "explorer-letter-keys";
-let lettersAct = kept("localStorage", LETTERS) !== "off";
+export let lettersAct = stored("localStorage", LETTERS) !== "off";
 
 function lettersSwitch() {
   const label = document.createElement("label"), box = document.createElement("input");
@@ -20,7 +22,7 @@ function lettersSwitch() {
   box.checked = lettersAct;
   box.addEventListener("change", () => {
     lettersAct = box.checked;
-    keep("localStorage", LETTERS, lettersAct ? "on" : "off");
+    store("localStorage", LETTERS, lettersAct ? "on" : "off");
   });
   label.append(box, "Letters and ? are keys; if not, Ctrl / opens this list, and you click what you want");
   return label;
@@ -39,14 +41,14 @@ function showDialog(name, ...shown) {
   dialog.showModal();
 }
 
-function showSentence(name, sentence) {
+export function showSentence(name, sentence) {
   const words = document.createElement("p");
   words.textContent = sentence;
   showDialog(name, words);
 }
 
 // `letters` are those that do something now, and `acts` does it.
-function showKeys(letters, acts) {
+export function showKeys(letters, acts) {
   const open = document.querySelector(".presenter-keys");
   if (open) return open.close();
   const list = document.createElement("dl");

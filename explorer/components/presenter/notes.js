@@ -1,5 +1,9 @@
 // The second window: this side of it tells what is on screen, and does what its keys ask for.
 
+import {store, stored} from "./storage.js";
+import {stepOn} from "./steps.js";
+import {showSentence} from "./keys.js";
+
 const NAME = "explorer-notes-", TALK = "explorer-talk";
 const BLOCKED = "The browser lets no second window open: allow pop-ups for this page, then press S again.";
 
@@ -10,9 +14,9 @@ const newId = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
 // the same storage, and is a talk of its own.
 function thisTalk() {
   const [{type}] = performance.getEntriesByType("navigation");
-  const before = type === "reload" && kept("sessionStorage", TALK);
+  const before = type === "reload" && stored("sessionStorage", TALK);
   const talk = before ? JSON.parse(before) : {name: NAME + newId(), since: null};
-  const keepTalk = () => keep("sessionStorage", TALK, JSON.stringify(talk));
+  const keepTalk = () => store("sessionStorage", TALK, JSON.stringify(talk));
   keepTalk();
   return {talk, keepTalk};
 }
@@ -28,7 +32,7 @@ function onScreen() {
   return [["Page", title], ...chosen.filter(([label, value]) => label && value)];
 }
 
-function makeNotes(presenter) {
+export function makeNotes(presenter) {
   const {talk, keepTalk} = thisTalk(), channel = new BroadcastChannel(talk.name);
   let opened = null, isOpening = false;
   const tell = () => {
@@ -36,7 +40,7 @@ function makeNotes(presenter) {
       talk.since = Date.now();
       keepTalk();
     }
-    const [lesson, place, step, words, next] = globalThis.explorerTold ?? [];
+    const [lesson, place, step, words, next] = globalThis.explorerStepNotes ?? [];
     const told = {lesson, place, step, words, next, since: talk.since, on: onScreen()};
     channel.postMessage({told});
   };

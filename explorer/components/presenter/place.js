@@ -2,6 +2,8 @@
 // step of a lesson, where it would end below the window and no step shows a control of its own. What
 // the keys step stays in view, and who leaves finds the page where it was.
 
+import {everywhere, steppers, isShown} from "./steps.js";
+
 const LOOK = 200;  // ms
 const PATIENCE = 15;  // looks, then the page has no figure
 const DRAWN = "[data-testid=stBidiComponentIsolated], [data-testid=stVegaLiteChart], .stPlotlyChart";
@@ -54,7 +56,7 @@ function topFor(main, figure) {
   return Math.max(0, Math.min(top, ...steps));
 }
 
-function makePlace(presenter) {
+export function makePlace(presenter) {
   const {dataset} = document.documentElement;
   // The page that is drawn, as page_top.js says: the address names the next one before it comes.
   const here = () => `${globalThis.explorerPage ?? ""} ${step()}`;

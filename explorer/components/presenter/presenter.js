@@ -1,6 +1,13 @@
 // Presenter mode: large type, only the figures and what one chooses in them, keys that step, a
 // pointer that everybody sees, and a second window with notes.
 
+import {enlarge, enlargedBy} from "./enlarge.js";
+import {stepOn} from "./steps.js";
+import {makeSpot} from "./spot.js";
+import {makePlace} from "./place.js";
+import {showKeys, lettersAct} from "./keys.js";
+import {makeNotes} from "./notes.js";
+
 const WRITES = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable=true]";
 const TAKES_ARROWS = "[role=slider], [role=radio], [role=tab], [role=option], [role=application], canvas, input, [role=dialog] *";
 // The button for the next step has the focus after a step: the space bar stays the key that steps.

@@ -3,7 +3,7 @@
 const SPOT = 112;  // page pixels across, as large as a hand at the screen
 const HOLD = 400;  // ms: a key that is down for longer is held, and its end ends the spot
 
-function makeSpot() {
+export function makeSpot() {
   const spot = document.createElement("div");
   spot.className = "presenter-spot";
   spot.setAttribute("aria-hidden", "true");

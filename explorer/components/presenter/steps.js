@@ -4,12 +4,12 @@
 const STEP_ROWS = ".st-key-up_to";  // rows of choices that are steps, by their key
 
 // Everything that this finds, also inside the views.
-function* everywhere(selector, root = document) {
+export function* everywhere(selector, root = document) {
   yield* root.querySelectorAll(selector);
   for (const {shadowRoot} of root.querySelectorAll("*")) if (shadowRoot) yield* everywhere(selector, shadowRoot);
 }
 
-const isShown = found => found.isConnected && found.checkVisibility();
+export const isShown = found => found.isConnected && found.checkVisibility();
 
 function stepsOfRow(row) {
   const next = by => {
@@ -20,7 +20,7 @@ function stepsOfRow(row) {
 }
 
 // What is shown of the page that has steps, in the order in which the keys ask it.
-function steppers() {
+export function steppers() {
   const rows = Array.from(document.querySelectorAll(STEP_ROWS), stepsOfRow);
   return [...globalThis.explorerSteppers ?? [], ...rows].filter(one => isShown(one.root));
 }
@@ -42,6 +42,6 @@ function stepInLesson(by) {
   return true;
 }
 
-const stepOn = (by, pageFirst) => pageFirst
+export const stepOn = (by, pageFirst) => pageFirst
   ? stepOnPage(by, false) || stepInLesson(by) || stepOnPage(by, true)
   : stepInLesson(by) || stepOnPage(by, true);

@@ -4,16 +4,14 @@ Only the section of the chosen stage is open. A click, the buttons, Space, the a
 play choose another stage; only then does the page run.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from explorer.charts.figure_data import Figure, TableData, Value
 from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.components.player import MOVES
-from explorer.export.figure_data import Figure, TableData, Value
 
 HTML = f"""
 <nav class="view stage_list" aria-label="Stages of the forward pass">
@@ -56,7 +54,7 @@ def stage_list(
     count = sum(len(section.stages) for section in sections)
 
     def hand_over() -> None:
-        chosen = events.cell(events.event(key, "chosen"), 1, count)
+        chosen = events.cell(events.chosen(key), 1, count)
         if chosen:
             on_move(chosen[1])
 

@@ -1,5 +1,9 @@
 // The stages of a forward pass: sections fold, the one of the chosen stage is open.
 
+import {fades} from "../fading.js";
+import {pause, showMoves, stepping} from "../playing.js";
+import {element, news, publish, tellPage} from "../shared.js";
+
 const MOVES = {ArrowRight: 1, ArrowDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1};
 
 function make(state) {
@@ -120,4 +124,4 @@ function show(state) {
   mark(state);
 }
 
-export default publish("explorer_stage_list", component => mount(component, ".stage_list", make, show));
+publish("stage_list", ".stage_list", make, show);

@@ -4,8 +4,6 @@ Pointing at a symbol shows its tensor and pointing at a tensor its symbol; a cel
 pointed at or pinned shows its number in every stage. None of it asks the server.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +11,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from explorer.charts.figure_data import Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View
-from explorer.export.figure_data import Figure, FigureData
 from explorer.text.token_labels import Label, group_spans, specials, texts
 
 HTML = """
@@ -84,7 +82,7 @@ def stages(
     """
 
     def pin() -> None:
-        said = events.event(key, "chosen")
+        said = events.chosen(key)
         cell = events.cell(said, len(rows), len(columns))
         if cell or said == []:
             on_pin(cell)

@@ -1,11 +1,15 @@
 // How the panels look: cells, labels, the legend, what is held.
 
+import {
+  bracket, css, element, fitted, hatch, inCell, isolated, over, sized, three, unknown,
+} from "../shared.js";
+
 const LABEL = 12, WIDEST = 84, BAND = 74, WITH_NUMBER = 34, HIGHEST = 366, GAP = 14;
 // The largest cells above and below.
 const LARGEST = [56, 24];
 
 // The matrices above have cells of one size, their rows in line; what is below takes the rest.
-function arrange(state) {
+export function arrange(state) {
   const {data, panels, stage} = state, first = panels[0], [n, m] = first.size;
   const room = (stage.clientWidth - margin(state, first) - 3 * GAP) / 4 - 3;
   const line = stage.querySelector(".line0");
@@ -57,7 +61,7 @@ function shade({ink}, panel, value) {
   return ink.sequential[value > 0 ? Math.max(3, Math.round(255 * share)) : 0];
 }
 
-function paint(state, panel) {
+export function paint(state, panel) {
   const {data, ink} = state, {picture, frame, values, size: [n, m]} = panel;
   const at = panel.place = place(state, panel), {left, top, wide, high} = at;
   const [pen, scale] = sized(picture, frame.clientWidth, frame.clientHeight);
@@ -81,7 +85,7 @@ function paint(state, panel) {
     pen.fillRect(x, y, wide - gap, high - gap);
     if (!shown) continue;
     pen.fillStyle = is ? over(filled) : css(ink.muted);
-    pen.fillText(short(value), x + wide / 2, y + high / 2, wide - 4);
+    pen.fillText(inCell(value, 3), x + wide / 2, y + high / 2, wide - 4);
   }
   pen.strokeStyle = css(ink.border);
   pen.strokeRect(left - 0.5, top - 0.5, m * wide + 1, n * high + 1);
@@ -102,10 +106,6 @@ function every(count, apart, draw) {
   const step = Math.max(1, Math.ceil(apart));
   for (let at = 0; at < count; at += step) draw(at);
 }
-
-// As much as a cell holds; above the picture stands the number of the held cell with its digits.
-const short = value => Number.isNaN(value) ? "" : value === 0 ? "0" : Math.abs(value) === Infinity ? three(value)
-  : value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2).replace("-", "−");
 
 function rowLabel(state, panel, pen, row, muted, strong = false) {
   const {ink} = state, {left, top, high} = panel.place;
@@ -137,7 +137,7 @@ function columnLabel(state, panel, pen, column, muted, strong = false) {
 }
 
 // What is held or pointed at: a cell where both are tokens, a row of a vector, its dimension.
-function overlay(state, panel) {
+export function overlay(state, panel) {
   const {ink} = state, {canvas, picture, frame, place: at, size: [, m]} = panel;
   if (!at) return;
   const width = frame.clientWidth, height = frame.clientHeight;
@@ -167,7 +167,7 @@ function framed(pen, {ink, hovered}, x, y, wide, high) {
   pen.lineWidth = 1;
 }
 
-function legend({ink}, panel) {
+export function legend({ink}, panel) {
   const bar = element("span", "bar");
   const colours = panel.scale === "diverging" ? ink.diverging : ink.sequential;
   const stops = [0, 1, 2, 3, 4].map(i => css(colours[Math.round(i / 4 * (colours.length - 1))]));

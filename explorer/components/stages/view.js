@@ -1,5 +1,10 @@
 // One head stage by stage: an equation, its tensors beside each other, one cell held in all of them.
 
+import {arrange, legend, overlay, paint} from "./paint.js";
+import {
+  element, largestOf, news, plain, publish, putInWords, say, tellPage, three,
+} from "../shared.js";
+
 function make(state) {
   const {root} = state;
   state.stage = root.querySelector(".stage");
@@ -226,4 +231,4 @@ function show(state) {
   draw(state);
 }
 
-export default publish("explorer_stages", component => mount(component, ".stages", make, show));
+publish("stages", ".stages", make, show);

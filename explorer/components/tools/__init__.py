@@ -4,13 +4,10 @@ Streamlit's page holds its theme in the browser, and no message of a script reac
 switch does what the theme switch of Streamlit's own menu does, which the app does not show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
-from explorer.components.mounting import HERE, component, read, slim_css, slim_js
+from explorer.components.mounting import component, script, style
 
-FOLDER = HERE / "tools"
 THEMES = {"Light": "light_mode", "System": "contrast", "Dark": "dark_mode"}
 """As Streamlit calls them, and the icon of each in its font."""
 _CHOICES = "".join(
@@ -21,16 +18,16 @@ _CHOICES = "".join(
 _THEME = component(
     "explorer_theme",
     html=f'<div class="themes" role="radiogroup" aria-label="Theme">{_CHOICES}</div>',
-    css=slim_css(read(FOLDER / "theme.css")),
-    js=slim_js(read(FOLDER / "theme.js")),
+    css=style("tools/theme.css"),
+    js=script("tools/theme.js"),
 )
 _LINK = component(
     "explorer_copy_link",
     html='<div class="link"><input readonly aria-label="Link to this page">'
     '<button type="button" aria-live="polite">Copy link</button></div>'
     '<a class="opens" target="_blank" rel="noopener">Open it in a new tab</a>',
-    css=slim_css(read(FOLDER / "copy_link.css")),
-    js=slim_js(read(FOLDER / "copy_link.js")),
+    css=style("tools/copy_link.css"),
+    js=script("tools/copy_link.js"),
 )
 
 

@@ -4,15 +4,13 @@ Pointing at a node says what is told of it, and a click picks it. Nodes are butt
 and Enter do the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from explorer.charts.figure_data import Figure, TableData, Value
 from explorer.components import events, wire
 from explorer.components.mounting import View
-from explorer.export.figure_data import Figure, TableData, Value
 from explorer.text.token_labels import Label, text_of, texts
 
 HTML = """
@@ -75,6 +73,7 @@ def tree(
         return [TableData(columns, title)]
 
     _VIEW(
+        half=True,
         figures=figures,
         title=title,
         key=key,

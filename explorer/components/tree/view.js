@@ -1,5 +1,8 @@
 // A tree of tokens: buttons at their places, and lines between them.
 
+import {fades} from "../fading.js";
+import {element, plain, publish, say} from "../shared.js";
+
 const WIDE = 132, ACROSS = 160, DOWN = 32, HIGH = 26;
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -73,4 +76,4 @@ function show(state) {
   state.faded();
 }
 
-export default publish("explorer_tree", component => mount(component, ".tree", make, show));
+publish("tree", ".tree", make, show);

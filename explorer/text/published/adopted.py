@@ -5,15 +5,15 @@ our models read behind its vocabulary where it has none of that name, and around
 its own. It is opened as every stranger's is: in a process of its own.
 """
 
-from __future__ import annotations
-
 import json
+from functools import lru_cache
 from typing import Any
 
 from explorer.text.checked_text import TextError
+from explorer.text.published.published_tokenizer import TrainingTokenizer
 from explorer.text.published.tokenizer_files import TokenizerText
-from explorer.text.published.training_tokenizer import TrainingTokenizer
-from explorer.text.special import BOS, CLS, EOS, PAD, SPECIALS, Reads
+from explorer.text.token import BOS, CLS, EOS, PAD, SPECIALS, Reads
+from explorer.text.tokenizer import Tokenizer
 
 MOST_TOKENS = 60_000
 """Every token is a row of the embedding, which is trained."""
@@ -152,3 +152,29 @@ def _unknown(model: dict[str, Any]) -> str | None:
         return str(entries[at][0])
     named = model.get("unk_token")
     return named if isinstance(named, str) and named else None
+
+
+TrainedWith = Tokenizer | TrainingTokenizer
+KEPT = 16
+
+
+@lru_cache(maxsize=KEPT)
+def trained_with(text: str) -> TrainedWith:
+    """What the `to_json` of either wrote; TextError for anything else."""
+    try:
+        return Tokenizer.from_json(text)
+    except TextError:
+        if not is_adopted(text):
+            raise
+        return AdoptedTokenizer(text)
+
+
+def adopted(text: str, reads: Reads) -> TrainedWith:
+    """The tokenizer of any tokenizer.json for a model that reads so; TextError without one."""
+    try:
+        own = Tokenizer.from_json(text)
+        if all(own.library.token_to_id(name) is not None for name in SPECIALS[reads]):
+            return own
+    except TextError:
+        pass  # it is no tokenizer of ours
+    return trained_with(adopted_json(text, reads))

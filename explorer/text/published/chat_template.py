@@ -5,8 +5,6 @@ that computes or takes memory without end. The names that a template finds are t
 `transformers` library (apply_chat_template), whose templates these are.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -7,8 +7,6 @@ kernel ends the process when that is spent, whatever library is busy, and when t
 app ends so does the line it listens to.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

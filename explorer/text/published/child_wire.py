@@ -4,8 +4,6 @@ The pieces of all steps grow with the square of the text and hardly differ from 
 the next. So each different piece is sent once, and each step as places among them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +22,7 @@ LONGEST_LABEL = 200
 
 class Engine(Protocol):
     @property
-    def special(self) -> SpecialTokens: ...
+    def special(self) -> "SpecialTokens": ...
     def facts(self) -> dict[str, Any]:
         """What the app is told once: kind, vocabulary size, special tokens and their roles."""
 

@@ -1,7 +1,5 @@
 """From the files of a folder to the engine that reads with them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

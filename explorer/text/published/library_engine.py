@@ -1,7 +1,5 @@
 """The engine for everything the `tokenizers` library reads."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The token IDs that each family gives the pieces of its sentencepiece model, and its templates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -6,8 +6,6 @@ fail. Nothing it does can reach the app but its answer or its end. The children 
 kept; a tokenizer whose child was ended gets a new one when it is used again.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

@@ -1,7 +1,5 @@
 """Which tokens are padding, mask, end and so on: by the files, else by the family."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ The families number the same pieces differently and put different tokens around
 a text; that is all that is written here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,7 +28,9 @@ from explorer.text.token import TYPED
 WORD_START = "▁"
 
 
-def piece_engine(files: Files, way: str, settings: Mapping[str, Any], roles: Roles) -> PieceEngine:
+def piece_engine(
+    files: Files, way: str, settings: Mapping[str, Any], roles: Roles
+) -> "PieceEngine":
     """The engine for the sentencepiece files that are there."""
     name = next(name for name in files if name.endswith((".spm", ".model")))
     source = _processor(files, name)

@@ -5,11 +5,9 @@ merges nothing. Only the merges are done here, and where their end is not what t
 library makes of the text they are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import tokenizers
 from tokenizers import models
@@ -19,9 +17,6 @@ from explorer.text.labels import readable
 from explorer.text.merging import Merge, Ranks, Unit, merges
 from explorer.text.published.child_wire import TOO_MANY, Row, StepCollector, rows_of, short_label
 from explorer.text.token import TYPED
-
-if TYPE_CHECKING:
-    from explorer.text.published.library_engine import LibraryEngine
 
 MAX_MERGES = 300_000
 MOST_UNITS = 1_500
@@ -35,12 +30,24 @@ UNKNOWN, NO_TOKENS = "\ufffd", 1_000_000_000
 Words = list[list[Unit]]
 
 
+class SteppedEngine(Protocol):
+    """What the steps ask of the engine whose tokens they end in."""
+
+    def written(self, token: str) -> str: ...
+
+    def label(self, token_id: int) -> str: ...
+
+    def spoken(self, text: str) -> dict[str, Any]: ...
+
+    def encode(self, text: str, pair: str | None) -> dict[str, Any]: ...
+
+
 class LibrarySteps:
     """The steps of one tokenizer of the library; `merge_list` is as in its file."""
 
     def __init__(
         self,
-        engine: LibraryEngine,
+        engine: SteppedEngine,
         library: tokenizers.Tokenizer,
         kind: str,
         merge_list: Sequence[Any] | None,

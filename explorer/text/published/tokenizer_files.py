@@ -1,10 +1,9 @@
 """Which files of a folder make its tokenizer: found and opened by the app, read by the child."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -12,7 +11,49 @@ from pathlib import Path
 from typing import Any
 
 from explorer.text.checked_text import TextError
-from explorer.text.published.gguf_texts import gguf_in, held, stamps_of, texts_of
+
+
+def gguf_in(folder: Path) -> Path | None:
+    """The GGUF file that a path is or whose folder it is; None where there is no such file."""
+    from models.loading.gguf_header import gguf_file  # the child does without torch
+    from models.loading.safe_files import CheckpointError
+
+    try:
+        return gguf_file(folder)
+    except CheckpointError as error:
+        raise TextError(str(error)) from error
+
+
+def texts_of(file: Path) -> dict[str, str]:
+    """The texts by the names of their files. TextError when there are none or one is not known."""
+    from models.loading.safe_files import CheckpointError
+    from models.loading.checkpoint_tokenizer import gguf_texts
+
+    try:
+        made = gguf_texts(file)
+    except CheckpointError as error:
+        raise TextError(str(error)) from error
+    if not made:
+        raise TextError(f"{file.name[:60]} has no tokenizer.")
+    return made
+
+
+def stamps_of(file: Path, texts: Mapping[str, str]) -> tuple[tuple[int, int], ...]:
+    """When the file changed, and how long each text is."""
+    try:
+        changed = file.stat().st_mtime_ns
+    except OSError as error:
+        raise TextError(f"{file.name[:60]} cannot be opened.") from error
+    return tuple((changed, len(text.encode())) for text in texts.values())
+
+
+def held(text: str) -> int:
+    """The descriptor of a file that holds the text and goes when it is closed."""
+    with tempfile.TemporaryFile() as file:
+        file.write(text.encode())
+        file.flush()
+        return os.dup(file.fileno())
+
 
 MEGABYTE = 1_000_000
 FORMS: tuple[tuple[str, ...], ...] = (
@@ -62,7 +103,7 @@ class TokenizerText(TokenizerFiles):
     texts: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, text: str, settings: str) -> TokenizerText:
+    def of(cls, text: str, settings: str) -> "TokenizerText":
         texts = (("tokenizer.json", text), ("tokenizer_config.json", settings))
         names = tuple(name for name, _ in texts)
         stamp = tuple((0, len(each.encode())) for _, each in texts)

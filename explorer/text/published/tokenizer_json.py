@@ -9,8 +9,6 @@ to leave special tokens in a text alone, but a model that holds `<s>` in its own
 still finds it there; such an entry is renamed to something nobody can type.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass

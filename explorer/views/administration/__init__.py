@@ -1,1 +1,1 @@
-"""The Administration page: who may see it, and what this server does and holds for all readers."""
+"""The Administration page: who may see it, and what this server does and stores for its readers."""

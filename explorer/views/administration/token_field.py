@@ -1,31 +1,29 @@
-"""The field that lets in whoever knows the token of the server."""
-
-from __future__ import annotations
+"""The field for the server's token, which opens the Administration page."""
 
 import streamlit as st
 
-from explorer.app import admin_token
+from explorer.app import admin_token, widget_state
+from explorer.app.notes import keep_note, take_notes
 from explorer.app.reader import network
 from explorer.app.session import session
 
-CLOSED = f"This page is closed: set {admin_token.SETTING} and restart the server to open it."
-ASKED = "This page is for whoever runs the server: type the token that it was started with."
+CLOSED = f"This page is closed. To open it, set {admin_token.SETTING} and restart the server."
+PROMPT = "This page is for the operator of the server. Type the token that it was started with."
 WRONG = "This is not the token of this server."
 TOO_MANY = (
-    f"Too many wrong tokens came from your network, so this one was not read: wait "
+    f"Too many wrong tokens came from your network, so this one was not read. Try again in "
     f"{admin_token.WAIT} seconds."
 )
 
 
 def let_in_or_stop() -> None:
     """Ask for the token and end the page, unless this reader has typed it before."""
-    reader = session()
-    if reader.is_admin:
+    if session().is_admin:
         return
     if not admin_token.is_set():
         st.text(CLOSED)
         st.stop()
-    st.text(ASKED)
+    st.text(PROMPT)
     st.text_input(
         "Token",
         type="password",
@@ -34,17 +32,16 @@ def let_in_or_stop() -> None:
         width=400,
         on_change=_take,
     )
-    if reader.admin_fault:
-        st.text(reader.admin_fault)
-        reader.admin_fault = ""
+    for sentence in take_notes("administration"):
+        st.text(sentence)
     st.stop()
 
 
 def _take() -> None:
-    reader, said = session(), str(st.session_state["admin_token"])
-    st.session_state["admin_token"] = ""
+    reader, token = session(), str(widget_state.get("admin_token"))
+    widget_state.put("admin_token", "")
     try:
-        reader.is_admin = admin_token.is_right(said, network())
-        reader.admin_fault = "" if reader.is_admin else WRONG
+        reader.is_admin = admin_token.is_right(token, network())
+        keep_note("administration", "" if reader.is_admin else WRONG)
     except admin_token.TooManyTriesError:
-        reader.admin_fault = TOO_MANY
+        keep_note("administration", TOO_MANY)

@@ -11,13 +11,13 @@ import streamlit as st
 from explorer.analysis.adjusted_weights import ALL, SENTENCES, DisplayOptions, keys_in_words
 from explorer.analysis.word_groups import group_words
 from explorer.app import url
-from explorer.app.choosing import choose_head, draw_head_alone
+from explorer.app.address_table import PARAMETERS
+from explorer.app.choosing import OF_DISPLAY, choose_head, draw_head_alone
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
-from explorer.app.messages import say
+from explorer.app.notes import draw_notes, keep_note, take_notes
 from explorer.app.panels import popover
 from explorer.app.persistent_choices import PersistentChoices, Text
-from explorer.app.session import session
 from explorer.app.url import whole_number
 from explorer.catalog.attention_parts import head_title, map_title
 
@@ -37,27 +37,16 @@ CHOICES = {
     "sentences": tuple(SENTENCES),
 }
 SWITCHES = ("hide_first", "hide_special", "words", "log")
+MASS, HIDE = (next(row for row in PARAMETERS if row.name == name) for name in ("mass", "hide"))
 DEFAULTS: dict[str, Any] = {
     **{key: options[0] for key, options in CHOICES.items()},
     **dict.fromkeys(SWITCHES, False),
     "hide": [],
-    "mass": 100,
+    "mass": MASS.usual,
 }
-LEAST_MASS, MASS_STEP = 10, 5
-MOST_HIDDEN = 24
-"""As many keys may be hidden one by one; the address holds them all and must stay short."""
-TOO_MANY_HIDDEN = f"At most {MOST_HIDDEN} keys can be hidden one by one: the others are shown."
+TOO_MANY_HIDDEN = f"At most {HIDE.most} keys can be hidden one by one: the others are shown."
 RAW = "Raw attention weights"
 
-WEIGHTING_HELP = (
-    "Value norm: each weight times the norm of the key's value after the output projection "
-    "(Kobayashi et al. 2020)."
-)
-MASS_HELP = "Shows the fewest keys of each row that reach this share of its weight."
-SCALE_HELP = (
-    "The value at the end of the colour scale: 1, or the maximum of the matrix, of each row or of "
-    "each column. The numbers do not change. With value norms, 1 means the maximum of the matrix."
-)
 SCALES = {"all": "colours per matrix", "row": "colours per row", "column": "colours per column"}
 KEPT = PersistentChoices("display", DEFAULTS)
 
@@ -70,17 +59,18 @@ def choose_display(context: PageContext) -> DisplayOptions:
     """
     names = _key_names(context)
     chosen, notes = parse_options(KEPT.texts(), names, _two_sentences(context))
-    if session().too_many_hidden:
-        notes.append(TOO_MANY_HIDDEN)
-        session().too_many_hidden = False
+    notes += take_notes("hidden keys")
     KEPT.settle(chosen)
     options = _options(context, chosen, names)
     with st.container(horizontal=True, vertical_alignment="center"):
-        with popover("Display options", "adjust", ":material/tune:") as panel:
+        with popover("adjust", ":material/tune:") as panel:
             if panel.open:
                 _draw_controls(context, chosen, names)
         st.caption(options_summary(options), width="stretch")
-    _draw_notes(notes, (context.choice, options))
+    now = context.choice, options
+    if notes:
+        keep_note(OF_DISPLAY, *notes, until=now)
+    draw_notes(OF_DISPLAY, now)
     return options
 
 
@@ -108,18 +98,18 @@ def parse_options(
             notes.append(f"“{key}” can be true or false, not “{text[:20]}”; it is off.")
     if "mass" in asked:
         mass = whole_number(asked["mass"], 101)
-        if mass is None or mass < LEAST_MASS:
-            can = f"“mass” can be {LEAST_MASS} to 100 %"
+        if mass is None or mass < MASS.low:
+            can = f"“mass” can be {MASS.low:g} to 100 %"
             notes.append(f"{can}, not “{str(asked['mass'])[:20]}”; all keys are shown.")
         else:
             values["mass"] = mass
     hide = asked.get("hide", [])
     known = [name for name in hide if name in names]
     missing = [name for name in hide if name and name not in names]
-    values["hide"] = known[:MOST_HIDDEN]
+    values["hide"] = known[: HIDE.most]
     if missing:
         notes.append(f"This text has no key “{missing[0][:30]}” to hide.")
-    if len(known) > MOST_HIDDEN:
+    if len(known) > HIDE.most:
         notes.append(TOO_MANY_HIDDEN)
     return values, notes
 
@@ -191,82 +181,51 @@ def toggle_hidden_keys(context: PageContext, keys: Sequence[int]) -> None:
         named = [place for place in named if place not in keys]
     else:
         named += [key for key in keys if key not in named]
-    session().too_many_hidden = len(named) > MOST_HIDDEN
-    KEPT.put("hide", [names[place] for place in named[:MOST_HIDDEN]])
+    keep_note("hidden keys", TOO_MANY_HIDDEN if len(named) > HIDE.most else "")
+    KEPT.put("hide", [names[place] for place in named[: HIDE.most]])
 
 
 def _draw_controls(context: PageContext, chosen: dict[str, Any], names: list[str]) -> None:
-    _choice("Heads", "heads", chosen)
-    _choice("Weighting", "weighting", chosen, help=WEIGHTING_HELP)
-    _switch("Hide the first token", "hide_first", chosen)
-    _switch("Hide special tokens", "hide_special", chosen)
+    _choice("heads", chosen)
+    _choice("weighting", chosen)
+    _switch("hide_first", chosen)
+    _switch("hide_special", chosen)
     st.multiselect(
-        "Hidden keys",
-        names,
+        options=names,
         default=chosen["hide"],
-        key="hide",
         placeholder="None",
-        max_selections=MOST_HIDDEN,
-        help="Every row is rescaled without the hidden keys. A click on the label of a column "
-        "hides it too.",
-        on_change=KEPT.take,
-        args=("hide",),
+        max_selections=HIDE.most,
+        **_kept("hide"),
     )
-    url.call("mass", "Display options, cumulative attention mass")
     st.slider(
-        "Cumulative attention mass, %",
-        LEAST_MASS,
-        100,
-        chosen["mass"],
-        MASS_STEP,
-        key="mass",
-        help=MASS_HELP,
-        on_change=KEPT.take,
-        args=("mass",),
+        min_value=MASS.low,
+        max_value=MASS.high,
+        value=chosen["mass"],
+        step=MASS.step,
+        **_kept("mass"),
     )
     is_cut = _has_cut_words(context)
     pieces = "The pieces of a word become one: summed over keys, averaged over queries."
     whole_words = "Every token of this text is a whole word."
-    _switch(
-        "Merge words", "words", chosen, disabled=not is_cut, help=pieces if is_cut else whole_words
-    )
+    _switch("words", chosen, disabled=not is_cut, help=pieces if is_cut else whole_words)
     if _two_sentences(context):
-        _choice("Sentences", "sentences", chosen, help="A is your sentence, B the second one.")
-    _choice("Colour scale", "colours", chosen, help=SCALE_HELP)
-    _switch("Log colour scale", "log", chosen)
+        _choice("sentences", chosen)
+    _choice("colours", chosen)
+    _switch("log", chosen)
     st.button("Reset", key="reset_look", on_click=KEPT.reset)
 
 
-def _choice(label: str, key: str, chosen: dict[str, Any], **how: Any) -> None:
-    url.call(key, f"Display options, {label}")
-    st.segmented_control(
-        label,
-        CHOICES[key],
-        default=chosen[key],
-        key=key,
-        required=True,
-        on_change=KEPT.take,
-        args=(key,),
-        **how,
-    )
+def _choice(key: str, chosen: dict[str, Any]) -> None:
+    st.segmented_control(options=CHOICES[key], default=chosen[key], required=True, **_kept(key))
 
 
-def _switch(label: str, key: str, chosen: dict[str, Any], **how: Any) -> None:
-    url.call(key, f"Display options, {label}")
-    st.toggle(label, value=chosen[key], key=key, on_change=KEPT.take, args=(key,), **how)
+def _switch(key: str, chosen: dict[str, Any], **how: Any) -> None:
+    st.toggle(value=chosen[key], **_kept(key), **how)
 
 
-def _draw_notes(notes: list[str], now: Any) -> None:
-    """What the address asked for and is invalid, until something else is chosen."""
-    reader = session()
-    if notes:
-        reader.display_notes = now, tuple(notes)
-    said_of, sentences = reader.display_notes or (now, ())
-    if said_of != now:
-        reader.display_notes = None
-        return
-    for sentence in sentences:
-        say(sentence)
+def _kept(key: str) -> dict[str, Any]:
+    """Arguments of a control that stays chosen while the panel is closed."""
+    return url.words_of(key) | {"on_change": KEPT.take, "args": (key,)}
 
 
 def _options(context: PageContext, chosen: dict[str, Any], names: list[str]) -> DisplayOptions:

@@ -20,12 +20,12 @@ from explorer.app.context import PageContext
 from explorer.app.controls import token_names
 from explorer.app.progress import bar
 from explorer.catalog.attention_parts import head_title, map_title
+from explorer.charts.figure_data import FigureData
 from explorer.components import lines, matrix
 from explorer.components.events import Place
-from explorer.components.grid import EveryHead
 from explorer.components.inspect import inspect
 from explorer.components.matrix import Head, window_room
-from explorer.export.figure_data import FigureData
+from explorer.components.picker import EveryHead
 from explorer.inference.results_cache import kept
 from explorer.snippets import head_script
 from explorer.text.token_labels import texts

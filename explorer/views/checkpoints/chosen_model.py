@@ -12,7 +12,7 @@ from explorer.app.messages import say
 from explorer.catalog import ModelError, descriptions
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.folders import own_name
-from explorer.catalog.opened_model import Opened, open_entry
+from explorer.catalog.opened_model import Opened
 from explorer.export import published_folder
 from explorer.text.literal import literal
 from explorer.views.checkpoints.findings import draw_folder_findings
@@ -25,14 +25,11 @@ LONGEST_RECORD, LONGEST_REASON = 300, 400
 
 def open_or_examine(context: PageContext, entries: Sequence[ModelEntry]) -> Opened:
     """The chosen model; where it cannot be opened, the findings of its files end the page."""
-    for entry in entries:
-        if entry.name == context.choice.model:
-            try:
-                return open_entry(entry)
-            except ModelError as error:
-                say(str(error))
-                draw_folder_findings(entry)
-                st.stop()
+    entry = next((each for each in entries if each.name == context.choice.model), None)
+    if isinstance(context.model, ModelError) and entry is not None:
+        say(str(context.model))
+        draw_folder_findings(entry)
+        st.stop()
     return context.opened
 
 

@@ -13,7 +13,7 @@ from explorer.app.context import PageContext
 from explorer.catalog import in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import Opened
-from explorer.inference.forward_pass import ForwardPassError, run_text
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept, size_of
 from explorer.snippets import checkpoints_code
 from explorer.views.checkpoints.weight_norms import summaries
@@ -77,9 +77,8 @@ def _of_weights(opened: Opened) -> list[Finding]:
 
 def _of_text(context: PageContext) -> list[Finding]:
     """Whether the heads attend selectively over the reader's text."""
-    try:
-        forward = run_text(context.opened, context.choice.text, context.choice.pair)
-    except ForwardPassError as error:
-        return [Finding("note", "Attention not checked", str(error))]
+    forward = context.passed
+    if not isinstance(forward, ForwardPass):
+        return [Finding("note", "Attention not checked", str(forward))]
     parts = [measured_heads(context, part.name) for part in forward.parts]
     return diagnostics.attention_findings(parts)

@@ -38,9 +38,7 @@ def draw_head_metrics(context: PageContext, opened: Opened) -> Callable[[], str]
 def _draw_metrics(context: PageContext, found: HeadMetrics) -> None:
     layer, head = context.choice.layer, context.choice.head
     known = found.known
-    title = one_of(
-        "Metric", "statistic", list(known), next(iter(known)), label_visibility="collapsed"
-    )
+    title = one_of("statistic", list(known), next(iter(known)), label_visibility="collapsed")
     chosen = known[title]
     drawn, numbers = widgets.side_by_side(7, 3)
     with drawn:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.app import widget_state
 from explorer.app.choosing import choose_model
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog import descriptions
 from explorer.catalog.available_models import ModelEntry
 from explorer.text.literal import literal
@@ -31,6 +33,13 @@ MOST_ROWS = 10
 """Of more models than this, the others are shown when they are asked for."""
 
 
+@dataclass
+class ExaminedModel:
+    """The model in the list whose findings are open; none at first."""
+
+    name: str = ""
+
+
 def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
     """A row for each model; its button opens it, or says why it cannot be opened."""
     if not entries:
@@ -44,14 +53,14 @@ def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
             name = f"Show all {len(entries)} models"
             st.toggle(name, key="all_models")
     for entry in entries:
-        if entry.fault and entry.name == session().examined:
+        if entry.fault and entry.name == state_of(ExaminedModel).name:
             with st.container(border=True, key="examined_findings"):
                 draw_folder_findings(entry, heading=True)
 
 
 def _shown(entries: Sequence[ModelEntry], chosen: str) -> Sequence[ModelEntry]:
     """The first ones and the chosen one, or all where they are asked for."""
-    if st.session_state.get("all_models"):
+    if widget_state.get("all_models"):
         return entries
     return [entry for at, entry in enumerate(entries) if at < MOST_ROWS or entry.name == chosen]
 
@@ -68,7 +77,7 @@ def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
     if entry.config is None:
         columns["Kind"].caption("cannot be opened", wrap=False)
         columns[""].button(
-            "Hide" if session().examined == entry.name else "Why",
+            "Hide" if state_of(ExaminedModel).name == entry.name else "Why",
             key=f"why_{entry.name}",
             on_click=_toggle_findings,
             args=(entry.name,),
@@ -90,8 +99,8 @@ def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
 
 
 def _toggle_findings(name: str) -> None:
-    is_shown = session().examined == name
-    session().examined = None if is_shown else name
+    examined = state_of(ExaminedModel)
+    examined.name = "" if examined.name == name else name
 
 
 def _draw_number(place: DeltaGenerator, number: str) -> None:

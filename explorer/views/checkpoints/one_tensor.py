@@ -54,7 +54,7 @@ def draw_tensor(context: PageContext, opened: Opened) -> Callable[[], str]:
     with left:
         name, tensor = _choose_tensor(context, opened)
     with right:
-        cell = one_of("Each cell is", "cell", (MEAN, LARGEST), label_visibility="collapsed")
+        cell = one_of("cell", (MEAN, LARGEST), label_visibility="collapsed")
     way = "mean" if cell == MEAN else "largest"
     picture = kept(opened, ("picture", name, way), lambda: pooled(tensor, way), _bytes)
     numbers = kept(opened, ("summary", name), lambda: tensor_summary(name, tensor), size_of)
@@ -74,7 +74,7 @@ def draw_singular_values(context: PageContext, opened: Opened) -> Callable[[], s
     with left:
         name, tensor = _choose_tensor(context, opened, matrices=True)
     with right:
-        axis = one_of("Axis", "axis", (LINEAR, LOGARITHMIC), label_visibility="collapsed")
+        axis = one_of("axis", (LINEAR, LOGARITHMIC), label_visibility="collapsed")
     try:
         with bar(f"The singular values of {shape(tuple(tensor.shape))}") as report:
             found = kept(
@@ -109,12 +109,11 @@ def _choose_tensor(
             offered[inside["part"]] = name, parameter
     first = f"{attention}.q_proj.weight"
     picked = one_of(
-        f"Tensor: {stack} layer {context.choice.layer}, or outside the layers",
         "tensor",
         list(offered),
         first if first in offered else next(iter(offered)),
+        label=f"Tensor: {stack} layer {context.choice.layer}, or outside the layers",
         as_list=True,
-        help="The layer and the kind of attention are chosen above.",
     )
     return offered[picked]
 

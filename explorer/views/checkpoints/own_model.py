@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
-from explorer.app import shelves, streamlit_patches
+from explorer.app import reader_models, streamlit_patches, widget_state
 from explorer.app.context import PageContext
 from explorer.app.local_reader import is_local
 from explorer.app.messages import say
+from explorer.app.notes import keep_note, take_notes
 from explorer.app.reader import network_digest, owner
 from explorer.app.received_uploads import RECEIVED
-from explorer.app.session import session
+from explorer.app.session import session, state_of
 from explorer.app.streamlit_patches import Upload
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.folders import ALLOW_PATHS, find_model, paths_allowed
+from explorer.catalog.find_model import ALLOW_PATHS, find_model, paths_allowed
 from explorer.catalog.uploads import KeptUpload, Uploader, keep_upload, skipped_files
 from explorer.system import limits
 from explorer.system.data_folders import uploads_root
@@ -40,6 +42,15 @@ CLOSED = (
 )
 
 
+@dataclass
+class UploadForm:
+    """The form of uploads; emptied, it is another one."""
+
+    taken: Sequence[Upload] = ()
+    """What is opened in this run."""
+    times_taken: int = 0
+
+
 def draw_own_model(context: PageContext) -> None:
     """Forms that open a model which is not in the list; a sentence where it cannot be opened."""
     with st.expander("Open a model of your own"):
@@ -57,13 +68,8 @@ def draw_own_model(context: PageContext) -> None:
                         _open_folder(lambda: KeptUpload(find_model(place, local)))
         else:
             st.caption(CLOSED_TO_ALL if limits.is_public() else CLOSED)
-    folder, skipped = session().upload_note or (None, "")
-    if context.shelf and folder == context.folder:
-        called = shelves.labels(context.shelf)[context.choice.model]
-        kept = f"; it is kept {_how_long()}" if folder.is_relative_to(uploads_root()) else ""
-        st.text(f"“{called}” is on the list above and chosen for every page{kept}.")
-        if skipped:
-            st.text(skipped)
+    for sentence in take_notes("upload", context.folder) if context.shelf else ():
+        st.text(sentence)
 
 
 def _how_long() -> str:
@@ -73,8 +79,8 @@ def _how_long() -> str:
 
 def _draw_uploads() -> None:
     """Streamlit says on each how large a file may be. What is opened leaves them empty."""
-    reader = session()
-    most, opened = max(reader.upload_megabytes, 1), reader.uploads_opened
+    form = state_of(UploadForm)
+    most, opened = max(session().upload_megabytes, 1), form.times_taken
     left, right = st.columns(2)
     files = left.file_uploader(
         "Model folder",
@@ -92,18 +98,18 @@ def _draw_uploads() -> None:
     )
     is_empty = not files and file is None
     st.button("Open the upload", key="take_upload", disabled=is_empty, on_click=_take_uploads)
-    taken, reader.upload_taken = reader.upload_taken, ()
+    taken, form.taken = form.taken, ()
     if taken:
         with st.spinner("Checking the upload"):
             _open_upload(taken)
 
 
 def _take_uploads() -> None:
-    state, reader = st.session_state, session()
-    files = state[f"uploaded_model_{reader.uploads_opened}"]
-    file = state[f"uploaded_file_{reader.uploads_opened}"]
-    reader.upload_taken = [*files, *([file] if file else [])]
-    reader.uploads_opened += 1
+    form = state_of(UploadForm)
+    files = widget_state.get(f"uploaded_model_{form.times_taken}")
+    file = widget_state.get(f"uploaded_file_{form.times_taken}")
+    form.taken = [*files, *([file] if file else [])]
+    form.times_taken += 1
 
 
 def _open_upload(chosen: Sequence[Upload]) -> None:
@@ -134,7 +140,10 @@ def _open_folder(find: Callable[[], KeptUpload]) -> None:
     if entry.fault:
         say(entry.fault)
         return
-    shelves.add_model(entry.folder)
+    reader_models.add_model(entry.folder)
     session().open_next = entry.folder
-    session().upload_note = entry.folder, skipped_files(found.skipped)
+    called = reader_models.labels(reader_models.openable())[entry.name]
+    kept = f"; it is kept {_how_long()}" if entry.folder.is_relative_to(uploads_root()) else ""
+    opened = f"“{called}” is on the list above and chosen for every page{kept}."
+    keep_note("upload", opened, skipped_files(found.skipped), until=entry.folder)
     st.rerun()

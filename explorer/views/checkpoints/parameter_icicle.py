@@ -19,7 +19,7 @@ CAPTION = (
 
 def draw_parameter_icicle(node: ParameterNode) -> None:
     """An expander; nothing is sent while it is closed."""
-    with expander("Shares as an icicle", "parameter_icicle") as panel:
+    with expander("parameter_icicle") as panel:
         if not panel.open:
             return
         figure = parameter_icicle(node, palette(st.context.theme.type))

@@ -22,7 +22,7 @@ IDENTICAL = "Identical layers appear once, as “each”: the parts below add up
 
 def draw_parameters(context: PageContext, opened: Opened) -> Callable[[], str]:
     """A line for each module: the lines below one add up to it, and the first is the total."""
-    picked = one_of("Parameters of", "ledger", (CHOSEN, *PRESETS), as_list=True, width=320)
+    picked = one_of("ledger", (CHOSEN, *PRESETS), as_list=True, width=320)
     if picked == CHOSEN:
         node = parameters.parameter_tree(opened.model)
         draw_parameter_tree(node)

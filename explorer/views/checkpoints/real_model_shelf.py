@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
 from explorer.app.choosing import choose_model
 from explorer.app.messages import say
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.downloads import background
 from explorer.catalog.downloads.background import DownloadState
@@ -34,16 +35,23 @@ CLOSED = (
 )
 
 
+@dataclass
+class Unfolded:
+    """The real models were shown unfolded once; they do not fold themselves."""
+
+    once: bool = False
+
+
 def draw_shelf(entries: Sequence[ModelEntry], chosen: str) -> None:
     """A row for each real model; unfolded where a first one can be added, or one is on its way."""
     states = {name: background.state_of(model) for name, model in REAL_MODELS.items()}
     for name, state in states.items():
         open_when_there(REAL_MODELS[name], state)
     kinds = {state.kind for state in states.values()}
-    reader = session()
+    unfolded = state_of(Unfolded)
     is_new = may_add() and "there" not in kinds
-    reader.shelf_open = reader.shelf_open or is_new or "running" in kinds
-    with st.expander("Real models", expanded=reader.shelf_open):
+    unfolded.once = unfolded.once or is_new or "running" in kinds
+    with st.expander("Real models", expanded=unfolded.once):
         st.caption(ABOUT if may_add() else CLOSED)
         with st.container(key="real_models", gap="xsmall"):
             for name, model in REAL_MODELS.items():

@@ -50,9 +50,7 @@ def draw_weight_norms(context: PageContext, opened: Opened) -> Callable[[], str]
     found = summaries(opened)
     known = {title: by_layer(found, kind) for title, kind in TITLES.items()}
     known = {title: tables for title, tables in known.items() if tables}
-    title = one_of(
-        "Tensors", "tensors", list(known), next(iter(known)), label_visibility="collapsed"
-    )
+    title = one_of("tensors", list(known), next(iter(known)), label_visibility="collapsed")
     st.markdown(f"**{title}: root mean square** · layers down, parts across")
     for place, table in zip(st.columns(len(known[title])), known[title], strict=True):
         with place:

@@ -19,7 +19,6 @@ from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
-from explorer.app.session import session
 from explorer.app.url import whole_number
 from explorer.components.circuit_map import (
     MOST_EDGES,
@@ -152,7 +151,7 @@ def hold(held: Held) -> None:
 
 def held_now(shown: CircuitMap) -> Held:
     """What the address, or a click, has chosen; what it asks for and does not exist is said."""
-    is_new = IN_ADDRESS.name not in session().persistent
+    is_new = IN_ADDRESS.is_new
     asked = {name: str(text) for name, text in IN_ADDRESS.texts().items()}
     usual = usual_count(shown)
     count = whole_number(asked.get("drawn_edges", ""))

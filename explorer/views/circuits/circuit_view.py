@@ -23,8 +23,6 @@ from explorer.views.circuits.circuit_picture import draw_circuit_map
 from explorer.views.circuits.edge_card import draw_edge_card
 from explorer.views.circuits.head_card import draw_head_card
 from explorer.views.circuits.measured import (
-    MOST_PATCHED,
-    PATCHED,
     Curve,
     choose_method,
     curve_of,
@@ -42,7 +40,7 @@ def draw_circuit(context: PageContext, question: Question) -> None:
     """The strongest edges drawn and listed, with exact values, and the curves of all sizes."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         method = choose_method(question)
-        count = whole("Edges patched exactly", "patched_edges", 1, MOST_PATCHED, PATCHED, width=180)
+        count = whole("patched_edges", width=180)
     if method is None:
         return
     scores = scores_of_question(context, question, method)

@@ -32,7 +32,7 @@ def draw_edge_card(context: PageContext, question: Question, edge: Edge) -> None
         st.caption(NO_HEAD)
         return
     names = tuple(ends)
-    picked = one_of("Card of head", "card_of", names) if len(names) > 1 else names[0]
+    picked = one_of("card_of", names) if len(names) > 1 else names[0]
     head = ends[picked]
     draw_head_card(context, question, head.layer, head.head)
 

@@ -22,7 +22,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import or_stop
 from explorer.app.progress import bar
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog.opened_model import Opened
 from explorer.components import chips
 from explorer.inference.results_cache import kept
@@ -34,10 +34,17 @@ from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
 from explorer.views.circuits.line_source import choose_source, is_built_in, lines_of
 from explorer.views.shared import widgets
-from explorer.views.shared.long_work import QUICK, is_started
+from explorer.views.shared.long_work import QUICK, LongWork, is_started
 
 LARGE, LISTED, LONGEST = 3, 10, 120
 STARTED = "lines"
+
+
+@dataclass
+class SearchedLines:
+    """The lines that were searched last."""
+
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,13 +83,13 @@ def draw_evidence(context: PageContext, question: Question) -> None:
     try:
         with st.container(horizontal=True):
             source = choose_source(opened)
-            by = MEASURES[one_of("Excited by", "excited_by", tuple(MEASURES))]
+            by = MEASURES[one_of("excited_by", tuple(MEASURES))]
         lines = lines_of(opened, source)
         read = tokenized(opened, lines)
     except TextError as error:
         st.text(str(error))
         return
-    session().lines_searched = lines
+    state_of(SearchedLines).lines = lines
     found = lines_so_far(opened, read)
     _measure_rest(opened, read, found)
     st.markdown(widgets.bold_title(widgets.head_title(context)))
@@ -103,11 +110,11 @@ def draw_evidence(context: PageContext, question: Question) -> None:
 
 def draw_known_lines(opened: Opened, layer: int, head: int) -> None:
     """The three lines with the most of a head in the text that was searched last, if any was."""
-    if not session().lines_searched:
+    if not (lines := state_of(SearchedLines).lines):
         st.caption(NOT_SEARCHED)
         return
     try:
-        read = tokenized(opened, session().lines_searched)
+        read = tokenized(opened, lines)
     except TextError as error:
         st.caption(str(error))
         return
@@ -141,7 +148,7 @@ def _measure_rest(opened: Opened, read: TokenizedLines, found: LineActivations) 
 
 
 def _stop() -> None:
-    session().long_runs.pop(STARTED, None)
+    state_of(LongWork).pop(STARTED, None)
 
 
 def _say_how_many(read: TokenizedLines, found: LineActivations) -> None:

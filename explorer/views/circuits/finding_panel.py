@@ -15,7 +15,7 @@ from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.panels import popover
 from explorer.catalog.opened_model import Opened
-from explorer.export.figure_data import file_name
+from explorer.charts.figure_data import file_name
 from explorer.inference.results_cache import kept, size_of
 from explorer.system.limits import FINDING_BYTES, MB
 from explorer.text.number_format import three
@@ -73,7 +73,7 @@ def draw_finding(context: PageContext, question: Question, opened: Finding | Non
         _draw_beside(context, question, opened)
     method = url.current_value("attributed_by")
     method = method if method in METHODS else next(iter(METHODS))
-    with popover("Finding", "finding", ":material/description:") as panel:
+    with popover("finding", ":material/description:") as panel:
         if panel.open:
             _draw_download(context, question, method)
 

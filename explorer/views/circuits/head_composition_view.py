@@ -10,7 +10,7 @@ from explorer.analysis.head_composition import READS, unrelated
 from explorer.app.choosing import choose_head
 from explorer.app.controls import one_of
 from explorer.catalog.opened_model import Opened
-from explorer.components.cells import cells
+from explorer.components.picker import cells
 from explorer.text.number_format import three
 
 NAMES = tuple(each.upper() for each in READS)
@@ -25,7 +25,7 @@ def draw_composition(opened: Opened, layer: int, head: int) -> None:
         st.caption(FIRST_LAYER)
         return
     by_read = composition_of(opened, layer, head) / unrelated(opened.config.d_model)
-    said = one_of("Read by its", "composed_by", NAMES, "K", label_visibility="collapsed")
+    said = one_of("composed_by", NAMES, "K", label_visibility="collapsed")
     shown = by_read[NAMES.index(said)]
     cells(
         shown.mT,

@@ -42,7 +42,6 @@ BACKWARD = 3
 """A forward and a backward pass cost about so many forward passes."""
 CIRCUIT = 3
 """A pass of a circuit costs about so many plain ones."""
-PATCHED, MOST_PATCHED = 40, 200
 """Edges whose exact value is measured: as many as usual, and at most."""
 WHAT_EAP_IS = (
     "EAP is edge attribution patching, by the gradient at the clean text. EAP-IG takes the mean "
@@ -53,7 +52,7 @@ Key = tuple[object, ...]
 
 def choose_method(question: Question) -> str | None:
     """How edges and parts are estimated; None, and a sentence, where that says nothing."""
-    method = one_of("Estimate", "attributed_by", tuple(METHODS), help=WHAT_EAP_IS)
+    method = one_of("attributed_by", tuple(METHODS), help=WHAT_EAP_IS)
     if METHODS[method] == 1 and question.why_no_gradient:
         st.text(question.why_no_gradient)
         return None
@@ -190,7 +189,8 @@ def measured_by_now(opened: Opened, question: Question, method: str) -> Measured
     scores: Scores | None = if_kept(opened, _scores_key(question, method))
     if scores is None:
         return None
-    count = url.whole_number(url.current_value("patched_edges"), MOST_PATCHED + 1) or PATCHED
+    row = url.row_of("patched_edges")
+    count = url.whole_number(url.current_value(row.name), int(row.high) + 1) or row.usual
     count = min(count, len(scores.order))
     edges = [if_kept(opened, key) for key in _edges_keys(question, method, count)]
     curve: Curve | None = if_kept(opened, _curve_key(question, method))

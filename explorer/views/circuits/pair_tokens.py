@@ -8,6 +8,7 @@ import streamlit as st
 
 from explorer.analysis.circuits.outcome import ANSWERS_READ, UNITS
 from explorer.analysis.circuits.text_pairs import Question, TokenPair
+from explorer.app import widget_state
 from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
@@ -38,13 +39,13 @@ def draw_pairs(context: PageContext, question: Question) -> None:
 
 def _choose(question: Question) -> TokenPair:
     names = _names(question)
-    shown = one_of("Pair on screen", "pair_shown", names, as_list=True, width=520)
+    shown = one_of("pair_shown", names, as_list=True, width=520)
     return question.pairs[names.index(shown)]
 
 
 def shown_pair(question: Question) -> TokenPair:
     """The pair on screen, for views that are drawn behind its tokens."""
-    names, shown = _names(question), st.session_state.get("pair_shown")
+    names, shown = _names(question), widget_state.get("pair_shown")
     return question.pairs[names.index(shown) if shown in names else 0]
 
 
@@ -56,7 +57,7 @@ def _names(question: Question) -> list[str]:
 
 
 def _take(clean: str) -> None:
-    st.session_state["text"] = clean
+    widget_state.put("text", clean)
 
 
 def _values(metric: str, pair: TokenPair) -> str:

@@ -17,8 +17,8 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
 from explorer.charts.circuit_charts import estimate_and_exact
-from explorer.components.cells import AROUND, cells, natural_height
 from explorer.components.chart import chart
+from explorer.components.picker import AROUND_CELLS, cells, cells_height
 from explorer.inference.forward_pass import run_text
 from explorer.snippets.circuit_code import parts_lines
 from explorer.text.number_format import three
@@ -42,7 +42,7 @@ def draw_parts(context: PageContext, question: Question) -> None:
     """The grid of heads, the strongest parts of any kind, and estimates against exact values."""
     with st.container(horizontal=True):
         method = choose_method(question)
-        which = one_of("Values", "circuit_values", (ESTIMATE, EXACT))
+        which = one_of("circuit_values", (ESTIMATE, EXACT))
     if method is None:
         return
     scores = scores_of_question(context, question, method)
@@ -129,7 +129,9 @@ def _draw_grid(
         absent="not measured",
         scale="diverging",
         top=max(of_heads) or None,
-        height=min(natural_height(len(rows)), AROUND + len(rows) * WIDTH // (wiring.layers + 1)),
+        height=min(
+            cells_height(len(rows)), AROUND_CELLS + len(rows) * WIDTH // (wiring.layers + 1)
+        ),
         error=error,
     )
 

@@ -15,7 +15,7 @@ from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.progress import bar
-from explorer.components.cells import cells
+from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import kept
 from explorer.snippets.tracing_code import path_lines
@@ -43,8 +43,8 @@ def draw_paths(context: PageContext, question: Question) -> None:
         st.text(str(error))
         return
     with st.container(horizontal=True):
-        is_sender = one_of("Edges", "path_end", (FROM, INTO)) == FROM
-        named = one_of("Read as", "path_reads", tuple(INPUT_NAMES.values()))
+        is_sender = one_of("path_end", (FROM, INTO)) == FROM
+        named = one_of("path_reads", tuple(INPUT_NAMES.values()))
     reads = INPUTS[tuple(INPUT_NAMES.values()).index(named)]
     edges = (edges_from if is_sender else edges_into)(wiring, at.layer, at.head, reads)
     cost = cost_of_branches(opened, question) * len(edges)

@@ -34,7 +34,6 @@ from explorer.views.circuits.pair_tokens import draw_pairs
 from explorer.views.shared import widgets
 
 OWN, TABLE, FINDING = "Your two texts", "CSV", "A finding"
-LONGEST_ANSWER = 60
 USUAL_COUNT = 5
 
 
@@ -58,7 +57,7 @@ def draw_question(context: PageContext) -> Asked | None:
     if context.choice.pair:
         st.text("The second sentence is not read here: circuits are of one text and another.")
     templates = fitting(opened) if PAIRS.most else ()
-    source = one_of("Pairs of texts", "pair_source", (OWN, *templates, TABLE, FINDING))
+    source = one_of("pair_source", (OWN, *templates, TABLE, FINDING))
     finding = None
     try:
         if source == FINDING:
@@ -87,8 +86,8 @@ def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if source == TABLE:
             return _table(context)
-        count = whole("Pairs", "pair_count", 1, PAIRS.most, min(USUAL_COUNT, PAIRS.most), width=120)
-        seed = whole("Seed", "pair_seed", 0, 9_999, 0, width=120)
+        count = whole("pair_count", 1, PAIRS.most, min(USUAL_COUNT, PAIRS.most), width=120)
+        seed = whole("pair_seed", width=120)
         metric = _metric(context)
     made = make_pairs(context.opened, source, count, seed)
     st.caption(f"{TEMPLATES[source].about} {made.said}")
@@ -99,13 +98,13 @@ def _own(context: PageContext) -> tuple[Mapping[str, TextPair], str]:
     clean = context.choice.text
     usual = first_corruption(context.opened, clean)[:TEXT_LIMIT]
     follow("corrupted", usual)
-    corrupted = text_field("Corrupted text", "corrupted", TEXT_LIMIT, usual)
-    labels = ("Answer", "answer_token"), ("Against", "against_token")
+    corrupted = text_field("corrupted", usual)
+    keys = "answer_token", "against_token"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         metric = _metric(context)
         answers = [
-            text_field(label, key, LONGEST_ANSWER, width=150, placeholder="The likeliest")
-            for label, key in labels[: ANSWERS_READ[metric]]
+            text_field(key, width=150, placeholder="The likeliest")
+            for key in keys[: ANSWERS_READ[metric]]
         ]
     return {"": TextPair(clean, corrupted, *answers)}, metric
 
@@ -135,7 +134,7 @@ def _found(finding: Finding) -> tuple[Mapping[str, TextPair], str]:
 
 
 def _metric(context: PageContext) -> str:
-    return one_of("Metric", "outcome", metrics_of(context.opened.config))
+    return one_of("outcome", metrics_of(context.opened.config))
 
 
 def _read(opened: Opened, pairs: Mapping[str, TextPair], metric: str) -> Iterator[TokenPair]:

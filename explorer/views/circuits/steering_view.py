@@ -18,7 +18,6 @@ from explorer.analysis.circuits.steering import (
     steering_of,
 )
 from explorer.analysis.circuits.text_pairs import Question
-from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, slider, text_field
 from explorer.app.progress import bar
@@ -32,7 +31,7 @@ from explorer.inference.steered_text import MOST_WRITTEN, steered_text
 from explorer.interventions.edits import Steer
 from explorer.snippets.steering_code import steering_lines
 from explorer.text.number_format import three
-from explorer.views.interventions.edit_forms import HEAD_OUTPUT, OF_TEXTS, STRONGEST
+from explorer.views.interventions.edit_forms import HEAD_OUTPUT, OF_TEXTS
 from explorer.views.shared import widgets
 from explorer.views.shared.edit_descriptions import direction_words
 from explorer.views.shared.edit_history import draw_history, edit_button
@@ -68,8 +67,8 @@ def draw_steering(context: PageContext, question: Question) -> None:
 
 def _choose_direction(context: PageContext, question: Question) -> Steer:
     at = context.choice
-    kind = one_of("Direction", "steer_by", (OF_TEXTS, HEAD_OUTPUT))
-    strength = slider("Strength", "steer_strength", -STRONGEST, STRONGEST, 1.0, step=0.25)
+    kind = one_of("steer_by", (OF_TEXTS, HEAD_OUTPUT))
+    strength = slider("steer_strength")
     head = at.head if kind == HEAD_OUTPUT else None
     return steering_of(question, at.part, at.layer, head, strength)
 
@@ -170,7 +169,7 @@ def _draw_texts(context: PageContext, question: Question, steer: Steer | None) -
         st.text(CANNOT_GENERATE)
         return ""
     usual = question.pairs[0].texts.corrupted
-    prompt = text_field("Prompt", "steer_prompt", TEXT_LIMIT, usual)
+    prompt = text_field("steer_prompt", usual)
     if not prompt.strip():
         st.text("There is nothing to continue: type a prompt.")
         return ""

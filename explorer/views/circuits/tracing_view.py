@@ -23,7 +23,7 @@ from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import choose_token, one_of, token
 from explorer.app.progress import with_bar
-from explorer.components.cells import AROUND, HIGHEST, LARGEST_CELL, cells
+from explorer.components.picker import AROUND_CELLS, HIGHEST, LARGEST_CELL, cells
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import kept
 from explorer.snippets.tracing_code import tracing_lines
@@ -53,9 +53,9 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     has_mlp = opened.config.d_ff > 0
     offered = [name for name, site in PATCHED.items() if has_mlp or site != FEED_FORWARD]
     with st.container(horizontal=True):
-        what = one_of("Patched", "patched_value", offered)
-        way = one_of("Direction", "patch_way", (DENOISING, NOISING))
-        number = one_of("Change as", "patch_number", (SHARE, CHANGE))
+        what = one_of("patched_value", offered)
+        way = one_of("patch_way", (DENOISING, NOISING))
+        number = one_of("patch_number", (SHARE, CHANGE))
     shown = shown_pair(question)
     pairs = alike(question, shown)
     tracings = [
@@ -82,7 +82,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     names = token_labels(shown)
     done = "comes back" if found.denoising else "is lost"
     with drawn:
-        place = token("Position", "patched_at", names, shown.place, width=320)
+        place = token("patched_at", names, shown.place, width=320)
         st.text(_in_words(found, question, names, (at.layer, place), what))
 
         def pick(row: int, layer: int) -> None:
@@ -121,7 +121,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
 def height_across(rows: int, columns: int) -> int:
     """Room for square cells where all columns have to fit beside each other."""
     cell = max(SMALLEST_CELL, min(LARGEST_CELL, ROOM // columns))
-    return min(HIGHEST, rows * cell + AROUND)
+    return min(HIGHEST, rows * cell + AROUND_CELLS)
 
 
 def alike(question: Question, shown: TokenPair) -> tuple[TokenPair, ...]:

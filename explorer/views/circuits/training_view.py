@@ -19,7 +19,7 @@ from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.opened_model import Opened
-from explorer.charts.circuit_charts import edges_over_steps
+from explorer.charts.over_steps import lines_over_steps
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import run_text
 from explorer.snippets.circuit_code import over_training_lines
@@ -62,9 +62,7 @@ def draw_over_training(context: PageContext, question: Question) -> None:
         return
     curves, one_step = widgets.side_by_side(6, 5)
     with one_step:
-        at = stepper(
-            "Training step", "circuit_step", len(found), len(found) - 1, names=[*snapshots]
-        )
+        at = stepper("circuit_step", len(found), len(found) - 1, names=[*snapshots])
         _draw_step(found[at])
     with curves:
         _draw_curves(found, found[at].step, question)
@@ -104,10 +102,11 @@ def _draw_curves(found: list[ScoresAtStep], shown: int, question: Question) -> N
             assert each.scores.edges is not None
             rows.append((each.step, name, float(each.scores.edges[place])))
     rows += [(each.step, "the whole difference", each.scores.difference) for each in found]
+    drawn = lines_over_steps(rows, "part of the metric", "edge", shown)
     title = "Strongest edges over training"
     with st.container(key="over_training"):
         st.markdown(f"**{title}**")
-        chart(edges_over_steps(rows, shown), height=HEIGHT, key="edges_over_steps", title=title)
+        chart(drawn, height=HEIGHT, key="edges_over_steps", title=title)
     st.caption(
         f"The {FOLLOWED} strongest edges of the trained model, and how much of the metric "
         f"({metric_in_words(question.metric)}) each carries with the weights of every snapshot. "

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from explorer.analysis.comparison import common_scale, map_divergence, pool_map
 from explorer.app.context import PageContext
-from explorer.export.figure_data import FigureData
+from explorer.charts.figure_data import FigureData
 from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at, texts

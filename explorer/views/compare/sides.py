@@ -8,7 +8,6 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext, config_of, opened_as_chosen, reads_pairs
 from explorer.app.controls import follow, one_of, text_field
@@ -55,7 +54,7 @@ def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
     }
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        kind = one_of("Compared with", "with", tuple(kinds), width="content")
+        kind = one_of("with", tuple(kinds), width="content")
     with row if kind == HEAD else st.container():
         other = kinds[kind](context, head)
     is_step = kind == STEP and str(at.training_step) in snapshots
@@ -67,9 +66,9 @@ def _another_head(context: PageContext, first: Head) -> MapSide:
     part = context.part
     narrow = {"as_list": True, "width": NUMBER_WIDTH}
     layers, heads = ([str(n) for n in range(count)] for count in (part.layers, part.heads))
-    layer = one_of("Other layer", "other_layer", layers, str(first.layer), **narrow)
+    layer = one_of("other_layer", layers, str(first.layer), **narrow)
     default = heads[(first.head + 1) % part.heads]
-    head = one_of("Other head", "other_head", heads, default, **narrow)
+    head = one_of("other_head", heads, default, **narrow)
     second = replace(first, layer=int(layer), head=int(head))
     return MapSide(SAME_HEAD.format(layer, head), second)
 
@@ -77,7 +76,7 @@ def _another_head(context: PageContext, first: Head) -> MapSide:
 def _another_sentence(context: PageContext, first: Head) -> MapSide:
     at = context.choice
     follow("other_text", at.text)
-    text = text_field("Other sentence", "other_text", TEXT_LIMIT, at.text)
+    text = text_field("other_text", at.text)
     if at.pair:
         st.text("The second sentence is the same on both sides.")
     forward = or_stop(lambda: run_text(context.opened, text, at.pair))
@@ -102,7 +101,7 @@ def _another_model(context: PageContext, first: Head) -> MapSide:
         st.stop()
     reader = next((entry for entry in others if not fault(entry)), None)
     names, usual = [entry.name for entry in others], (reader or others[0]).name
-    name = one_of("Other model", "other_model", names, usual, as_list=True, width=LIST_WIDTH)
+    name = one_of("other_model", names, usual, as_list=True, width=LIST_WIDTH)
     entry = context.shelf[name]
     if lacks := fault(entry):
         none = "No other model reads the whole text: type another one."
@@ -129,7 +128,7 @@ def _pair_for(entry: ModelEntry, context: PageContext) -> str:
 def _another_step(context: PageContext, first: Head, snapshots: Snapshots) -> MapSide:
     """The same tokens through a snapshot; a decoder of two stacks reads the same answer."""
     opened, forward = context.opened, first.forward
-    step = one_of("Step", "other_step", tuple(snapshots), as_list=True, width=LIST_WIDTH)
+    step = one_of("other_step", tuple(snapshots), as_list=True, width=LIST_WIDTH)
     folder = snapshots[step]
     other = _open_or_stop(lambda: open_snapshot(opened, folder))
     if forward.written:

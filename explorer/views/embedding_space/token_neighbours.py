@@ -36,8 +36,8 @@ def draw_neighbours_of_one(shown: ShownSpace) -> ChosenToken:
     """A table for each matrix of the nearest tokens to the one that is chosen."""
     tokens = shown.tokens
     words = [place for place, each in enumerate(tokens) if not each.special]
-    place = token("Nearest to", "near", tokens, words[-1] if words else len(tokens) - 1)
-    typed = text_field("or to one token that you type", "near_text", 60, placeholder="One token")
+    place = token("near", tokens, words[-1] if words else len(tokens) - 1)
+    typed = text_field("near_text", placeholder="One token")
     found, why = one_token(shown.opened, typed)
     if why:
         st.text(why)

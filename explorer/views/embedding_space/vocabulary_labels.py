@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explorer.text import AnyTokenizer
-from explorer.text.many_labels import labels_of
-from explorer.text.token_labels import candidate_text
+from explorer.text.token_labels import candidate_text, labels_of
 
 
 def vocabulary_labels(tokenizer: AnyTokenizer, ids: Sequence[int]) -> list[str]:

@@ -22,7 +22,7 @@ from explorer.analysis.forward_pass.stages import sizes
 from explorer.analysis.query_key import strongest
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog.attention_parts import map_title
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
@@ -54,8 +54,9 @@ def draw_forward_pass(context: PageContext) -> None:
     Where a step or a link leads to another layer, the whole page is drawn, so that the bar
     follows.
     """
-    if session().bar_follows:  # before this run writes its own address
-        session().bar_follows = False
+    clicks = state_of(pass_position.StageClicks)
+    if clicks.bar_follows:  # before this run writes its own address
+        clicks.bar_follows = False
         st.rerun()
     at = pass_position.chosen_position(context)
     values = values_of(context, at)

@@ -9,7 +9,7 @@ from functools import partial
 import streamlit as st
 import torch
 
-from explorer.app import controls
+from explorer.app import controls, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
 from explorer.app.progress import with_bar
@@ -44,9 +44,9 @@ def draw_beam_search(context: PageContext) -> Callable[[], str]:
     prompt = or_stop(lambda: prompt_of(opened, text))
     places = widgets.side_by_side(1, 1, 1)
     with places[0]:
-        beams = int(controls.slider("Beams", "beams", 1, 8, 4))
+        beams = int(controls.slider("beams"))
     with places[1]:
-        alpha = controls.slider("Length penalty α", "alpha", 0.0, 2.0, 0.6, step=0.1)
+        alpha = controls.slider("alpha")
     with places[2]:
         length = min(generation_limits.choose_length(), prompt.room)
     found = _search(opened, text, prompt, beams, length, alpha)
@@ -56,7 +56,7 @@ def draw_beam_search(context: PageContext) -> Callable[[], str]:
     def take(node: int) -> None:
         branches = current_branches(context, prompt)
         append_tokens(branches, found.path(node), forced=True, behind=0)
-        st.session_state["way"] = "Token by token"
+        widget_state.put("way", "Token by token")
 
     tree(
         _nodes(opened, found, alpha),

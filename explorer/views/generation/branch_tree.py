@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
+from explorer.app import widget_state
 from explorer.app.context import PageContext
-from explorer.app.former_addresses import GENERATE_FIRST
-from explorer.app.messages import say
+from explorer.app.notes import draw_notes, drop_notes, keep_note
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.progress import bar
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog.opened_model import Opened
 from explorer.components.tree import Node, tree
 from explorer.inference.branches import Branches, parse_branches
@@ -21,59 +22,79 @@ from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text
 from explorer.views.shared import widgets
 
-ADDRESS = PersistentChoices("branches", {"branches": ""})
 STEP = "written"
 """Under which name the address has how many tokens of the branch are shown."""
 DO_NOT_FIT = (
     "The branches in the address do not fit this model and text, so they are left out: sample "
     "a token, or click one."
 )
+CLICK = "generation"
+"""The key of the notes on what was clicked."""
 ROWS = 4
 IDLE = "A node is a token with its probability at temperature 1. Click one to go back to it."
 EMPTY = "Nothing is generated yet. Sample a token, or click one above: the branches appear here."
 
 
+@dataclass
+class ShownBranches:
+    """The model and the text whose branches are on screen."""
+
+    of: tuple[str, str] | None = None
+
+
+ADDRESS = PersistentChoices("branches", {"branches": ""}, goes_with=ShownBranches)
+
+
+class BranchesByText(dict[tuple[str, str], str]):
+    """The branches of each model and text that were on screen before."""
+
+
+@dataclass
+class GoOn:
+    """Tokens are to be sampled until a limit; a click was made."""
+
+    is_asked: bool = False
+
+
 def current_branches(context: PageContext, prompt: Prompt) -> Branches:
     """The branches of this text and model; those of another come back with it."""
-    reader, opened = session(), context.opened
+    opened, shown, kept = context.opened, state_of(ShownBranches), state_of(BranchesByText)
     place = (context.choice.model, context.choice.text)
-    is_other = reader.branches_of not in (None, place)
-    if reader.branches_of is not None and is_other:
-        reader.branches_by[reader.branches_of] = str(ADDRESS.texts().get("branches", ""))
-        ADDRESS.put("branches", reader.branches_by.get(place, ""))
-    reader.branches_of = place
+    is_other = shown.of not in (None, place)
+    if shown.of is not None and is_other:
+        kept[shown.of] = str(ADDRESS.texts().get("branches", ""))
+        ADDRESS.put("branches", kept.get(place, ""))
+    shown.of = place
     asked = str(ADDRESS.texts().get("branches", ""))
-    if asked == GENERATE_FIRST:
-        reader.goes_on, asked = True, ""
     found = parse_branches(asked, opened.config.vocab_size, end_ids(opened), prompt.room)
     if found is None:
-        reader.branches_note = place
+        keep_note("branches", DO_NOT_FIT, until=place)
     found = found or Branches()
     ADDRESS.settle({"branches": str(found)})
     if is_other:
         _show_end(found)
-    if reader.branches_note == place and not found.actions:
-        say(DO_NOT_FIT)
+    if not found.actions:
+        draw_notes("branches", place)
     return found
 
 
 def put_branches(found: Branches) -> None:
     """For a callback: these are the branches from now on."""
-    session().branches_note = None
+    drop_notes("branches")
     ADDRESS.put("branches", str(found))
     _show_end(found)
 
 
 def keep_generated(found: Branches) -> None:
     """The same within a run. A step that the address asks for is shown still."""
-    if STEP in st.session_state:
+    if widget_state.has(STEP):
         _show_end(found)
     ADDRESS.settle({"branches": str(found)})
 
 
 def go_to_step(step: int) -> None:
     """For a callback: show so many tokens of the branch."""
-    st.session_state[STEP] = step
+    widget_state.put(STEP, step)
 
 
 def _show_end(found: Branches) -> None:
@@ -88,15 +109,7 @@ def append_tokens(
     try:
         put_branches(found.append(tokens, forced=forced, behind=behind))
     except ValueError as error:
-        session().branches_said = str(error)
-
-
-def say_once() -> None:
-    """What a callback has to say."""
-    reader = session()
-    if reader.branches_said:
-        say(reader.branches_said)
-    reader.branches_said = ""
+        keep_note(CLICK, str(error))
 
 
 def draw_history_buttons(found: Branches) -> None:

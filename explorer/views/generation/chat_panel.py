@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import controls, url
+from explorer.app import controls, url, widget_state
 from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.context import PageContext
 from explorer.app.messages import say
@@ -16,7 +16,6 @@ from explorer.inference.chat_prompt import ChatPrompt, render_chat, template_of
 from explorer.text import TextError
 from explorer.views.shared import widgets
 
-LONGEST_SYSTEM = 1_000
 SYSTEM, USER, ANSWER = "chat_system", "chat_user", "chat_answer"
 TOO_LONG = (
     f"The prompt has {{length:,}} characters, and a sentence has at most {TEXT_LIMIT:,}: shorten "
@@ -66,9 +65,9 @@ def _choose_messages(context: PageContext) -> tuple[str, str, bool]:
     usual = before if context.choice.special else context.choice.text
     controls.follow(USER, usual)
     how: dict[str, Any] = {"has_lines": True, **controls.PERSISTENT}
-    user = controls.text_field("User", USER, TEXT_LIMIT, usual, height=90, **how)
-    system = controls.text_field("System", SYSTEM, LONGEST_SYSTEM, height=68, **how)
-    begins = controls.switch("Add generation prompt", ANSWER, True, **controls.PERSISTENT)
+    user = controls.text_field(USER, usual, height=90, **how)
+    system = controls.text_field(SYSTEM, height=68, **how)
+    begins = controls.switch(ANSWER, **controls.PERSISTENT)
     return system, user, begins
 
 
@@ -87,7 +86,8 @@ def _draw_buttons(user: str, rendered: str | None) -> None:
     """Send the rendered prompt as the sentence, or the message alone."""
 
     def send(text: str, special: str) -> None:
-        st.session_state["text"], st.session_state["special"] = text, special
+        widget_state.put("text", text)
+        widget_state.put("special", special)
         session().defaults.pop(USER, None)  # the message stays as it was
 
     with st.container(horizontal=True):

@@ -10,10 +10,8 @@ from explorer.app.controls import slider
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog.opened_model import Opened
-from explorer.inference.continuation import CANNOT_GENERATE, MAX_GENERATED, can_generate
+from explorer.inference.continuation import CANNOT_GENERATE, can_generate
 from explorer.views.shared import pass_position
-
-USUAL_LENGTH = 12
 
 
 def require_generation(opened: Opened) -> None:
@@ -38,4 +36,4 @@ def require_generation(opened: Opened) -> None:
 
 def choose_length() -> int:
     """How many tokens are generated at once."""
-    return int(slider("New tokens", "length", 1, MAX_GENERATED, USUAL_LENGTH))
+    return int(slider("length"))

@@ -9,7 +9,7 @@ import streamlit as st
 import torch
 
 from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
-from explorer.app import controls
+from explorer.app import controls, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop, say
 from explorer.components.board import Cell, Column, Row, Words, board
@@ -82,10 +82,10 @@ def _choose_given(tokens: int) -> int:
     if most == 1:
         st.caption("The first token is given, the second is predicted.")
         return 1
-    if st.session_state.get("given", 1) > most:
-        st.session_state["given"] = most
+    if widget_state.get("given", 1) > most:
+        widget_state.put("given", most)
     with st.container(width=420):
-        return int(controls.slider("Tokens given", "given", 1, most, (tokens + 1) // 2))
+        return int(controls.slider("given", 1, most, (tokens + 1) // 2))
 
 
 def _choose_target(context: PageContext) -> list[int]:
@@ -94,7 +94,7 @@ def _choose_target(context: PageContext) -> list[int]:
     known = right_answer(opened.task, forward.source)
     own = opened.tokenizer.decode([token.id for token in forward.written])
     how = {"placeholder": known or own, **controls.PERSISTENT}
-    typed = controls.text_field("Target", "target", 400, **how).strip()
+    typed = controls.text_field("target", **how).strip()
     if not typed:
         st.caption(
             "The task's reference answer; you can type another."

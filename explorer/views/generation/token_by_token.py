@@ -7,11 +7,12 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.app import controls
+from explorer.app import controls, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
+from explorer.app.notes import draw_notes, keep_note
 from explorer.app.progress import bar
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog.opened_model import Opened
 from explorer.components import chips, matrix
 from explorer.inference.branches import NO_ROOM, Branches
@@ -37,8 +38,6 @@ from explorer.views.shared import widgets
 from explorer.views.shared.step_slider import chosen_step, draw_stepper
 from models.sampling import Sampling
 
-MAX_TOP_K, MAX_SEED = 1_000, 9_999
-STEP_LABEL = "Token"
 TEXT_HEIGHT, MAP_HEIGHT = 94, 420
 """Pixels: two lines of tokens, which scroll; a map that is as wide as its column is no higher."""
 
@@ -55,7 +54,7 @@ def draw_token_by_token(context: PageContext) -> Callable[[], str]:
     found = branch_tree.current_branches(context, prompt)
     found = _generate(context, prompt, found, sampling, seed, count)
     line, path = [0, *found.line], [found.nodes[node].token for node in found.line]
-    step = chosen_step(STEP_LABEL, branch_tree.STEP, len(line), found.depths[found.at])
+    step = chosen_step(branch_tree.STEP, len(line), found.depths[found.at])
     stopped = stop_reason(opened, prompt, path[:step])
     at = step - 1 if stopped and step else step  # after the last token nothing is chosen
     fed = path[:-1] if stop_reason(opened, prompt, path) else path
@@ -67,7 +66,7 @@ def draw_token_by_token(context: PageContext) -> Callable[[], str]:
         _draw_typing(opened, prompt, found, line[step], stopped)
     with written:
         _draw_text(opened, prompt, path, step)
-    branch_tree.say_once()
+    draw_notes(branch_tree.CLICK)
     read = [*prompt.tokens, *map(opened.tokenizer.token, path[:at])]
     before = [token.label for token in read]
     name = candidate_text(opened.tokenizer.label(sampled), before)
@@ -97,15 +96,13 @@ def _choose_sampling() -> tuple[Sampling, int, int]:
     """The sampling, the seed, and how many tokens are generated at once."""
     places = st.columns([3, 2, 3, 2, 3], gap="small")
     with places[0]:
-        temperature = controls.slider("Temperature", "temperature", 0.0, 3.0, 1.0, step=0.05)
+        temperature = controls.slider("temperature")
     with places[1]:
-        top_k = controls.whole(
-            "Top-k", "top_k", 0, MAX_TOP_K, 0, help="Keep the k likeliest tokens; 0 keeps all."
-        )
+        top_k = controls.whole("top_k")
     with places[2]:
-        top_p = controls.slider("Top-p", "top_p", 0.01, 1.0, 1.0, step=0.01)
+        top_p = controls.slider("top_p")
     with places[3]:
-        seed = controls.whole("Seed", "seed", 0, MAX_SEED, 0)
+        seed = controls.whole("seed")
     with places[4]:
         count = generation_limits.choose_length()
     return Sampling(temperature, top_k or None, top_p if top_p < 1 else None), seed, count
@@ -122,12 +119,11 @@ def _draw_moves(found: Branches, line: list[int], step: int, sampled: int, stopp
         branch_tree.append_tokens(found, [sampled], forced=False, behind=line[step])
 
     def go_on() -> None:
-        session().goes_on = True
+        state_of(branch_tree.GoOn).is_asked = True
 
     last = len(line) - 1
     with st.container():
         draw_stepper(
-            STEP_LABEL,
             branch_tree.STEP,
             len(line),
             found.depths[found.at],
@@ -142,13 +138,14 @@ def _draw_typing(opened: Opened, prompt: Prompt, found: Branches, here: int, sto
     """A field for any tokens that the reader wants to force after node `here`."""
 
     def force() -> None:
-        typed, st.session_state["typed"] = st.session_state["typed"], ""
+        typed = widget_state.get("typed", "")
+        widget_state.put("typed", "")
         try:
             tokens = typed_ids(opened, prompt, found.path(here), typed)
         except ForwardPassError as error:
-            session().branches_said = str(error)
+            keep_note(branch_tree.CLICK, str(error))
         else:
-            session().branches_said = " ".join(unknown_in(opened, typed))
+            keep_note(branch_tree.CLICK, " ".join(unknown_in(opened, typed)))
             branch_tree.append_tokens(found, tokens, forced=True, behind=here)
 
     st.text_input(
@@ -167,9 +164,9 @@ def _generate(
     context: PageContext, prompt: Prompt, found: Branches, sampling: Sampling, seed: int, count: int
 ) -> Branches:
     """After a click, sample up to `count` tokens; Undo takes them back together."""
-    opened, reader, line = context.opened, session(), [0, *found.line]
-    is_asked, reader.goes_on = reader.goes_on, False
-    here = line[min(st.session_state.get(branch_tree.STEP, len(line)), len(line) - 1)]
+    opened, clicked, line = context.opened, state_of(branch_tree.GoOn), [0, *found.line]
+    is_asked, clicked.is_asked = clicked.is_asked, False
+    here = line[min(widget_state.get(branch_tree.STEP, len(line)), len(line) - 1)]
     path = list(found.path(here))
     if not is_asked or stop_reason(opened, prompt, path):
         return found
@@ -183,7 +180,7 @@ def _generate(
     fitting = found.fitting(tokens, here)
     found = found.append(tokens[:fitting], forced=False, behind=here)
     if fitting < len(tokens):
-        reader.branches_said = NO_ROOM.format(room=found.room)
+        keep_note(branch_tree.CLICK, NO_ROOM.format(room=found.room))
     branch_tree.keep_generated(found)
     return found
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from explorer.analysis.head_stages import HeadStages, head_stages_of
 from explorer.analysis.query_key import strongest
+from explorer.app import url
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import number, one_of
@@ -40,9 +41,9 @@ def draw_stages(context: PageContext) -> None:
         key = strongest(forward, at.part, at.layer, at.head, query)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.markdown(widgets.head_heading(context), width="stretch")
-        step = UP_TO.index(one_of("Steps up to", "up_to", UP_TO, UP_TO[-1], width="content"))
-    down = _window("Queries", "queries", len(rows), query)
-    across = _window("Keys", "keys", len(columns), key)
+        step = UP_TO.index(one_of("up_to", UP_TO, UP_TO[-1], width="content"))
+    down = _window("queries", len(rows), query)
+    across = _window("keys", len(columns), key)
     made = head_stages_of(forward, at.part, at.layer, at.head, down, across)
 
     def pin_in_window(place: Place | None) -> None:
@@ -164,10 +165,11 @@ def _about(found: HeadStages, rows: int, columns: int) -> str:
     return text
 
 
-def _window(label: str, key: str, count: int, inside: int) -> range:
+def _window(key: str, count: int, inside: int) -> range:
     """The part of a long text that is shown: around the pinned token, until another is chosen."""
     if count <= MOST:
         return range(count)
     start = max(0, min(inside - MOST // 2, count - MOST))
-    first = number(f"{label}: {MOST} from position", key, count - MOST, start)
+    label = f"{url.row_of(key).label}: {MOST} from position"
+    first = number(key, count - MOST, start, label=label)
     return range(first, first + MOST)

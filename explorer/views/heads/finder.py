@@ -13,7 +13,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import map_title
-from explorer.components.ranked import Item, ranked
+from explorer.components.picker import RankedHead, ranked
 from explorer.snippets.head_metrics_code import head_metrics_script
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
@@ -27,10 +27,6 @@ from explorer.views.shared.head_table import (
 SHOWN = ("6", "12", "24")
 HIGHEST, LOWEST = "Highest first", "Lowest first"
 FIRST_CHOICES = ("previous", "diagonal")
-LEFT_OUT = (
-    "Metrics without a value for this text are not listed, such as induction where no token "
-    "repeats."
-)
 
 
 def draw_finder(context: PageContext) -> Callable[[], str] | None:
@@ -65,7 +61,7 @@ def head_strip(
     """Ranked heads as thumbnails, `order` says by what; a click chooses one."""
     small = thumbnails_of(context.forward, context.choice.part)
     items = [
-        Item(
+        RankedHead(
             each.layer,
             each.head,
             f"{each.place} of {total}",
@@ -93,9 +89,9 @@ def _choose(known: dict[str, HeadMetric]) -> tuple[HeadMetric, str, str]:
         with st.container(width=220):
             usual = [title for title, each in known.items() if each.name in FIRST_CHOICES]
             first = (usual or [*known])[0]
-            title = one_of("Metric", "metric", list(known), first, as_list=True, help=LEFT_OUT)
-        order = one_of("Order", "best_is", (HIGHEST, LOWEST))
-        shown = one_of("Heads shown", "best", SHOWN)
+            title = one_of("metric", list(known), first, as_list=True)
+        order = one_of("best_is", (HIGHEST, LOWEST))
+        shown = one_of("best", SHOWN)
     return known[title], order, shown
 
 

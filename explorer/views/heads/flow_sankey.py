@@ -18,7 +18,7 @@ NUMBERS_HELD = 2_000_000
 
 def draw_flow_sankey(forward: ForwardPass, part: str, layers: int, token: int) -> None:
     """An expander with the ways through the first so many layers to one token."""
-    with expander("Layer by layer", "flow_sankey") as panel:
+    with expander("flow_sankey") as panel:
         if not panel.open:
             return
         tokens = texts(forward.rows(part))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis import rollout
+from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token
 from explorer.app.messages import say
@@ -86,7 +87,7 @@ def draw_flow(context: PageContext) -> Callable[[], str] | None:
     with st.container(horizontal=True):
         layer = _through_layer(context)
         with st.container(width=CHOICE_WIDTH):
-            place = token("Token", "flow_to", tokens, len(tokens) - 1)
+            place = token("flow_to", tokens, len(tokens) - 1)
     _draw_title(context, layer, "flow")
     flows = _flows(context, layer, place)
     if isinstance(flows, str):
@@ -136,14 +137,14 @@ def _is_one_stack(context: PageContext) -> bool:
 
 
 def _choose_part(part: str) -> None:
-    st.session_state["part"] = part
+    widget_state.put("part", part)
 
 
 def _through_layer(context: PageContext) -> int:
     """The last layer that is taken: the last of all, unless the reader chooses another."""
     layers = [str(layer) for layer in range(context.part.layers)]
     with st.container(width=CHOICE_WIDTH):
-        return int(one_of("Through layer", "through", layers, layers[-1], as_list=True))
+        return int(one_of("through", layers, layers[-1], as_list=True))
 
 
 def _title(context: PageContext, layer: int, what: str) -> str:

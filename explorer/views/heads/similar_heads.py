@@ -25,7 +25,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title
-from explorer.components.cells import cells
+from explorer.components.picker import cells
 from explorer.inference.results_cache import kept
 from explorer.snippets.head_metrics_code import similarity_script
 from explorer.views.heads.finder import head_strip
@@ -54,7 +54,7 @@ def draw_similarity(context: PageContext) -> Callable[[], str] | None:
     if not rows:
         say(NO_VISIBLE_KEYS)
         return None
-    order = one_of("Order of the heads", "arranged", (BY_LAYER, BY_SIMILARITY))
+    order = one_of("arranged", (BY_LAYER, BY_SIMILARITY))
     compared = f"All {count:,} rows of your text are compared."
     if len(rows) < count:
         compared = (

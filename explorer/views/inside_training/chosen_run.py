@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer.app import reader_runs, streamlit_patches, url
+from explorer.app import reader_runs, streamlit_patches, url, widget_state
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
@@ -80,7 +80,7 @@ def choose_inside_run() -> InsideRun | None:
 
     At first it is that of the model which was chosen elsewhere, or else the reader's newest.
     """
-    is_new = not st.session_state.get("run") or streamlit_patches.came_back()
+    is_new = not widget_state.get("run") or streamlit_patches.came_back()
     if is_new and not url.asked("run"):
         mine, model = reader_runs.own_runs(), url.asked("model")
         for usual in sorted(mine, key=lambda each: each.name != model)[:1]:

@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 
 from explorer.analysis.head_metrics import METRICS, join_layers, metrics_by_layer
-from explorer.app import shelves
+from explorer.app import reader_models, widget_state
 from explorer.app.choosing import choose_head, choose_model
 from explorer.app.controls import one_of, text_field
 from explorer.app.session import session
@@ -20,7 +20,6 @@ from explorer.snippets.inside_training_code import head_score_lines
 from explorer.views.inside_training.chosen_run import CodeLines, InsideRun
 from explorer.views.inside_training.measuring import of_snapshots
 
-LONGEST = 400
 CELL, AROUND = 26, 130
 """Pixels of a head's row, and around all of them."""
 
@@ -30,12 +29,12 @@ def draw_head_scores(chosen: InsideRun) -> CodeLines:
     config = chosen.first.config
     titles = {part.title: part.name for part in parts(config)}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        title = one_of("Attention", "scores_part", [*titles], [*titles][-1])
+        title = one_of("scores_part", [*titles], [*titles][-1])
         name = one_of(
-            "Score", "scores_metric", [each.title for each in METRICS.values()],
+            "scores_metric", [each.title for each in METRICS.values()],
             METRICS["largest"].title, as_list=True, width=240,
         )  # fmt: skip
-        text = text_field("Sentence", "scores_text", LONGEST, chosen.task.example)
+        text = text_field("scores_text", chosen.task.example)
     metric = next(each for each in METRICS.values() if each.title == name)
     part = titles[title]
 
@@ -87,9 +86,8 @@ def _open_head(chosen: InsideRun, part: str, heads: int, cell: Place | None) -> 
     if cell is None:
         return
     row, column = cell
-    shelves.add_run(chosen.run.name)
+    reader_models.add_run(chosen.run.name)
     choose_model(chosen.run.name)
-    st.session_state["part"] = part
-    st.session_state["training_step"] = chosen.steps[column]
-    choose_head(*divmod(row, heads))
-    session().door = "attention"
+    widget_state.put("training_step", chosen.steps[column])
+    choose_head(*divmod(row, heads), part)
+    session().next_page = "attention"

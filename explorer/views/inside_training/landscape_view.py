@@ -20,7 +20,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.pass_budget import reserved
-from explorer.charts.loss_surface import loss_surface
+from explorer.charts.surfaces import loss_surface
 from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
 from explorer.inference.results_cache import kept
@@ -60,7 +60,7 @@ class Ground:
 
 def draw_landscape(chosen: InsideRun) -> CodeLines:
     """A surface over two directions, of the loss on held-out examples."""
-    kind = one_of("Directions", "landscape_by", (TRAINING, RANDOM))
+    kind = one_of("landscape_by", (TRAINING, RANDOM))
     if kind == TRAINING and len(chosen.steps) < 3:
         st.text("This run has too few snapshots for two directions: choose random ones.")
         return None

@@ -41,9 +41,9 @@ def draw_one_update(chosen: InsideRun) -> CodeLines:
     with left:
         names = [f"after step {step:,}" for step in offered]
         usual = first_step(chosen, offered)
-        at = stepper("The update", "update_after", len(offered), usual, names=names)
+        at = stepper("update_after", len(offered), usual, names=names)
     with right:
-        stage = stepper("Stage", "update_stage", len(STAGES), 0, names=list(STAGES), arrows=True)
+        stage = stepper("update_stage", len(STAGES), 0, names=list(STAGES), arrows=True)
     step = offered[at]
     found = update_after(chosen, step)
     if found is None:
@@ -107,7 +107,7 @@ def _draw_matrix(chosen: InsideRun, found: FoundUpdate) -> None:
     update = found.update
     matrices = [name for name, each in update.before.items() if each.dim() > 1]
     usual = next((name for name in matrices if "q_proj" in name), matrices[0])
-    name = one_of("Matrix", "update_matrix", matrices, usual, as_list=True, width=420)
+    name = one_of("update_matrix", matrices, usual, as_list=True, width=420)
     moved = update.after[name] - update.before[name]
     pictures = [("Gradient", update.gradients[name])] + [("Update", moved)] * found.has_state
     for place, (what, values) in zip(widgets.side_by_side(1, 1), pictures, strict=False):

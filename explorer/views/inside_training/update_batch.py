@@ -90,7 +90,7 @@ def _smoothed(chosen: InsideRun, step: int) -> str:
 
 
 def _choose_example(found: FoundUpdate) -> int:
-    return number("Example", "update_example", len(found.update.batch.labels) - 1, width=420)
+    return number("update_example", len(found.update.batch.labels) - 1, width=420)
 
 
 def _draw_example(

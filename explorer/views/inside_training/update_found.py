@@ -25,7 +25,7 @@ from explorer.text.number_format import three
 from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.inside_training.measuring import has_room
 from explorer.views.shared.long_work import is_started, stoppable
-from models.training import has_large_logits
+from models.large_logits import has_large_logits
 
 COPIES = 8
 """Of the weights: the model, its gradients, Adam's two, those before and after, and two more."""
@@ -90,7 +90,7 @@ def update_after(chosen: InsideRun, step: int) -> FoundUpdate | None:
         return known
     training = chosen.training(step)
     batch = chosen.task.batch(step, training)
-    if not training.label_smoothing and has_large_logits(chosen.first.model, batch):
+    if not training.label_smoothing and has_large_logits(chosen.first.model, batch.labels):
         st.text(TOO_MANY_LOGITS)
         return None
     needed = COPIES * chosen.first.bytes

@@ -28,7 +28,7 @@ def draw_singular_values(chosen: InsideRun) -> CodeLines:
     """The largest singular values of a matrix at every step, and its stable rank."""
     matrices = {name: p for name, p in chosen.first.model.named_parameters() if p.dim() == 2}
     usual = next((name for name in matrices if "q_proj" in name), next(iter(matrices)))
-    name = one_of("Matrix", "spectrum_matrix", [*matrices], usual, as_list=True, width=420)
+    name = one_of("spectrum_matrix", [*matrices], usual, as_list=True, width=420)
     rows, columns = matrices[name].shape
 
     def measure(step: int) -> Tensor:

@@ -40,8 +40,8 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
         st.text(NO_HEAD)
         return None
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        scope = one_of("Edges of", "edges_of", (THIS_HEAD, WHOLE_LAYER))
-        seed = whole("Random seed", "draw_seed", 0, 9_999, 0, width=160)
+        scope = one_of("edges_of", (THIS_HEAD, WHOLE_LAYER))
+        seed = whole("draw_seed", width=160)
     head = at.head if scope == THIS_HEAD else None
     which = at.part, at.layer, head
 

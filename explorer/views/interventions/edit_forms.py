@@ -14,7 +14,6 @@ from explorer.components import chips
 from explorer.inference.core_edits import token_label
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.typed_token import one_token
-from explorer.interventions.address_text import MAX_PATCH_TEXT
 from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
@@ -37,7 +36,6 @@ CUT_TO = {"Zero": "zero", "Mean over queries": "mean"}
 THIS_HEAD, ALL_HEADS = "This head", "Every head of the layer"
 STREAM, HEAD_OUTPUT = "Residual stream after the layer", "Head output"
 OF_TEXTS = "Difference of two texts"
-STRONGEST = 10.0
 """Of a direction, in its own lengths; the address takes more."""
 TOKEN_AT = PersistentChoices("token_at", {"token_at": ""})
 
@@ -47,11 +45,11 @@ def draw_edit_form(context: PageContext, after: ForwardPass) -> None:
 
     `after` is the pass with the interventions so far.
     """
-    FORMS[one_of("Intervention", "change", tuple(FORMS))](context, after)
+    FORMS[one_of("change", tuple(FORMS))](context, after)
 
 
 def _choose_ablation() -> str:
-    return ABLATE_TO[one_of("Ablation value", "becomes", tuple(ABLATE_TO))]
+    return ABLATE_TO[one_of("becomes", tuple(ABLATE_TO))]
 
 
 def _draw_head_form(context: PageContext, after: ForwardPass) -> None:
@@ -77,10 +75,10 @@ def _draw_edge_form(context: PageContext, after: ForwardPass) -> None:
     at, held = context.choice, pinned.in_text(context, after)
     rows, columns = after.rows(at.part), after.columns(at.part)
     with st.container(horizontal=True):
-        query = token("Query", "edge_query", rows, _first(held.query, len(rows) - 1))
-        key = token("Key", "edge_key", columns, _first(held.key, 0))
-    scope = one_of("Heads", "edge_in", (THIS_HEAD, ALL_HEADS))
-    to = CUT_TO[one_of("Set the weight to", "edge_becomes", tuple(CUT_TO))]
+        query = token("edge_query", rows, _first(held.query, len(rows) - 1))
+        key = token("edge_key", columns, _first(held.key, 0))
+    scope = one_of("edge_in", (THIS_HEAD, ALL_HEADS))
+    to = CUT_TO[one_of("edge_becomes", tuple(CUT_TO))]
     head = at.head if scope == THIS_HEAD else None
     if not after.mask(at.part, at.layer)[query, key]:
         st.text("This key is masked for this query, so there is no edge to cut.")
@@ -116,7 +114,7 @@ def _draw_token_form(context: PageContext, after: ForwardPass) -> None:
         return ReplaceToken(part, position, token_id, token_label(opened, token_id))
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        typed = text_field("Replace with", "new_token", 60, placeholder="One token")
+        typed = text_field("new_token", placeholder="One token")
         token_id, why = one_token(opened, typed)
         edit = None if token_id is None else replace_by(token_id)
         edit_button(context, edit, "Replace", "replace_token", type="primary")
@@ -148,12 +146,11 @@ def _draw_patch_form(context: PageContext, after: ForwardPass) -> None:
     explanation = (
         "Activation patching: the value that this sentence has there replaces that of yours."
     )
-    label = "Source sentence (same number of tokens)"
-    other = text_field(label, "patch_text", MAX_PATCH_TEXT, help=explanation)
-    is_head = one_of("Patched value", "patch_what", (HEAD_OUTPUT, STREAM)) == HEAD_OUTPUT
+    other = text_field("patch_text", help=explanation)
+    is_head = one_of("patch_what", (HEAD_OUTPUT, STREAM)) == HEAD_OUTPUT
     part = at.part if is_head else f"{at.part.split('.')[0]}.self_attn"
     rows = context.forward.rows(part)
-    position = token("Position", "patch_at", rows, len(rows) - 1)
+    position = token("patch_at", rows, len(rows) - 1)
     edit = None
     if other and other.strip():
         edit = Patch(part, at.layer, at.head if is_head else None, position, other)
@@ -168,11 +165,11 @@ def _draw_steering_form(context: PageContext, after: ForwardPass) -> None:
         "difference of two texts, or what the head writes on one text. A strength of 1 adds it "
         "once, a negative one subtracts it."
     )
-    kind = one_of("Direction", "steer_by", (OF_TEXTS, HEAD_OUTPUT))
+    kind = one_of("steer_by", (OF_TEXTS, HEAD_OUTPUT))
     with st.container(horizontal=True):
-        toward = text_field("Towards", "steer_toward", MAX_PATCH_TEXT)
-        away = "" if kind == HEAD_OUTPUT else text_field("Away from", "steer_away", MAX_PATCH_TEXT)
-    strength = slider("Strength", "steer_strength", -STRONGEST, STRONGEST, 1.0, step=0.25)
+        toward = text_field("steer_toward")
+        away = "" if kind == HEAD_OUTPUT else text_field("steer_away")
+    strength = slider("steer_strength")
     texts = (toward,) if kind == HEAD_OUTPUT else (toward, away)
     part = at.part if kind == HEAD_OUTPUT else f"{at.part.split('.')[0]}.self_attn"
     edit = None

@@ -13,19 +13,19 @@ from torch import Tensor
 from explorer.analysis import ablation
 from explorer.analysis.output_change import kl, logits_at
 from explorer.analysis.patching import shared_tokens
+from explorer.app import widget_state
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, text_field
 from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title
-from explorer.components.cells import cells
+from explorer.components.picker import cells
 from explorer.inference.answers import option_name
 from explorer.inference.core_edits import NotApplicableError, head_output, same_length_pass
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept
-from explorer.interventions.address_text import MAX_PATCH_TEXT
 from explorer.interventions.edits import AblateHead
 from explorer.snippets.edits_code import ablation_lines
 from explorer.text.literal import literal
@@ -55,9 +55,9 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> C
         st.text(NO_HEAD)
         return None
     with st.container(horizontal=True):
-        way = one_of("Every head is", "heads_are", (ABLATED, PATCHED))
-        is_kl = one_of("Metric", "number", (KL, LOGIT)) == KL
-        one_of("A click", "click", (SELECTS, ABLATES))
+        way = one_of("heads_are", (ABLATED, PATCHED))
+        is_kl = one_of("number", (KL, LOGIT)) == KL
+        one_of("click", (SELECTS, ABLATES))
     text, other = "", None
     if way == PATCHED:
         text = _other_sentence()
@@ -102,8 +102,7 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> C
 
 
 def _other_sentence() -> str:
-    label = "Source sentence (same number of tokens)"
-    return text_field(label, "heads_from", MAX_PATCH_TEXT).strip()
+    return text_field("heads_from").strip()
 
 
 def _measure(
@@ -132,7 +131,7 @@ def _draw_grid(context: PageContext, values: Tensor, is_kl: bool, title: str) ->
     def pick(layer: int, head: int) -> None:
         choose_head(layer, head)
         # Chosen perhaps since this was drawn: the server may hear of both at once.
-        if st.session_state["click"] == ABLATES:
+        if widget_state.get("click") == ABLATES:
             add_edit(AblateHead(at.part, layer, head))
 
     cells(

@@ -8,7 +8,7 @@ import torch
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token, whole
-from explorer.components.cells import cells
+from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import HideKey, MaskCell, PresetMask
 from explorer.text.token_labels import named_at, texts
@@ -28,19 +28,18 @@ SIZED = ("padding", "window", "prefix", "blocks")
 PRESET, KEY, CELLS = "Preset", "One key", "Cell by cell"
 MOST_PAINTED = 96
 """Tokens a side that a finger or a pointer can still hit."""
-LARGEST_SIZE = 4_096
 
 
 def draw_mask_form(context: PageContext, after: ForwardPass) -> None:
     """One of three ways to change which keys a query may attend to."""
-    way = one_of("Masking", "mask_how", (PRESET, KEY, CELLS))
-    scope = one_of("Layers", "mask_where", (THIS_LAYER, EVERY_LAYER))
+    way = one_of("mask_how", (PRESET, KEY, CELLS))
+    scope = one_of("mask_where", (THIS_LAYER, EVERY_LAYER))
     layer = context.choice.layer if scope == THIS_LAYER else None
     if way == PRESET:
         _draw_preset_form(context, layer)
     elif way == KEY:
         part = context.choice.part
-        key = token("Key", "mask_key", after.columns(part), 0)
+        key = token("mask_key", after.columns(part), 0)
         label = "Mask it for every query"
         edit_button(context, HideKey(part, layer, key), label, "hide_key", type="primary")
     else:
@@ -55,10 +54,10 @@ def _draw_preset_form(context: PageContext, layer: int | None) -> None:
     if is_cross:
         st.text("Queries and keys are of two texts here, so only these presets make sense.")
     names = ["None", "Padding"] if is_cross else list(PRESETS)
-    preset = PRESETS[one_of("Mask", "mask_preset", names)]
+    preset = PRESETS[one_of("mask_preset", names)]
     size = 1
     if preset in SIZED:
-        size = whole("Size in tokens", "mask_size", 1, LARGEST_SIZE, 2, width=140)
+        size = whole("mask_size", width=140)
     edit = PresetMask(part, layer, preset, size)
     edit_button(context, edit, "Set the mask", "set_mask", type="primary")
     if preset == "padding":
@@ -76,8 +75,8 @@ def _draw_cells_form(context: PageContext, after: ForwardPass, layer: int | None
     if max(allowed.shape) > MOST_PAINTED:
         st.text(f"With more than {MOST_PAINTED} tokens, choose the cell from lists.")
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            query = token("Query", "cell_query", rows, len(rows) - 1)
-            key = token("Key", "cell_key", columns, 0)
+            query = token("cell_query", rows, len(rows) - 1)
+            key = token("cell_key", columns, 0)
             edit = flip(query, key)
             label = "Unmask" if edit.allowed else "Mask"
             edit_button(context, edit, label, "set_cell", type="primary")

@@ -30,7 +30,7 @@ def choose_baseline(context: PageContext, history: EditHistory) -> EditedPass:
     steps = [ORIGINAL, *(f"After intervention {n}" for n in range(1, history.done))]
     if len(steps) == 1:
         return EditedPass(context.forward)
-    picked = steps.index(one_of("Compared with", "against", steps, as_list=len(steps) > 2))
+    picked = steps.index(one_of("against", steps, as_list=len(steps) > 2))
     return run_edited(context.opened, context.forward, history.active[:picked])
 
 
@@ -57,7 +57,7 @@ def draw_output_change(
         chart(bars, height=BARS_HEIGHT, key="before_after", title=title)
     names = [f"{label} ({option})" for label, option in zip(labels, found, strict=True)]
     label = "Tracked token" if output_change.has_words(opened.config) else "Tracked class"
-    tracked = found[names.index(one_of(label, "watched", names, as_list=True))]
+    tracked = found[names.index(one_of("watched", names, label=label, as_list=True))]
     was, now = float(old[tracked]), float(new[tracked])
     facts(
         [

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.app import address_table
-from explorer.app.own_lessons import OWN_LESSONS
+from explorer.app import address_table, widget_state
+from explorer.app.notes import keep_note, take_notes
+from explorer.app.own_lessons import OWN_LESSONS, BeginLesson
 from explorer.app.reader import owner
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.app.streamlit_patches import Upload
 from explorer.components.lesson import lesson_list
 from explorer.lessons.lesson import Lesson
@@ -20,8 +21,8 @@ from explorer.views.shared import widgets
 def draw_lessons() -> None:
     """The list, and why a file of the folder is none."""
     shelf = shelf_of_reader()
-    reader = session()
-    begins, reader.begin_lesson = reader.begin_lesson, ""
+    begin = state_of(BeginLesson)
+    begins, begin.name = begin.name, ""
     rows = [_row(lesson) | {"begins": lesson.name == begins} for lesson in shelf.lessons.values()]
     lesson_list(rows)
     widgets.notes(shelf.faults)
@@ -40,21 +41,21 @@ def draw_own_lesson() -> None:
     file = st.file_uploader(
         "Lesson", type="toml", key="lesson_file", on_change=_take, max_upload_size=1, width=520
     )
-    if file is not None and (note := session().lesson_note):
+    for note in take_notes("lesson", file.file_id) if file is not None else ():
         st.text(note)
 
 
 def _take() -> None:
     """Read the file that was uploaded."""
-    reader, file = session(), st.session_state["lesson_file"]
+    file = widget_state.get("lesson_file")
     if not isinstance(file, Upload):  # it was taken away, or a message names one that is not there
         return
     try:
         lesson = checked(lesson_from(file.getvalue(), file.name), address_table.of_pages())
     except LessonError as error:
-        reader.lesson_note = str(error)
+        keep_note("lesson", str(error), until=file.file_id)
         return
-    reader.lesson_note = f"“{lesson.title}” is in the list."
+    keep_note("lesson", f"“{lesson.title}” is in the list.", until=file.file_id)
     OWN_LESSONS.add(owner(), lesson, file.size)
 
 

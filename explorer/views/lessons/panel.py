@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from explorer.app import address_table, url
-from explorer.app.context import first_head, parts_of
+from explorer.app import address_table, url, widget_state
+from explorer.app.context import current_context, parts_of
 from explorer.app.own_lessons import OWN_LESSONS
 from explorer.app.reader import owner
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.components.lesson import lesson_strip
 from explorer.components.presenter import mount_presenter
 from explorer.lessons.lesson import FIRST_PAGE, Lesson, Predict, Step
@@ -22,6 +22,10 @@ from explorer.lessons.shelf import LessonShelf, lesson_shelf
 from explorer.text.literal import literal
 
 LIST = "lessons"
+
+
+class Predicted(dict[tuple[str, int], str]):
+    """What was predicted, by lesson and step."""
 
 
 def shelf_of_reader() -> LessonShelf:
@@ -116,11 +120,11 @@ def _task(lesson: Lesson, at: int, step: Step) -> Mapping[str, object]:
 
 def _usual() -> dict[str, str]:
     """What the bar has where the address does not say it, since it leaves out what is usual."""
-    context = session().context
+    context = current_context()
     if context is None or not context.shelf:
         return {}
     entry = context.shelf[context.choice.model]
-    part, layer, head = first_head(entry)
+    part, layer, head = context.default_head
     title = next(each.title for each in parts_of(entry) if each.name == part)
     return {"text": entry.example, "part": title, "layer": str(layer), "head": str(head)}
 
@@ -128,11 +132,11 @@ def _usual() -> dict[str, str]:
 @st.fragment
 def _draw_predict(name: str, at: int, asked: Predict) -> None:
     """The question; with its answer once something was predicted."""
-    guesses, key = session().lesson_guesses, f"lesson_guess_{name}_{at}"
+    guesses, key = state_of(Predicted), f"lesson_guess_{name}_{at}"
     before = guesses.get((name, at))
     default = before if before in asked.options else None  # a file may have changed since
     right = asked.options[asked.right - 1]
-    is_known = st.session_state.get(key, default) is not None
+    is_known = widget_state.get(key, default) is not None
 
     def marked(option: str) -> str:
         return f"✓ {option}" if is_known and option == right else option

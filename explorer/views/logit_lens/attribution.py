@@ -10,7 +10,7 @@ from explorer.analysis.logit_attribution import Contributions, contributions
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.components.cells import cells
+from explorer.components.picker import cells
 from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
 from explorer.views.logit_lens.layer_predictions import option_text
@@ -29,7 +29,7 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
     opened, at = context.opened, context.choice
     best = logits.topk(min(OPTIONS, len(logits))).indices.tolist()
     names = [f"{option_text(opened, option)} ({option})" for option in best]
-    picked = one_of("Logit of", "logit_of", names, as_list=True, width=320)
+    picked = one_of("logit_of", names, as_list=True, width=320)
     option, forward = best[names.index(picked)], context.forward
     found = kept(
         opened,
@@ -90,8 +90,7 @@ def _draw_contributions(
     def pick(layer: int, column: int) -> None:
         if column < len(heads):
             kind, head = heads[column]
-            st.session_state["part"] = kind
-            choose_head(layer, head)
+            choose_head(layer, head, kind)
 
     cells(
         values,

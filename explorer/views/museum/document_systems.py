@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from explorer.text import Tokenizer, word_tokenizer
-from explorer.text.special import CLASSIFIER, SOURCE
+from explorer.text.token import CLASSIFIER, SOURCE
 from explorer.views.museum.document_numbers import parameters_and_bytes
 from models import GenerationConfig, Transformer, TransformerConfig, save_checkpoint
 from models.presets import PRESETS

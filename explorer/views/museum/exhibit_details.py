@@ -8,9 +8,9 @@ from typing import Any
 import streamlit as st
 
 from explorer.app.context import PageContext
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog.opened_model import Opened
-from explorer.charts.training_curves import HEIGHT, held_out_curves, loss_curves
+from explorer.charts.training_curves import CURVES_HEIGHT, held_out_curves, loss_curves
 from explorer.components.chart import Table, chart
 from explorer.system.cooperative import interruptible
 from explorer.tasks import TASKS
@@ -46,12 +46,16 @@ ASIDES = {
 """What one must know to read the numbers correctly."""
 
 
+class MuseumResults(dict[str, list[Any]]):
+    """The numbers and trainings that were computed after a click, by name."""
+
+
 def telling_number(exhibit: Exhibit) -> str:
     """The number that gives an exhibit away which has no models to compare."""
     if exhibit.name == "printed-count":
         _, printed, counted = document_numbers.DOCUMENT_NUMBERS[exhibit.name]()[0]
         return f"What gives it away: {printed} printed, {counted} counted."
-    points: list[TrainingPoint] = session().museum_results.get("random_labels", [])
+    points: list[TrainingPoint] = state_of(MuseumResults).get("random_labels", [])
     last = {point.curve: three(point.value) for point in points}
     if len(last) < len(CURVES):
         return "What gives it away: two accuracies. Train both, below, to see them."
@@ -79,7 +83,7 @@ def draw_details(exhibit: Exhibit, context: PageContext) -> None:
 
 def _draw_document_numbers(name: str) -> None:
     compute = document_numbers.DOCUMENT_NUMBERS[name]
-    results = session().museum_results
+    results = state_of(MuseumResults)
     if name in document_numbers.LARGE and name not in results:
         notebook = document_numbers.notebook_tutorial()
         count, size = document_numbers.parameters_and_bytes(notebook)
@@ -113,7 +117,7 @@ def _draw_softmax_trainings(opened: Opened) -> None:
     if points:
         top = max(point.value for point in points)
         chart = loss_curves(paired_training.STEPS, top, run="run")
-        _draw_curves(points, "loss", "loss", chart, HEIGHT)
+        _draw_curves(points, "loss", "loss", chart, CURVES_HEIGHT)
 
 
 def _draw_random_label_trainings() -> None:
@@ -128,14 +132,14 @@ def _draw_random_label_trainings() -> None:
     )
     if points:
         chart = held_out_curves("accuracy", paired_training.STEPS, run="run")
-        _draw_curves(points, "value", "accuracy", chart, HEIGHT + 60)
+        _draw_curves(points, "value", "accuracy", chart, CURVES_HEIGHT + 60)
 
 
 def _draw_training_buttons(
     name: str, begin: Callable[[], Iterator[TrainingPoint]]
 ) -> list[TrainingPoint]:
     """The points so far; a click trains, another one stops, and the points stay."""
-    results = session().museum_results
+    results = state_of(MuseumResults)
     before: list[TrainingPoint] = results.get(name, [])
     st.text(SHORT)
     button, bar = st.empty(), st.empty()

@@ -13,7 +13,7 @@ from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened, open_entry
 from explorer.components import matrix
-from explorer.inference.first_look import first_look
+from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import kept
 from explorer.views.museum import exhibit_details, museum_code
@@ -37,16 +37,16 @@ HAS_NUMBERS = " The document's own numbers are below."
 def draw_exhibit(context: PageContext) -> Callable[[], str] | None:
     """The chosen exhibit: the mistake, both models, what gives it away; its pasted lines."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        picked = one_of("Exhibit", "exhibit", list(BY_LABEL), as_list=True, width=420)
+        picked = one_of("exhibit", list(BY_LABEL), as_list=True, width=420)
         exhibit = BY_LABEL[picked]
         has_runs = exhibit.name in MISTAKES
-        on = has_runs and switch("Make the mistake", "mistake", True)
+        on = has_runs and switch("mistake")
     wrong, right = widgets.side_by_side(1, 1)
     wrong.markdown(f"**In the {exhibit.where}.** {exhibit.error}")
     right.markdown(f"**Right.** {exhibit.right}")
     mistake = exhibit.name
     if mistake == FILLED:  # the documents fill with different numbers
-        mistake = f"{FILLED} {one_of('Filled with', 'fill', tuple(FILLS))}"
+        mistake = f"{FILLED} {one_of('fill', tuple(FILLS))}"
     chosen = _fitting_model(context, mistake) if has_runs else None
     made = mistake if on else ""
     if chosen is not None:
@@ -185,7 +185,7 @@ def measure(
 def head_place(context: PageContext, opened: Opened) -> HeadPlace:
     """The chosen head, or of another model the one that is shown first."""
     at = context.choice
-    return (at.part, at.layer, at.head) if at.model == opened.name else first_look(opened)
+    return (at.part, at.layer, at.head) if at.model == opened.name else default_head(opened)
 
 
 def _fitting_model(context: PageContext, mistake: str) -> tuple[Opened, ForwardPass] | None:

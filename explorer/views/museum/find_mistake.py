@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
 from explorer.app.messages import say
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.views.museum import museum_code
 from explorer.views.museum.exhibit_view import draw_given_away, draw_measured, head_place, measure
 from explorer.views.museum.exhibits import FINDABLE, Exhibit
@@ -18,7 +19,6 @@ from explorer.views.museum.instruments import INSTRUMENTS
 from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.shared import widgets
 
-LARGEST_SEED = 9999
 TRIES = 2
 AGAIN = "You have a second try: find an instrument whose number differs from the right one."
 NOTHING = (
@@ -28,6 +28,10 @@ TASK = (
     "A copy of the model with one of {count} mistakes was run on your sentence. Measure it "
     "with the instruments, then say which mistake it has."
 )
+
+
+class Answers(dict[str, dict[str, bool]]):
+    """By question, what was answered, in order, and whether it was right."""
 
 
 def draw_find_mistake(context: PageContext) -> Callable[[], str] | None:
@@ -47,7 +51,7 @@ def draw_find_mistake(context: PageContext) -> Callable[[], str] | None:
     hidden = mistakes_in_order(fitting, seed)[place]
     drawn, asked = widgets.side_by_side(7, 4)
     with drawn:
-        name = one_of("Instrument", "instrument", list(INSTRUMENTS))
+        name = one_of("instrument", list(INSTRUMENTS))
         st.markdown(f"**{name}, of the model with a mistake**")
         found, right = (
             measure(opened, forward, made, (name,), head)[name] for made in (hidden.name, "")
@@ -74,10 +78,10 @@ def mistakes_in_order(exhibits: list[Exhibit], seed: int) -> list[Exhibit]:
 
 def _choose_question(count: int) -> tuple[int, int]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        seed = whole("Order seed", "order", 0, LARGEST_SEED, 0, width=160)
-        if st.session_state.get("question", 1) > count:
-            st.session_state["question"] = count
-        place = whole(f"Question, of {count}", "question", 1, count, 1, width=160)
+        seed = whole("order", width=160)
+        if widget_state.get("question", 1) > count:
+            widget_state.put("question", count)
+        place = whole("question", 1, count, 1, label=f"Question, of {count}", width=160)
         st.button(
             "Next question",
             key="next_run",
@@ -89,12 +93,12 @@ def _choose_question(count: int) -> tuple[int, int]:
 
 
 def _show_next(place: int) -> None:
-    st.session_state["question"] = place + 1
+    widget_state.put("question", place + 1)
 
 
 def _answers(key: str) -> dict[str, bool]:
     """What was answered to this question, in order, and whether it was right."""
-    found: dict[str, bool] = session().found_mistakes.get(key, {})
+    found: dict[str, bool] = state_of(Answers).get(key, {})
     return found
 
 
@@ -117,7 +121,7 @@ def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
     )
     is_new = picked is not None and picked not in answers and not _is_settled(key)
     if st.button("Answer", key="answer", type="primary", disabled=not is_new) and picked:
-        session().found_mistakes[key] = answers | {picked: titles[picked] is hidden}
+        state_of(Answers)[key] = answers | {picked: titles[picked] is hidden}
         st.rerun()
     if _is_settled(key):
         st.text("Found." if any(answers.values()) else "Not that one either.")
@@ -127,7 +131,7 @@ def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
 
 
 def _draw_score() -> None:
-    found = session().found_mistakes
+    found = state_of(Answers)
     settled = [answers for key, answers in found.items() if _is_settled(key)]
     if settled:
         right = sum(any(answers.values()) for answers in settled)

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from explorer.app import shelves
+from explorer.app import reader_models, widget_state
 from explorer.app.choosing import draw_page_link, switch_page
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
+from explorer.app.notes import keep_note, take_notes
 from explorer.app.session import session
 from explorer.catalog import ModelError, descriptions
 from explorer.catalog.available_models import brought_model
@@ -41,7 +42,7 @@ def draw_systems(context: PageContext) -> Callable[[], str]:
         "size": [f"{size / 1e6:,.1f} MB" for _, size in sizes.values()],
     }
     _draw_table(columns, "The documents' systems and their sizes")
-    picked = one_of("System", "system", list(sizes))
+    picked = one_of("system", list(sizes))
     system = next(each for each in SYSTEMS if each.preset == picked)
     count, size = sizes[picked]
     st.markdown(f"{descriptions.config_sentences(system.config)} **{count:,} parameters.**")
@@ -96,23 +97,22 @@ def _open_system(system: System, text: str) -> None:
     if why:
         why = f"{why} So your sentence “{cut(text, LONGEST_QUOTED)}” was replaced."
         text = opened.example
-    shelves.add_model(folder)
+    reader_models.add_model(folder)
     session().open_next = folder
     session().choose_next = {"text": text}
-    session().system_reads = folder.name, text, why
+    keep_note("system", why, until=(folder.name, text))
 
 
 def _draw_opened(system: System, model: str, text: str) -> None:
     """That the system is open, what it reads and why, and the pages that show it."""
     if model != document_systems.folder_of(system, systems_root()).name:
         return
-    *reads, why = session().system_reads
     with st.container(border=True, key="system_open"):
         st.text(
             f"{own_name(model)} is open and reads “{cut(text, LONGEST_QUOTED)}”. It is untrained: "
             "its output is random, and its heads attend to all keys almost equally."
         )
-        if why and reads == [model, text]:
+        for why in take_notes("system", (model, text)):
             st.text(why)
         for name in ("overview", "forward_pass", "training"):
             draw_page_link(name)
@@ -122,10 +122,9 @@ def _draw_train_button(system: System) -> None:
     """To the Training page, with the document's settings and a task that is learned in minutes."""
 
     def choose_settings() -> None:
-        state = st.session_state
-        state["task"] = system.task
-        state[f"{system.task}_like"] = system.preset
-        state[f"{system.task}_lr"] = system.lr
+        widget_state.put("task", system.task)
+        widget_state.put(f"{system.task}_like", system.preset)
+        widget_state.put(f"{system.task}_lr", system.lr)
 
     label = f"Train its shape on the task {system.task}"
     clicked = st.button(label, key="train_system", on_click=choose_settings)

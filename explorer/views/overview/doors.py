@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import streamlit as st
-
 from explorer.analysis.forward_pass.kinds import Stage
 from explorer.analysis.forward_pass.stages import stages_of
+from explorer.app import widget_state
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
-from explorer.app.session import session
+from explorer.app.page_table import ROWS
+from explorer.app.session import session, state_of
 from explorer.components import events
 from explorer.components.pass_map.block_panel import PartDoor
 from explorer.inference.forward_pass import ForwardPass
@@ -25,16 +25,12 @@ from explorer.views.head_steps.stage_matrices import UP_TO
 from explorer.views.interventions.edit_forms import FORMS
 from explorer.views.shared import pinned
 from explorer.views.shared.pinned import Pinned
-from explorer.views.shared.pinned_pair import STAGE_CHOICES, query_of
+from explorer.views.shared.pinned_pair import STAGE_CHOICES, StageBar, query_of
 
 HERE, STAGES = "overview", "forward_pass"
 TITLES = {
-    "attention": "Attention maps",
-    "head_steps": "Head, step by step",
-    "query_key": "Query and key",
-    "masks": "Masks",
-    STAGES: "Forward pass",
-    "interventions": "Interventions",
+    name: ROWS[name].title
+    for name in ("attention", "head_steps", "query_key", "masks", STAGES, "interventions")
 }
 """The pages that a door may lead to."""
 ADDRESS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -121,24 +117,23 @@ def open_door(context: PageContext, value: Any) -> None:
     door = checked_door(context.forward, value)
     if door is None:
         return
-    reader, state = session(), st.session_state
+    reader = session()
     layer, address = door.layer, dict(door.address)
     stage = address.pop("stage", "")
     if stage:
         layer = _choose_stage(context, door, stage)
-    state["part"] = door.part
-    choose_head(layer, door.head)
+    choose_head(layer, door.head, door.part)
     if str(door.found):
         pinned.pin(door.found)
         if door.found.key is None and door.page == "query_key":
-            state.pop("key", None)  # the key that this query attends to most
+            widget_state.forget("key")  # the key that this query attends to most
     if door.page == "interventions" and door.found.is_cell:
         address = {"change": "Edge", **address}
     for name in address:  # what was chosen there before gives way
-        state.pop(name, None)
+        widget_state.forget(name)
         reader.defaults.pop(name, None)
     if door.page != HERE:
-        reader.door, reader.door_address = door.page, address
+        reader.next_page, reader.next_address = door.page, address
 
 
 def _choose_stage(context: PageContext, door: Door, stage: str) -> int:
@@ -148,7 +143,7 @@ def _choose_stage(context: PageContext, door: Door, stage: str) -> int:
     own = named[stage].layer
     layer = door.layer if own is None or named[stage].stack != door.part.split(".")[0] else own
     STAGE_CHOICES.put("stage", stage)
-    session().stage_bar = context.choice.model, door.part, layer
+    state_of(StageBar).at = context.choice.model, door.part, layer
     if door.found.query is not None:
         STAGE_CHOICES.put(query_of(door.part), str(door.found.query))
     return layer

@@ -10,8 +10,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-import streamlit as st
-
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import choose_token
@@ -44,7 +42,7 @@ class Held:
 
 def held(context: PageContext, picture: PassMap, usual: int) -> Held:
     """What the address, or a page before, has held; what does not exist here is said."""
-    is_new = IN_ADDRESS.name not in session().persistent
+    is_new = IN_ADDRESS.is_new
     asked = {
         name: str(text) for each in (ANSWER, IN_ADDRESS) for name, text in each.texts().items()
     }
@@ -154,6 +152,5 @@ def _pick(edge: list[float], picture: PassMap) -> None:
         return
     queries, keys = shares[int(layer)].attended[name].keys.shape
     if query in range(queries) and key in range(keys):
-        st.session_state["part"] = name
-        choose_head(int(layer), int(head))
+        choose_head(int(layer), int(head), name)
         pin(Pinned(int(query), int(key)))

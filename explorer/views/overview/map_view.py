@@ -9,13 +9,14 @@ import streamlit as st
 
 from explorer.analysis.block_inside import block_inside
 from explorer.analysis.information_flow import is_computable, route
+from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.url import whole_number
-from explorer.components.alone import alone
+from explorer.charts.figure_data import Figure, TableData
+from explorer.components.fragment import fragment
 from explorer.components.mounting import asks_for
 from explorer.components.pass_map import PassMap, encode, lens_rows, other_answers, pass_map
 from explorer.components.pass_map.block_panel import block_panel, encode_block
-from explorer.export.figure_data import Figure, TableData
 from explorer.inference.results_cache import kept
 from explorer.snippets.map_code import map_script
 from explorer.text.token_labels import texts
@@ -88,7 +89,7 @@ def _draw_block(context: PageContext, picture: PassMap, stack: int, layer: int) 
     block_panel(KEY, message, picture.of, (stack, layer), context.choice.head)
 
 
-@alone()
+@fragment()
 def draw_late(context: PageContext, picture: PassMap) -> None:
     """The answers of all positions, then the logit lens layer by layer: what costs most.
 
@@ -117,9 +118,9 @@ def script(context: PageContext, picture: PassMap) -> str:
 
 def _append(context: PageContext, text: str) -> None:
     """For the callback: this is the text from now on; a prompt goes on being one."""
-    st.session_state["text"] = text
+    widget_state.put("text", text)
     if context.choice.special:
-        st.session_state["special"] = text
+        widget_state.put("special", text)
     ANSWER.put("answer", "")
     holding.IN_ADDRESS.put("traced", "")
 

@@ -18,8 +18,7 @@ from explorer.inference.answers import class_names, first_place
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
 from explorer.inference.results_cache import is_kept, kept, size_of
-from explorer.text.many_labels import labels_of
-from explorer.text.token_labels import candidate_text
+from explorer.text.token_labels import candidate_text, labels_of
 
 LAYERS_AT_ONCE = 4
 

@@ -29,7 +29,7 @@ def draw_doubled_exponent(context: PageContext, scheme: str) -> Callable[[], str
     if scheme != "sinusoidal":
         say("This mistake exists only with sinusoidal positions: choose Sinusoidal above.")
         return None
-    size = one_of("Width", "width", (DOCUMENT_SIZE, OWN_SIZE))
+    size = one_of("width", (DOCUMENT_SIZE, OWN_SIZE))
     width = DOCUMENT["d_model"] if size == DOCUMENT_SIZE else context.opened.config.d_model
     right, wrong = right_and_doubled(width, PLACES, OFFSET)
     sides = {RIGHT: ("right", right), WRONG: ("doubled", wrong)}

@@ -87,7 +87,7 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Callable[[],
 def _choose_length(trained: int) -> int:
     """How many tokens are run; a note names the lengths that are too long to offer."""
     fitting = [name for name, factor in FACTORS.items() if trained * factor <= MAX_EXTRAPOLATED]
-    factor = FACTORS[one_of("Length", "times", fitting, fitting[-1])]
+    factor = FACTORS[one_of("times", fitting, fitting[-1])]
     if others := [name for name in FACTORS if name not in fitting]:
         st.caption(
             f"Texts of more than {MAX_EXTRAPOLATED:,} tokens are not run here, so "

@@ -77,7 +77,7 @@ def draw_permutation(context: PageContext, scheme: str) -> Callable[[], str] | N
 
 def _choose_order(forward: ForwardPass) -> list[int] | None:
     """The former position of the token at every position; None for an invalid custom order."""
-    how = one_of("Order", "order_of", (REVERSED, SWAP, CUSTOM))
+    how = one_of("order_of", (REVERSED, SWAP, CUSTOM))
     if how == REVERSED:
         return reversed_order(forward)
     last = len(forward.tokens) - 1
@@ -85,14 +85,14 @@ def _choose_order(forward: ForwardPass) -> list[int] | None:
         places = widgets.side_by_side(1, 1, 2)
         typed = [at for at, each in enumerate(forward.tokens) if not each.special] or [0]
         with places[0]:
-            first = token("First token", "swap_one", forward.tokens, typed[0])
+            first = token("swap_one", forward.tokens, typed[0])
         with places[1]:
-            second = token("Second token", "swap_other", forward.tokens, typed[-1])
+            second = token("swap_other", forward.tokens, typed[-1])
         return swapped_order(forward, first, second)
     in_order = " ".join(map(str, range(last + 1)))
     usual = in_order if len(in_order) <= TEXT_LIMIT else ""
     follow("places", usual)
-    written = text_field("Positions in the new order", "places", TEXT_LIMIT, usual)
+    written = text_field("places", usual)
     named = [int(place) for place in re.findall(r"\d{1,5}", written)]
     if sorted(named) == list(range(last + 1)):
         return named

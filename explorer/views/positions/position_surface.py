@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explorer.app.panels import expander
-from explorer.charts.surface import surface_of_positions
+from explorer.charts.surfaces import surface_of_positions
 from explorer.charts.theme import palette
 from explorer.components.chart import Table, plotly_chart
 from explorer.views.positions.scheme_figures import Side
@@ -23,7 +23,7 @@ CAPTIONS = {
 
 def draw_position_surface(sides: Sequence[Side]) -> None:
     """An expander; nothing is sent while it is closed."""
-    with expander("Surface over two positions", "position_surface") as panel:
+    with expander("position_surface") as panel:
         if not panel.open:
             return
         colours = palette(st.context.theme.type)

@@ -69,7 +69,7 @@ class Column:
 def choose_other(scheme: str) -> list[str]:
     """The scheme to be shown beside this one, if any."""
     others = {SCHEMES[name]: name for name in SCHEMES if name != scheme}
-    chosen = one_of("Beside it", "other_scheme", (ALONE, *others), as_list=True, width=LIST_WIDTH)
+    chosen = one_of("other_scheme", (ALONE, *others), as_list=True, width=LIST_WIDTH)
     other = others.get(chosen)
     return [] if other is None else [other]
 
@@ -132,7 +132,7 @@ def _choose_width(names: Sequence[str]) -> str:
     """Whether the model's own width, or an odd one; beside another scheme it is the own one."""
     if names != ["sinusoidal"]:
         return OWN_WIDTH
-    return one_of("Width", "table_width", (OWN_WIDTH, ODD_WIDTH))
+    return one_of("table_width", (OWN_WIDTH, ODD_WIDTH))
 
 
 def _width(chosen: str, usual: int) -> int:
@@ -154,7 +154,7 @@ def _choose_similarity(names: Sequence[str]) -> bool:
     if not WITH_TABLE & {*names}:
         return False
     default = DOT if len(names) == 1 else COSINE
-    return one_of("Similarity of two positions", "similar_by", (DOT, COSINE), default) == COSINE
+    return one_of("similar_by", (DOT, COSINE), default) == COSINE
 
 
 def _column(
@@ -273,10 +273,10 @@ def _draw_beside(columns: Sequence[Column], sides: Sequence[Side]) -> None:
 
 def _choose_pair(sides: Sequence[Side]) -> int:
     last = min(len(side.shown.pairs) for side in sides) - 1
-    return number("Pair of dimensions", "dimensions", last)
+    return number("dimensions", last)
 
 
 def _choose_place(sides: Sequence[Side]) -> int:
     last = min(len(side.shown.products) for side in sides) - 1
     with st.container(width=widgets.WIDEST):
-        return number("Position", "place", last, min(3, last))
+        return number("place", last, min(3, last))

@@ -13,6 +13,7 @@ from explorer.analysis.query_key import (
     query_key_pair,
     strongest,
 )
+from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token, token_names
 from explorer.charts import query_key_bars
@@ -40,12 +41,12 @@ def draw_query_key(context: PageContext) -> QueryKeyPair:
     places = widgets.side_by_side(3, 3, 4)
     with places[0]:
         label = _label("Query", words.row)
-        query = token(label, "query", rows, len(rows) - 1, on_change=_pin, args=("query",))
+        query = token("query", rows, len(rows) - 1, label=label, on_change=_pin, args=("query",))
     with places[1]:
         label, best = _label("Key", words.column), strongest(forward, *here, query)
-        key = token(label, "key", columns, best, on_change=_pin, args=("key",))
+        key = token("key", columns, best, label=label, on_change=_pin, args=("key",))
     with places[2]:
-        order = one_of("Order of the dimensions", "order", (BY_DIMENSION, BY_SIZE))
+        order = one_of("order", (BY_DIMENSION, BY_SIZE))
     found = query_key_pair(forward, *here, query, key)
     drawn, numbers = widgets.side_by_side(7, 4)
     with drawn:
@@ -69,7 +70,7 @@ def draw_query_key(context: PageContext) -> QueryKeyPair:
 
 def _pin(which: str) -> None:
     """For the callbacks: the other pages show the same token."""
-    before, place = pinned.pinned_anywhere(), st.session_state[which]
+    before, place = pinned.pinned_anywhere(), widget_state.get(which)
     pinned.pin(Pinned(place, before.key) if which == "query" else Pinned(before.query, place))
 
 

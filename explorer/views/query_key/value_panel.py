@@ -31,7 +31,7 @@ def draw_value_path(context: PageContext, query: int, key: int) -> None:
         _draw_bars(found, order)
     with numbers:
         names = [str(each) for each in options]
-        number = int(one_of("Residual stream dimension", "number", names, as_list=True))
+        number = int(one_of("number", names, as_list=True))
         lines = stream_terms(found).items()
         tables.value_table(
             [(name, three(float(values[number]))) for name, values in lines],

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from explorer.app import url
+from explorer.app import url, widget_state
 from explorer.app.messages import say
+from explorer.app.notes import draw_notes, keep_note
 from explorer.app.panels import expander
 from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
-from explorer.app.session import session
 from explorer.catalog import in_a_sentence
 from explorer.catalog.run_index import Maker
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import WAITING, RunSpec
@@ -33,14 +33,12 @@ EVERY = 1.0
 def draw_races() -> list[Run]:
     """The race on screen, whose runs it gives, above the races that are ready and one's own."""
     cluster().start()
-    if fault := session().runs_fault:
-        session().runs_fault = ""
-        say(fault)
+    draw_notes("runs")
     runs = _draw_chosen()
     for place, race in zip(st.columns(len(RACES), gap="medium"), RACES, strict=True):
         with place.container(border=True, height="stretch"):
             _draw_race(race)
-    with expander("A sweep of your own settings", "own_sweep"):
+    with expander("own_sweep"):
         draw_sweep_form(_start)
     return runs
 
@@ -55,7 +53,7 @@ def _start_race(race: Race) -> None:
     try:
         specs = grid(TASKS[race.task], race.values, race.settings)
     except RunError as error:
-        session().runs_fault = str(error)
+        keep_note("runs", str(error))
     else:
         _start(specs, race.title, OwnText())
 
@@ -67,9 +65,9 @@ def _start(specs: Sequence[RunSpec], title: str, own: OwnText) -> None:
         kept = stored_tokenizer(specs[0].task, own.text, own.tokenizer)
         cluster().train_all(specs, own.text, whose_all, notes, kept, own.parent)
     except (RunError, TextError, OSError) as error:
-        session().runs_fault = in_a_sentence(error)
+        keep_note("runs", in_a_sentence(error))
     else:
-        st.session_state["sweep"] = notes.sweep
+        widget_state.put("sweep", notes.sweep)
 
 
 def _draw_chosen() -> list[Run]:
@@ -78,11 +76,10 @@ def _draw_chosen() -> list[Run]:
     if not sweeps:
         st.markdown("No race yet: start one, and its curves grow here.")
         return []
-    state = st.session_state
-    asked = state.get("sweep") or url.asked("sweep")
+    asked = widget_state.get("sweep") or url.asked("sweep")
     if asked and asked not in sweeps:
         say("There is no such race in your list of runs; showing the newest.")
-    state["sweep"] = asked if asked in sweeps else next(iter(sweeps))
+    widget_state.put("sweep", asked if asked in sweeps else next(iter(sweeps)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         key = st.selectbox(
             "Race or sweep",
@@ -95,7 +92,7 @@ def _draw_chosen() -> list[Run]:
     url.write("sweep", str(key))
     runs = sweeps[str(key)]
     is_live = any(run.status_or_new().is_active for run in runs)
-    alone(every=EVERY if is_live else None)(_draw_live)(runs, axis, is_live)
+    fragment(every=EVERY if is_live else None)(_draw_live)(runs, axis, is_live)
     return [run for run in runs if run.is_readable()]
 
 
@@ -191,4 +188,4 @@ def _stop(runs: Sequence[Run]) -> None:
             if run.status_or_new().is_active:
                 cluster().stop(run)
     except (RunError, OSError) as error:
-        session().runs_fault = in_a_sentence(error)
+        keep_note("runs", in_a_sentence(error))

@@ -39,7 +39,7 @@ class ComparedRun:
 
 def draw_run_comparison(runs: Sequence[Run]) -> None:
     """An expander, where at least two runs of a task were measured."""
-    with expander("Compare runs", "run_comparison") as panel:
+    with expander("run_comparison") as panel:
         if not panel.open:
             return
         measured = measured_runs(runs)

@@ -7,8 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import streamlit as st
 
 from explorer.app.controls import one_of
-from explorer.app.session import session
-from explorer.charts.overlaid_curves import HEIGHT, Curve, aligned, legend_columns, overlaid_curves
+from explorer.app.session import state_of
+from explorer.charts.overlaid_curves import (
+    OVERLAID_HEIGHT,
+    Curve,
+    aligned,
+    legend_columns,
+    overlaid_curves,
+)
 from explorer.charts.theme import palette
 from explorer.components.chart import chart
 from explorer.runs.differing import what_differs
@@ -19,6 +25,10 @@ from explorer.views.runs.run_rows import RunRow
 AXES = ("Steps", "Seconds")
 
 
+class ComparedMetrics(dict[str, Metrics]):
+    """Those of the runs that are drawn, by name."""
+
+
 def names_of(rows: Sequence[RunRow]) -> list[str]:
     """What each of these is called beside the others; all of them can be read."""
     return what_differs([row.spec for row in rows if row.spec], [row.run.title for row in rows])
@@ -26,7 +36,7 @@ def names_of(rows: Sequence[RunRow]) -> list[str]:
 
 def choose_axis() -> str:
     """Over what curves are drawn."""
-    return one_of("Over", "curves_over", AXES)
+    return one_of("curves_over", AXES)
 
 
 def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
@@ -51,9 +61,10 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
 
 def _metrics(rows: Sequence[RunRow]) -> list[Metrics]:
     """Kept for the session as long as they are drawn, so that only new lines are read."""
-    kept = session().compared_metrics
+    kept = state_of(ComparedMetrics)
     found = {row.run.name: kept.get(row.run.name) or row.run.metrics() for row in rows}
-    session().compared_metrics = found
+    kept.clear()
+    kept.update(found)
     return [each.update() for each in found.values()]
 
 
@@ -64,7 +75,7 @@ def _draw(curves: dict[str, Curve], axis: str, title: str, key: str, *, is_stepp
         return
     theme = palette(st.context.theme.type)
     x_title = "step" if axis == "Steps" else "seconds"
-    height = HEIGHT + 18 * -(-len(curves) // legend_columns([*curves]))
+    height = OVERLAID_HEIGHT + 18 * -(-len(curves) // legend_columns([*curves]))
     spec = overlaid_curves([*curves], x_title, title, theme, is_stepped=is_stepped)
     chart(spec, table=table, height=height, key=key, title=title)
 

@@ -41,7 +41,7 @@ class RunRow:
     def state(self) -> str:
         if self.status is None:
             return DAMAGED
-        return f"waiting, {ordinal(self.place)} in the queue" if self.place else self.status.state
+        return f"queued, {ordinal(self.place)} in line" if self.place else self.status.state
 
     def cells(self) -> dict[str, object]:
         """Its row in the table."""

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 
 import streamlit as st
 
-from explorer.app import url
+from explorer.app import url, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.controls import chosen_rows, one_of, text_field
 from explorer.app.messages import say
+from explorer.app.notes import draw_notes, keep_note
 from explorer.app.reader import sees_everything
 from explorer.app.reader_runs import found_run, listed_runs, may_change, whose
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import ASIDE, index_of
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
 from explorer.runs.deleting import set_aside_of
 from explorer.runs.quotas import sizes_of
@@ -39,27 +41,33 @@ MOST_UNDONE = 3
 NONE_YET = "No run yet: start one on the page Training, or a race under **Races and sweeps**."
 
 
+@dataclass
+class ChosenRuns:
+    """The runs that are chosen in the table; None until the address was read."""
+
+    names: tuple[str, ...] | None = None
+
+
 def draw_table() -> list[Run]:
     """All runs of this reader, and what can be done with those that are chosen, which it gives."""
     runs = {run.name: run for run in listed_runs()}
     chosen = _chosen(runs)
     _draw_undo()
-    if fault := session().runs_fault:
-        session().runs_fault = ""
-        say(fault)
+    draw_notes("runs")
     if not runs:
         st.markdown(NONE_YET)
         return []
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        search = text_field("Search", "find", 100, placeholder="Words of a row", width=280)
-        sort = one_of("Sort by", "sort", SORTS, as_list=True, width=220)
+        search = text_field("find", placeholder="Words of a row", width=280)
+        sort = one_of("sort", SORTS, as_list=True, width=220)
         st.caption(_disk_words(), width="content")
     rows = found(rows_of([*runs.values()]), search, sort)
     if not rows:
         st.markdown("No run has all these words.")
         return []
     is_live = any(row.status and row.status.is_active for row in rows)
-    alone(every=EVERY if is_live else None)(_draw_rows)([row.run for row in rows], chosen, is_live)
+    draw = fragment(every=EVERY if is_live else None)(_draw_rows)
+    draw([row.run for row in rows], chosen, is_live)
     picked = [runs[name] for name in chosen if name in runs]
     if not picked:
         st.caption("Select one run to open or annotate it, or several to compare.")
@@ -72,16 +80,16 @@ def draw_table() -> list[Run]:
 
 def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
     """The names of the chosen runs; at first those in the address, as far as there are such."""
-    reader = session()
-    if reader.chosen_runs is None:
-        reader.chosen_runs = ()
+    kept = state_of(ChosenRuns)
+    if kept.names is None:
+        kept.names = ()
         for name in dict.fromkeys(url.asked_all("runs")[:MOST_COMPARED]):
             try:
                 runs.setdefault(name, found_run(name))
-                reader.chosen_runs += (name,)
+                kept.names += (name,)
             except RunError as error:
                 say(str(error))
-    names = tuple(name for name in reader.chosen_runs if name in runs or _is_there(name, runs))
+    names = tuple(name for name in kept.names if name in runs or _is_there(name, runs))
     if names:
         url.write("runs", [*names])
     else:
@@ -105,8 +113,8 @@ def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...], was_live: bool) -> 
     key = f"runs_{sha256(' '.join(names).encode()).hexdigest()[:12]}"
 
     def pick() -> None:
-        places = chosen_rows(st.session_state[key], len(names))[:MOST_COMPARED]
-        session().chosen_runs = tuple(names[place] for place in places)
+        places = chosen_rows(widget_state.get(key), len(names))[:MOST_COMPARED]
+        state_of(ChosenRuns).names = tuple(names[place] for place in places)
 
     st.dataframe(
         [row.cells() for row in rows],
@@ -128,7 +136,7 @@ def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...], was_live: bool) -> 
         },
     )
     is_live = any(row.status and row.status.is_active for row in rows)
-    if session().chosen_runs != chosen or is_live != was_live:
+    if state_of(ChosenRuns).names != chosen or is_live != was_live:
         st.rerun()
 
 
@@ -170,7 +178,7 @@ def _restore(names: Sequence[str]) -> None:
             if f"{ASIDE}{name}" in mine:
                 restore(runs_root(), name)
     except RunError as error:
-        session().runs_fault = str(error)
+        keep_note("runs", str(error))
 
 
 def _draw_actions(picked: Sequence[Run]) -> None:
@@ -218,7 +226,7 @@ def _draw_notes(picked: Sequence[Run]) -> None:
             new = old.replace(tags=(*kept, *map(str, tags)))
             run.note(new if note is None else new.replace(note=str(note)))
     except RunError as error:
-        session().runs_fault = str(error)
+        keep_note("runs", str(error))
     st.rerun()
 
 
@@ -230,16 +238,16 @@ def _delete(picked: Sequence[Run]) -> None:
         for run in picked:
             cluster().delete(run)
     except RunError as error:
-        session().runs_fault = str(error)
-    session().chosen_runs = ()
-    if st.session_state.get("run") in {run.name for run in picked}:
-        st.session_state["run"] = None
+        keep_note("runs", str(error))
+    state_of(ChosenRuns).names = ()
+    if widget_state.get("run") in {run.name for run in picked}:
+        widget_state.put("run", None)
 
 
 def _draw_comparison(picked: Sequence[Run]) -> None:
     axis = choose_axis()
     is_live = any(run.status_or_new().is_active for run in picked)
-    alone(every=EVERY if is_live else None)(_draw_compared)(picked, axis)
+    fragment(every=EVERY if is_live else None)(_draw_compared)(picked, axis)
     draw_run_comparison(picked)
 
 

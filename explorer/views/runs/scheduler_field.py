@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.app.messages import say
+from explorer.app.notes import drop_notes, keep_note, take_notes
 from explorer.app.panels import expander
 from explorer.app.reader import sees_everything
-from explorer.app.session import session
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
 from explorer.runs.run import RunError
 
@@ -19,7 +19,7 @@ def draw_scheduler_field() -> None:
     """A field for the address of a scheduler; nothing for anybody who does not run the server."""
     if not sees_everything():
         return
-    with expander("Where runs train", "where_runs_train"):
+    with expander("where_runs_train"):
         st.caption(
             "Usually in processes of this machine. To train on another Dask cluster, give the "
             "address of its scheduler; its workers must see the folder of runs under the same "
@@ -35,7 +35,7 @@ def draw_scheduler_field() -> None:
             )
             st.button("Train there", key="use_scheduler", on_click=_use, args=(typed.strip(),))
         is_trying = _is_trying()
-        alone(every=0.5 if is_trying else None)(_draw_answer)(is_trying)
+        fragment(every=0.5 if is_trying else None)(_draw_answer)(is_trying)
 
 
 def _use(address: str) -> None:
@@ -43,9 +43,9 @@ def _use(address: str) -> None:
         return
     try:
         cluster().use(address)
-        session().scheduler_fault = ""
+        drop_notes("scheduler")
     except RunError as error:
-        session().scheduler_fault = str(error)
+        keep_note("scheduler", str(error), until="changed")
 
 
 def _is_trying() -> bool:
@@ -54,8 +54,8 @@ def _is_trying() -> bool:
 
 
 def _draw_answer(was_trying: bool) -> None:
-    if fault := session().scheduler_fault:
-        say(fault)
+    if refused := take_notes("scheduler", "changed"):
+        say(*refused)
     elif _is_trying():
         st.caption("Asking the scheduler …")
     elif cluster().answer:

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app import widget_state
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
@@ -102,8 +103,8 @@ def _draw_parent(task: str) -> Opened | None:
     if not models:
         return None
     options = (NEW_WEIGHTS, *models)
-    if st.session_state.get("sweep_from") not in options:
-        st.session_state["sweep_from"] = NEW_WEIGHTS
+    if widget_state.get("sweep_from") not in options:
+        widget_state.put("sweep_from", NEW_WEIGHTS)
     chosen = st.selectbox(
         "Start from", options, key="sweep_from", persist_state="session", width=200
     )

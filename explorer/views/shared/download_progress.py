@@ -9,16 +9,20 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.app.local_reader import is_local
-from explorer.app.session import session
+from explorer.app.session import session, state_of
 from explorer.catalog.downloads import background
 from explorer.catalog.downloads.background import DownloadState
-from explorer.catalog.folders import paths_allowed
+from explorer.catalog.find_model import paths_allowed
 from explorer.catalog.real_models import RealModel
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.text.number_format import megabytes
 
 EVERY = 0.5
 """Seconds between two looks at a running download."""
+
+
+class AskedDownloads(set[str]):
+    """The real models that this reader asked for; each is opened once it is there."""
 
 
 def may_add() -> bool:
@@ -29,20 +33,20 @@ def may_add() -> bool:
 def begin(model: RealModel) -> None:
     """Download it, and open it for this reader once it is there; for a callback."""
     if may_add():
-        session().downloads.add(model.name)
+        state_of(AskedDownloads).add(model.name)
         background.start(model)
 
 
 def end(model: RealModel) -> None:
     """End its download; for a callback."""
     if may_add():
-        session().downloads.discard(model.name)
+        state_of(AskedDownloads).discard(model.name)
         background.cancel(model)
 
 
 def open_when_there(model: RealModel, state: DownloadState) -> None:
     """Open it in a run that begins now, if this reader waited for it."""
-    wanted = session().downloads
+    wanted = state_of(AskedDownloads)
     if state.kind == "there" and model.name in wanted:
         wanted.discard(model.name)
         session().open_next = model.folder
@@ -51,7 +55,7 @@ def open_when_there(model: RealModel, state: DownloadState) -> None:
 
 def draw_progress(model: RealModel, key: str) -> None:
     """The bar of a running download, drawn again until it ends; then the whole page is."""
-    alone(every=EVERY)(_draw_now)(model, key)
+    fragment(every=EVERY)(_draw_now)(model, key)
 
 
 def _draw_now(model: RealModel, key: str) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import url
+from explorer.app import url, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import say
+from explorer.app.notes import draw_notes, drop_notes, keep_note
 from explorer.app.session import session
 from explorer.catalog.opened_model import Opened
 from explorer.inference.edited_pass import EditedPass, run_edited, why_not_applicable
@@ -35,20 +36,15 @@ def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
     """
     buttons = st.container(horizontal=True, vertical_alignment="center")
     listed, field = st.container(), st.container()
-    state, reader = st.session_state, session()
-    if reader.edits_next is not None:
-        state["edits"], reader.edits_next = reader.edits_next, None
+    chosen = session().choose_next
+    if "edits" in chosen:  # where no bar has taken it
+        widget_state.put("edits", chosen.pop("edits"))
     with field, st.expander("Interventions as text"):
-        st.text_input(
-            "Interventions",
-            label_visibility="collapsed",
-            help="The text in the address: a link with it has the same interventions.",
-            **url.bound("edits", "Interventions"),
-        )
-    history, notes = from_address(state.get("edits") or "")
+        st.text_input(label_visibility="collapsed", **url.bound("edits"))
+    history, notes = from_address(_text())
     if notes:
-        reader.edits_next = to_address(history)
-        reader.edits_notes = reader.edits_next, tuple(notes)
+        chosen |= {"edits": to_address(history)}  # its field is drawn already
+        keep_note("edits", *notes, until=to_address(history))
         st.rerun()
     edited = run_edited(context.opened, context.forward, history.active)
     with buttons:
@@ -59,20 +55,24 @@ def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
     return history, edited
 
 
+def _text() -> str:
+    return widget_state.get("edits") or ""
+
+
 def store_history(history: EditHistory) -> None:
     """For a callback: these are the interventions from now on."""
-    st.session_state["edits"] = to_address(history)
-    session().edits_notes = None
+    widget_state.put("edits", to_address(history))
+    drop_notes("edits")
 
 
 def current_history() -> EditHistory:
-    return from_address(st.session_state.get("edits") or "")[0]
+    return from_address(_text())[0]
 
 
 def add_edit(edit: Intervention) -> None:
     """For a callback: one more, or the message that there is no room for it."""
     if why := _why_no_room(current_history(), edit):
-        session().edits_notes = st.session_state.get("edits") or "", (why,)
+        keep_note("edits", why, until=_text())
     else:
         store_history(current_history().add(edit))
 
@@ -120,9 +120,7 @@ def _why_no_room(history: EditHistory, edit: Intervention) -> str:
 
 def _draw_notes(edited: EditedPass) -> None:
     """What of the address was dropped, and how many interventions do not apply."""
-    address, notes = session().edits_notes or ("", ())
-    for note in notes if address == (st.session_state.get("edits") or "") else ():
-        say(note)
+    draw_notes("edits", _text())
     if count := len(edited.not_applicable):
         which = "1 intervention does" if count == 1 else f"{count} interventions do"
         say(

@@ -12,10 +12,19 @@ from explorer.app.context import PageContext
 from explorer.app.panels import popover
 from explorer.app.training_steps import TRAINED
 from explorer.catalog.folders import own_name
+from explorer.charts.figure_data import (
+    Figure,
+    OfflinePicture,
+    OfflineView,
+    as_csv,
+    as_json,
+    as_npz,
+    file_name,
+    short_titles,
+)
 from explorer.components import mounting
 from explorer.components.mounting import Drawn
-from explorer.export.figure_data import Figure, as_csv, as_json, as_npz, file_name, short_titles
-from explorer.export.offline_page import OfflinePicture, OfflineView, offline_html
+from explorer.export.offline_page import offline_html
 from explorer.export.pictures import as_picture
 from explorer.text.literal import literal
 from explorer.views.shared.keep_button import draw_keep, recall
@@ -43,7 +52,7 @@ def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = Non
 def _draw_export(
     about: Mapping[str, str], mine: Mapping[str, Make], drawn: Mapping[str, Drawn]
 ) -> None:
-    with popover("Export", "export", ":material/download:") as opened:
+    with popover("export", ":material/download:") as opened:
         if not opened.open:
             return
         others = [view.figures for key, view in drawn.items() if key not in mine]

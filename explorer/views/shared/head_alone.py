@@ -13,13 +13,14 @@ from typing import Concatenate, ParamSpec
 
 import streamlit as st
 
-from explorer.app import streamlit_patches
+from explorer.app import streamlit_patches, widget_state
+from explorer.app.choice import Choice
 from explorer.app.choosing import HEAD_ALONE, has_notes
-from explorer.app.context import Choice, PageContext, make_context, page_context
+from explorer.app.context import CurrentContext, PageContext, make_context, page_context
 from explorer.app.page_seconds import measured
-from explorer.app.session import HeadAlone, session
+from explorer.app.session import HeadAlone, session, state_of
 from explorer.app.throttle import turn
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.views.shared.miniature import mark_layer
 
 P = ParamSpec("P")
@@ -33,7 +34,7 @@ def head_alone(
     It is given the context of the run, in which the head is the chosen one.
     """
 
-    @alone(key=HEAD_ALONE)
+    @fragment(key=HEAD_ALONE)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> None:
         now = session().head_alone
         if now is None:  # the page is run by itself, without the bar
@@ -50,21 +51,21 @@ def head_alone(
 @contextmanager
 def _context(now: HeadAlone) -> Iterator[PageContext]:
     """That of the page, within its run; else a new one, with the head that is chosen now."""
-    reader = session()
-    if reader.context is not None:
-        now.drawn_for = _but_head(reader.context.choice)
-        yield reader.context
+    current = state_of(CurrentContext)
+    if current.made is not None:
+        now.drawn_for = _but_head(current.made.choice)
+        yield current.made
         return
     with measured(), turn(), streamlit_patches.one_entry_in_history():
         for name in ("layer", "head"):  # a callback's choice, which Streamlit took as told already
-            st.session_state[name] = st.session_state[name]
-        reader.context = make_context(now.shelf, now.first)
+            widget_state.put(name, widget_state.get(name))
+        context = current.made = make_context(now.shelf)
         try:
-            if has_notes() or _but_head(reader.context.choice) != now.drawn_for:
+            if has_notes() or _but_head(context.choice) != now.drawn_for:
                 st.rerun()
-            yield reader.context
+            yield context
         finally:
-            reader.context = None
+            current.made = None
 
 
 def _but_head(choice: Choice) -> Choice:

@@ -9,7 +9,7 @@ from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title
-from explorer.components.cells import cells
+from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 

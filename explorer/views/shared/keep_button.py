@@ -10,16 +10,15 @@ import streamlit as st
 import torch
 
 from explorer.app import address_table, url
-from explorer.app.context import parts_of
+from explorer.app.context import current_context, parts_of
 from explorer.app.kept_session import KEPT
 from explorer.app.reader import owner
 from explorer.app.session import session
 from explorer.app.throttle import turn
+from explorer.charts.figure_data import Figure, FigureData, OfflinePicture, OfflineView
+from explorer.components.browser_storage import remembered
 from explorer.components.mounting import Drawn, drawn
-from explorer.components.remembering import remembered
-from explorer.export.figure_data import Figure, FigureData
 from explorer.export.kept_view import MOST_FIGURES, KeptView, one_line
-from explorer.export.offline_page import OfflinePicture, OfflineView
 from explorer.export.pictures import as_picture
 from explorer.lessons.lesson import address_of
 from explorer.views.shared.session_dialog import draw_session, kept_now
@@ -116,7 +115,7 @@ def _title(about: Mapping[str, str]) -> str:
 
 def _in_words(about: Mapping[str, str]) -> Mapping[str, str]:
     """The same, with the kind of attention called what the bar calls it, under the bar's word."""
-    context = session().context
+    context = current_context()
     if context is None or "part" not in about:
         return about
     parts = {each.name: each.title for each in parts_of(context.shelf[context.choice.model])}

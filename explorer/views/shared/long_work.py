@@ -11,7 +11,7 @@ import streamlit as st
 from explorer.analysis.ablation import MOST, QUICK
 from explorer.app.messages import say
 from explorer.app.progress import bar
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import if_kept, kept
@@ -21,9 +21,13 @@ SECONDS_PER_QUICK = 3
 Made = TypeVar("Made")
 
 
+class LongWork(dict[str, Hashable]):
+    """By view, what its many passes were started for."""
+
+
 def is_started(name: str, asked: Hashable, multiplications: int, doing: str = "This takes") -> bool:
     """Whether to run now: at once where it is quick, else after a click for exactly this."""
-    if multiplications <= QUICK or session().long_runs.get(name) == asked:
+    if multiplications <= QUICK or state_of(LongWork).get(name) == asked:
         return True
     seconds = SECONDS_PER_QUICK * multiplications / QUICK
     st.text(f"{doing} about {seconds:.0f} seconds.")
@@ -32,7 +36,7 @@ def is_started(name: str, asked: Hashable, multiplications: int, doing: str = "T
 
 
 def _start(name: str, asked: Hashable) -> None:
-    session().long_runs[name] = asked
+    state_of(LongWork)[name] = asked
 
 
 def piece_by_piece(
@@ -85,4 +89,4 @@ def stoppable(name: str, cost: int) -> Iterator[None]:
 
 
 def _stop(name: str) -> None:
-    session().long_runs.pop(name, None)
+    state_of(LongWork).pop(name, None)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from explorer.analysis import information_flow
-from explorer.app.context import PageContext, opened_as_chosen
-from explorer.app.session import session
-from explorer.catalog import ModelError
+from explorer.app.context import PageContext, current_context
+from explorer.app.page_table import ROWS
+from explorer.app.session import session, state_of
 from explorer.catalog.opened_model import Opened
 from explorer.components import miniature as drawing
-from explorer.components.alone import alone
-from explorer.components.mounting import asks_for
-from explorer.inference import forward_pass
+from explorer.components.fragment import fragment
+from explorer.components.mounting import Mounted, asks_for
 from explorer.inference.answers import first_place
-from explorer.inference.forward_pass import ForwardPass, ForwardPassError
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
 
 KEY, HEIGHT = "miniature", 170
@@ -26,21 +25,6 @@ PARTS = {
     "answer": ("Answer", "generation"),
 }
 """The parts of a pass from below to above: what each is called, and its page."""
-SHOWN = {
-    "tokens": ("tokens",),
-    "tokenizer_training": ("tokens",),
-    "embedding_space": ("embedding",),
-    "positions": ("positions",),
-    "attention": ("attention",),
-    "heads": ("attention",),
-    "head_steps": ("attention",),
-    "query_key": ("attention",),
-    "masks": ("attention",),
-    "compare": ("attention",),
-    "logit_lens": ("stream",),
-    "generation": ("answer",),
-}
-"""By page, the parts that it shows; a page that is not here shows all of them, or none."""
 
 
 def draw_miniature() -> None:
@@ -48,11 +32,13 @@ def draw_miniature() -> None:
 
     What takes long for a long text comes behind the page's own run.
     """
-    context, place = session().context, session().sidebar_head
+    context, place = current_context(), session().sidebar_head
     if context is None or place is None:  # a page that is run alone
         return
-    opened, found = _pass_of(context)
-    if opened is None or found is None or not information_flow.is_computable(found):
+    opened, found = context.model, context.passed
+    if not isinstance(opened, Opened) or not isinstance(found, ForwardPass):
+        return
+    if not information_flow.is_computable(found):
         return
     with place:
         if information_flow.is_quick(found) or information_flow.has_flow(opened, found):
@@ -61,7 +47,7 @@ def draw_miniature() -> None:
             _draw_behind(context, opened, found)
 
 
-@alone()
+@fragment()
 def _draw_behind(context: PageContext, opened: Opened, found: ForwardPass) -> None:
     text = found.typed
     if asks_for(KEY, text) or information_flow.has_flow(opened, found):
@@ -69,7 +55,6 @@ def _draw_behind(context: PageContext, opened: Opened, found: ForwardPass) -> No
 
 
 def _draw(context: PageContext, opened: Opened, found: ForwardPass) -> None:
-    reader = session()
     flow = information_flow.kept_flow(opened, found)
     answer = 0
     if len(flow.starts) > 1:
@@ -81,18 +66,24 @@ def _draw(context: PageContext, opened: Opened, found: ForwardPass) -> None:
         key=KEY,
         title="The forward pass; each part links to its page",
         parts=[(name, PARTS[name][0]) for name in _parts()],
-        lit=SHOWN.get(reader.page, ()),
+        lit=_lit(),
         layer=_layer(context),
         height=HEIGHT,
         on_go=_go,
     )
-    reader.drawn.pop(KEY, None)  # the page's own pictures are what one exports
+    state_of(Mounted).drawn.pop(KEY, None)  # the page's own pictures are what one exports
 
 
 def mark_layer(context: PageContext) -> None:
     """It is drawn already, and the layer may be another."""
-    lit = SHOWN.get(session().page, ())
+    lit = _lit()
     drawing.mark(KEY, _parts(), lit, _layer(context), by="head-")
+
+
+def _lit() -> tuple[str, ...]:
+    """The part that the page shows; none where it shows all of them, or no pass."""
+    row = ROWS.get(session().page)
+    return (row.part,) if row and row.part else ()
 
 
 def _parts() -> list[str]:
@@ -105,21 +96,9 @@ def _layer(context: PageContext) -> tuple[str, int]:
     return at.part.split(".")[0], at.layer
 
 
-def _pass_of(context: PageContext) -> tuple[Opened | None, ForwardPass | None]:
-    """The model as the page opens it, and its pass; None where there is none."""
-    at = context.choice
-    if at.model not in context.shelf:
-        return None, None
-    try:
-        opened = opened_as_chosen(context.shelf[at.model], at)
-        return opened, forward_pass.run_text(opened, at.text, at.pair)
-    except (ModelError, ForwardPassError):
-        return None, None
-
-
 def _go(name: str, layer: int | None) -> None:
     """For the callback: the page of a part, in the next run."""
     reader = session()
     if layer is not None:
         reader.choose_next = {**reader.choose_next, "layer": layer}
-    reader.door = PARTS["attention" if layer is not None else name][1]
+    reader.next_page = PARTS["attention" if layer is not None else name][1]

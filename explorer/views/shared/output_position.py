@@ -27,8 +27,6 @@ def choose_output_position(context: PageContext) -> int:
     read = last_stack_tokens(forward)
     tokens = forward.written if kind == "encoder-decoder" else read
     default = first_place(opened, read)
-    picked = token(
-        "Output position", "expected_at", tokens, default, help=PREDICTS[kind], width=360
-    )
+    picked = token("expected_at", tokens, default, help=PREDICTS[kind], width=360)
     ANSWER.put("answer", "" if picked == default else str(picked))
     return picked

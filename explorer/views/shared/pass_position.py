@@ -10,13 +10,14 @@ import streamlit as st
 from explorer.analysis.forward_pass.kinds import Stage
 from explorer.analysis.forward_pass.stage_cut import BETWEEN, DIMENSIONS, columns_are, row_stack
 from explorer.analysis.forward_pass.stages import stages_of
+from explorer.app import widget_state
 from explorer.app.context import PageContext
-from explorer.app.messages import say
-from explorer.app.session import session
+from explorer.app.notes import draw_notes, keep_note
+from explorer.app.session import session, state_of
 from explorer.app.url import whole_number
 from explorer.text.labels import cut
 from explorer.views.shared import pinned_pair
-from explorer.views.shared.pinned_pair import STAGE_CHOICES
+from explorer.views.shared.pinned_pair import STAGE_CHOICES, StageBar
 
 COLUMNS = {
     "number": ("dimension", "the first"),
@@ -25,6 +26,18 @@ COLUMNS = {
 }
 """The names of the columns in the address, what they are, and the default."""
 LONGEST = 40
+
+
+@dataclass
+class StageClicks:
+    """Which runs a view of the Forward pass page has caused, not the bar."""
+
+    was_clicked: bool = False
+    """It caused this run."""
+    bar_follows: bool = False
+    """The whole page is drawn again, since the bar has to show another layer."""
+    outdated: frozenset[tuple[str, str, int]] = frozenset()
+    """What the browser may still report of the bar, which a stage has changed since."""
 
 
 @dataclass(frozen=True)
@@ -115,19 +128,21 @@ def token_of(stack: str, count: int) -> int:
 
 def choose_stage(context: PageContext, at: PassPosition, place: int) -> None:
     """Choose another stage; the bar follows to its attention and layer. For a callback."""
-    stage, reader = at.stages[place], session()
+    stage, clicks = at.stages[place], state_of(StageClicks)
     STAGE_CHOICES.put("stage", stage.name if place else "")
     changed = _bar_of(context, stage)
-    reader.stage_clicked = not changed
+    clicks.was_clicked = not changed
     if changed:
-        st.session_state.update(changed)
-        reader.bar_follows = True
+        for name, value in changed.items():
+            widget_state.put(name, value)
+        clicks.bar_follows = True
 
 
 def _bar(context: PageContext) -> tuple[str, str, int]:
     """Model, part and layer of the bar, also what a callback has just set there."""
-    state, now = st.session_state, context.choice
-    return now.model, state.get("part", now.part), state.get("layer", now.layer)
+    now = context.choice
+    part, layer = widget_state.get("part", now.part), widget_state.get("layer", now.layer)
+    return now.model, part, layer
 
 
 def _bar_of(context: PageContext, stage: Stage) -> dict[str, str | int]:
@@ -142,11 +157,11 @@ def _bar_of(context: PageContext, stage: Stage) -> dict[str, str | int]:
     if stage.part or not part.startswith(stage.stack):
         part = stage.part or f"{stage.stack}.self_attn"
     target = model, part, stage.layer
-    reader, here = session(), _bar(context)
-    if here == target == reader.stage_bar:
+    here, bar, clicks = _bar(context), state_of(StageBar), state_of(StageClicks)
+    if here == target == bar.at:
         return {}
-    reader.stage_outdated |= {here, reader.stage_bar or here} - {target}
-    reader.stage_bar = target
+    clicks.outdated |= {here, bar.at or here} - {target}
+    bar.at = target
     return {"part": part, "layer": stage.layer}
 
 
@@ -158,22 +173,21 @@ def _follow_bar(context: PageContext) -> bool:
     layer; what that run has of the bar is the layer before, so it is set again. Any other
     layer was chosen by the reader, in the time that the view took to cause its run.
     """
-    reader, here = session(), _bar(context)
+    here, bar, clicks = _bar(context), state_of(StageBar), state_of(StageClicks)
     model, part, layer = here
-    seen = reader.stage_bar
-    was_clicked, reader.stage_clicked = reader.stage_clicked, False
-    reader.stage_bar = here
+    seen, bar.at = bar.at, here
+    was_clicked, clicks.was_clicked = clicks.was_clicked, False
     if seen is None or seen[0] != model:
         return True
     if seen == here:
         if was_clicked:  # so the browser reports what the bar was changed to
-            reader.stage_outdated = frozenset()
+            clicks.outdated = frozenset()
         return False
-    if was_clicked and here in reader.stage_outdated:
-        reader.stage_bar = seen
-        reader.choose_next = {"part": seen[1], "layer": seen[2]}
+    if was_clicked and here in clicks.outdated:
+        bar.at = seen
+        session().choose_next = {"part": seen[1], "layer": seen[2]}
         st.rerun()
-    reader.stage_outdated = frozenset()
+    clicks.outdated = frozenset()
     stack, branch = part.split(".")
     parts = str(STAGE_CHOICES.texts().get("stage", "")).split(".")
     tail = parts[3:] if len(parts) > 3 and parts[2].endswith("attn") else ["q"]
@@ -185,7 +199,7 @@ def _follow_bar(context: PageContext) -> bool:
 
 def choose_cell(at: PassPosition, row: int | None, column: int | None) -> None:
     """Choose a token and a column by a cell of the matrix, or unpin it; for a callback."""
-    session().stage_clicked = True
+    state_of(StageClicks).was_clicked = True
     if column is None:
         return
     if row is not None:
@@ -212,18 +226,18 @@ def draw_controls(at: PassPosition, names: Sequence[str], cuts: Sequence[str]) -
     shown = min(at.window, len(cuts) - 1)
 
     def take_token() -> None:
-        if st.session_state[listed] != at.row:
-            session().stage_clicked = True
-            STAGE_CHOICES.put(token, str(st.session_state[listed]))
+        if widget_state.get(listed) != at.row:
+            state_of(StageClicks).was_clicked = True
+            STAGE_CHOICES.put(token, str(widget_state.get(listed)))
 
     def take_window() -> None:
-        if st.session_state[window] != shown:
-            session().stage_clicked = True
-            STAGE_CHOICES.put("number", str(DIMENSIONS * st.session_state[window]))
+        if widget_state.get(window) != shown:
+            state_of(StageClicks).was_clicked = True
+            STAGE_CHOICES.put("number", str(DIMENSIONS * widget_state.get(window)))
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(names) > 1:
-            st.session_state[listed] = at.row
+            widget_state.put(listed, at.row)
             st.selectbox(
                 "Token: reads / writes" if BETWEEN in names[0] else "Token",
                 range(len(names)),
@@ -233,7 +247,7 @@ def draw_controls(at: PassPosition, names: Sequence[str], cuts: Sequence[str]) -
                 width=320,
             )
         if len(cuts) > 1:
-            st.session_state[window] = shown
+            widget_state.put(window, shown)
             st.selectbox(
                 "Dimensions",
                 range(len(cuts)),
@@ -246,11 +260,9 @@ def draw_controls(at: PassPosition, names: Sequence[str], cuts: Sequence[str]) -
 
 def _say(context: PageContext, invalid: dict[str, str], shown: dict[str, object]) -> None:
     """The invalid values of the address, each as long as its replacement is shown, of this text."""
-    reader, now = session(), context.choice
-    seen = {name: (now.model, now.text, now.pair, value) for name, value in shown.items()}
-    notes = reader.stage_notes | {
-        name: (seen.get(name), sentence) for name, sentence in invalid.items()
-    }
-    reader.stage_notes = {name: note for name, note in notes.items() if note[0] == seen.get(name)}
-    for _, sentence in reader.stage_notes.values():
-        say(sentence)
+    now = context.choice
+    for name in (*STAGE_CHOICES.defaults,):
+        seen = now.model, now.text, now.pair, shown.get(name)
+        if name in invalid:
+            keep_note(f"stage, {name}", invalid[name], until=seen)
+        draw_notes(f"stage, {name}", seen)

@@ -16,17 +16,26 @@ from explorer.analysis.word_groups import Group
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import choose_token
-from explorer.app.messages import say
+from explorer.app.notes import draw_notes, drop_notes, keep_note
 from explorer.app.persistent_choices import PersistentChoices
-from explorer.app.session import session
+from explorer.app.session import session, state_of
 from explorer.components.events import Place
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.labels import cut
 from explorer.text.token_labels import label_at
 
-IN_ADDRESS = PersistentChoices("held", {"held": "", "drawn": ""})
 WRITTEN = re.compile(r"(?:q(\d{1,5}))?(?:k(\d{1,5}))?")
 EVERY, MOST = "all", 100_000
+
+
+@dataclass
+class LinesBeside:
+    """The chosen head when other heads were picked to be drawn as lines."""
+
+    head: int | None = None
+
+
+IN_ADDRESS = PersistentChoices("held", {"held": "", "drawn": ""}, goes_with=LinesBeside)
 
 
 @dataclass(frozen=True)
@@ -55,24 +64,22 @@ def current_pin(context: PageContext, forward: ForwardPass | None = None) -> Pin
 
     Where the text is too short for it, it is unpinned.
     """
-    reader, at = session(), context.choice
+    lines, at = state_of(LinesBeside), context.choice
     forward = forward or context.forward
-    is_new = IN_ADDRESS.name not in reader.persistent
+    is_new = IN_ADDRESS.is_new
     asked = IN_ADDRESS.texts()
     held, heads = str(asked.get("held", "")), str(asked.get("drawn", ""))
     found, count = in_text(context, forward), forward.part(at.part).heads
     known = parse_heads(heads, count)
-    if reader.lines_beside not in (None, at.head):  # another head was chosen: that one is drawn
+    if lines.head not in (None, at.head):  # another head was chosen: that one is drawn
         heads, known = "", ()
-    reader.lines_beside = at.head
+    lines.head = at.head
     if is_new:
         _carry(found)
         notes = [*_pinned_note(held, str(found)), *_drawn_note(heads, known, count)]
-        reader.pinned_notes = at, tuple(notes)
+        keep_note("pinned", *notes, until=at)
     IN_ADDRESS.settle({"held": str(found), "drawn": heads if known else ""})
-    said_of, sentences = reader.pinned_notes or (None, ())
-    for note in sentences if said_of == at else ():
-        say(note)
+    draw_notes("pinned", at)
     return found
 
 
@@ -98,15 +105,15 @@ def drawn_heads(context: PageContext) -> tuple[int, ...]:
 
 def pin(found: Pinned) -> None:
     """For a callback: this is pinned from now on."""
-    session().pinned_notes = None
+    drop_notes("pinned")
     IN_ADDRESS.put("held", str(found))
     _carry(found)
 
 
 def draw_heads(heads: Sequence[int], context: PageContext) -> None:
     """For a callback: these heads are drawn as lines."""
-    head, reader = context.choice.head, session()
-    reader.pinned_notes, reader.lines_beside = None, head
+    state_of(LinesBeside).head = head = context.choice.head
+    drop_notes("pinned")
     if tuple(heads) == (head,):
         text = ""
     elif len(heads) == context.part.heads:

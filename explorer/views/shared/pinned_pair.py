@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import streamlit as st
 
 from explorer.analysis.forward_pass.kinds import Stage
-from explorer.app import streamlit_patches
+from explorer.app import streamlit_patches, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.context import PageContext
 from explorer.app.persistent_choices import PersistentChoices
-from explorer.app.session import session
+from explorer.app.session import session, state_of
 from explorer.app.url import whole_number
 from explorer.catalog.attention_parts import site
 from explorer.views.shared import pinned
 from explorer.views.shared.pinned import Pinned
 
 NAMES = ("stage", "encoder_token", "decoder_token", "number", "key_token", "option")
-STAGE_CHOICES = PersistentChoices("stages", dict.fromkeys(NAMES, ""))
+
+
+@dataclass
+class StageBar:
+    """Model, part and layer of the bar when a stage was chosen last."""
+
+    at: tuple[str, str, int] | None = None
+
+
+STAGE_CHOICES = PersistentChoices("stages", dict.fromkeys(NAMES, ""), goes_with=StageBar)
+
+
+@dataclass
+class PinnedStage:
+    """The pinned cell on which the stages and the other pages agreed last."""
+
+    text: str = ""
 
 
 def query_of(part: str) -> str:
@@ -35,9 +53,9 @@ def take_pinned(context: PageContext) -> None:
     After the browser's Back, the tokens of the address stay chosen.
     """
     found = pinned.pinned_anywhere()
-    if str(found) == session().stage_pinned:
+    if str(found) == state_of(PinnedStage).text:
         return
-    session().stage_pinned = str(found)
+    state_of(PinnedStage).text = str(found)
     if not streamlit_patches.came_back():
         _keep(context.choice.part, found)
 
@@ -46,12 +64,12 @@ def pin_chosen(context: PageContext, stage: Stage) -> None:
     """Pin for the other pages what was chosen here; what nobody chose keeps their own defaults."""
     part = stage.part or context.choice.part
     found = Pinned(_place(query_of(part)), _place(key_of(part))).within(context.forward, part)
-    if str(found) != session().stage_pinned:
-        session().stage_pinned = str(found)
+    if str(found) != state_of(PinnedStage).text:
+        state_of(PinnedStage).text = str(found)
         pinned.pin(found)
     number = STAGE_CHOICES.texts().get("number")
     if number and stage.shapes[-1][-1] == "d_model":
-        st.session_state["number"] = number
+        widget_state.put("number", number)
 
 
 def _keep(part: str, found: Pinned) -> None:
@@ -83,9 +101,9 @@ def forward_pass_link(context: PageContext, found: Pinned) -> None:
 def _choose_weights(context: PageContext, found: Pinned) -> None:
     at = context.choice
     STAGE_CHOICES.put("stage", f"{site(at.part, at.layer)}.weights")
-    session().stage_bar = at.model, at.part, at.layer
+    state_of(StageBar).at = at.model, at.part, at.layer
     pinned.pin(found)
-    session().stage_pinned = str(found)
+    state_of(PinnedStage).text = str(found)
     _keep(at.part, found)
 
 

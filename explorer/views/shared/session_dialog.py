@@ -8,14 +8,14 @@ from urllib.parse import quote, urlsplit
 
 import streamlit as st
 
-from explorer.app import address_table
+from explorer.app import address_table, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.kept_session import KEPT, KeptSession
-from explorer.app.own_lessons import OWN_LESSONS
+from explorer.app.own_lessons import OWN_LESSONS, BeginLesson
 from explorer.app.reader import network, owner
-from explorer.app.session import session
+from explorer.app.session import session, state_of
 from explorer.app.throttle import turn_elsewhere
-from explorer.components.handing_over import hand_over
+from explorer.components.file_download import hand_over
 from explorer.export import session_page
 from explorer.export.kept_view import KeptView
 from explorer.export.session_lesson import lesson_name, session_toml
@@ -144,7 +144,7 @@ def _open_as_talk(kept: KeptSession) -> None:
     except LessonError as error:
         st.text(str(error))
         return
-    session().begin_lesson = lesson.name
+    state_of(BeginLesson).name = lesson.name
     switch_page("lessons")
 
 
@@ -154,15 +154,15 @@ def _markdown_link(address: str) -> str:
 
 
 def _call() -> None:
-    KEPT.call(owner(), st.session_state["kept_name"])
+    KEPT.call(owner(), widget_state.get("kept_name"))
 
 
 def _name(view_id: str) -> None:
-    KEPT.rename(owner(), view_id, title=st.session_state[f"kept_title_{view_id}"])
+    KEPT.rename(owner(), view_id, title=widget_state.get(f"kept_title_{view_id}"))
 
 
 def _note(view_id: str) -> None:
-    KEPT.rename(owner(), view_id, note=st.session_state[f"kept_note_{view_id}"])
+    KEPT.rename(owner(), view_id, note=widget_state.get(f"kept_note_{view_id}"))
 
 
 def _move(view_id: str, by: int) -> None:

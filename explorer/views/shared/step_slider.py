@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import streamlit as st
-
-from explorer.app import streamlit_patches, url
+from explorer.app import streamlit_patches, url, widget_state
 from explorer.app.controls import asked_within, follow, say_invalid
 from explorer.components.player import player
 
 
 def stepper(
-    label: str,
     key: str,
     count: int,
     usual: int,
@@ -25,24 +22,22 @@ def stepper(
     The steps are numbered from 0 unless they have `names`. With `arrows` the arrow keys step and P
     plays, which one stepper of a page may have.
     """
-    at = chosen_step(label, key, count, usual)
-    draw_stepper(label, key, count, usual, names=names, arrows=arrows)
+    at = chosen_step(key, count, usual)
+    draw_stepper(key, count, usual, names=names, arrows=arrows)
     return at
 
 
-def chosen_step(label: str, key: str, count: int, usual: int) -> int:
+def chosen_step(key: str, count: int, usual: int) -> int:
     """Which of so many steps the reader or the address chose, before it is drawn."""
-    state = st.session_state
     follow(key, usual)
-    if key not in state or streamlit_patches.came_back():
-        state[key] = asked_within(label, key, 0, count - 1, usual)
-    elif not 0 <= state[key] < count:
-        state[key] = usual
-    return int(state[key])
+    if not widget_state.has(key) or streamlit_patches.came_back():
+        widget_state.put(key, asked_within(key, 0, count - 1, usual))
+    elif not 0 <= widget_state.get(key, usual) < count:
+        widget_state.put(key, usual)
+    return widget_state.get(key, usual)
 
 
 def draw_stepper(
-    label: str,
     key: str,
     count: int,
     usual: int,
@@ -55,16 +50,16 @@ def draw_stepper(
 
     With `on_grow` there may be one more behind the last, which that makes before the next run.
     """
-    at = int(st.session_state[key])
+    at = int(widget_state.get(key))
 
     def move(to: int) -> None:
         if to < count:
-            st.session_state[key] = to
+            widget_state.put(key, to)
         elif on_grow:
             on_grow()
 
     player(
-        label,
+        url.row_of(key).label,
         count,
         at,
         key=f"{key}_steps",

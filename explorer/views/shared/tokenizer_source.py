@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.app import url
 from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.controls import one_of
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.inference import trained_tokenizers
 from explorer.inference.trained_tokenizers import TEXTS
 from explorer.system import limits
@@ -33,12 +33,12 @@ MOST_TOLD = 400
 PERSISTENT: dict[str, Any] = {"persist_state": "session"}
 
 
-@dataclass(frozen=True)
-class UploadedText:
-    """The text of an uploaded file, and the ID of the upload."""
+@dataclass
+class TrainingFile:
+    """The uploaded text that is trained on, which no address holds."""
 
-    upload: str
-    text: str
+    upload: str = ""
+    text: str = ""
 
 
 def chosen_training() -> tuple[str, int]:
@@ -79,26 +79,25 @@ def _chosen(key: str, first: str) -> str:
 
 def choose_text() -> str:
     """The training text; TextError says why there is none."""
-    name = one_of("Training text", "learn_from", (*TEXTS, OWN, FILE), **PERSISTENT)
+    name = one_of("learn_from", (*TEXTS, OWN, FILE), **PERSISTENT)
     if name == OWN:
         return _choose_own()
     return _choose_file() if name == FILE else trained_tokenizers.shipped_text(name)
 
 
 def choose_size() -> int:
-    return int(one_of("Maximum new tokens", "learn_rules", SIZES, FIRST_SIZE, **PERSISTENT))
+    return int(one_of("learn_rules", SIZES, FIRST_SIZE, **PERSISTENT))
 
 
 def choose_algorithm() -> str:
-    return one_of("Algorithm", "learn_how", ALGORITHMS, **PERSISTENT)
+    return one_of("learn_how", ALGORITHMS, **PERSISTENT)
 
 
 def _choose_own() -> str:
     typed = st.text_area(
-        "Your text",
         persist_state="session",
         placeholder="Type or paste a text; upload a longer one as a file",
-        **url.bound("learn_own", "Your text"),
+        **url.bound("learn_own"),
     )
     return _checked_own(str(typed or ""))
 
@@ -127,16 +126,17 @@ def _choose_file() -> str:
     )
     if upload is None:  # removed, or uploaded before the reader went to another page
         return _uploaded_text()
-    kept = session().tokenizer_file
-    if kept is None or kept.upload != upload.file_id:
+    if state_of(TrainingFile).upload != upload.file_id:
         _forget_upload()  # what is refused is not kept
         if upload.size > _most_bytes():
             most = limits.TOKENIZER_CHARACTERS.most
             raise TextError(
-                f"The file has {upload.size:,} bytes; at most {most:,} characters "
-                "fit, so upload a part of it."
+                f"The file has {upload.size:,} bytes; the limit is {most:,} characters. "
+                "Upload a part of it."
             )
-        session().tokenizer_file = UploadedText(upload.file_id, _decoded(upload.getvalue()))
+        text = _decoded(upload.getvalue())
+        kept = state_of(TrainingFile)
+        kept.upload, kept.text = upload.file_id, text
     return _uploaded_text()
 
 
@@ -154,10 +154,10 @@ def _decoded(content: bytes) -> str:
 
 
 def _uploaded_text() -> str:
-    kept = session().tokenizer_file
-    return kept.text if kept else ""
+    return state_of(TrainingFile).text
 
 
 def _forget_upload() -> None:
     """For the callback: the file was removed, or another was uploaded."""
-    session().tokenizer_file = None
+    kept = state_of(TrainingFile)
+    kept.upload = kept.text = ""

@@ -8,7 +8,7 @@ from explorer.app import links, streamlit_patches
 from explorer.app.address_table import VERSION
 from explorer.app.local_reader import is_local
 from explorer.app.session import session
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.components.presenter import present_button
 from explorer.components.tools import copy_link, theme_switch
 
@@ -35,7 +35,7 @@ def draw_tools() -> None:
             theme_switch(["./", *reader.pages], key="theme")
 
 
-@alone(key="share_alone")
+@fragment(key="share_alone")
 def draw_share() -> None:
     """What others are given: a link, and the pages that were visited."""
     icon = ":material/share:"

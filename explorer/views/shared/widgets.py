@@ -13,8 +13,10 @@ from torch import Tensor
 from explorer.analysis.map_summary import summary_of
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
+from explorer.app.notes import kept_notes
+from explorer.app.page_table import ROWS
 from explorer.app.panels import expander
-from explorer.app.session import session
+from explorer.app.suggest_model import UNKNOWN
 from explorer.catalog import attention_parts
 from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix, mounting
@@ -37,19 +39,6 @@ WIDEST = 1760
 
 LONGEST_TITLE = 400
 """A title has the name of a folder in it, of at most 255 characters."""
-
-LINKS = {
-    "overview": "Overview",
-    "tokens": "From text to tokens",
-    "tokenizer_training": "Training a tokenizer",
-    "positions": "Positions",
-    "attention": "Attention maps of every head",
-    "masks": "Masks",
-    "interventions": "Interventions",
-    "circuits": "Which heads carry the difference between two texts",
-    "training": "Train a model",
-    "checkpoints": "Checkpoints",
-}
 
 OUTPUTS = {
     "next": "Next-token probabilities",
@@ -95,7 +84,7 @@ def recomputed(what: str, error: float) -> str:
 def notes(sentences: Iterable[str]) -> None:
     """What a reader should know about what is on screen, unless it is said under the bar."""
     for sentence in sentences:
-        if sentence not in session().said:
+        if sentence not in kept_notes(UNKNOWN):
             st.text(sentence)
 
 
@@ -190,7 +179,7 @@ def draw_answer(forward: ForwardPass, key: str = "answer") -> None:
 def page_links(*names: str) -> None:
     """Links to other pages. A page that is run alone has none to go to."""
     for name in names:
-        draw_page_link(name, LINKS[name])
+        draw_page_link(name, ROWS[name].link or ROWS[name].title)
 
 
 def code_panel(
@@ -202,7 +191,7 @@ def code_panel(
 
     Closed, and not even sent, until somebody opens it.
     """
-    with expander(label, "code") as panel:
+    with expander("code", label=label) as panel:
         if not panel.open:
             return
         if script is not None:

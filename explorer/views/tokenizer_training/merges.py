@@ -44,7 +44,7 @@ def draw_merges(text: str, most: int, algorithm: str, sentence: str) -> int:
         found = trained_tokenizers.trained_merges(text, most, algorithm)
         found.keep_states()
     count = len(found.merges)
-    step = stepper("Merges", "learn_step", count + 1, 0, arrows=True)
+    step = stepper("learn_step", count + 1, 0, arrows=True)
     counts = found.counts_after(step)
     if count < most:
         merges = "1 merge" if count == 1 else f"{count:,} merges"
@@ -170,7 +170,7 @@ def _draw_encoding(found: MergeTraining, step: int, sentence: str) -> None:
     except TextError as error:
         say(str(error))
         return
-    at = stepper("Encoding step", "learn_encode", len(taken), len(taken) - 1)
+    at = stepper("learn_encode", len(taken), len(taken) - 1)
     st.text(taken[at].action)
     changed = [place for place, piece in enumerate(taken[at].pieces) if piece.changed]
     chips(taken[at].pieces, key="learn_sentence", highlight=changed)

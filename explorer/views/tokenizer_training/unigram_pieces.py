@@ -32,7 +32,7 @@ def draw_unigram(text: str, most: int, sentence: str) -> int:
     """One vocabulary size of the training on `text`, and the sentence in its pieces."""
     sizes = trained_tokenizers.unigram_sizes(text, most)
     names = [f"at most {size:,} pieces" for size in sizes]
-    step = stepper("Size", "learn_size", len(sizes), 0, names=names, arrows=True)
+    step = stepper("learn_size", len(sizes), 0, names=names, arrows=True)
     with st.spinner(BUSY):
         found = trained_tokenizers.unigram_pieces(text, sizes[step])
         larger = trained_tokenizers.unigram_pieces(text, sizes[step - 1]) if step else None

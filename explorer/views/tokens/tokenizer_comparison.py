@@ -3,29 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import SequenceMatcher
 
 import streamlit as st
 
-from explorer.app import url
+from explorer.app import url, widget_state
 from explorer.app.context import PageContext, config_of
-from explorer.app.controls import say_invalid
+from explorer.app.controls import note_invalid, say_invalid
 from explorer.app.messages import say
-from explorer.app.session import session
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.tokenizers import tokenizer_in
 from explorer.components import chips
 from explorer.inference import trained_tokenizers
 from explorer.text import AnyTokenizer, TextError, Token
-from explorer.text.labels import cut
+from explorer.text.labels import cut, readable
 from explorer.text.plain_tokenizer import PlainTokenizer
-from explorer.text.round_trip import lost
 from explorer.text.token_labels import texts
 from explorer.views.shared import tokenizer_source, widgets
 from models.loading.checkpoint import CheckpointError
 
+LONGEST = 24
+LOOKED_AT = 50
+"""Words after the first difference that are compared: the cost is their square."""
+
+
+def lost(text: str, back: str) -> str:
+    """One sentence; empty where the decoded text is the same."""
+    if text == back:
+        return ""
+    if "".join(text.split()) == "".join(back.split()):
+        return "Decoding loses or adds spaces; every other character is the same."
+    if text.casefold() == back.casefold():
+        return "Decoding loses capitals; every letter is otherwise the same."
+    words, others = text.split(), back.split()
+    pairs = enumerate(zip(words, others, strict=False))
+    shorter = min(len(words), len(others))
+    start = next((at for at, (word, other) in pairs if word != other), shorter)
+    differ, come = words[start : start + LOOKED_AT], others[start : start + LOOKED_AT]
+    _, _, end, _, ended = SequenceMatcher(None, differ, come, autojunk=False).get_opcodes()[0]
+    was, is_now = (
+        f"“{cut(readable(' '.join(part)), LONGEST)}”" if part else "nothing"
+        for part in (differ[:end], come[:ended])
+    )
+    if not differ[:end]:
+        return f"Decoding adds {is_now} before word {start + 1}."
+    return f"The first difference is at word {start + 1}: {was} is decoded as {is_now}."
+
+
 TRAINED_HERE = "Trained here: "
-MOST, MOST_BYTES = 6, 12
+MOST_BYTES = 12
 LONGEST_NAME = 30
 
 
@@ -87,24 +114,24 @@ def _draw_tokenizers(context: PageContext) -> None:
 
 def _choose(names: Sequence[str], mine: str) -> list[str]:
     """Tokenizers to compare with the chosen model's; a note names those that are not there."""
-    state, usual = st.session_state, list(names[: len(tokenizer_source.ALGORITHMS)])
-    asked = state["beside"] if "beside" in state else url.asked_all("beside")
+    is_chosen, most = widget_state.has("beside"), url.row_of("beside").most
+    usual = list(names[: len(tokenizer_source.ALGORITHMS)])
+    asked = widget_state.get("beside") if is_chosen else url.asked_all("beside")
     in_address = [value for name, value in url.everything() if name == "beside"]
-    if "beside" not in state and asked != in_address:
+    if not is_chosen and asked != in_address:
         url.write("beside", asked)
         st.rerun()  # a widget takes from the address what it had when the run began
     if asked:
-        state["beside"] = [name for name in asked if name in names][:MOST]
+        widget_state.put("beside", [name for name in asked if name in names][:most])
     picked: list[str] = st.multiselect(
-        "Compare with",
-        names,
+        options=names,
         default=usual,
-        max_selections=MOST,
+        max_selections=most,
         persist_state="session",
-        **url.bound("beside", "Compare with"),
+        **url.bound("beside"),
     )
     if notes := invalid_names(asked, names, mine):
-        session().invalid["beside"] = (mine, picked), " ".join(notes)
+        note_invalid("beside", (mine, picked), " ".join(notes))
     say_invalid("beside", (mine, picked))
     return picked
 
@@ -118,10 +145,11 @@ def invalid_names(asked: Sequence[str], names: Sequence[str], mine: str) -> list
         for name in dict.fromkeys(asked)
         if name not in names
     ]
-    beyond = [name for name in dict.fromkeys(asked) if name in names][MOST:]
+    most = url.row_of("beside").most
+    beyond = [name for name in dict.fromkeys(asked) if name in names][most:]
     if beyond:
         left = ", ".join(f"“{cut(name, LONGEST_NAME)}”" for name in beyond)
-        notes.append(f"At most {MOST} can be compared; left out: {left}.")
+        notes.append(f"At most {most} can be compared; left out: {left}.")
     return notes
 
 

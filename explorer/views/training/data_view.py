@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 import torch
 
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.charts.block_bars import block_bars, height_of
 from explorer.components import matrix
 from explorer.components.chart import chart
@@ -52,12 +53,21 @@ def draw_data(task: Task, training: TrainConfig) -> None:
         _draw_unknown(task, summary)
 
 
+@dataclass
+class RequestedRun:
+    """What the form asks for; nothing while it cannot be trained."""
+
+    spec: RunSpec | None = None
+    tokenizer: str | None = None
+    """Where it is not the usual one."""
+
+
 def draw_data_of_form(task: Task | None) -> None:
     """The data that the form asks for; of a task whose text is missing there is none yet."""
     if task is None:
         st.markdown("The data appear once the task has its text.")
         return
-    spec: RunSpec | None = session().run_requested
+    spec = state_of(RequestedRun).spec
     draw_data(task, spec.training if spec else task.training)
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app import widget_state
 from explorer.app.controls import follow
+from explorer.app.notes import keep_note
 from explorer.app.reader_runs import may_change
-from explorer.app.session import session
 from explorer.catalog import in_a_sentence
 from explorer.runs.run import Run, RunError
 from explorer.runs.settings import Setting
@@ -98,6 +99,6 @@ def change_now(run: Run, field: str, key: str) -> None:
     if not may_change(run):
         return
     try:
-        run.change(**{field: st.session_state[key]})
+        run.change(**{field: widget_state.get(key)})
     except (RunError, OSError) as error:
-        session().run_fault = in_a_sentence(error)
+        keep_note("run", in_a_sentence(error))

@@ -54,7 +54,7 @@ def draw_both_ways(task: Task, found: TeacherForcing | None) -> None:
     """Teacher forcing beside free running, in a panel that opens."""
     if found is None:
         return
-    with expander("Teacher forcing and free running", "live_forcing") as panel:
+    with expander("live_forcing") as panel:
         if panel.open:
             label = task.tokenizer.label
             draw_board(found, label, key="live_forcing_board")

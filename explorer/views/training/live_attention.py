@@ -13,10 +13,10 @@ from torch import Tensor
 
 from explorer.analysis.generalisation import Generalisation
 from explorer.analysis.teacher_forcing import TeacherForcing
-from explorer.app import shelves
+from explorer.app import reader_models
 from explorer.app.controls import follow
 from explorer.app.messages import say
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.app.throttle import turn
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import head_title
@@ -47,6 +47,13 @@ class LiveAttention:
     fault: str
     forcing: TeacherForcing | None = None
     generalises: tuple[int, Generalisation] | None = None
+
+
+@dataclass
+class ShownAttention:
+    """What is on screen of the run."""
+
+    now: LiveAttention | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,7 @@ def draw_preview(task: Task, own_text: str) -> None:
     """The same with the finished model of this task that ships with the app."""
     st.markdown(f"**{task.title}.** {task.explanation}")
     try:
-        opened = open_entry(shelves.everybodys()[task.name])
+        opened = open_entry(reader_models.everybodys()[task.name])
     except (KeyError, ModelError):
         st.markdown(f"Press **Start training**. Expected after training: {task.expectation}")
         return
@@ -150,13 +157,14 @@ def _reads(task: Task, text: str) -> bool:
 
 def _newest_pass(run: Run, task: Task, text: str) -> LiveAttention | None:
     """Run again only when the weights or the sentence changed; None before the first weights."""
-    kept = session().run_attention
+    shown = state_of(ShownAttention)
+    kept = shown.now
     found: LiveAttention | None = None
     for _ in range(2):  # the newest weights may be replaced between the two lines
         folder = run.latest()
         if folder is None:
             return None
-        if isinstance(kept, LiveAttention) and (kept.folder, kept.text) == (folder, text):
+        if kept is not None and (kept.folder, kept.text) == (folder, text):
             return kept
         try:
             opened = open_folder(folder)
@@ -164,7 +172,7 @@ def _newest_pass(run: Run, task: Task, text: str) -> LiveAttention | None:
             found = LiveAttention(folder, text, None, str(error))
             continue
         found = _run(folder, text, opened)
-        found = session().run_attention = _with_more(found, run, task, opened)
+        found = shown.now = _with_more(found, run, task, opened)
         return found
     return found
 

@@ -11,18 +11,19 @@ import math
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import median
 
 import streamlit as st
 
 from explorer.app import reader_runs
 from explorer.app.messages import say
-from explorer.app.session import session
+from explorer.app.notes import draw_notes, keep_note
+from explorer.app.session import state_of
 from explorer.catalog import in_a_sentence
 from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.charts.training_curves import (
-    HEIGHT,
+    CURVES_HEIGHT,
     MOST_POINTS,
     held_out_curves,
     loss_curves,
@@ -31,8 +32,8 @@ from explorer.charts.training_curves import (
     spread,
     thinned,
 )
-from explorer.components.alone import alone
 from explorer.components.chart import Table, chart
+from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
 from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run, RunError
@@ -52,6 +53,13 @@ LAST = 5
 """Drawings whose median decides; the first one alone says nothing about the later ones."""
 
 
+@dataclass
+class RunMetrics:
+    """Those of the run on screen."""
+
+    rows: Metrics | None = None
+
+
 def draw_run(run: Run, text: str) -> None:
     """The run on screen, drawn again and again while it trains; `text` is the reader's own."""
     try:
@@ -60,9 +68,9 @@ def draw_run(run: Run, text: str) -> None:
         say(str(error))
         return
     every = seconds_between(status)
-    alone(every=every)(_draw_now)(run, text, every)
+    fragment(every=every)(_draw_now)(run, text, every)
     if every is None:
-        alone(every=EVERY)(_watch)(run, status)
+        fragment(every=EVERY)(_watch)(run, status)
 
 
 def _watch(run: Run, drawn: Status) -> None:
@@ -131,7 +139,7 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
     chart(
         loss_curves(status.steps, _top(losses, spec), marks=_changes(run, spec)),
         table=_table("loss", thinned(losses)),
-        height=HEIGHT,
+        height=CURVES_HEIGHT,
         key="loss_curve",
         title=f"Loss of {run.title}",
     )
@@ -145,7 +153,7 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
             domain=task.measured_between,
         ),
         table=_table("value", drawn),
-        height=HEIGHT,
+        height=CURVES_HEIGHT,
         key="held_out_curve",
         title=f"Held-out metric of {run.title}",
     )
@@ -192,9 +200,7 @@ def _draw_buttons(run: Run, status: Status) -> None:
             disabled=not is_possible,
             help="One update, then pause" if command == "step" else None,
         )
-    if fault := session().run_fault:
-        session().run_fault = ""
-        say(fault)
+    draw_notes("run")
 
 
 def _task(run: Run, spec: RunSpec) -> Task:
@@ -221,12 +227,12 @@ def _send_command(run: Run, command: str) -> None:
                 run.mark(former)
                 raise
     except (RunError, OSError) as error:
-        session().run_fault = in_a_sentence(error)
+        keep_note("run", in_a_sentence(error))
 
 
 def metrics_of(run: Run) -> Metrics:
     """Kept for the session, so that only new rows are read."""
-    kept = session().run_metrics
-    if not isinstance(kept, Metrics) or kept.path != run.folder / "metrics.jsonl":
-        kept = session().run_metrics = run.metrics()
-    return kept.update()
+    shown = state_of(RunMetrics)
+    if shown.rows is None or shown.rows.path != run.folder / "metrics.jsonl":
+        shown.rows = run.metrics()
+    return shown.rows.update()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer.app import shelves
+from explorer.app import reader_models
 from explorer.app.messages import say
 from explorer.catalog.opened_model import Opened
 from explorer.runs.parent import task_for
@@ -18,7 +18,7 @@ from explorer.text import TextError
 from explorer.text.checked_text import decoded
 from explorer.text.literal import literal
 from models.loading.checkpoint import CheckpointError
-from models.loading.tokenizer_texts import tokenizer_text
+from models.loading.checkpoint_tokenizer import tokenizer_text
 
 BYTES_OF_CHARACTER = 4
 """At most, in UTF-8: a file that cannot fit is refused unread."""
@@ -68,8 +68,8 @@ def _draw_tokenizer(given: Given) -> str | None:
 
     TextError where the chosen model has no tokenizer that can be trained with.
     """
-    models = shelves.openable()
-    names = {label: name for name, label in shelves.labels(models).items()}
+    models = reader_models.openable()
+    names = {label: name for name, label in reader_models.labels(models).items()}
     options = [*given.tokenizers, *(f"{OF_MODEL}{label}" for label in names)]
     chosen = st.selectbox(
         "Tokens",

@@ -13,10 +13,11 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.app import widget_state
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.reader_runs import may_change
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
@@ -38,6 +39,7 @@ from explorer.tasks import GIVEN, TASKS, Given, Task
 from explorer.text import TextError
 from explorer.text.literal import literal
 from explorer.text.number_format import three
+from explorer.views.training.data_view import RequestedRun
 from explorer.views.training.form_inputs import COLD, HOT, Inputs
 from explorer.views.training.own_text import OwnText, draw_own_text
 from explorer.views.training.run_estimate import draw_size
@@ -64,11 +66,12 @@ TUNED_SEED = replace(WEIGHTS_SEED, help="Of a new head, and of the adapters at s
 
 def draw_form(run: Run | None) -> Task | None:
     """The form beside the run on screen; its task, or None while its text is missing."""
-    session().run_requested = session().run_tokenizer = None
+    requested = state_of(RequestedRun)
+    requested.spec = requested.tokenizer = None
     names = [*TASKS, *GIVEN]
     # What the chosen task is about is said where its help is.
-    known = _known(st.session_state.get("task"), names)
-    name = one_of("Task", "task", names, as_list=True, help=known.explanation)
+    known = _known(widget_state.get("task"), names)
+    name = one_of("task", names, as_list=True, help=known.explanation)
     known = _known(name, names)
     try:
         parent = draw_start_from(name)
@@ -91,8 +94,7 @@ def draw_form(run: Run | None) -> Task | None:
 def requested_spec(run: Run | None) -> RunSpec | None:
     """The settings of the run on screen, or those of the form, if they can be trained."""
     if run is None:
-        spec: RunSpec | None = session().run_requested
-        return spec
+        return state_of(RequestedRun).spec
     try:
         return run.spec
     except RunError:
@@ -102,7 +104,7 @@ def requested_spec(run: Run | None) -> RunSpec | None:
 def requested_tokenizer(run: Run | None) -> str | None:
     """The tokenizer of the same, where it is not the usual one."""
     if run is None:
-        return session().run_tokenizer
+        return state_of(RequestedRun).tokenizer
     try:
         return run.tokenizer()
     except RunError:
@@ -131,7 +133,8 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
         with start:
             say(str(error))
         return
-    session().run_requested, session().run_tokenizer = spec, own.tokenizer
+    requested = state_of(RequestedRun)
+    requested.spec, requested.tokenizer = spec, own.tokenizer
     with curve:
         draw_schedule(task, spec.training, run if beside else None)
     if sentence := _warm_up_words(spec.training):
@@ -240,7 +243,7 @@ def _options(name: str) -> Sequence[str]:
 
 def _shown(inputs: Inputs, name: str, value: Any) -> Any:
     """What the input of this setting shows, which is drawn later; `value` where that is none."""
-    chosen, options = st.session_state.get(inputs.key(name), value), _options(name)
+    chosen, options = widget_state.get(inputs.key(name), value), _options(name)
     return chosen if not options or chosen in options else value
 
 
@@ -275,7 +278,7 @@ def _draw_model_settings(
     with _group("model_settings", "Model", said):
         st.caption(f"{KINDS[task.model.kind]}, as the task needs it.")
         if len(own) + len(fitting) > 1:
-            st.session_state[inputs.key("like")] = chosen
+            widget_state.put(inputs.key("like"), chosen)
             inputs.draw(Setting("like", "Shape of", (*own, *fitting)), own[0])
         values = {
             each.name: inside.draw(each, getattr(config, each.field)) for each in MODEL_SETTINGS

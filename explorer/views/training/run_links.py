@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import shelves
+from explorer.app import reader_models, widget_state
 from explorer.app.choosing import choose_model, draw_page_link, switch_page
 from explorer.app.session import session
 from explorer.runs.run import Run
@@ -72,14 +72,14 @@ def _draw_compare_button(run: Run) -> None:
 
 
 def _open_model(name: str) -> None:
-    shelves.add_run(name)
+    reader_models.add_run(name)
     choose_model(name)
 
 
 def _open_beginning(name: str) -> None:
     """Its step 0 is the first of the two, so a difference is what the training has changed."""
     _open_model(name)
-    st.session_state["training_step"] = 0
+    widget_state.put("training_step", 0)
 
 
 def _weights_name(run: Run, made: Mapping[str, Any]) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.app import shelves, streamlit_patches, url
+from explorer.app import reader_models, streamlit_patches, url, widget_state
 from explorer.app.choosing import draw_page_link
 from explorer.app.messages import say
+from explorer.app.notes import keep_note
 from explorer.app.reader_runs import found_run, listed_runs, may_change, own_runs
-from explorer.app.session import session
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run, RunError
 from explorer.system import limits
@@ -21,10 +21,8 @@ DELETE_WIDTH = 260
 
 def run_on_screen() -> Run | None:
     """The run that `choose_run` will show, for what is drawn before it; nothing is drawn."""
-    state = st.session_state
-    is_asked = "run" not in state or streamlit_patches.came_back()
-    name = (url.asked("run") if is_asked else state["run"]) or None
-    if name is None:
+    name = url.asked("run") if _is_asked() else widget_state.get("run")
+    if not name:
         return _first_active(own_runs())
     try:
         return found_run(name)
@@ -36,7 +34,7 @@ def choose_run() -> Run | None:
     """The run on screen, from the reader's runs; at first the one of theirs that trains."""
     runs = {run.name: run for run in listed_runs()}
     name = _settle_run(runs)
-    labels = shelves.labels(runs)
+    labels = reader_models.labels(runs)
     picked = st.selectbox(
         "Run",
         list(runs),
@@ -53,14 +51,18 @@ def choose_run() -> Run | None:
     return runs.get(str(picked))
 
 
+def _is_asked() -> bool:
+    """Whether the address is asked: where nobody has chosen, and after the browser's Back."""
+    return not widget_state.has("run") or streamlit_patches.came_back()
+
+
 def _settle_run(runs: dict[str, Run]) -> str | None:
     """The name of the run on screen, before the list is drawn: in the address, and in `runs`.
 
     The list shows what a run is called, an address what finds it. So the two are not bound.
     """
-    state = st.session_state
-    is_asked = "run" not in state or streamlit_patches.came_back()
-    name = (url.asked("run") if is_asked else state["run"]) or None
+    is_asked = _is_asked()
+    name = (url.asked("run") if is_asked else widget_state.get("run")) or None
     if name is not None and name not in runs:
         try:
             runs[name] = found_run(name)
@@ -69,8 +71,8 @@ def _settle_run(runs: dict[str, Run]) -> str | None:
             name = None
     if name is None and (active := _first_active(own_runs())):
         name = active.name
-    if state.get("run") != name or is_asked:
-        state["run"] = name
+    if widget_state.get("run") != name or is_asked:
+        widget_state.put("run", name)
     _name_in_address(name)
     return name
 
@@ -84,7 +86,7 @@ def _name_in_address(name: str | None) -> None:
 
 def choose_run_next(run: Run) -> None:
     """Show this run; called before the list is drawn."""
-    st.session_state["run"] = run.name
+    widget_state.put("run", run.name)
 
 
 def draw_buttons(run: Run) -> None:
@@ -115,9 +117,9 @@ def _delete(run: Run) -> None:
         return
     try:
         cluster().delete(run)
-        st.session_state["run"] = None
+        widget_state.put("run", None)
     except RunError as error:
-        session().run_fault = str(error)
+        keep_note("run", str(error))
 
 
 def _first_active(runs: list[Run]) -> Run | None:

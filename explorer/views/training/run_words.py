@@ -17,7 +17,7 @@ from explorer.runs.spec import (
 from explorer.text.number_format import three
 
 STATE_WORDS = {
-    WAITING: "waiting for a free worker",
+    WAITING: "queued for a free worker",
     TRAINING: "training",
     PAUSED: "paused",
     STOPPED: "stopped",

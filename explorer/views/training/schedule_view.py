@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from explorer.charts.schedule_chart import HEIGHT, rate_table, schedule_chart
-from explorer.components.alone import alone
+from explorer.charts.training_curves import SCHEDULE_HEIGHT, rate_table, schedule_chart
 from explorer.components.chart import chart
+from explorer.components.fragment import fragment
 from explorer.runs.run import Run
 from explorer.tasks import Task
 from explorer.views.training.live_run import metrics_of, seconds_between
@@ -15,7 +15,7 @@ from models.training import TrainConfig
 def draw_schedule(task: Task, training: TrainConfig, run: Run | None) -> None:
     """Drawn again and again while the run trains, whose step is marked."""
     every = seconds_between(status_of(run)) if run is not None else None
-    alone(every=every)(_draw_now)(task, training, run)
+    fragment(every=every)(_draw_now)(task, training, run)
 
 
 def _draw_now(task: Task, training: TrainConfig, run: Run | None) -> None:
@@ -24,7 +24,7 @@ def _draw_now(task: Task, training: TrainConfig, run: Run | None) -> None:
     chart(
         schedule_chart(training, max((rate for _, rate in been), default=0.0)),
         table=rate_table(been),
-        height=HEIGHT,
+        height=SCHEDULE_HEIGHT,
         key="schedule_curve",
         title=f"Learning rate of {task.name if run is None else run.title}",
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import shelves
+from explorer.app import reader_models
 from explorer.app.controls import one_of
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import Opened, open_entry
@@ -27,8 +27,8 @@ def models_to_start_from(task: str) -> dict[str, ModelEntry]:
     """What a run of this task may start from, by what a list shows of it."""
     if task in GIVEN and not GIVEN[task].tokenizers:
         return {}  # it has a vocabulary of its own, and no model that was trained on it
-    models = shelves.openable()
-    return {label: models[name] for name, label in shelves.labels(models).items()}
+    models = reader_models.openable()
+    return {label: models[name] for name, label in reader_models.labels(models).items()}
 
 
 def draw_start_from(task: str) -> Opened | None:
@@ -37,12 +37,9 @@ def draw_start_from(task: str) -> Opened | None:
     if not models:
         return None
     chosen = one_of(
-        "Start from",
         "start_from",
         (NEW_WEIGHTS, *models),  # what is shown is in the address too, so no key is
         as_list=True,
-        help="Fine-tuning: a trained model keeps its architecture and its tokenizer. For labelled "
-        "sentences it gets a classifier in place of its head.",
     )
     return None if chosen == NEW_WEIGHTS else open_entry(models[chosen])
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from explorer.analysis.head_formation import NOTICEABLE, Formation, formation_of
 from explorer.analysis.information_flow import is_computable
 from explorer.analysis.thumbnails import thumbnails_of
-from explorer.app import streamlit_patches, url
+from explorer.app import streamlit_patches, url, widget_state
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.messages import say
@@ -19,9 +19,9 @@ from explorer.catalog.attention_parts import head_title, map_title
 from explorer.charts.training_curves import thinned
 from explorer.components.film import Curve, Moment, film
 from explorer.components.film import encode as encode_film
-from explorer.components.grid import EveryHead, grid
 from explorer.components.mounting import filmed
 from explorer.components.pass_map import encode, pass_map
+from explorer.components.picker import EveryHead, grid
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.runs.run import RunError
@@ -91,19 +91,19 @@ def draw_film(context: PageContext, history: History) -> None:
 
 def _check_step(steps: Sequence[int], usual: int) -> None:
     """The browser reads the step from the address and writes it; a wrong one is said here, once."""
-    asked, state = url.asked(STEP), st.session_state
-    if asked != state.get(STEP, "") and asked not in map(str, steps):
+    asked = url.asked(STEP)
+    if asked != widget_state.get(STEP, "") and asked not in map(str, steps):
         say(url.invalid_option("Step of the film", asked, f"step {usual:,}", "in this training"))
-    state[STEP] = asked
+    widget_state.put(STEP, asked)
 
 
 def _compare(steps: Sequence[int], at: int) -> None:
     """Show this moment and the last one side by side, or the first beside the last."""
     first = steps[at] if at < len(steps) - 1 else steps[0]
-    st.session_state[VIEW] = TITLE
+    widget_state.put(VIEW, TITLE)
     with streamlit_patches.one_entry_in_history():
         for name, step in ((FIRST, first), (SECOND, steps[-1])):
-            st.session_state.pop(name, None)
+            widget_state.forget(name)
             url.write(name, str(step))
 
 

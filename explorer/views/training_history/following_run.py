@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.components.alone import alone
+from explorer.components.fragment import fragment
 from explorer.runs.run import Run, RunError
 from explorer.views.training.run_words import progress_words
 
@@ -19,7 +19,7 @@ def follow_run(run: Run, shown: int) -> None:
     """
     try:
         if run.status().is_active:
-            alone(every=EVERY)(_look)(run, shown)
+            fragment(every=EVERY)(_look)(run, shown)
     except RunError:  # the film is there, whatever has become of the rest of the run
         return
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.app.context import PageContext
-from explorer.app.session import session
+from explorer.app.session import state_of
 from explorer.catalog.attention_parts import head_title
 from explorer.components.matrix import matrix
 from explorer.tasks import pattern_score
@@ -26,6 +26,10 @@ NOTHING_EXPECTED = (
 Pattern = tuple[str, Tensor]
 
 
+class Guesses(dict[tuple[str, str, str], int]):
+    """Which pattern was guessed of a run, an attention and a sentence."""
+
+
 def draw_guess(context: PageContext, history: History) -> None:
     """Three patterns to choose from; after the guess, the heads under the one that is expected."""
     part = context.choice.part
@@ -35,7 +39,7 @@ def draw_guess(context: PageContext, history: History) -> None:
         return
     options = _options(expected)
     asked = history.run.name, part, history.last.text
-    guesses = session().guesses
+    guesses = state_of(Guesses)
     if asked not in guesses:
         st.markdown("**Which pattern will the heads show after training?**")
         for at, (column, (_, pattern)) in enumerate(
@@ -57,9 +61,9 @@ def draw_guess(context: PageContext, history: History) -> None:
 
 def _note(asked: tuple[str, str, str], guess: int | None) -> None:
     if guess is None:
-        session().guesses.pop(asked, None)
+        state_of(Guesses).pop(asked, None)
     else:
-        session().guesses[asked] = guess
+        state_of(Guesses)[asked] = guess
 
 
 def _draw_answer(

@@ -16,7 +16,7 @@ from explorer.app.messages import say
 from explorer.app.training_steps import snapshots_of
 from explorer.catalog import ModelError
 from explorer.catalog.opened_model import Opened
-from explorer.catalog.run_steps import run_of
+from explorer.catalog.run_index import run_of
 from explorer.inference.answers import Answer, longest_answer
 from explorer.inference.forward_pass import (
     ForwardPass,

@@ -20,8 +20,8 @@ def draw_two_moments(context: PageContext, history: History) -> None:
     named = {str(each.step): each for each in history.passes}
     names = [*named]
     with st.container(horizontal=True):
-        first = one_of("First step", FIRST, names, names[0], width=WIDTH, as_list=True)
-        second = one_of("Second step", SECOND, names, names[-1], width=WIDTH, as_list=True)
+        first = one_of(FIRST, names, names[0], width=WIDTH, as_list=True)
+        second = one_of(SECOND, names, names[-1], width=WIDTH, as_list=True)
     sides = _side(context, named[first]), _side(context, named[second])
     top = max(float(side.values.max()) for side in sides)
     title = history.run.title

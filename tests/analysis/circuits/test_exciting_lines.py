@@ -20,7 +20,7 @@ from explorer.catalog.model_digest import model_digest
 from explorer.system.data_folders import activations_root
 from explorer.system.limits import ACTIVATIONS_KEPT
 from explorer.text import TextError
-from explorer.text.reader_lines import decoded, lines_in
+from explorer.views.circuits.line_source import decoded, lines_in
 
 TEXT = "the cat\n\n the hat and the cat \nand the hat\nthe cat\nthat cat sat\n"
 

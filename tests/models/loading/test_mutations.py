@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.loading import gguf_damage
+from tests.models.loading.gguf_damage import NAME, good
 from tests.models.loading.hostile import CONFIG, INDEX, WEIGHTS, sharded
 from tests.models.loading.mutations import changed_file
 from tests.models.loading.opening import Opener, check_refused
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 
 MOST_READ = 1 << 20
 """Bytes, of folders that have a hundredth of it."""
+FILES = ("ours", CONFIG), ("gpt2", CONFIG), ("gpt2", WEIGHTS), ("shards", INDEX), ("gguf", NAME)
 MANY = settings(max_examples=max(60, settings().max_examples))
 
 
@@ -26,21 +27,15 @@ MANY = settings(max_examples=max(60, settings().max_examples))
 def folders(good_folders: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One folder to be changed for each way to store a model."""
     root = tmp_path_factory.mktemp("changed")
-    for kind, good in (("ours", "ours"), ("gpt2", "gpt2"), ("shards", "gpt2")):
-        shutil.copytree(good_folders / good, root / kind)
+    for kind, sound in (("ours", "ours"), ("gpt2", "gpt2"), ("shards", "gpt2")):
+        shutil.copytree(good_folders / sound, root / kind)
     sharded()(root / "shards")
     (root / "gguf").mkdir()
-    (root / "gguf" / gguf_damage.NAME).write_bytes(gguf_damage.good().written())
+    (root / "gguf" / NAME).write_bytes(good().written())
     return root
 
 
-@pytest.mark.parametrize(
-    ("kind", "file"),
-    [
-        *(("ours", CONFIG), ("gpt2", CONFIG), ("gpt2", WEIGHTS), ("shards", INDEX)),
-        ("gguf", gguf_damage.NAME),
-    ],
-)
+@pytest.mark.parametrize(("kind", "file"), FILES)
 @MANY
 @given(data=st.data())
 def test_a_changed_file_opens_equal_or_is_refused(

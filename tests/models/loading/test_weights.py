@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save, save_file
 
 from models.loading.safe_files import CheckpointError
-from models.loading.weight_files import QUANTIZED, STATE_WEIGHTS, WEIGHTS, open_file, open_weights
+from models.loading.weight_files import (
+    QUANTIZED,
+    READABLE,
+    STATE_WEIGHTS,
+    WEIGHTS,
+    open_file,
+    open_weights,
+)
 from tests.models.loading.hostile import packed, shard, sharded, unpacked
 from tests.models.loading.opening import check_sentence
 
-READABLE = {
-    "F64": torch.float64,
-    "F32": torch.float32,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-}
 TYPES = READABLE | {
     "I64": torch.int64,
     "I8": torch.int8,

@@ -10,9 +10,8 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from explorer.text import TextError, character_tokenizer, trained_with
 from explorer.text.checked_text import MAX_CHARACTERS
 from explorer.text.published import AdoptedTokenizer, adopted_json, is_adopted
-from explorer.text.published.adopted import FLAGS, MOST_TOKENS
-from explorer.text.special import CLASSIFIER, DECODER, SOURCE, SPECIALS
-from explorer.text.trained_with import adopted
+from explorer.text.published.adopted import FLAGS, MOST_TOKENS, adopted
+from explorer.text.token import CLASSIFIER, DECODER, SOURCE, SPECIALS
 
 CORPUS = ["the cat sat on the mat and saw the dog"] * 20
 

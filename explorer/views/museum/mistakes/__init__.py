@@ -14,7 +14,7 @@ from explorer.views.museum.mistakes import (
     stack_mistakes,
 )
 from models.config import TransformerConfig
-from models.transformer import Transformer
+from models.model import Transformer
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from explorer.views.museum.mistakes.model_copy import copied, modules_of, uncached, with_mistake
-from models.attention import HeadInputs, MultiHeadAttention, attention_scores, repeat_groups
-from models.cache import LayerCache
+from models.attention import EarlierKeys, MultiHeadAttention, attention_scores, repeat_groups
 from models.config import TransformerConfig
-from models.positional import Rotation
-from models.shapes import Bias, Mask
+from models.model import Transformer
+from models.shapes import Bias, Mask, Rotation
 from models.tap import NO_TAP, Tap
-from models.transformer import Transformer
 
 HARD_CODED_HEADS = 8
 
@@ -62,12 +60,12 @@ class Unmasked(MultiHeadAttention):
 
     def forward(
         self,
-        x: Float[Tensor, "b q D"] | HeadInputs,
+        x: Float[Tensor, "b q D"],
         memory: Float[Tensor, "b s D"] | None = None,
         mask: Mask | None = None,
         bias: Bias | None = None,
         rotate: Rotation | None = None,
-        cache: LayerCache | None = None,
+        cache: EarlierKeys | None = None,
         tap: Tap = NO_TAP,
     ) -> Float[Tensor, "b q D"]:
         return super().forward(x, memory, None, bias, rotate, cache, NO_TAP)

@@ -7,7 +7,8 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from explorer.catalog.pass_budget import BoundedTransformer
-from models.transformer import Stack, Transformer
+from models.model import Transformer
+from models.stack import Stack
 
 Module = TypeVar("Module", bound=nn.Module)
 

@@ -5,8 +5,8 @@ import torch
 from explorer.analysis.position_experiments import doubled_sinusoids
 from explorer.views.museum.mistakes.model_copy import copied, stacks
 from models.config import TransformerConfig
+from models.model import Transformer
 from models.positional import PositionalEncoding
-from models.transformer import Transformer
 
 
 class DoubledEncoding(PositionalEncoding):

@@ -1,5 +1,6 @@
 """Mistakes of blocks and of the whole model: a lost target, no padding mask, norms, generation."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -8,14 +9,14 @@ from torch import Tensor
 
 from explorer.catalog.pass_budget import BoundedTransformer
 from explorer.views.museum.mistakes.model_copy import copied, modules_of, stacks, uncached
-from models.attention import scaled_dot_product_attention
+from models.attention import EarlierKeys, scaled_dot_product_attention
 from models.block import Block, Residual, StackContext
-from models.cache import BlockCache
-from models.config import RESIDUAL_NORMS, TransformerConfig
+from models.config import TransformerConfig
 from models.generation import start_ids
 from models.masking import both, causal_mask
+from models.model import Transformer
+from models.shapes import Stream
 from models.tap import Tap
-from models.transformer import Transformer
 
 
 class LosesTarget(Block):
@@ -27,8 +28,8 @@ class LosesTarget(Block):
     """
 
     def attend(
-        self, x: Float[Tensor, "b t d"], shared: StackContext, cache: BlockCache | None, tap: Tap
-    ) -> Float[Tensor, "b t d"]:
+        self, x: Stream, shared: StackContext, cache: Mapping[str, EarlierKeys], tap: Tap
+    ) -> Stream:
         source = shared.memory
         assert source is not None
         own = both(causal_mask(source.shape[1], device=source.device), shared.memory_mask)
@@ -37,17 +38,18 @@ class LosesTarget(Block):
         crossed = self.cross_attention_of(x, source, value, shared, tap.at("cross_attn"))
         rows = torch.arange(x.shape[1], device=x.device).clamp(max=source.shape[1] - 1)
         lost = tap("resid_mid", value[:, rows])
-        return tap("resid_cross", self.cross_residual.write(lost, crossed))
+        return tap("resid_cross", self.cross_residual(lost, lambda _: crossed))
 
     def cross_attention_of(
         self, x: Tensor, source: Tensor, value: Tensor, shared: StackContext, tap: Tap
     ) -> Float[Tensor, "b t d"]:
         """Queries from the target, keys from the source, values from its self-attention."""
         attention = self.cross_attn
-        reads = self.cross_residual.read(x)
+        assert attention is not None
+        reads = self.cross_residual.input_norm(x)
         q = tap("q", attention.q_norm(attention.split(attention.q_proj(reads))))
-        k, _ = attention.keys_and_values(x, source, None, None)
-        _, v = attention.keys_and_values(x, value, None, None)
+        k, _ = attention.keys_and_values(source)
+        _, v = attention.keys_and_values(value)
         how = {"scale": attention.scale, "cap": attention.cap, "tap": tap}
         out, _ = scaled_dot_product_attention(q, k, v, shared.memory_mask, **how)  # type: ignore[arg-type]
         return tap("out", attention.o_proj(out.transpose(1, 2).flatten(2)))
@@ -92,7 +94,7 @@ def never_appends(model: Transformer) -> Transformer:
 def no_padding_mask(model: Transformer) -> Transformer:
     """The same model, to which padding is a token like any other."""
     wrong = copied(model)
-    wrong.config = model.config.replace(pad_id=None)
+    wrong.config, wrong.pad_id = model.config.replace(pad_id=None), None
     return wrong
 
 
@@ -100,7 +102,7 @@ def other_norm_order(model: Transformer) -> Transformer:
     """Post-norm where the model is pre-norm, and the reverse."""
     wrong = copied(model)
     for residual in modules_of(wrong, Residual):
-        residual.norms = RESIDUAL_NORMS["post" if residual.norms.input else "pre"]
+        residual.pre = not residual.pre
     return wrong
 
 

@@ -1,0 +1,218 @@
+"""What a page draws, as data: the numbers of a figure as CSV, JSON and npz, and a view's message.
+
+The views make it and the exports read it.
+"""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class FigureData:
+    """The values of a picture (rows, columns) and what they are.
+
+    `allowed` is true where a row may attend to a column, None where all may; `about` says
+    how the numbers came to be: the model, the text, the place in the model. The colours of
+    a picture end at `top`, None at its largest value, or at the largest of each "row" or
+    "column" where `scaling` says so; `log` spreads them over three decades. The labels of
+    the `hidden` columns are struck through; `note` is printed under the picture.
+    """
+
+    values: Tensor
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    title: str
+    unit: str = "weight"
+    row_name: str = "query"
+    column_name: str = "key"
+    scale: str = "sequential"
+    allowed: Tensor | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
+    top: float | None = None
+    scaling: str = "all"
+    log: bool = False
+    hidden: tuple[int, ...] = ()
+    note: str = ""
+
+    @property
+    def visible(self) -> Tensor:
+        """Which values stand for something (rows, columns)."""
+        shape = self.values.shape
+        return torch.ones(shape, dtype=torch.bool) if self.allowed is None else self.allowed
+
+    def lines(self) -> Iterator[list[object]]:
+        """One line per row under a line of column labels; a masked cell is empty.
+
+        Every label begins with its place: equal tokens stay apart, and no token of a
+        stranger's is taken for a formula by a spreadsheet.
+        """
+        yield [f"{self.row_name} ↓ {self.column_name} →", *_numbered(self.columns)]
+        visible = self.visible.tolist()
+        for label, row, seen in zip(
+            _numbered(self.rows), self.values.tolist(), visible, strict=True
+        ):
+            yield [label, *(v if s else "" for v, s in zip(row, seen, strict=True))]
+
+    def fields(self) -> dict[str, Any]:
+        """A masked cell is null, and so is what is no number."""
+        known = self.visible & self.values.isfinite()
+        cells = [
+            [value if is_known else None for value, is_known in zip(*row, strict=True)]
+            for row in zip(self.values.tolist(), known.tolist(), strict=True)
+        ]
+        return {
+            self.row_name: list(self.rows),
+            self.column_name: list(self.columns),
+            "values": cells,
+        }
+
+    def arrays(self) -> dict[str, Array]:
+        """`values`, `allowed`, `rows` and `columns`."""
+        return {
+            "values": self.values.detach().cpu().numpy(),
+            "allowed": self.visible.cpu().numpy(),
+            "rows": np.array(self.rows, dtype=np.str_),
+            "columns": np.array(self.columns, dtype=np.str_),
+        }
+
+
+Value = str | float | int | None
+
+
+@dataclass(frozen=True, eq=False)
+class TableData:
+    """Columns of one length by their names: the rows of a chart or of a list.
+
+    `spec` is the Vega-Lite chart that draws them, with its data.
+    """
+
+    columns: Mapping[str, Sequence[Value]]
+    title: str
+    unit: str = ""
+    about: Mapping[str, str] = field(default_factory=dict)
+    spec: Mapping[str, Any] | None = None
+
+    @property
+    def rows(self) -> Iterator[tuple[Value, ...]]:
+        return zip(*self.columns.values(), strict=True)
+
+    def lines(self) -> Iterator[list[object]]:
+        """A line of names, then the rows; a text that a spreadsheet would compute is quoted."""
+        yield [_quoted(name) for name in self.columns]
+        for row in self.rows:
+            yield [_quoted(cell) if isinstance(cell, str) else cell for cell in row]
+
+    def fields(self) -> dict[str, Any]:
+        """What is no number is null."""
+        return {"columns": {name: [*map(_known, row)] for name, row in self.columns.items()}}
+
+    def arrays(self) -> dict[str, Array]:
+        """For every column `columns/` and its name: numbers (NaN where there is none) or texts."""
+        return {f"columns/{name}": _array(values) for name, values in self.columns.items()}
+
+
+Figure = FigureData | TableData
+
+
+@dataclass(frozen=True)
+class OfflineView:
+    """A view as a run of a page has drawn it: all that is needed to draw it elsewhere."""
+
+    kind: str
+    key: str
+    data: bytes
+    height: int | str
+    choice: object
+    html: str
+    css: str
+    js: str
+    title: str = ""
+    half: bool = False
+    behind: Mapping[str, object] = field(default_factory=dict)
+    """What came behind the picture, by its name: answers that took longer."""
+
+    @property
+    def told(self) -> str:
+        """What is said of it besides its data, as JSON."""
+        told = {"kind": self.kind, "key": self.key, "choice": self.choice, "behind": self.behind}
+        return json.dumps(told)
+
+
+@dataclass(frozen=True)
+class OfflinePicture:
+    """A chart as a picture that stands still."""
+
+    title: str
+    svg: bytes
+
+
+def as_csv(figure: Figure) -> bytes:
+    text = io.StringIO()
+    csv.writer(text).writerows(figure.lines())
+    return text.getvalue().encode("utf-8-sig")  # with the mark that spreadsheets ask for
+
+
+def as_json(figure: Figure) -> bytes:
+    """Everything in one object; `about` in one of its own, for a row may be called as it is."""
+    said = {**_said(figure), **figure.fields()}
+    return json.dumps(said, ensure_ascii=False, indent=1).encode()
+
+
+def as_npz(figure: Figure) -> bytes:
+    """The arrays, and what they are as JSON in `about`, for numpy.load, which needs no pickle."""
+    file = io.BytesIO()
+    arrays = {"about": np.array(json.dumps(_said(figure))), **figure.arrays()}
+    np.savez_compressed(file, allow_pickle=False, **arrays)
+    return file.getvalue()
+
+
+def short_titles(titles: Sequence[str]) -> list[str]:
+    """Without what all that name a model begin with, since the list cuts what is long."""
+    parts = [title.split(" · ") for title in titles]
+    beginnings = (each[:-1] for each in parts if len(each) > 1)
+    places = [set(names) for names in zip(*beginnings, strict=False)]
+    shared = {place for place, names in enumerate(places) if len(names) == 1}
+    return [
+        " · ".join([*(name for at, name in enumerate(begins) if at not in shared), last])
+        for *begins, last in parts
+    ]
+
+
+def file_name(title: str) -> str:
+    """Letters, digits and dashes: a name that every system takes."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:80] or "figure"
+
+
+def _said(figure: Figure) -> dict[str, Any]:
+    return {"title": figure.title, "unit": figure.unit, "about": {**figure.about}}
+
+
+def _numbered(labels: tuple[str, ...]) -> list[str]:
+    return [f"{place} {label}" for place, label in enumerate(labels)]
+
+
+def _quoted(text: str) -> str:
+    """With an apostrophe before it where a spreadsheet would take it for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def _known(value: Value) -> Value:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _array(values: Sequence[Value]) -> Array:
+    if any(isinstance(value, str) for value in values):
+        return np.array(["" if value is None else str(value) for value in values], dtype=np.str_)
+    return np.array([math.nan if value is None else value for value in values])

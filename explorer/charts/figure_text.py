@@ -1,0 +1,109 @@
+"""A figure in words, for who does not see it: its title, and the three numbers that stand out.
+
+What a canvas view shows is said by `putInWords` in `components/shared.js`, since it changes there
+without the server; this is the text of a chart, from the table that is exported with it.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import nlargest
+from typing import Any
+
+from explorer.charts.figure_data import Value
+from explorer.text.labels import cut
+from explorer.text.number_format import three
+
+MOST = 3
+"""Values that are said, and lines of a chart of curves."""
+LABEL = 40
+"""Letters of a label at most."""
+Table = Mapping[str, Sequence[Value]]
+
+
+def figure_text(title: str, table: Table, spec: Mapping[str, Any] | None = None) -> str:
+    """One sentence on the figure: where its lines begin and end, or its largest values.
+
+    `spec` is the Vega-Lite chart of the table, which says what its axes are; O(rows).
+    """
+    x, y, series = _axes(table, spec or {})
+    if y is None:
+        return f"{title}."
+    if x is not None and _is_number(table, x) and series != x:
+        said = [_line(name, x, y, rows) for name, rows in _series(table, x, y, series)]
+        more = f"; and {len(said) - MOST} more" if len(said) > MOST else ""
+        return f"{title}. {'; '.join(said[:MOST])}{more}." if said else f"{title}."
+    rows = [at for at, value in enumerate(table[y]) if _finite(value)]
+    largest = nlargest(MOST, rows, key=lambda at: abs(_number(table[y][at])))
+    names = [name for name in (x, series) if name is not None and name != y]
+    said = [f"{_named(table, names, at)}: {three(_number(table[y][at]))}" for at in largest]
+    return f"{title}. The largest {y}: {'; '.join(said)}." if said else f"{title}."
+
+
+def _axes(table: Table, spec: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
+    """The columns that are labels or steps, the measure, and the series."""
+    for encoding in _encodings(spec):
+        fields = {
+            channel: how["field"]
+            for channel, how in encoding.items()
+            if isinstance(how, Mapping) and how.get("field") in table
+        }
+        x, y = fields.get("x"), fields.get("y")
+        if x and y:
+            if _is_number(table, x) and not _is_number(table, y):
+                x, y = y, x  # bars that lie
+            if _is_number(table, y):
+                return x, y, fields.get("color") or fields.get("detail")
+    numbers = [name for name in table if _is_number(table, name)]
+    texts = [name for name in table if name not in numbers]
+    if not numbers:
+        return None, None, None
+    return (texts[0] if texts else None), numbers[-1], (texts[1] if len(texts) > 1 else None)
+
+
+def _encodings(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Those of the chart and of its parts, each with what it has from the whole."""
+    own = spec.get("encoding", {})
+    if own:
+        yield own
+    for kind in ("layer", "hconcat", "vconcat"):
+        for part in spec.get(kind, ()):
+            yield from ({**own, **each} for each in _encodings(part))
+
+
+def _series(
+    table: Table, x: str, y: str, series: str | None
+) -> list[tuple[str, list[tuple[float, float]]]]:
+    """By the name of each line, its points from left to right."""
+    lines: dict[str, list[tuple[float, float]]] = {}
+    names = table[series] if series else [y] * len(table[x])
+    for name, step, value in zip(names, table[x], table[y], strict=True):
+        if _finite(step) and _finite(value):
+            lines.setdefault(str(name), []).append((_number(step), _number(value)))
+    return [(name, sorted(points)) for name, points in lines.items()]
+
+
+def _line(name: str, x: str, y: str, points: list[tuple[float, float]]) -> str:
+    (first, begins), (last, ends) = points[0], points[-1]
+    what = cut(name, LABEL) if name != y else y
+    if first == last:
+        return f"{what}: {three(begins)} at {x} {three(first)}"
+    return f"{what}: from {three(begins)} at {x} {first:g} to {three(ends)} at {x} {last:g}"
+
+
+def _named(table: Table, names: Sequence[str], at: int) -> str:
+    words = (cut(str(table[name][at]), LABEL) for name in names)
+    return ", ".join(filter(None, words)) or f"row {at + 1}"
+
+
+def _is_number(table: Table, name: str) -> bool:
+    return any(_finite(value) for value in table[name]) and not any(
+        isinstance(value, str) for value in table[name]
+    )
+
+
+def _finite(value: Value) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _number(value: Value) -> float:
+    return float(value) if isinstance(value, int | float) else math.nan

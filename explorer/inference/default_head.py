@@ -1,0 +1,101 @@
+"""Which head of a model a new reader sees first."""
+
+from __future__ import annotations
+
+import torch
+
+from explorer.catalog.attention_parts import Part, parts
+from explorer.catalog.opened_model import Opened
+from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
+from explorer.inference.results_cache import kept, size_of
+from explorer.tasks import pattern_of, pattern_score
+from explorer.text.number_format import three
+
+
+def default_head(opened: Opened) -> tuple[str, int, int]:
+    """The part, layer and head to show first: the one that the model's record names, or the one
+    closest to the task's expected pattern.
+
+    Where no pattern is known, the head with the largest weights.
+    """
+    return kept(opened, "default head", lambda: _look(opened), size_of)
+
+
+def _look(opened: Opened) -> tuple[str, int, int]:
+    if recorded := _recorded(opened):
+        return recorded
+    part = parts(opened.config)[-1]
+    try:
+        forward = run_text(opened, opened.example)
+        return _on_pattern(opened, forward) or _most_decided(forward, part)
+    except (ForwardPassError, ValueError):
+        return part.name, 0, 0
+
+
+def _recorded(opened: Opened) -> tuple[str, int, int] | None:
+    """What the record of a model names, which anybody may have written."""
+    match opened.run.get("first_head"):
+        case [str(name), int(layer), int(head)]:
+            for part in parts(opened.config):
+                has_it = layer in range(part.layers) and head in range(part.heads)
+                if part.name == name and has_it:
+                    return name, layer, head
+    return None
+
+
+def on_pattern(opened: Opened, forward: ForwardPass, part: str, layer: int, head: int) -> str:
+    """How much of its weight this head has on the keys that the task expects, in a sentence.
+
+    Empty where the task expects nothing of this attention and text. Unknown words are no
+    reason to expect anything of a text.
+    """
+    found = _pattern_scores(opened, forward)
+    if found is None or found[0][:2] != (part, layer):
+        return ""
+    (_, _, scores), rows = found
+    said = f"The expected keys of the task get {three(scores[head])} of the weight of their rows"
+    return f"{said} on average ({rows} {'row' if rows == 1 else 'rows'} of this text)."
+
+
+def _on_pattern(opened: Opened, forward: ForwardPass) -> tuple[str, int, int] | None:
+    found = _pattern_scores(opened, forward)
+    if found is None:
+        return None
+    (part, layer, scores), _ = found
+    return part, layer, scores.index(max(scores))
+
+
+def _pattern_scores(
+    opened: Opened, forward: ForwardPass
+) -> tuple[tuple[str, int, list[float]], int] | None:
+    """Each head's weight on the expected keys of the task's attention; and over how many rows."""
+    if opened.task is None or not opened.task.pattern_site:
+        return None
+    stack, layer, attention = opened.task.pattern_site.split(".")[:3]
+    part = next((p for p in forward.parts if p.name == f"{stack}.{attention}"), None)
+    written = forward.target if forward.source else ()
+    if part is None or int(layer) >= part.layers:
+        return None
+    shape = torch.Size((len(forward.rows(part.name)), len(forward.columns(part.name))))
+    pattern = pattern_of(opened.task, forward.tokens, written, shape)
+    if pattern is None:
+        return None
+    scores = [
+        pattern_score(weights, pattern)
+        for heads in forward.some_heads(part.name, int(layer))
+        for weights in heads
+    ]
+    return (part.name, int(layer), scores), int((pattern.sum(-1) > 0).sum())
+
+
+def _most_decided(forward: ForwardPass, part: Part) -> tuple[str, int, int]:
+    content = torch.tensor([not token.special for token in forward.columns(part.name)])
+    if content[1:].any():
+        content[0] = False  # many heads rest on the first token when they find nothing
+    marks = [
+        weights[..., content].amax(dim=-1).mean(dim=-1)
+        for layer in range(part.layers)
+        for weights in forward.some_heads(part.name, layer)
+    ]
+    best = int(torch.cat(marks).argmax())
+    return part.name, best // part.heads, best % part.heads

@@ -1,0 +1,135 @@
+"""How many readers may be connected, in all and from one network, and how many files that takes."""
+
+import os
+from asyncio import Transport
+from collections import Counter
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from explorer.app.reader import key_in, network_of
+from explorer.server.error_pages import accepts_html, is_health_check, send_error
+from explorer.system.limits import SESSIONS, SESSIONS_OF_ADDRESS
+from explorer.system.operating_system import INFINITY, limit, limits
+
+RETRY_AFTER = "60"
+"""Seconds after which a program may ask again."""
+RELOADS = {"max-age=0", "no-cache"}
+"""The cache-control of a browser that reloads a page; it sends neither when it opens one."""
+MOST_FILES = 65_536
+"""Without a hard limit the system allows a billion, and closing all in a child counts to it."""
+RESERVED_FILES = 256
+"""Files for what is no connection, such as models and runs, and for sockets in a handshake."""
+
+HTTP: Any = AutoHTTPProtocol
+"""The class that uvicorn makes for each connection."""
+_connection_made = HTTP.connection_made
+
+
+class ConnectionLimits:
+    """Refuses a WebSocket, and the page that would open one, when the server is full."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self.connected = 0
+        self.by_network: Counter[str] = Counter()
+        self.by_reader: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not _needs_room(scope):
+            await self.app(scope, receive, send)
+        elif sentence := self.refusal(scope):
+            await send_error(scope, receive, send, 503, sentence, retry_after=RETRY_AFTER)
+        elif scope["type"] == "websocket":
+            await self._count(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def refusal(self, scope: Scope) -> str:
+        """Why this one is refused; empty if there is room or a connected reader reloads a page.
+
+        The old page disconnects when it is reloaded, so the new one takes its place.
+        """
+        if _is_reload(scope) and self.by_reader[key_in(HTTPConnection(scope).cookies)]:
+            return ""
+        if self.connected >= SESSIONS.most or files_are_scarce():
+            return SESSIONS.refusal()
+        if self.by_network[network(scope)] >= SESSIONS_OF_ADDRESS.most:
+            return SESSIONS_OF_ADDRESS.refusal()
+        return ""
+
+    async def _count(self, scope: Scope, receive: Receive, send: Send) -> None:
+        key = key_in(HTTPConnection(scope).cookies)
+        counts = [(self.by_network, network(scope))] + [(self.by_reader, key)] * bool(key)
+        self.connected += 1
+        for counter, name in counts:
+            counter[name] += 1
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self.connected -= 1
+            for counter, name in counts:
+                counter[name] -= 1
+                if not counter[name]:
+                    del counter[name]
+
+
+def network(scope: Scope) -> str:
+    """The network that a request comes from."""
+    host, _ = scope.get("client") or ("", 0)
+    return network_of(str(host))
+
+
+def _needs_room(scope: Scope) -> bool:
+    """Whether it opens a WebSocket or a page; files and uploads belong to a page that is open."""
+    if scope["type"] == "http":
+        return _is_page(scope) or is_health_check(scope)
+    return bool(scope["type"] == "websocket")
+
+
+def _is_page(scope: Scope) -> bool:
+    return scope["method"] in {"GET", "HEAD"} and accepts_html(scope)
+
+
+def _is_reload(scope: Scope) -> bool:
+    is_page = scope["type"] == "http" and _is_page(scope)
+    return is_page and Headers(scope=scope).get("cache-control") in RELOADS
+
+
+def raise_file_limit() -> int:
+    """Raise the soft limit of open files (often 1,024: 160 readers) to the hard one; return it."""
+    soft, hard = limits("NOFILE")
+    most = MOST_FILES if hard == INFINITY else min(hard, MOST_FILES)
+    if soft != INFINITY and soft < most:
+        limit(NOFILE=most)
+        return most
+    return soft
+
+
+def files_are_scarce() -> bool:
+    """Whether nearly all files that the process may open are open; False if the system hides it."""
+    soft, _ = limits("NOFILE")
+    try:
+        used = len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return False
+    return soft != INFINITY and used > soft - min(RESERVED_FILES, soft // 4)
+
+
+def limit_connections() -> None:
+    """From now on connections take at most half of the files: each session opens others.
+
+    How many connections an address has, and how slow they may be, is the proxy's to bound.
+    """
+    HTTP.connection_made = connection_made
+
+
+def connection_made(connection: Any, transport: Transport) -> None:
+    """Begin as uvicorn does, and close a connection that is one too many."""
+    _connection_made(connection, transport)
+    soft, _ = limits("NOFILE")
+    if soft != INFINITY and len(connection.connections) > soft // 2:
+        transport.close()

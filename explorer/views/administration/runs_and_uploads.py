@@ -1,0 +1,195 @@
+"""The training runs and uploads of all readers; the operator can stop and delete them."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import streamlit as st
+
+from explorer.app.controls import chosen_rows
+from explorer.app.notes import draw_notes, keep_note
+from explorer.app.received_uploads import RECEIVED
+from explorer.app.session import session
+from explorer.catalog import uploads
+from explorer.catalog.run_index import RunFolder, index_of
+from explorer.runs.cluster import cluster
+from explorer.runs.quotas import sizes_of
+from explorer.runs.run import Run, RunError, run_named
+from explorer.runs.spec import FAILED, Status
+from explorer.system.data_folders import runs_root, uploads_root
+from explorer.text.number_format import megabytes
+from explorer.views.administration.reader_numbers import Numbers
+from explorer.views.training.run_words import STATE_WORDS, duration, status_of
+
+MOST_LISTED = 1_000
+"""The newest runs; the page reads a file of each."""
+ALL, ACTIVE = "All", "Training or queued"
+STOPPING = "stopping"
+
+
+def draw_runs(numbers: Numbers) -> None:
+    """A table with a box for each run, and buttons for the selected ones."""
+    root = Path(runs_root())
+    listing = index_of(root).now()
+    sizes = sizes_of(root, listing)
+    readers = {run.owner for run in listing.everybodys}
+    newest = listing.everybodys[:MOST_LISTED]
+    statuses = [status_now(Run(root / run.name)) for run in newest]
+    active = sum(status.is_active for status in statuses)
+    st.markdown(
+        f"**Training runs** · {counted(len(listing.everybodys), 'run')} by "
+        f"{counted(len(readers), 'reader')}, {megabytes(sum(sizes.values()))} on disk · "
+        f"{active:,} training or queued"
+    )
+    which = st.segmented_control(
+        "Runs",
+        (ACTIVE, ALL),
+        default=ACTIVE,
+        required=True,
+        key="admin_which",
+        label_visibility="collapsed",
+    )
+    rows = {
+        run.name: _row(run, status, numbers, sizes[run.name])
+        for run, status in zip(newest, statuses, strict=True)
+        if which == ALL or status.is_active
+    }
+    if not rows:
+        st.text("No runs.")
+    else:
+        _draw_run_table(rows)
+    draw_notes("administration")
+
+
+def _draw_run_table(rows: dict[str, dict[str, object]]) -> None:
+    chosen = choose_in_table(
+        "all_runs",
+        list(rows),
+        list(rows.values()),
+        **{name: st.column_config.NumberColumn(format="localized") for name in ("step", "of")},
+    )
+    with st.container(horizontal=True):
+        st.button(
+            f"Stop {counted(len(chosen), 'run')}" if chosen else "Stop",
+            key="admin_stop",
+            disabled=not chosen,
+            on_click=stop_runs,
+            args=(chosen,),
+        )
+        active = " Active ones are stopped first."
+        draw_deletion("admin_delete_runs", "run", chosen, delete_runs, active)
+
+
+def _row(run: RunFolder, status: Status, numbers: Numbers, size: int) -> dict[str, object]:
+    """It holds no text and no name that a reader gave."""
+    return {
+        "run": Run(run.name).title,
+        "owner": numbers.get(run.owner, ""),
+        "state": _state(run, status),
+        "step": status.step,
+        "of": status.steps,
+        "trained for": duration(status.seconds),
+        "size": megabytes(size),
+    }
+
+
+def _state(run: RunFolder, status: Status) -> str:
+    """A run takes a moment to stop."""
+    if status.is_active and Run(Path(runs_root()) / run.name).commanded() == "stop":
+        return STOPPING
+    return STATE_WORDS.get(status.state, status.state).partition(":")[0]
+
+
+def status_now(run: Run) -> Status:
+    """Its status; a damaged run counts as failed."""
+    try:
+        return status_of(run)
+    except RunError:
+        return Status(state=FAILED)
+
+
+def stop_runs(names: list[str]) -> None:
+    """Tell the workers to stop these; for a callback."""
+    _for_each_run(names, cluster().stop)
+
+
+def delete_runs(names: list[str]) -> None:
+    """Delete these permanently; for a callback."""
+    _for_each_run(names, cluster().delete)
+
+
+def _for_each_run(names: list[str], do: Callable[[Run], None]) -> None:
+    if not session().is_admin:
+        return
+    for name in names:
+        try:
+            do(run_named(runs_root(), name))
+        except RunError as error:  # it was deleted meanwhile
+            keep_note("administration", str(error))
+
+
+def draw_uploads(numbers: Numbers) -> None:
+    """A table with a box for each upload, without the names that readers gave."""
+    stored = uploads.stored(uploads_root())[::-1]
+    st.markdown(
+        f"**Uploads** · {counted(len(stored), 'model')}, "
+        f"{megabytes(sum(upload.bytes for upload in stored))} on disk · "
+        f"{megabytes(RECEIVED.bytes)} in memory, not opened yet"
+    )
+    if not stored:
+        st.text("No uploads.")
+        return
+    now = time.time()
+    rows = [
+        {
+            "owner": numbers.get(upload.whose.owner or None, ""),
+            "size": megabytes(upload.bytes),
+            "last used": f"{duration(max(0, now - upload.used / 1e9))} ago",
+        }
+        for upload in stored
+    ]
+    names = [upload.folder.name for upload in stored]
+    chosen = choose_in_table("all_uploads", names, rows)
+    draw_deletion("admin_delete_uploads", "upload", chosen, delete_uploads)
+
+
+def delete_uploads(names: list[str]) -> None:
+    """Delete these permanently; for a callback."""
+    for name in names if session().is_admin else ():
+        uploads.delete(uploads_root(), name)
+
+
+def choose_in_table(
+    key: str, names: Sequence[str], rows: Sequence[Mapping[str, object]], **columns: Any
+) -> list[str]:
+    """The names of the selected rows.
+
+    The key depends on the names: a selection by place would be of other rows in another table.
+    """
+    table = st.dataframe(
+        rows,
+        key=f"{key}_{crc32(' '.join(names).encode())}",
+        on_select="rerun",
+        selection_mode="multi-row",
+        hide_index=True,
+        width="stretch",
+        height=min(422, 37 + 35 * len(rows)),
+        column_config=columns,
+    )
+    return [names[row] for row in chosen_rows(table, len(names))]
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def draw_deletion(
+    key: str, noun: str, chosen: list[str], delete: Callable[[list[str]], None], more: str = ""
+) -> None:
+    """A button that asks again before it deletes."""
+    count = counted(len(chosen), noun)
+    with st.popover("Delete", icon=":material/delete:", key=f"{key}_popover", disabled=not chosen):
+        st.markdown(f"This permanently deletes **{count}**.{more}")
+        st.button(f"Delete {count}", key=key, type="primary", on_click=delete, args=(chosen,))

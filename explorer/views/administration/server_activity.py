@@ -1,0 +1,78 @@
+"""What this server process does now: its figures, and its active page runs, to stop them."""
+
+import shutil
+import time
+
+import streamlit as st
+from prometheus_client import REGISTRY
+
+from explorer.app.session import session
+from explorer.app.throttle import at_work
+from explorer.system.data_folders import runs_root
+from explorer.system.limits import GB, MB
+from explorer.views.administration.reader_numbers import Numbers
+from explorer.views.training.run_words import duration
+
+
+def draw_figures() -> None:
+    """A row of numbers; each of several replicas has its own."""
+    with st.container(horizontal=True, gap="large"):
+        for name, value in figures().items():
+            st.metric(name, value, width="content")
+
+
+def figures() -> dict[str, str]:
+    """The figures of this process, without those that its system does not tell."""
+    values = {
+        "Connected pages": _figure("explorer_readers", "{:,.0f}"),
+        "Memory": _figure("process_resident_memory_bytes", "{:,.0f} MB", MB),
+        "Open files": _figure("process_open_fds", "{:,.0f}"),
+        "Running for": _running_for(),
+        "Free disk": _free_disk(),
+    }
+    return {name: value for name, value in values.items() if value}
+
+
+def _figure(name: str, words: str, unit: float = 1) -> str:
+    value = REGISTRY.get_sample_value(name)
+    return "" if value is None else words.format(value / unit)
+
+
+def _running_for() -> str:
+    start = REGISTRY.get_sample_value("process_start_time_seconds")
+    return "" if start is None else duration(time.time() - start)
+
+
+def _free_disk() -> str:
+    try:
+        return f"{shutil.disk_usage(runs_root()).free / GB:,.1f} GB"
+    except OSError:
+        return ""
+
+
+def draw_pages(numbers: Numbers) -> None:
+    """Most end within a moment, so one button stops all of the table."""
+    active = at_work()
+    st.markdown(f"**Active page runs** · {len(active):,} running or queued")
+    if not active:
+        return
+    rows = [
+        {
+            "owner": numbers.get(run.owner, ""),
+            "page": run.page,
+            "state": "queued" if run.waits else "running",
+            "for": duration(time.monotonic() - run.began),
+        }
+        for run in active
+    ]
+    st.dataframe(rows, key="active_pages", hide_index=True, width="stretch")
+    listed = [run.number for run in active]
+    st.button("Stop all of these", key="admin_stop_pages", on_click=stop_pages, args=(listed,))
+
+
+def stop_pages(numbers: list[int]) -> None:
+    """Stop these page runs if they are still active; for a callback."""
+    if session().is_admin:
+        for run in at_work():
+            if run.number in numbers:
+                run.stop()

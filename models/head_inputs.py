@@ -1,0 +1,74 @@
+"""An input of its own for the queries, keys and values of every head, where a tap changes one.
+
+So a single edge between two heads can be cut: only `decoder.4.self_attn.q_input` of head 2
+reads the residual stream without what head 1 of layer 3 wrote.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from models.attention import EarlierKeys, MultiHeadAttention
+from models.shapes import Bias, Mask, Rotation, Stream
+from models.tap import Tap
+
+HEAD_INPUTS = ("q_input", "k_input", "v_input")
+"""The sites: the residual stream as each head reads it, before the norm."""
+
+
+def choose_head_inputs(
+    attention: MultiHeadAttention, norm: nn.Module, x: Stream, tap: Tap
+) -> Callable[..., Stream]:
+    """The attention itself, or `AttentionByHead` where the tap changes what a head reads of x."""
+    if not any(map(tap.wants, HEAD_INPUTS)):
+        return attention
+    shared = x[:, None].expand(-1, attention.n_heads, -1, -1)  # a view: n_heads times the same
+    inputs = [tap(name, shared) for name in HEAD_INPUTS]
+    if all(value is shared for value in inputs):
+        return attention
+    return AttentionByHead(attention, *map(norm, inputs))
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionByHead:
+    """Self-attention whose heads read these normed inputs instead of what it is called with.
+
+    Every head has keys and values of its own, also where the heads of a group share theirs.
+    """
+
+    attention: MultiHeadAttention
+    q: Float[Tensor, "b h t D"]
+    k: Float[Tensor, "b h t D"]
+    v: Float[Tensor, "b h t D"]
+
+    def __call__(
+        self,
+        x: Stream,
+        mask: Mask | None,
+        bias: Bias | None,
+        rotate: Rotation | None,
+        cache: EarlierKeys | None,
+        tap: Tap,
+    ) -> Stream:
+        of = self.attention
+        q = tap("q_norm", of.q_norm(tap("q_proj", project_by_head(of.q_proj, self.q, of.d_head))))
+        k = tap("k_norm", of.k_norm(tap("k_proj", project_by_head(of.k_proj, self.k, of.d_head))))
+        v = project_by_head(of.v_proj, self.v, of.d_head)
+        q, k = (q, k) if rotate is None else (rotate(q), rotate(k))
+        k, v = (k, v) if cache is None else cache.append(k, v)
+        return of.combine(q, k, v, mask, bias, tap)
+
+
+def project_by_head(
+    proj: nn.Linear, x: Float[Tensor, "b h t D"], d_head: int
+) -> Float[Tensor, "b h t d"]:
+    """What a projection makes of the input of each head; heads of a group share its rows."""
+    weight = proj.weight.unflatten(0, (-1, d_head))  # (g, d, D)
+    # The batch goes with the tokens: where it is broadcast, each row has a copy of the weights.
+    of_groups = x.unflatten(1, (len(weight), -1)).transpose(0, 1)  # (g, b, h/g, t, D)
+    projected = of_groups.flatten(1, 3) @ weight.mT  # (g, b·h/g·t, d)
+    if proj.bias is not None:
+        projected = projected + proj.bias.unflatten(0, (-1, 1, d_head))
+    return projected.unflatten(1, of_groups.shape[1:4]).transpose(0, 1).flatten(1, 2)

@@ -1,0 +1,192 @@
+"""Requests that are let in, and what the others are answered."""
+
+import json
+import re
+
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from explorer.server import host_check
+from explorer.server.error_pages import send_error
+from explorer.server.host_check import (
+    NOT_FOUND,
+    WRONG_HOST,
+    WRONG_ORIGIN,
+    HostCheck,
+    address_to_open,
+)
+from tests.server.asking import Answer, Inside, ask, scope_of
+
+
+def come(
+    *, kind: str = "http", server: str = "127.0.0.1", path: str = "/", **headers: str
+) -> Answer:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return ask(HostCheck(Inside()), scope_of(path, named, kind=kind, server=server))
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_another_name_is_refused_in_a_sentence_that_says_the_way_out(kind: str) -> None:
+    """DNS rebinding: the name and the page are both the attacker's."""
+    hosts = ["evil.example", "evil.example:8501", "localhost.evil.example", "6.6.6.6", "[::2]:8501"]
+    hosts += ["", "a b", "localhost:8501:1", "user@localhost", "localhost/", "0.0.0.0:8501"]
+    for host in hosts:
+        answer = come(kind=kind, host=host, origin=f"http://{host}" if host else "")
+        assert (answer.status, answer.sentence) == (421, WRONG_HOST), host
+    assert "EXPLORER_HOSTS" in WRONG_HOST
+
+
+def test_what_a_proxy_says_was_asked_is_not_believed() -> None:
+    assert come(host="evil.example", x_forwarded_host="localhost").status == 421
+    assert come(host="localhost", x_forwarded_host="evil.example").status == 200
+
+
+def test_a_request_with_two_hosts_is_refused() -> None:
+    scope = scope_of()
+    scope["headers"].append((b"host", b"evil.example"))
+    assert ask(HostCheck(Inside()), scope).status == 421
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_this_machine_is_let_in(kind: str) -> None:
+    opened = 200 if kind == "http" else 101
+    for host in ["localhost", "LOCALHOST:8501", "localhost.", "127.0.0.1:80", "[::1]:8501"]:
+        assert come(kind=kind, host=host, origin=f"http://{host}").status == opened, host
+
+
+def test_the_address_that_was_connected_to_is_one_of_this_machine() -> None:
+    assert come(host="192.0.2.7:8501", server="192.0.2.7").status == 200
+    assert come(host="192.0.2.7:8501", server="::ffff:192.0.2.7").status == 200
+    assert come(host="192.0.2.8:8501", server="192.0.2.7").status == 421
+
+
+def test_a_setting_names_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPLORER_HOSTS", "demo.example.org, *.lab.example.org,192.0.2.9")
+    for host in ["demo.example.org", "Demo.Example.Org:443", "a.lab.example.org", "192.0.2.9"]:
+        assert come(host=host).status == 200, host
+    for host in ["example.org", "lab.example.org", "a.b.lab.example.org", "xlab.example.org"]:
+        assert come(host=host).status == 421, host
+    assert host_check.fault() is None
+    at_start = HostCheck(Inside(), hosts=["Lab-Server.local", "", None])  # type: ignore[list-item]
+    assert ask(at_start, scope_of(headers={"host": "lab-server.local:8501"})).status == 200
+
+
+@pytest.mark.parametrize("said", ["https://demo.example.org", "demo.example.org:80", "*", "a b"])
+def test_a_setting_that_names_no_host_is_said(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPLORER_HOSTS", f"localhost,{said}")
+    assert "without a scheme or a port" in str(host_check.fault())
+    assert said in str(host_check.fault())
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_a_page_of_another_site_is_refused(kind: str) -> None:
+    origins = ["https://evil.example", "null", "http://localhost", "http://localhost:3000"]
+    origins += ["http://127.0.0.1:8501", "http://localhost:8501.evil.example", "file://", "x"]
+    for origin in origins:
+        answer = come(kind=kind, origin=origin)
+        assert (answer.status, answer.sentence) == (403, WRONG_ORIGIN), origin
+
+
+def test_a_page_of_this_server_is_let_in_also_behind_a_proxy_that_ends_tls() -> None:
+    for host, origin in [
+        ("localhost:8501", "http://localhost:8501"),
+        ("localhost", "http://localhost"),
+        ("localhost", "https://localhost"),
+        ("localhost:443", "https://localhost"),
+    ]:
+        assert come(host=host, origin=origin).status == 200, (host, origin)
+    assert come(host="localhost:80", origin="https://localhost").status == 403
+
+
+def test_where_a_browser_says_no_origin_it_says_how_far_away_the_page_is() -> None:
+    """Pictures and scripts that another site's page names are fetched without an origin."""
+    for site, mode, status in [
+        ("same-origin", "cors", 200),
+        ("none", "navigate", 200),
+        ("cross-site", "navigate", 200),  # a link
+        ("cross-site", "no-cors", 403),
+        ("same-site", "no-cors", 403),
+    ]:
+        assert come(sec_fetch_site=site, sec_fetch_mode=mode).status == status, (site, mode)
+    posted = scope_of(
+        headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}, method="POST"
+    )
+    assert ask(HostCheck(Inside()), posted).status == 403
+
+
+def test_what_the_app_does_not_use_is_not_there() -> None:
+    core = ["metrics", "agent/interact", "agent/mcp", "agent/openapi.json", "script-health-check"]
+    paths = [*(f"/_stcore/{each}" for each in core), "/auth/login", "/auth/logout"]
+    paths += ["/oauth2callback", "/below/_stcore/metrics"]
+    paths += [f"{path}\n" for path in paths] + ["/a\n/_stcore/metrics", "/attention\0"]
+    for path in paths:
+        answer = come(path=path)
+        assert (answer.status, answer.sentence) == (404, NOT_FOUND), path
+    for path in ["/", "/attention", "/_stcore/health", "/_stcore/host-config", "/static/js/a.js"]:
+        assert come(path=path).status == 200, path
+
+
+def test_what_is_no_request_passes() -> None:
+    passed = []
+
+    async def inside(scope: object, receive: object, send: object) -> None:
+        passed.append(scope)
+
+    ask(HostCheck(inside), {"type": "lifespan"})
+    assert passed == [{"type": "lifespan"}]
+
+
+def test_a_server_that_cannot_answer_a_handshake_closes_it() -> None:
+    scope = scope_of(headers={"origin": "null"}, kind="websocket") | {"extensions": {}}
+    sent = ask(HostCheck(Inside()), scope).sent
+    assert [each["type"] for each in sent] == ["websocket.close"]
+
+
+@pytest.mark.parametrize(
+    ("address", "by_tls", "said"),
+    [
+        ("localhost", False, "http://localhost:8501"),
+        (None, False, "http://localhost:8501"),
+        ("0.0.0.0", False, "http://localhost:8501"),
+        ("::", True, "https://localhost:8501"),
+        ("::1", False, "http://[::1]:8501"),
+        ("demo.example.org", True, "https://demo.example.org:8501"),
+    ],
+)
+def test_whoever_started_the_server_is_told_an_address_that_opens(
+    address: str | None, by_tls: bool, said: str
+) -> None:
+    assert address_to_open(address, 8501, by_tls=by_tls) == said
+
+
+SENTENCE = "This server is full (<b>400</b> open connections). Try again in a few minutes."
+
+
+def refused(accept: str, *, kind: str = "http", path: str = "/", **headers: str) -> Answer:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send_error(scope, receive, send, 503, SENTENCE, **headers)
+
+    answer = ask(app, scope_of(path, {"accept": accept}, kind=kind))
+    assert answer.status == 503
+    return answer
+
+
+def test_a_refusal_is_a_page_to_a_browser_which_needs_nothing_else() -> None:
+    answer = refused("text/html,application/xhtml+xml,*/*;q=0.8", retry_after="60")
+    assert answer.headers["retry-after"] == "60"
+    assert answer.headers["content-type"].startswith("text/html")
+    assert answer.headers["cache-control"] == "no-store"
+    assert SENTENCE.replace("<", "&lt;").replace(">", "&gt;") in answer.text
+    assert "prefers-color-scheme: dark" in answer.text
+    assert not re.findall(r"<script|\bsrc=|url\(|https?:|<link", answer.text)
+    assert 'href=""' in answer.text, "the way to try again"
+    assert len(answer.text) < 2_000
+    assert "href" not in refused("text/html").text, "where it helps to try again"
+
+
+def test_others_are_given_the_sentence_and_an_open_page_what_it_shows() -> None:
+    """Streamlit's page looks for the server before it connects; it shows a body that is JSON."""
+    for answer in (refused("*/*"), refused(""), refused("text/html", kind="websocket")):
+        assert answer.text == f"{SENTENCE}\n"
+        assert answer.headers["content-type"].startswith("text/plain")
+    assert json.loads(refused("*/*", path="/_stcore/health").text) == SENTENCE

@@ -1,0 +1,144 @@
+"""What is imported when, and what readers left is removed whatever fails."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from threading import Event
+from types import ModuleType
+from unittest.mock import Mock
+
+import plotly.graph_objects as go
+import pytest
+
+from explorer.app import streamlit_patches
+from explorer.catalog import uploads
+from explorer.catalog.folders import UPLOAD
+from explorer.charts import bars
+from explorer.server import housekeeping
+from explorer.server.housekeeping import PANDAS
+from explorer.system.data_folders import uploads_root
+from tests.calls import run_in_thread
+from tests.source import ROOT, imports
+
+PLAYED = """
+from halves import first, second
+first.set()
+second.wait()
+class Timestamp: ...
+class DataFrame: ...
+class Series: ...
+class Index: ...
+"""
+"""Pandas as altair and plotly ask for it, which stops in the middle."""
+CHARTS: dict[str, Callable[[], object]] = {
+    "altair": bars._bars.__wrapped__,
+    "plotly": lambda: go.Figure(go.Scatter(x=[1, 2], y=[3, 4])).to_json(),
+}
+
+
+class Halves(ModuleType):
+    """Said by the import when the first is done; the second is begun when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__("halves")
+        self.first, self.second = Event(), Event()
+
+
+@pytest.fixture
+def halves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Halves]:
+    """Of pandas, which nobody has imported yet."""
+    for draw in CHARTS.values():
+        draw()  # what they import themselves is there
+    (tmp_path / f"{PANDAS}.py").write_text(PLAYED)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    halves = Halves()
+    monkeypatch.setitem(sys.modules, halves.__name__, halves)
+    real = sys.modules.pop(PANDAS, None)
+    yield halves
+    del sys.modules[PANDAS]
+    if real is not None:
+        sys.modules[PANDAS] = real
+
+
+@pytest.mark.parametrize("library", CHARTS)
+def test_a_chart_waits_until_pandas_is_whole(
+    library: str, halves: Halves, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def go_on(name: str) -> ModuleType:
+        halves.second.set()  # somebody waits
+        return import_module(name)
+
+    monkeypatch.setattr(housekeeping, "import_module", go_on)
+    housekeeping.wait_for_pandas()
+    with ThreadPoolExecutor() as threads:
+        table = threads.submit(import_module, PANDAS)
+        table.add_done_callback(lambda _: halves.first.set())  # also where it fails
+        halves.first.wait()
+        try:
+            threads.submit(CHARTS[library]).result()
+        finally:
+            halves.second.set()
+        assert table.result().Series
+
+
+BEFORE_THE_FIRST_PAGE = ("app.py", "explorer/app/shell.py", "pages/overview/overview.py")
+LATER = {
+    *("altair", "cryptography", "dask", "distributed", "gguf", "httpx2", "huggingface_hub"),
+    *("jinja2", "matplotlib", "pandas", "platformdirs", "sentencepiece", "tensorboardX"),
+    *("vl_convert", "yaml"),
+}
+
+
+def test_the_first_page_waits_for_no_library_of_others() -> None:
+    """What its files import, and what they do, in a process of its own."""
+    named = {each for path in BEFORE_THE_FIRST_PAGE for each in imports(Path(path))}
+    ours = sorted(each for each in named if each.startswith("explorer."))
+    assert len(ours) > 20
+    code = (
+        "import importlib, importlib.util, sys\n"
+        f"for name in {ours}:\n"
+        "    try: importlib.import_module(name)\n"
+        "    except ModuleNotFoundError as error: assert error.name == name\n"  # names no module
+        "print(*sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert {"torch", "streamlit", "explorer.app.bar"} <= {*ran.stdout.split()}
+    assert LATER & {*ran.stdout.split()} == set()
+
+
+def test_uploads_are_forgotten_on_a_server_that_nobody_visits(
+    small_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_LIMIT_UPLOADS_DAYS", "0")
+    monkeypatch.setattr(housekeeping, "CLEANUP_INTERVAL", 0)
+    sweep, looks = uploads.sweep, list[Path]()
+
+    def fail_at_first(root: Path) -> None:
+        looks.append(root)
+        assert len(looks) > 1
+        sweep(root)
+
+    monkeypatch.setattr(uploads, "sweep", fail_at_first)
+    monkeypatch.setattr(streamlit_patches, "forget_who_left", Mock(side_effect=ValueError))
+    upload = uploads_root() / f"{UPLOAD}{'0' * 24}"
+    upload.mkdir(parents=True)
+    an_hour_ago = time.time() - 3600
+    os.utime(upload, (an_hour_ago, an_hour_ago))
+
+    async def until_it_is_gone() -> None:
+        task = asyncio.create_task(housekeeping.clean_up_forever())
+        while upload.exists():
+            await asyncio.sleep(0.01)
+        task.cancel()
+
+    run_in_thread(until_it_is_gone())
+    assert len(looks) > 1
