@@ -35,13 +35,18 @@ class Residual(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, x: Stream, layer: Callable[[Stream], Stream], reads: Stream | None = None
+        self,
+        x: Stream,
+        layer: Callable[[Stream], Stream],
+        reads: Stream | None = None,
+        tap: Tap = NO_TAP,
     ) -> Stream:
         """The residual stream after the layer, which `reads` it, or an earlier one if parallel."""
         reads = x if reads is None else reads
         if self.pre:
-            return x + self.dropout(self.out_norm(layer(self.norm(reads))))
-        return self.norm(x + self.dropout(layer(reads)))
+            out = tap("out_norm", self.out_norm(layer(self.norm(reads))))
+            return tap("add", x + self.dropout(out))
+        return self.norm(tap("add", x + self.dropout(layer(reads))))
 
     @property
     def input_norm(self) -> nn.Module:
@@ -120,7 +125,7 @@ class Block(nn.Module):
         if self.mlp is not None:
             scope = tap.at("mlp")
             reads = scope("input", before if self.parallel else x)
-            x = self.mlp_residual(x, partial(self.mlp, tap=scope), reads)
+            x = self.mlp_residual(x, partial(self.mlp, tap=scope), reads, scope)
         return tap("resid_post", x)
 
     def attend(
@@ -136,14 +141,15 @@ class Block(nn.Module):
             cache=cache.get("self_attn"),
             tap=scope,
         )
-        x = tap("resid_mid", self.self_residual(x, layer))
+        x = tap("resid_mid", self.self_residual(x, layer, tap=scope))
         if self.cross_attn is not None:
+            scope = tap.at("cross_attn")
             layer = partial(
                 self.cross_attn,
                 memory=shared.memory,
                 mask=shared.memory_mask,
                 cache=cache.get("cross_attn"),
-                tap=tap.at("cross_attn"),
+                tap=scope,
             )
-            x = tap("resid_cross", self.cross_residual(x, layer))
+            x = tap("resid_cross", self.cross_residual(x, layer, tap=scope))
         return x

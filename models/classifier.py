@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from models.shapes import Stream
+from models.tap import NO_TAP, Tap
 
 
 class ClassifierHead(nn.Module):
@@ -27,10 +28,12 @@ class ClassifierHead(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.out = nn.Linear(d_hidden or d_model, n_classes, bias)
 
-    def forward(self, x: Stream, keep: Bool[Tensor, "b t"] | None = None) -> Float[Tensor, "b c"]:
-        pooled = self.pooling(x, keep)
+    def forward(
+        self, x: Stream, keep: Bool[Tensor, "b t"] | None = None, tap: Tap = NO_TAP
+    ) -> Float[Tensor, "b c"]:
+        pooled = tap("pooled", self.pooling(x, keep))
         if self.hidden is not None:
-            pooled = self.activation(self.hidden(pooled))
+            pooled = tap("hidden", self.activation(self.hidden(pooled)))
         return self.out(self.dropout(pooled))
 
 

@@ -43,8 +43,8 @@ class FeedForward(nn.Module):
     def forward(self, x: Stream, tap: Tap = NO_TAP) -> Stream:
         x = tap("norm", x)
         if self.gate_proj is None:
-            hidden = self.activation(self.up_proj(x))
+            hidden = self.activation(tap("up", self.up_proj(x)))
         else:
-            hidden = self.activation(self.gate_proj(x)) * self.up_proj(x)
+            hidden = self.activation(tap("gate", self.gate_proj(x))) * tap("up", self.up_proj(x))
         hidden = tap("hidden", hidden)  # (b, t, d_ff)
         return tap("out", self.down_proj(self.dropout(hidden)))

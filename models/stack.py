@@ -79,7 +79,7 @@ class Stack(nn.Module):
             if segments is None:
                 segments = x.new_zeros(x.shape[:2], dtype=torch.long)
             x = x + tap("segment_embed", self.segments(segments))
-        x = self.dropout(self.embedding_norm(x))
+        x = self.dropout(tap("embed_norm", self.embedding_norm(tap("sum", x))))
         shared = StackContext(
             masks=self.self_masks(x, past, keep),
             bias=self.positions.bias(here, everywhere),

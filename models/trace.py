@@ -1,10 +1,12 @@
 """A forward pass recorded: every named value that was asked for, with edits made on the way.
 
 Names of sites, in the order of the pass: `{encoder|decoder}.{embed, positions, pos_embed,
-segment_embed}`; in each layer `….resid_pre`, `….self_attn.{q_input, k_input, v_input, norm,
-q_proj, q_norm, k_proj, k_norm, q, k, v, mask, bias, scores, masked, weights, head_out, out}`,
-`….resid_mid`, the same of `….cross_attn`, `….resid_cross`, `….mlp.{input, norm, hidden, out}`,
-`….resid_post`; `….final`, `memory`, `logits`.
+segment_embed, sum, embed_norm}`; in each layer `….resid_pre`, `….self_attn.{q_input, k_input,
+v_input, norm, q_proj, q_norm, k_proj, k_norm, q, k, v, mask, bias, scores, masked, weights,
+head_out, out, out_norm, add}`, `….resid_mid`, the same of `….cross_attn`, `….resid_cross`,
+`….mlp.{input, norm, gate, up, hidden, out, out_norm, add}`, `….resid_post`; `….final`, `memory`,
+`head.{transform, pooled, hidden}`, `logits`. A step that a model leaves out shows the value
+before it once more.
 
 What ends in `input` is the residual stream as each head (b, h, t, d), or the feed-forward layer,
 reads it before its norm; `norm` is what the layer gets, behind a norm in front of it (else the

@@ -125,9 +125,10 @@ class TransformerBase(nn.Module, Generic[Config]):
     ) -> Float[Tensor, "..."]:
         """The output of the head for the final residual stream; without a head, that itself."""
         if isinstance(self.head, LanguageModelHead):
-            x = self.head(x[:, read_at], self.last_stack.embedding.weight)
+            words = self.last_stack.embedding.weight
+            x = self.head(x[:, read_at], words, tap.at("head"))
         elif self.head is not None:
-            x = self.head(x, keep)
+            x = self.head(x, keep, tap.at("head"))
         return tap("logits", x)
 
 

@@ -11,10 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.analysis.forward_pass.kinds import KINDS
-from explorer.analysis.forward_pass.pass_values import PassValues, recorded
+from explorer.analysis.forward_pass.kinds import KINDS, Stage
+from explorer.analysis.forward_pass.pass_values import ALL, PassValues, Some, recorded
 from explorer.analysis.forward_pass.stage_cut import cut_stage, row_stack, tokens_of
-from explorer.analysis.forward_pass.stage_kind import ALL, Some, Stage
 from explorer.analysis.forward_pass.stages import sizes, stages_of
 from explorer.catalog import opened_model
 from explorer.inference import forward_pass
@@ -139,44 +138,19 @@ def test_a_planted_mistake_is_seen_where_it_is(found: ForwardPass) -> None:
     assert max(differences(values, values.stages[f"{stack}.0.self_attn.k"])) <= EXACT
 
 
-def hooked(of: ForwardPass, values: PassValues) -> dict[str, Tensor]:
-    """What the modules that stages name really gave in a pass, by the names of the modules."""
-    seen: dict[str, Tensor] = {}
-    modules = dict(of.trace.model.named_modules())
-    handles = []
-    for stage in values.stages.values():
-        if stage.module and not stage.site and stage.module in modules:
-
-            def keep(_: Any, __: Any, output: Tensor, name: str = stage.module) -> None:
-                seen[name] = output.detach()
-
-            handles.append(modules[stage.module].register_forward_hook(keep))
-    recorded(of, ("none",))
-    for handle in handles:
-        handle.remove()
-    return seen
-
-
 def test_every_value_is_what_the_pass_had_there(found: ForwardPass) -> None:
-    """Of a site that is watched, or of the module itself where the trace shows nothing."""
     values = values_of(found, head=1 % found.config.n_heads)
-    everything, hooks = recorded(found, ("*",)), hooked(found, values)
+    everything = recorded(found, ("*",))
     for stage in values.stages.values():
-        if stage.kind in ("logits", "class logits"):
+        if not stage.site or stage.kind in ("logits", "class logits"):
             continue
-        if stage.site:
-            seen = everything[stage.site][0]
-        elif stage.module in hooks:
-            seen = hooks[stage.module][0]
-        else:
-            continue
-        if stage.kind == "projected" and not stage.site:
-            seen = seen.unflatten(-1, (-1, found.config.head_width)).transpose(0, 1)
-        if stage.kind == "projected" or stage.per_head:
+        seen, mine = everything[stage.site][0], values[stage.name]
+        if stage.per_head:
             seen = seen[min(values.head_of(len(seen)), len(seen) - 1)]
-        mine = values[stage.name]
+        if stage.kind == "masked":
+            seen = seen.masked_fill(seen == torch.finfo(seen.dtype).min, -torch.inf)
         mine = mine[-1:] if stage.kind == "transform" else mine  # which the pass reads there
-        assert_close_to(mine, seen, what=stage.name)
+        assert_close_to(mine[0] if stage.per_text else mine, seen, what=stage.name)
     given, mine = found.trace["logits"][0], values["logits"]
     assert_close_to(mine[-len(given) :] if given.dim() > 1 else mine[0], given)
     assert_close_to(values["probabilities"].sum(-1), torch.ones_like(mine[:, 0]))
@@ -292,21 +266,19 @@ def test_the_shapes_are_those_of_the_values(found: ForwardPass) -> None:
         assert sentence(stage, found.config)
 
 
-UNSHOWN = re.compile(
-    r"(.*\.)?(positions|mask|masked|memory|resid_pre|resid_mid|[qkv]_input|input|norm|[qk]_(proj|norm))"
-    r"|.*\.bias"
-)
-"""Sites without a stage: no value of the pass, the stream of the stage before, a bias of zeros."""
+UNSHOWN = re.compile(r"(.*\.)?(positions|mask|[qkv]_input)|.*\.bias")
+"""Sites without a stage: no value of the pass, or a bias of zeros."""
 
 
 def test_every_site_and_every_module_of_the_model_is_of_a_stage(found: ForwardPass) -> None:
     """In the order of the pass, so that what is added to the model is missed here."""
     stages = stages_of(found.config)
     sites = [stage.site for stage in stages if stage.site]
-    seen = recorded(found, ("*",)).sites
-    more = [site for site in seen if site not in sites and not UNSHOWN.fullmatch(site)]
-    same = (".resid_post",) * (not found.config.d_ff) + (".final",) * (not found.config.final_norm)
-    assert more == [site for site in seen if site.endswith(same)], "the value before is the same"
+    everything = recorded(found, ("*",)).values
+    seen = [*everything]
+    shown = {id(everything[name]) for stage in stages for name in stage.aliases}
+    more = [site for site in seen if id(everything[site]) not in shown]
+    assert [site for site in more if not UNSHOWN.fullmatch(site)] == []
     order = [site for site in sites if not site.endswith((".bias", "resid_pre"))]
     assert [site for site in seen if site in order] == order
     modules = {stage.module for stage in stages}

@@ -1,7 +1,5 @@
 """One number of a stage as an equation in LaTeX, with the numbers it is computed from."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,39 +1,713 @@
-"""Every kind of stage, in the order of a pass; `KINDS` is the table of them."""
+"""Every kind of stage: its words, its formula, and one number of it as an equation.
 
-from __future__ import annotations
+Shapes: t tokens, q queries, k keys, d width of what is read; always of the head that is shown.
+"""
 
-from explorer.analysis.forward_pass.attention_kinds import (
-    AttentionWeights,
-    Concat,
-    DotProducts,
-    HeadNorm,
-    HeadOut,
-    Masked,
-    PositionBias,
-    Projection,
-    Rotation,
-    Scores,
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from torch import Tensor
+
+from explorer.analysis.forward_pass.equation import (
+    Equation,
+    added,
+    capped,
+    dot_product,
+    looked_up,
+    number_latex,
+    softmax,
+    under,
 )
-from explorer.analysis.forward_pass.kind_formulas import Norm
-from explorer.analysis.forward_pass.output_kinds import (
-    ClassHidden,
-    ClassLogits,
-    Logits,
-    Pooling,
-    Probabilities,
-    Transform,
-)
-from explorer.analysis.forward_pass.stage_kind import HIDDEN, STREAM, Kind
-from explorer.analysis.forward_pass.stream_kinds import (
-    Activation,
-    Addition,
-    Embedding,
-    EmbeddingSum,
-    Linear,
-    PositionVectors,
-    Segments,
-    TokenIds,
-)
+from explorer.text.number_format import three
+from models import TransformerConfig
+from models.masking import keep_of
+from models.normalization import LayerNorm, RMSNorm
+from models.position_biases import AlibiPositions
+from models.positional import PositionalEncoding
+
+Shapes = tuple[tuple[str, ...], ...]
+TOKENS: Shapes = (("batch", "tokens"),)
+STREAM: Shapes = (("batch", "tokens", "d_model"),)
+HIDDEN: Shapes = (("batch", "tokens", "d_ff"),)
+SQUARE: Shapes = (("batch", "heads", "queries", "keys"),)
+HEADS: Shapes = (("batch", "heads", "tokens", "d_head"),)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One value of the pass.
+
+    `name` is its place in the model, `kind` its row in the table of kinds, `site` what the
+    trace calls it (empty where it is not recorded), `module` the path of the module that
+    computes it. `reads` are the names of the stages it is computed from; `shapes` the shapes
+    it goes through in symbols, its own last; `branch` the sub-layer of a block it belongs to.
+    `aliases` are all names under which the trace shows this value.
+    """
+
+    name: str
+    title: str
+    kind: str
+    stack: str
+    section: str
+    reads: tuple[str, ...]
+    shapes: Shapes
+    site: str = ""
+    module: str = ""
+    layer: int | None = None
+    branch: str = ""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def part(self) -> str:
+        """The kind of attention it belongs to, such as `decoder.self_attn`, or nothing."""
+        return f"{self.stack}.{self.branch}" if self.branch.endswith("attn") else ""
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is the residual stream itself, not a branch of it."""
+        return self.kind in ("embedding", "sum", "add", "stream norm", "final norm")
+
+    @property
+    def is_square(self) -> bool:
+        """Whether its rows are queries and its columns keys."""
+        return self.shapes[-1][-1] == "keys"
+
+    @property
+    def per_head(self) -> bool:
+        """Whether every head has one of its own."""
+        return "heads" in self.shapes[-1] or "kv heads" in self.shapes[-1]
+
+    @property
+    def per_text(self) -> bool:
+        """Whether it has one row for the whole text, not one per token."""
+        return not {"tokens", "source tokens", "queries"} & set(self.shapes[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One number of a stage, and what it is computed from.
+
+    `value` gives the whole values of a stage by its name, `places` the positions that the rows
+    of this one stand for; `ids`, `segments` and `positions` are of the tokens of its stack,
+    (t,), and `mask` is that of its attention, (q, k).
+    """
+
+    stage: Stage
+    row: int
+    column: int
+    model: Any
+    head: int
+    value: Callable[[str], Tensor]
+    places: Sequence[int]
+    ids: Tensor
+    segments: Tensor
+    positions: Tensor
+    mask: Tensor | None
+
+    def whole(self, at: int = 0) -> Tensor:
+        """A stage that this one reads."""
+        return self.value(self.stage.reads[at]).detach().double()
+
+    def read(self, at: int = 0) -> Tensor:
+        """The same row of a stage that this one reads."""
+        return self.whole(at)[self.row]
+
+    def numbers(self) -> list[float]:
+        """The same cell of every stage that this one reads."""
+        return [float(self.read(at)[self.column]) for at in range(len(self.stage.reads))]
+
+    @property
+    def config(self) -> TransformerConfig:
+        config: TransformerConfig = self.model.config
+        return config
+
+    @property
+    def module(self) -> Any:
+        """The module that computes the stage."""
+        return attrgetter(self.stage.module)(self.model)
+
+    @property
+    def activation(self) -> Any:
+        """The activation function of the feed-forward layer that the stage belongs to."""
+        stage = self.stage
+        return getattr(self.model, stage.stack).blocks[stage.layer].mlp.activation
+
+    @property
+    def words(self) -> Tensor:
+        """The matrix (v, d) of the output head of a language model."""
+        words: Tensor | None = self.model.head.weight
+        return self.model.last_stack.embedding.weight if words is None else words
+
+
+class Kind:
+    """All about one kind of stage: its words, its formula, one number of it."""
+
+    title = ""
+    text = ""
+    latex = ""
+    shapes = STREAM
+
+    def named(self, name: str, config: TransformerConfig) -> str:
+        """What the stage of this name is called."""
+        return self.title
+
+    def shaped(self, name: str, config: TransformerConfig) -> Shapes:
+        """The shapes that it goes through in symbols, its own last."""
+        return self.shapes
+
+    def sentence(self, config: TransformerConfig) -> str:
+        """What happens at this stage."""
+        return self.text
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        """How it follows from the stages it reads, in LaTeX and the symbols of this model."""
+        return self.latex
+
+    def equation(self, cell: Cell) -> Equation | None:
+        """One number of it, from the numbers it is computed from; None where there is none."""
+        return None
+
+
+ACTIVATIONS = {
+    "relu": r"\max(0, {x})",
+    "silu": r"\frac{{x}}{1 + e^{-{x}}}",
+    "gelu": r"{x} \cdot \Phi({x})",
+    "gelu-tanh": r"\tfrac{1}{2}\,{x}\,\left(1 + \tanh\!\left(\sqrt{2/\pi}\,({x} + 0.044715\,{x}^3)"
+    r"\right)\right)",
+    "tanh": r"\tanh({x})",
+}
+SYMBOLS = {
+    "norm": "y",
+    "final": "y",
+    "concat": "H",
+    "hidden": "h",
+    "pooled": "c",
+    "transform": "c",
+    "out_norm": "z",
+}
+
+
+def symbol_of(name: str, config: TransformerConfig) -> str:
+    """The symbol of a stage in its own formula and in those of the stages that read it."""
+    if name == "encoder.final" and config.kind == "encoder-decoder":
+        return "m"
+    return SYMBOLS.get(name.split(".")[-1], "x")
+
+
+def symbol_read(stage: Stage, config: TransformerConfig) -> str:
+    """The symbol of what a stage reads; cross-attention reads its keys from the memory m."""
+    if stage.branch == "cross_attn" and not stage.reads[0].startswith(f"{stage.stack}."):
+        return "m"
+    return symbol_of(stage.reads[0], config)
+
+
+def rms_formula(x: str, width: str, config: TransformerConfig) -> str:
+    size = rf"\sqrt{{\tfrac{{1}}{{{width}}}\sum {x}_i^2 + {epsilon(config)}}}"
+    return rf"\gamma \odot \frac{{{x}}}{{{size}}}"
+
+
+def epsilon(config: TransformerConfig) -> str:
+    eps = f"{config.norm_eps:.0e}".replace("e-0", "e-")
+    is_power = eps.startswith("1e") and float(eps) == config.norm_eps
+    return rf"10^{{{eps.split('e')[1]}}}" if is_power else three(config.norm_eps)
+
+
+def normed(x: Tensor, module: Any, column: int) -> Equation | None:
+    """One number of the norm of x (d); None where the module is no norm."""
+    if not isinstance(module, LayerNorm | RMSNorm):
+        return None
+    is_layer = isinstance(module, LayerNorm)
+    mean = float(x.mean()) if is_layer else 0.0
+    size = math.sqrt(float((x - mean).square().mean()) + module.eps)
+    gain, one = float(module.weight[column]), float(x[column])
+    above = number_latex(one, alone=True) + (f" - {number_latex(mean)}" if is_layer else "")
+    latex = rf"{number_latex(gain)} \cdot \frac{{{above}}}{{{number_latex(size)}}}"
+    total = gain * (one - mean) / size
+    if not isinstance(module, LayerNorm):
+        return Equation(latex, total)
+    bias = float(module.bias[column])
+    return Equation(f"{latex} + {number_latex(bias)}", total + bias)
+
+
+def linear(module: Any, x: Tensor) -> Tensor:
+    """What a linear layer makes of x in float64."""
+    made = module.weight.double() @ x
+    return made if module.bias is None else made + module.bias.double()
+
+
+def projected(cell: Cell, module: Any, row: int) -> Equation:
+    """One number of a linear map: what is read times one row of the weight."""
+    bias = None if module.bias is None else float(module.bias[row])
+    symbols = symbol_read(cell.stage, cell.config), "w"
+    return dot_product(cell.read(), module.weight[row], bias, symbols)
+
+
+def activated(x: Tensor, name: str, activation: Any) -> Equation:
+    inside = number_latex(float(x), alone=True)
+    latex = rf"\max(0, {inside})" if name == "relu" else rf"\text{{{name}}}({inside})"
+    return Equation(latex, float(activation(x)))
+
+
+class Norm(Kind):
+    def __init__(self, title: str, text: str) -> None:
+        self.title, self.text = title, text
+
+    def named(self, name: str, config: TransformerConfig) -> str:
+        return "Embedding norm" if name.endswith(".embed_norm") else self.title
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        made = symbol_of(stage.name, config)
+        x = "z" if made == "z" else "x"
+        start = rf"{made} \leftarrow" if made == x else f"{made} ="
+        if config.norm == "rms":
+            return f"{start} {rms_formula(x, 'd', config)}"
+        size = rf"\sqrt{{\sigma^2 + {epsilon(config)}}}"
+        return rf"{start} \gamma \odot \frac{{{x} - \mu}}{{{size}}} + \beta"
+
+    def equation(self, cell: Cell) -> Equation | None:
+        return normed(cell.read(), cell.module, cell.column)
+
+
+class Softmax(Kind):
+    shapes = SQUARE
+
+    def equation(self, cell: Cell) -> Equation | None:
+        return softmax(cell.read(), cell.column)
+
+
+VECTORS = {"q": "Queries", "k": "Keys", "v": "Values"}
+
+
+class OfHeads(Kind):
+    """Queries, keys or values, whose names begin with their letter."""
+
+    addition = ""
+
+    def named(self, name: str, config: TransformerConfig) -> str:
+        return VECTORS[name.split(".")[-1][0]] + self.addition
+
+    def shaped(self, name: str, config: TransformerConfig) -> Shapes:
+        *_, branch, tail = name.split(".")
+        is_q = tail[0] == "q"
+        heads = "heads" if is_q or config.kv_heads == config.n_heads else "kv heads"
+        along = "source tokens" if not is_q and branch == "cross_attn" else "tokens"
+        return (("batch", heads, along, "d_head"),)
+
+
+class Projection(OfHeads):
+    text = "One projection for all heads, split into heads."
+
+    def shaped(self, name: str, config: TransformerConfig) -> Shapes:
+        ((_, heads, along, width),) = split = super().shaped(name, config)
+        return ("batch", along, f"{heads}·{width}"), ("batch", along, heads, width), *split
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        letter, reads = stage.name.split(".")[-1][0].upper(), symbol_read(stage, config)
+        bias = rf" + b_{letter}" if config.qkv_bias else ""
+        heads = config.n_heads if letter == "Q" else config.kv_heads
+        made = rf"{letter} = {reads}\,W_{letter}{bias}, \quad \text{{split into {heads} heads}}"
+        is_stream = reads == "m" and not stage.reads[0].endswith(".final")
+        return made + (r", \quad m = x \text{ of the encoder}" if is_stream else "")
+
+    def equation(self, cell: Cell) -> Equation:
+        return projected(cell, cell.module, self._first(cell) + cell.column)
+
+    def _first(self, cell: Cell) -> int:
+        """The first row of the weight that belongs to the head that is shown."""
+        width = cell.config.head_width
+        return cell.head * (len(cell.module.weight) // width) // cell.config.n_heads * width
+
+
+class HeadNorm(OfHeads):
+    """Of queries or keys: always by the root mean square, whatever the other norms are."""
+
+    text, addition = "The vectors of every head are normalized.", ", normalized"
+
+    def equation(self, cell: Cell) -> Equation | None:
+        return normed(cell.read(), cell.module, cell.column)
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        x = stage.name.split(".")[-1][0]
+        return rf"\hat {x} = {rms_formula(x, 'w', config)}"
+
+
+class Rotation(OfHeads):
+    addition = ", rotated"
+    text = "Pairs of dimensions are rotated by an angle that grows with the position."
+    latex = (
+        r"(a, b) \mapsto (a\cos\varphi - b\sin\varphi,\; a\sin\varphi + b\cos\varphi), "
+        r"\quad \varphi = t\,\theta_i"
+    )
+
+    def equation(self, cell: Cell) -> Equation:
+        """A pair is rotated by position × frequency; what is beyond the pairs stays as it is."""
+        rotary, x, column = cell.module, cell.read(), cell.column
+        half = rotary.d_head // 2
+        if column >= 2 * half:
+            return Equation(number_latex(float(x[column]), alone=True), float(x[column]))
+        if rotary.pairs == "halves":
+            is_second, pair = divmod(column, half)
+            first, second = pair, pair + half
+        else:
+            pair, is_second = divmod(column, 2)
+            first, second = 2 * pair, 2 * pair + 1
+        angle = cell.positions[cell.row] * rotary.frequencies()[pair]  # float32, as in the pass
+        cosine, sine = float(angle.cos()), float(angle.sin())
+        a, b, turn = float(x[first]), float(x[second]), number_latex(float(angle), alone=True)
+        if is_second:
+            latex = rf"{number_latex(a)} \sin {turn} + {number_latex(b)} \cos {turn}"
+            total = a * sine + b * cosine
+        else:
+            latex = rf"{number_latex(a)} \cos {turn} - {number_latex(b)} \sin {turn}"
+            total = a * cosine - b * sine
+        stretch = 1.0 if rotary.scaling is None else rotary.scaling.attention_factor
+        if stretch != 1:
+            latex = rf"{number_latex(stretch)} \left({latex}\right)"
+        return Equation(latex, stretch * total)
+
+
+class DotProducts(Kind):
+    title, shapes = "Dot products", SQUARE
+    text = "The dot product of every query with every key."
+    latex = r"q_i \cdot k_j = \sum_n q_{in}\,k_{jn}"
+
+    def equation(self, cell: Cell) -> Equation:
+        key = cell.whole(1)[cell.column]
+        return dot_product(cell.read(), key, symbols=("q", "k"))
+
+
+class Scores(Kind):
+    title, shapes = "Scores", SQUARE
+
+    def sentence(self, config: TransformerConfig) -> str:
+        if config.scale != 1:
+            capped = "" if config.attention_cap is None else " Large scores are capped."
+            return f"Scaled, so that scores do not grow with the width of a head.{capped}"
+        if config.attention_cap is None:
+            return "This model does not scale: the dot products are the scores."
+        return "This model does not scale; large dot products are capped."
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        factor = "" if config.scale == 1 else rf"{three(config.scale)} \, "
+        scaled = rf"{factor}q_i \cdot k_j"
+        if self._by_root(config):
+            scaled = rf"\frac{{q_i \cdot k_j}}{{\sqrt{{{config.head_width}}}}}"
+        if config.attention_cap is None:
+            return rf"s_{{ij}} = {scaled}"
+        cap = three(config.attention_cap)
+        return rf"s_{{ij}} = {cap} \tanh\left(\frac{{1}}{{{cap}}} \cdot {scaled}\right)"
+
+    def equation(self, cell: Cell) -> Equation:
+        (product,), config = cell.numbers(), cell.config
+        latex = rf"{number_latex(config.scale, alone=True)} \cdot {number_latex(product)}"
+        if self._by_root(config):
+            latex = rf"\frac{{{number_latex(product, alone=True)}}}{{\sqrt{{{config.head_width}}}}}"
+        return capped(Equation(latex, product * config.scale), config.attention_cap)
+
+    def _by_root(self, config: TransformerConfig) -> bool:
+        return math.isclose(config.scale, config.head_width**-0.5)
+
+
+class PositionBias(Kind):
+    title, shapes = "Position bias", SQUARE
+    text = "Added to the score; it depends on the distance between query and key."
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        if config.positions == "alibi":
+            return r"b_{ij} = -m_h\,|i - j|"
+        return r"b_{ij} = B_h[\mathrm{bucket}(j - i)]"
+
+    def equation(self, cell: Cell) -> Equation:
+        """What ALiBi subtracts by distance, or the number of the bucket of the distance."""
+        module, head = cell.module, cell.head
+        offset = cell.positions[cell.column] - cell.positions[cell.row]
+        if isinstance(module, AlibiPositions):
+            slope, apart = float(module.slopes()[head]), abs(int(offset))
+            return Equation(rf"-{number_latex(slope)} \cdot {apart}", -slope * apart)
+        bucket = int(module.buckets(offset))
+        return looked_up(float(module.table.weight[bucket, head]), rf"B_{{{bucket},\,{head}}}")
+
+
+class Masked(Kind):
+    title, shapes = "Masked scores", SQUARE
+    text = "The scores of masked keys are set to −∞."
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        summed = "s_{ij} + b_{ij}" if len(stage.reads) > 1 else "s_{ij}"
+        cases = rf"{summed} & i \text{{ may attend to }} j \\ -\infty & \text{{else}}"
+        return rf"s_{{ij}} \leftarrow \begin{{cases}} {cases} \end{{cases}}"
+
+    def equation(self, cell: Cell) -> Equation:
+        if not cell.mask[cell.row, cell.column]:
+            return Equation(r"-\infty \quad \text{this key is masked}", -math.inf)
+        score, *bias = cell.numbers()
+        if bias:
+            return added([score, *bias])
+        return looked_up(score, rf"s_{{{cell.row}\,{cell.column}}} \text{{, not masked}}")
+
+
+class AttentionWeights(Softmax):
+    title = "Attention weights"
+    text = (
+        "The softmax of each row over its visible keys: its weights sum to 1, or are all 0 where "
+        "every key is masked."
+    )
+    latex = r"a_{ij} = \frac{e^{s_{ij}}}{\sum_{j'} e^{s_{ij'}}}"
+
+
+class HeadOut(Kind):
+    title, shapes = "Head outputs", HEADS
+    text = "The mean of the values, weighted by the attention weights of each query."
+    latex = r"o_i = \sum_j a_{ij}\,v_j"
+
+    def equation(self, cell: Cell) -> Equation:
+        values = cell.whole(1)[:, cell.column]
+        return dot_product(cell.read(), values, symbols=("a", "v"))
+
+
+class Concat(Kind):
+    title = "Concatenated heads"
+    shapes = *HEADS, ("batch", "tokens", "heads", "d_head"), ("batch", "tokens", "heads·d_head")
+    text = "The outputs of all heads, side by side."
+    latex = r"H = [\,o^{(0)},\; o^{(1)},\; \dots\,]"
+
+    def equation(self, cell: Cell) -> Equation:
+        head, at = divmod(cell.column, cell.config.head_width)
+        found = float(cell.value(cell.stage.name)[cell.row, cell.column])
+        return looked_up(found, rf"o^{{({head})}}_{{{at}}}")
+
+
+class TokenIds(Kind):
+    title, shapes = "Tokens", TOKENS
+    text = "The model reads one integer per token, its ID in the vocabulary."
+    latex = r"\mathrm{id}_t = \text{ID of token } t"
+
+
+class LookUp(Kind):
+    """Something that is added to make the residual stream."""
+
+    shapes = (*TOKENS, *STREAM)
+
+
+class Embedding(LookUp):
+    title = "Embedding"
+    text = "Each token ID selects its row of the embedding table."
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        scaled = rf"\sqrt{{{config.d_model}}}\; " if config.scale_embedding else ""
+        is_all = config.positions not in ("sinusoidal", "learned") and not config.n_segments
+        return rf"{'x' if is_all else 'e'}_t = {scaled}E[\mathrm{{id}}_t]"
+
+    def equation(self, cell: Cell) -> Equation:
+        token, width = int(cell.read()), cell.config.d_model
+        found = float(cell.module.weight[token, cell.column])
+        place = rf"E_{{{token},\,{cell.column}}}"
+        if not cell.config.scale_embedding:
+            return looked_up(found, place)
+        latex = rf"\sqrt{{{width}}} \cdot {under(number_latex(found), place)}"
+        return Equation(latex, math.sqrt(width) * found)
+
+
+class PositionVectors(LookUp):
+    title = "Positions"
+    text = "One vector per position, to be added to the embedding."
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        if config.positions == "learned":
+            offset = f" + {config.position_offset}" if config.position_offset else ""
+            return rf"p_t = P[t{offset}]"
+        angle = rf"\frac{{t}}{{10000^{{2i/{config.d_model}}}}}"
+        if config.pairs == "halves":
+            return rf"p_t = \left[\sin{angle},\; \cos{angle}\right] \text{{, all sines first}}"
+        return rf"p_{{t,2i}} = \sin{angle}, \quad p_{{t,2i+1}} = \cos{angle}"
+
+    def equation(self, cell: Cell) -> Equation:
+        module, place = cell.module, int(cell.positions[cell.row])
+        column = cell.column
+        if not isinstance(module, PositionalEncoding):
+            row = place + module.offset
+            return looked_up(float(module.table.weight[row, column]), rf"P_{{{row},\,{column}}}")
+        width = module.pe.shape[-1]
+        if module.pairs == "halves":
+            second, pair = divmod(column, (width + 1) // 2)
+        else:
+            pair, second = divmod(column, 2)
+        name, wave = ("cos", math.cos) if second else ("sin", math.sin)
+        latex = rf"\{name}\frac{{{place}}}{{10000^{{{2 * pair}/{width}}}}}"
+        return Equation(latex, wave(place / 10_000 ** (2 * pair / width)))
+
+
+class Segments(LookUp):
+    title = "Segments"
+    text = "One vector for the first text and one for the second, to be added to the embedding."
+    latex = r"s_t = S[\text{segment of } t]"
+
+    def equation(self, cell: Cell) -> Equation:
+        row, column = int(cell.segments[cell.row]), cell.column
+        return looked_up(float(cell.module.weight[row, column]), rf"S_{{{row},\,{column}}}")
+
+
+class Addition(Kind):
+    """The sum of what it reads."""
+
+    title = "Add"
+    text = "The output of the sub-layer is added to the residual stream."
+    latex = r"x \leftarrow x + z"
+
+    def equation(self, cell: Cell) -> Equation:
+        return added(cell.numbers())
+
+
+class EmbeddingSum(Addition):
+    title = "Sum"
+    text = "The sum starts the residual stream."
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        symbols = {"embed": "e_t", "pos_embed": "p_t", "segment_embed": "s_t"}
+        return "x_t = " + " + ".join(symbols[name.split(".")[-1]] for name in stage.reads)
+
+
+class Linear(Kind):
+    """`symbols` are those of output, weight and bias, `has_bias` the config's word for the bias."""
+
+    text = "A linear map, the same for every token."
+
+    def __init__(self, title: str, shapes: Shapes, symbols: str, has_bias: str) -> None:
+        self.title, self.shapes = title, shapes
+        self.symbols, self.has_bias = symbols.split(), has_bias
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        made, weight, bias = self.symbols
+        end = f" + {bias}" if getattr(config, self.has_bias) else ""
+        return rf"{made} = {symbol_read(stage, config)}\,{weight}{end}"
+
+    def equation(self, cell: Cell) -> Equation:
+        return projected(cell, cell.module, cell.column)
+
+
+class Activation(Kind):
+    title, shapes = "Activation", HIDDEN
+    text = "The activation function is applied to each number."
+
+    def named(self, name: str, config: TransformerConfig) -> str:
+        return "Gated activation" if config.gated else self.title
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        made = ACTIVATIONS[config.activation].replace("{x}", "g" if config.gated else "u")
+        return f"h = {made}" + (r"\;\odot\; u" if config.gated else "")
+
+    def equation(self, cell: Cell) -> Equation:
+        _, *gated = cell.numbers()
+        x = cell.read()[cell.column]
+        made = activated(x, cell.config.activation, cell.activation)
+        if not gated:
+            return made
+        return Equation(rf"{made.latex} \cdot {number_latex(gated[0])}", made.total * gated[0])
+
+
+class Pooling(Kind):
+    title, shapes = "Pooling", (("batch", "d_model"),)
+
+    def sentence(self, config: TransformerConfig) -> str:
+        if config.pooling == "mean":
+            return "The mean of the vectors of all tokens stands for the whole text."
+        return (
+            f"The vector of the {config.pooling} token stands for the whole text; the other "
+            "tokens reach it through attention only."
+        )
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        x = symbol_read(stage, config)
+        if config.pooling == "mean":
+            return rf"c = \frac{{1}}{{T}}\sum_t {x}_t"
+        return rf"c = {x}_{{\text{{{config.pooling}}}}}"
+
+    def equation(self, cell: Cell) -> Equation:
+        config, x, kept = cell.config, cell.whole()[:, cell.column], self._kept(cell)
+        places = [at for at in range(len(x)) if kept is None or kept[0, at]]
+        if config.pooling == "mean":
+            total, count = float(x[places].sum()), len(places)
+            summed = under(number_latex(total, alone=True), rf"{count} \text{{ tokens, summed}}")
+            return Equation(rf"\frac{{{summed}}}{{{count}}}", total / count)
+        place = places[0 if config.pooling == "first" else -1]
+        return looked_up(float(x[place]), rf"{symbol_read(cell.stage, config)}_{{{place}}}")
+
+    def _kept(self, cell: Cell) -> Tensor | None:
+        """(1, t): which tokens are no padding; None where the model has no padding."""
+        pad = cell.config.pad_id
+        return None if pad is None else keep_of(cell.ids[None], pad)
+
+
+class ClassHidden(Kind):
+    title, shapes = "Hidden layer", (("batch", "d_classifier"),)
+    text = "The hidden layer of the classifier head."
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        return "h = " + ACTIVATIONS[config.classifier_activation].replace("{x}", r"c\,W + b")
+
+    def equation(self, cell: Cell) -> Equation:
+        x = linear(cell.model.head.hidden, cell.read())[cell.column]
+        return activated(x, cell.config.classifier_activation, cell.model.head.activation)
+
+
+class ClassLogits(Kind):
+    title, shapes = "Logits", (("batch", "classes"),)
+    text = "One logit for each class."
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        x = "c" if config.d_classifier is None else "h"
+        return rf"\ell = {x}\,W" + (" + b" if config.classifier_bias else "")
+
+    def equation(self, cell: Cell) -> Equation:
+        return projected(cell, cell.model.head.out, cell.column)
+
+
+class Transform(Kind):
+    title = "Transform"
+    text = "One more layer before the logits."
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        x, name = symbol_read(stage, config), config.activation
+        return rf"c = \mathrm{{Norm}}(f({x}\,W + b)), \quad f = \text{{{name}}}"
+
+    def equation(self, cell: Cell) -> Equation | None:
+        x = cell.module.activation(linear(cell.module.proj, cell.read()))
+        return normed(x, cell.module.norm, cell.column)
+
+
+class Logits(Kind):
+    title, shapes = "Logits", (("batch", "tokens", "vocabulary"),)
+    text = "One logit for each token of the vocabulary."
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        weight = r"E^\top" if config.tie_embeddings else "W"
+        scale = "" if config.logit_scale == 1 else rf"{three(config.logit_scale)} \cdot "
+        bias = " + b" if config.has_head_bias else ""
+        made = rf"{scale}{symbol_read(stage, config)}\,{weight}{bias}"
+        if config.logit_cap is None:
+            return rf"\ell = {made}"
+        cap = three(config.logit_cap)
+        return rf"\ell = {cap} \tanh\left(\frac{{{made}}}{{{cap}}}\right)"
+
+    def equation(self, cell: Cell) -> Equation:
+        head, column = cell.model.head, cell.column
+        x = cell.whole()[cell.places[cell.row]] * head.scale
+        bias = None if head.bias is None else float(head.bias[column])
+        symbols = symbol_read(cell.stage, cell.config), "w"
+        found = dot_product(x, cell.words[column], bias, symbols)
+        if head.cap is None:
+            return found
+        return capped(Equation(number_latex(found.total, alone=True), found.total), head.cap)
+
+
+class Probabilities(Softmax):
+    title = "Probabilities"
+    text = "The softmax of the logits: probabilities that sum to 1."
+    latex = r"p_v = \frac{e^{\ell_v}}{\sum_{v'} e^{\ell_{v'}}}"
+
 
 KINDS: dict[str, Kind] = {
     "tokens": TokenIds(),
@@ -43,10 +717,10 @@ KINDS: dict[str, Kind] = {
     "sum": EmbeddingSum(),
     "norm": Norm("Norm", "Read by the sub-layer; the residual stream itself is unchanged."),
     "output norm": Norm("Output norm", "The output is normalized before it is added."),
-    "stream norm": Norm("Norm", "The residual stream itself is normalized.", recorded=True),
-    "final norm": Norm("Final norm", "The last norm of the residual stream.", recorded=True),
+    "stream norm": Norm("Norm", "The residual stream itself is normalized."),
+    "final norm": Norm("Final norm", "The last norm of the residual stream."),
     "projected": Projection(),
-    "head norm": HeadNorm("Norm", "The vectors of every head are normalized."),
+    "head norm": HeadNorm(),
     "rotated": Rotation(),
     "products": DotProducts(),
     "scores": Scores(),

@@ -1,37 +1,50 @@
 """The values of every stage as the pass had them, and how exactly they follow from each other.
 
-What the trace records is taken from it; what lies between is computed by the model's own
-modules and functions. Shapes are without the batch, and of one head where every head has its
+What the trace records is taken from it. How a stage follows from those before it is computed by
+the model itself, in float64: it runs once more, and a tap puts the pass's own value in the place
+of each that it computed. Shapes are without the batch, and of one head where every head has its
 own: t tokens, n keys, w width of one head, d width of the model.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
+from copy import copy, deepcopy
+from functools import lru_cache
+from itertools import takewhile
+from operator import attrgetter
 from typing import Any
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map_only
 
 from explorer.analysis.forward_pass.equation import Equation
-from explorer.analysis.forward_pass.kinds import KINDS
-from explorer.analysis.forward_pass.stage_kind import ALL, Inputs, Some, Stage
+from explorer.analysis.forward_pass.kinds import KINDS, Cell, Stage
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.analysis.residual_writes import positions_of
+from explorer.analysis.residual_writes import head_outs, positions_of
 from explorer.catalog.attention_parts import site
 from explorer.catalog.pass_budget import SteppingTap, passing
 from explorer.catalog.pass_size import PassShape
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
+from models import TransformerConfig
+from models.attention import attention_scores
 from models.block import StackContext
+from models.masking import keep_of
+from models.output_heads import LanguageModelHead
+from models.positional import PositionalEncoding, sinusoids
+from models.tap import Tap
 from models.trace import RecordingTap, Trace, trace
 from models.transformer import evaluating
 
+Some = slice | list[int]
+ALL = slice(None)
 DERIVED = ("scores", "bias", "weights")
 """Kinds that a pass derives for the head that is asked for, so that all need not be kept."""
-CHEAP_TAILS = ("*.head_out", "*.out", "resid_mid", "resid_cross", "resid_post", "mlp.hidden")
-"""The sites of a block that grow with tokens alone."""
+COMPUTED = ("masked", "transform", "logits")
+"""Kinds that are shown at more positions, or as −∞ where the model has its lowest number."""
 MOST_LOGITS = 1 << 20
 """Positions × vocabulary; where there are more, they are computed for the chosen token alone."""
 
@@ -55,26 +68,40 @@ def recorded_block(forward: ForwardPass, stack: str, layer: int) -> Trace:
 
     The names are those of the whole pass. Cost of one block.
     """
-    passed, row, at = forward.trace, forward.row, f"{stack}.{layer}"
-    part: Any = getattr(passed.model, stack)
+    at, row = f"{stack}.{layer}", slice(forward.row, forward.row + 1)
+    tap = RecordingTap(cheap_sites(forward.config, stack, layer))
+    x = forward.trace[f"{at}.resid_pre"][row]
+    memory = forward.trace["memory"][row] if forward.written else None
+    with passing(forward.config, PassShape(x.shape[1], x.shape[1], read=0, leaves="nothing")):
+        out = run_block(forward, stack, layer, x, memory, SteppingTap(tap.at(at)))
+    return Trace(forward.trace.model, tap.values, out)
+
+
+def run_block(
+    forward: ForwardPass,
+    stack: str,
+    layer: int,
+    x: Tensor,
+    memory: Tensor | None,
+    tap: Tap,
+    rows: slice = ALL,
+) -> Tensor:
+    """One block over these rows of the stream, (1, rows, d), with the masks of the pass."""
+    part: Any = getattr(forward.trace.model, stack)
     block, here = part.blocks[layer], positions_of(forward, stack)
-    memory = memory_mask = None
+    memory_mask = None
     if block.cross_attn is not None:
-        memory = passed["memory"][row : row + 1]
-        memory_mask = forward.mask(f"{stack}.cross_attn", layer)[None, None, :1]
+        memory_mask = forward.mask(f"{stack}.cross_attn", layer)[None, None, rows]
     shared = StackContext(
-        masks={block.window: forward.mask(f"{stack}.self_attn", layer)[None, None]},
-        bias=part.positions.bias(here, here),
-        rotate=part.positions.rotation(here),
-        memory=memory,
+        masks={block.window: forward.mask(f"{stack}.self_attn", layer)[None, None, rows]},
+        bias=part.positions.bias(here[rows], here),
+        rotate=part.positions.rotation(here[rows]),
+        memory=memory if block.cross_attn is not None else None,
         memory_mask=memory_mask,
     )
-    tap = RecordingTap(tuple(f"{at}.{tail}" for tail in CHEAP_TAILS))
-    x = passed[f"{at}.resid_pre"][row : row + 1]
-    shape = PassShape(x.shape[1], x.shape[1], read=0, leaves="nothing")
-    with passing(forward.config, shape), evaluating(passed.model):
-        out = block(x, shared, None, SteppingTap(tap.at(at)))
-    return Trace(passed.model, tap.values, out)
+    with evaluating(forward.trace.model):
+        out: Tensor = block(x, shared, None, tap)
+    return out
 
 
 def segment_row(forward: ForwardPass) -> Tensor:
@@ -83,11 +110,17 @@ def segment_row(forward: ForwardPass) -> Tensor:
     return torch.tensor([[min(token.segment, most) for token in forward.tokens]])
 
 
-def sites_with(stage: Stage) -> tuple[str, ...]:
-    """What is recorded together with a stage: the cheap sites of its block, or around them."""
-    if stage.layer is None:
-        return tuple(f"{stage.stack}.{n}" for n in ("embed", "pos_embed", "segment_embed", "final"))
-    return tuple(f"{stage.stack}.{stage.layer}.{tail}" for tail in CHEAP_TAILS)
+@lru_cache(maxsize=256)
+def cheap_sites(config: TransformerConfig, stack: str, layer: int | None) -> tuple[str, ...]:
+    """The sites of a block, or of what is around the blocks, that grow with tokens alone."""
+    return tuple(
+        stage.site
+        for stage in stages_of(config)
+        if (stage.stack, stage.layer) == (stack, layer)
+        and stage.site
+        and not stage.is_square
+        and stage.kind not in COMPUTED
+    )
 
 
 class PassValues:
@@ -115,17 +148,56 @@ class PassValues:
             made: Tensor = derive(stage.part, stage.layer, self.head)
             return made
         if stage.kind == "concat":
-            heads = self.record(sites_with(stage))[f"{site(stage.part, stage.layer or 0)}.head_out"]
-            return heads[0].transpose(0, 1).flatten(1)
-        if not stage.site or stage.kind == "logits":  # the pass may have read one position only
-            return KINDS[stage.kind].compute(Inputs(self, stage))
-        if stage.site in self.forward.trace:
-            value = self.forward.trace[stage.site][self.forward.row]
-        else:
-            value = self.record(sites_with(stage))[stage.site][0]
+            heads = self._recorded(self.stages[stage.reads[0]])
+            return heads.transpose(0, 1).flatten(1)
+        if not stage.site or stage.kind in COMPUTED:
+            return self._computed(stage, None)
+        value = self._recorded(stage)
         if stage.per_text:
             return value[None]
         return value[self.head_of(len(value))] if stage.per_head else value
+
+    def _recorded(self, stage: Stage) -> Tensor:
+        """The value of the pass, of all heads."""
+        for name in stage.aliases:
+            if name in self.forward.trace:
+                return self.forward.trace[name][self.forward.row]
+        sites = cheap_sites(self.config, stage.stack, stage.layer)
+        return self.record(sites)[stage.site][0]
+
+    def _computed(
+        self, stage: Stage, dtype: torch.dtype | None, rows: slice = ALL, columns: Some = ALL
+    ) -> Tensor:
+        """What no tap shows as it is drawn here, from the stages that it reads."""
+
+        def read(at: int) -> Tensor:
+            value = self[stage.reads[at]].detach()
+            return value if dtype is None else value.to(dtype)
+
+        match stage.kind:
+            case "tokens":
+                return self.ids(stage.stack)[rows]
+            case "products":
+                return attention_scores(read(0)[rows][None, None], read(1)[None, None], 1.0)[0, 0]
+            case "masked":
+                scores = read(0)[rows]
+                if len(stage.reads) > 1:
+                    scores = scores + read(1)[rows].to(scores.dtype)
+                return scores.masked_fill(~self.mask(stage)[rows], -torch.inf)
+            case "transform":
+                transformed: Tensor = self.model.head.transform(read(0)[rows][None])[0]  # type: ignore[union-attr]
+                return transformed
+            case "probabilities":
+                return read(0)[rows].softmax(-1)
+        x = read(0)[self.rows(stage.name)][rows]
+        head, words = self.model.head, self.model.last_stack.embedding.weight[columns].to(x.dtype)
+        assert isinstance(head, LanguageModelHead)
+        some: dict[int, Any] = {id(head.transform): nn.Identity()}  # which is a stage of its own
+        for each in (head.weight, head.bias):
+            if each is not None:
+                some[id(each)] = nn.Parameter(each[columns].to(x.dtype), requires_grad=False)
+        made: Tensor = deepcopy(head, some)(x[None], words)[0]
+        return made
 
     def head_of(self, count: int) -> int:
         """The place of the shown head among `count`: its own, or that of the group it shares."""
@@ -136,7 +208,7 @@ class PassValues:
 
     def segments(self, stack: str) -> Tensor:
         """(t,): which text of a pair each token belongs to, the first unless a lone encoder."""
-        is_alone = self.config.kind == "encoder"
+        is_alone = self.config.kind == "encoder" and self.config.n_segments
         return segment_row(self.forward)[0] if is_alone else torch.zeros_like(self.ids(stack))
 
     def mask(self, stage: Stage) -> Tensor:
@@ -158,22 +230,157 @@ class PassValues:
 
     def equation(self, stage: Stage, row: int, column: int) -> Equation | None:
         """One number of a stage, from the numbers of the stages that it reads."""
-        inputs = Inputs(self, stage, slice(row, row + 1), ALL, torch.float64, column)
+        cell = Cell(
+            stage,
+            row,
+            column,
+            self.model,
+            self.head,
+            self.__getitem__,
+            self.rows(stage.name),
+            self.ids(stage.stack),
+            self.segments(stage.stack),
+            positions_of(self.forward, stage.stack),
+            self.mask(stage) if stage.part else None,
+        )
         with torch.no_grad():
-            return KINDS[stage.kind].equation(inputs)
+            return KINDS[stage.kind].equation(cell)
 
     def relative_error(self, stage: Stage, rows: slice = ALL, columns: Some = ALL) -> float:
         """How far these rows are from the same recomputed in float64 from the stages they read.
 
-        By the model's own modules and functions. The largest absolute difference, as a share
-        of the largest absolute value; NaN where no value is finite, so that there is nothing
-        to compare. Of logits only these columns are recomputed.
+        The largest absolute difference, as a share of the largest absolute value; NaN where no
+        value is finite, so that there is nothing to compare. Of logits only these columns are
+        recomputed.
         """
         value = self[stage.name][rows].detach()
         value = (value[:, columns] if stage.kind == "logits" else value).double()
-        inputs = Inputs(self, stage, rows, columns, torch.float64)
         with torch.no_grad():
-            return relative_error(value, KINDS[stage.kind].compute(inputs))
+            return relative_error(value, self._again(stage, rows, columns))
+
+    def _again(self, stage: Stage, rows: slice, columns: Some) -> Tensor:
+        if stage.kind == "concat":
+            places = torch.arange(len(self[stage.reads[0]]))[rows]
+            at = site(stage.part, stage.layer or 0)
+            return torch.cat(list(head_outs(self.forward, at, places, torch.float64)), -1)
+        if not stage.site or stage.kind in ("masked", "logits"):
+            return self._computed(stage, torch.float64, rows, columns)
+        for each in self.stages.values():  # the values of the pass, before anything is in float64
+            own = (each.stack, each.layer) == (stage.stack, stage.layer)
+            if each.kind not in ("logits", "probabilities") and (own or each.name in stage.reads):
+                _ = self[each.name]
+        module = attrgetter(stage.module)(self.model) if stage.module else nn.Identity()
+        with _InDouble(module):
+            if stage.layer is None:
+                return self._around_blocks(stage, module, rows)
+            tap = _CheckingTap(self, stage, rows, f"{stage.stack}.{stage.layer}.")
+            memory = self._stream_before("decoder") if self.forward.written else None
+            x, memory = (
+                None if name is None else self[name][rows].double()[None]
+                for name in (self._stream_before(stage.stack, stage.layer), memory)
+            )
+            run_block(self.forward, stage.stack, stage.layer, x, memory, tap, rows)
+            return tap.found[0]
+
+    def _stream_before(self, stack: str, layer: int | None = None) -> str:
+        """The name of the residual stream that enters this layer, or of the one before a stack."""
+        before = takewhile(
+            lambda each: (each.stack, each.layer if layer is not None else None) != (stack, layer),
+            self.stages.values(),
+        )
+        return [stage.name for stage in before if stage.is_stream][-1]
+
+    def _around_blocks(self, stage: Stage, module: Any, rows: slice) -> Tensor:
+        """A stage in front of the first block or behind the last."""
+        here = positions_of(self.forward, stage.stack)[rows]
+        scale = getattr(self.model, stage.stack).embedding_scale
+        whole = [self[name].detach().double() for name in stage.reads]
+        made: Tensor
+        match stage.kind:
+            case "embedding":
+                made = module(whole[0][rows].long()) * scale
+            case "segments":
+                made = module(self.segments(stage.stack)[rows])
+            case "positions" if isinstance(module, PositionalEncoding):  # a table in float32
+                made = sinusoids(here, module.pe.shape[-1], module.pairs)
+            case "positions":
+                made = module.embed(here)
+            case "sum":
+                made = torch.stack(whole).sum(0)[rows]
+            case "pooled" | "class hidden" | "class logits":
+                tap = _CheckingTap(self, stage, ALL, "")
+                final = self[self.stages["head.pooled"].reads[0]].double()
+                pad = self.config.pad_id
+                keep = None if pad is None else keep_of(self.ids(stage.stack)[None], pad)
+                self.model.read(final[None], keep, tap=tap)
+                made = tap.found[0]
+            case _:
+                made = module(whole[0][rows][None])[0]
+        return made
+
+
+class _CheckingTap(Tap):
+    """Finds what the model computes for one stage, of these rows, in float64.
+
+    In the place of each other value it puts that of the pass; behind the keys and values, which
+    all rows attend to, of one head alone.
+    """
+
+    def __init__(self, values: PassValues, stage: Stage, rows: slice, prefix: str) -> None:
+        self.values, self.stage, self.rows, self.prefix = values, stage, rows, prefix
+        self.found: list[Tensor] = []
+        self.by_site = {
+            name: each
+            for each in values.stages.values()
+            if (each.stack, each.layer) == (stage.stack, stage.layer)
+            for name in each.aliases
+        }
+
+    def at(self, scope: str) -> "_CheckingTap":
+        inner = copy(self)  # the same list of what is found, a longer prefix
+        inner.prefix = f"{self.prefix}{scope}."
+        return inner
+
+    def wants(self, name: str) -> bool:
+        return not name.endswith("_input")
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        stage = self.by_site.get(self.prefix + name)
+        if stage is None or stage.kind == "masked":
+            return value
+        if stage is self.stage:
+            own = value[0]
+            if stage.per_head:
+                own = own[self.values.head_of(len(own))]
+            self.found.append(own[None] if stage.per_text else own)
+        if stage.kind == "head out":
+            return self.values._recorded(stage)[None, :, self.rows].double()
+        given = self.values[stage.name].detach()
+        given = (given if name in ("k", "v") else given[self.rows]).double()
+        return given if stage.per_text else given[None, None] if stage.per_head else given[None]
+
+
+class _InDouble(TorchFunctionMode):
+    """Everything is computed in float64, but with the weights of other modules than this one.
+
+    Those are in their own precision, so that no more than one weight is copied: what they
+    compute is not looked at.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.own = {id(weight) for weight in module.parameters()}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is F.embedding:  # rows of a table, which is not copied
+            return func(*args, **kwargs).double()
+        if func not in (F.linear, F.layer_norm, F.rms_norm):
+            return func(*args, **kwargs)
+        given = [each for each in (*args, *kwargs.values()) if isinstance(each, nn.Parameter)]
+        dtype = next((w.dtype for w in given if id(w) not in self.own), torch.float64)
+        args, kwargs = tree_map_only(Tensor, lambda each: each.to(dtype), (args, kwargs))
+        return func(*args, **kwargs).double()
 
 
 def relative_error(value: Tensor, recomputed: Tensor) -> float:

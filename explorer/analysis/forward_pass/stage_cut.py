@@ -1,15 +1,13 @@
 """What of a stage is drawn: some rows and columns around the chosen token, with their labels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from explorer.analysis.forward_pass.kinds import Stage
 from explorer.analysis.forward_pass.pass_values import PassValues
-from explorer.analysis.forward_pass.stage_kind import Stage
 from explorer.text import Token
 
 DIMENSIONS, MOST_ROWS, MOST_SQUARE = 12, 16, 128

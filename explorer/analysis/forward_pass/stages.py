@@ -1,221 +1,248 @@
-"""The stages of a forward pass in the order they run, from the modules of the model.
+"""The stages of a forward pass in the order they run, as the model itself shows them to a tap.
 
-A stage is a value that the trace records (its `site`), or one that a module or function of
-the model computes between two such values.
+The model runs on the meta device, where tensors have shapes and no numbers. What one value is
+computed from, and by which module, is read from the graph that autograd makes of the pass.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
-from explorer.analysis.forward_pass.kinds import KINDS
-from explorer.analysis.forward_pass.stage_kind import Shapes, Stage
+from explorer.analysis.forward_pass.kinds import KINDS, Stage
 from models import Transformer, TransformerConfig
-from models.classifier import ClassifierHead
-from models.output_heads import LanguageModelHead
-from models.position_biases import AlibiPositions, RelativePositions
-from models.positional import LearnedPositions, PositionalEncoding
-from models.rotary import RotaryPositions
+from models.tap import Tap
+
+TAILS = {
+    "embed": "embedding",
+    "pos_embed": "positions",
+    "segment_embed": "segments",
+    "sum": "sum",
+    "embed_norm": "stream norm",
+    "norm": "norm",
+    "out_norm": "output norm",
+    "q_proj": "projected",
+    "k_proj": "projected",
+    "v": "projected",
+    "q_norm": "head norm",
+    "k_norm": "head norm",
+    "q": "rotated",
+    "k": "rotated",
+    "scores": "scores",
+    "bias": "bias",
+    "masked": "masked",
+    "weights": "weights",
+    "head_out": "head out",
+    "out": "output projection",
+    "mlp.out": "down",
+    "gate": "gate",
+    "up": "up",
+    "mlp.hidden": "activation",
+    "add": "add",
+    "resid_mid": "stream norm",
+    "resid_cross": "stream norm",
+    "resid_post": "stream norm",
+    "final": "final norm",
+    "transform": "transform",
+    "pooled": "pooled",
+    "hidden": "class hidden",
+    "logits": "logits",
+}
+"""The kind of the value that is first shown under such a name, by the end of it."""
+BRANCHES = {"resid_mid": "self_attn", "resid_cross": "cross_attn", "resid_post": "mlp"}
+STEPS = ("q_proj", "q_norm", "k_proj", "k_norm", "add")
+"""Names for a value that goes by another one where nothing follows this step."""
+OF_POSITIONS = ("positions", "rotated", "bias")
+BETWEEN = {"scores": "products", "output projection": "concat"}
+"""Kinds that are taken in two: another kind of stage comes before them."""
+
+
+@dataclass
+class _Shown:
+    """One value of the pass: its names in the order they are shown, and what it comes from."""
+
+    sites: list[str]
+    reads: list["_Shown"]
+    module: str
+
+    @property
+    def name(self) -> str:
+        named = (site for site in self.sites if site.split(".")[-1] not in STEPS)
+        return next(named, self.sites[0])
+
+
+@dataclass
+class _ListingTap(Tap):
+    """Lists every value that carries a gradient, by the node of the graph that made it."""
+
+    modules: Mapping[int, list[str]]
+    prefix: str = ""
+    shown: dict[Any, _Shown] = field(default_factory=dict)
+
+    def at(self, scope: str) -> "_ListingTap":
+        return _ListingTap(self.modules, f"{self.prefix}{scope}.", self.shown)
+
+    def wants(self, name: str) -> bool:
+        return not name.endswith("_input")
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        is_absent = name == "bias" and not any(value.stride()[-2:])  # zeros without room
+        if is_absent or not self.wants(name) or not value.is_floating_point():
+            return value
+        site, node = self.prefix + name, value.grad_fn
+        while node is not None and node.name() == "AliasBackward0":
+            node = node.next_functions[0][0]
+        if node in self.shown:
+            self.shown[node].sites.append(site)
+            return value
+        reads, names = [], []
+        for found in self._origins(node, set()):
+            (reads if isinstance(found, _Shown) else names).append(found)
+        own = [min(each, key=lambda n: not n.startswith(self.prefix[:7])) for each in names]
+        parts = zip(*(each.split(".")[:-1] for each in own), strict=False)
+        module = ".".join(each[0] for each in takewhile(lambda each: len({*each}) == 1, parts))
+        if node is None:
+            value = value.detach().requires_grad_()
+        value = value.view_as(value)
+        self.shown[value.grad_fn] = _Shown([site], reads, module)
+        return value
+
+    def _origins(self, node: Any, seen: set[Any]) -> Iterator[Any]:
+        """The values it comes from, in their order, and the names of the weights on the way."""
+        if node is None or node in seen:
+            return
+        seen.add(node)
+        if node in self.shown:
+            yield self.shown[node]
+        elif hasattr(node, "variable"):
+            yield from [self.modules[id(node.variable)]] * (id(node.variable) in self.modules)
+        else:
+            for before, _ in node.next_functions:
+                yield from self._origins(before, seen)
+
+
+class _AllTrue(TorchFunctionMode):
+    """A tensor without numbers is True where the model asks whether all of it is."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return True if func is Tensor.__bool__ else func(*args, **(kwargs or {}))
 
 
 @lru_cache(maxsize=64)
 def stages_of(config: TransformerConfig) -> tuple[Stage, ...]:
-    """Every stage of a model of this config, in the order it runs."""
-    with torch.device("meta"):  # the modules alone, without their numbers
-        model = Transformer(config)
-    found: list[Stage] = []
+    """Every stage of a model of this config, in the order it runs.
+
+    Layers with one window are alike: of those the first is listed, and the others are named.
+    """
+    windows = tuple(dict.fromkeys(config.windows))
+    two = config.kind == "encoder-decoder"
+    sizes = {"n_layers": len(windows) or 1, "n_encoder_layers": 1 if two else None}
+    listed, found = _listed(config.replace(**sizes, windows=windows)), list[Stage]()
+    names: dict[str, str] = {}  # of a listed stage, and here
     for stack in config.stacks:
-        memory = found[-1].name if found else ""
-        found += _StackStages(model, stack, memory).stages
+        layers = config.encoder_layers if stack == "encoder" else config.n_layers
+        own = [stage for stage in listed if stage.stack == stack]
+        first = next(at for at, stage in enumerate(own) if stage.layer is not None)
+        last = next(at for at in reversed(range(len(own))) if own[at].layer is not None)
+        found += [_renamed(stage, names) for stage in own[:first]]
+        for layer in range(layers):
+            like = windows.index(config.window(layer)) if windows else 0
+            place = next(at for at, stage in enumerate(own) if stage.layer == like)
+            names[own[place - 1].name] = found[-1].name
+            found += [_renamed(s, names, layer) for s in own if s.layer == like]
+        names[own[last].name] = found[-1].name
+        found += [_renamed(stage, names) for stage in own[last + 1 :]]
     return tuple(found)
 
 
-def _is_there(module: nn.Module | None) -> bool:
-    return module is not None and not isinstance(module, nn.Identity)
-
-
-class _StackStages:
-    """The stages of one stack.
-
-    `place` and `owner` are what names and modules begin with, `stream` is the latest stage
-    that is the residual stream.
-    """
-
-    def __init__(self, model: Transformer, name: str, memory: str) -> None:
-        self.config, self.name, self.memory = model.config, name, memory
-        self.stack: Any = getattr(model, name)
-        self.stages: list[Stage] = []
-        self.place, self.owner, self.section, self.branch = f"{name}.", f"{name}.", "Input", ""
-        self.stream, self.layer = "", None  # type: str, int | None
-        self._embedding()
-        for layer, block in enumerate(self.stack.blocks):
-            self.layer, self.section = layer, f"Layer {layer}"
-            self.place, self.owner = f"{name}.{layer}.", f"{name}.blocks.{layer}."
-            self._block(block)
-        self.place = self.owner = f"{name}."
-        self.layer, self.section, self.branch = None, "Output", ""
-        if _is_there(self.stack.norm):
-            self._put("final", "final norm", module="norm")
-        if self.stack is model.last_stack:
-            self.place = self.owner = ""
-            self._head(model.head)
-
-    def _put(
-        self,
-        tail: str,
-        kind: str,
-        *reads: str,
-        module: str = "",
-        title: str = "",
-        shapes: Shapes = (),
-        site: str | None = None,
-    ) -> str:
-        """One more stage, which reads the residual stream unless told otherwise; its name."""
-        name, row = self.place + tail, KINDS[kind]
-        owner = f"{self.name}." if module == "positions" else self.owner
-        stage = Stage(
-            name=name,
-            title=title or row.title,
-            kind=kind,
-            stack=self.name,
-            section=self.section,
-            reads=reads or ((self.stream,) if self.stream else ()),
-            shapes=shapes or row.shapes,
-            site=(name if row.recorded else "") if site is None else site,
-            module=module and owner + module,
-            layer=self.layer,
-            branch=self.branch,
+def _renamed(stage: Stage, names: dict[str, str], layer: int | None = None) -> Stage:
+    """A listed stage in this layer; `names` are those here of the stages that it reads."""
+    if layer is not None and layer != stage.layer:
+        before, here = f"{stage.stack}.{stage.layer}.", f"{stage.stack}.{layer}."
+        stage = replace(
+            stage,
+            name=stage.name.replace(before, here),
+            site=stage.site.replace(before, here),
+            module=stage.module.replace(f".blocks.{stage.layer}.", f".blocks.{layer}."),
+            reads=tuple(names.get(name, name.replace(before, here)) for name in stage.reads),
+            aliases=tuple(name.replace(before, here) for name in stage.aliases),
+            section=f"Layer {layer}",
+            layer=layer,
         )
-        self.stages.append(stage)
-        if stage.is_stream:
-            self.stream = name
-        return name
+    return replace(stage, reads=tuple(names.get(name, name) for name in stage.reads))
 
-    def _embedding(self) -> None:
-        stack = self.stack
-        tokens = self._put("tokens", "tokens")
-        added = [self._put("embed", "embedding", tokens, module="embedding")]
-        if isinstance(stack.positions, PositionalEncoding | LearnedPositions):
-            added.append(self._put("pos_embed", "positions", tokens, module="positions"))
-        if stack.segments is not None:
-            added.append(self._put("segment_embed", "segments", tokens, module="segments"))
-        start, normed = f"{self.name}.0.resid_pre", _is_there(stack.embedding_norm)
-        if len(added) > 1:
-            self._put("sum", "sum", *added, site="" if normed else start)
-        if normed:
-            title = "Embedding norm"
-            self._put("sum_norm", "stream norm", module="embedding_norm", title=title, site=start)
 
-    def _block(self, block: Any) -> None:
-        before = self.stream
-        normed = self._attention(block, "self_attn", "self_residual", "resid_mid")
-        if block.cross_attn is not None:
-            self._attention(block, "cross_attn", "cross_residual", "resid_cross")
-        if block.mlp is not None:
-            self._feed_forward(block, before, normed)
+def _listed(config: TransformerConfig) -> list[Stage]:
+    """The stages of a model as it shows them, layer by layer."""
+    with torch.device("meta"), torch.enable_grad():
+        model = Transformer(config).eval()
+        ids = torch.zeros(1, 2, dtype=torch.long)
+        keep = None if config.pad_id is None else torch.ones_like(ids, dtype=torch.bool)
+        weights: dict[int, list[str]] = {}
+        for name, parameter in model.named_parameters(remove_duplicate=False):
+            weights.setdefault(id(parameter), []).append(name)
+        tap = _ListingTap(weights)
+        with _AllTrue():
+            if config.kind == "encoder-decoder":
+                model(ids, ids, source_keep=keep, target_keep=keep, tap=tap)
+            else:
+                model(ids, keep=keep, tap=tap)
+    found: list[Stage] = []
+    for shown in tap.shown.values():
+        found += _stages(shown, config, started={stage.stack for stage in found})
+    return found
 
-    def _attention(self, block: Any, branch: str, residual: str, after: str) -> str:
-        """One attention until the residual stream after it; the name of what it reads."""
-        self.branch, is_cross = branch, branch == "cross_attn"
-        attention = getattr(block, branch)
-        positions = None if is_cross else self.stack.positions
-        reads = self._input_norm(residual, self.stream)
-        keys = self.memory if is_cross else reads
-        q = self._projected(attention, positions, "q", "Queries", reads)
-        k = self._projected(attention, positions, "k", "Keys", keys)
-        v = self._projected(attention, positions, "v", "Values", keys)
-        products = self._put(f"{branch}.products", "products", q, k)
-        scores = [self._put(f"{branch}.scores", "scores", products)]
-        if isinstance(positions, RelativePositions | AlibiPositions):
-            tokens = f"{self.name}.tokens"
-            scores.append(self._put(f"{branch}.bias", "bias", tokens, module="positions"))
-        is_causal = self.stack.causal and not is_cross
-        is_masked = is_causal or self.config.windows or self.config.pad_id is not None
-        if len(scores) > 1 or is_masked:
-            scores = [self._put(f"{branch}.masked", "masked", *scores)]
-        weights = self._put(f"{branch}.weights", "weights", *scores)
-        heads = self._put(f"{branch}.head_out", "head out", weights, v)
-        joined = self._put(f"{branch}.concat", "concat", heads)
-        module = f"{branch}.o_proj"
-        out = self._put(f"{branch}.out", "output projection", joined, module=module)
-        self._add(residual, out, after)
-        return reads
 
-    def _projected(
-        self, attention: Any, positions: Any, letter: str, title: str, reads: str
-    ) -> str:
-        """Queries, keys or values: projected and split into heads, then normed and rotated."""
-        is_q, is_v = letter == "q", letter == "v"
-        heads = "heads" if is_q or attention.n_kv_heads == attention.n_heads else "kv heads"
-        along = "source tokens" if not is_q and self.branch == "cross_attn" else "tokens"
-        split: Shapes = (("batch", heads, along, "d_head"),)
-        wide = ("batch", along, f"{heads}·d_head"), ("batch", along, heads, "d_head")
-        steps = [(f"{letter}_proj", "projected", title, f"{self.branch}.{letter}_proj")]
-        if not is_v and _is_there(getattr(attention, f"{letter}_norm")):
-            module = f"{self.branch}.{letter}_norm"
-            steps.append((f"{letter}_norm", "head norm", f"{title}, normalized", module))
-        if not is_v and isinstance(positions, RotaryPositions):
-            steps.append((letter, "rotated", f"{title}, rotated", "positions"))
-        for tail, kind, title, module in steps:
-            is_last = kind == steps[-1][1]  # which is what the trace records
-            tail = f"{self.branch}.{letter if is_last else tail}"
-            shapes = (*wide, *split) if kind == "projected" else split
-            site = self.place + tail if is_last else ""
-            reads = self._put(
-                tail, kind, reads, module=module, title=title, shapes=shapes, site=site
-            )
-        return reads
+def _stages(shown: _Shown, config: TransformerConfig, started: set[str]) -> Iterator[Stage]:
+    """The stage of a value, after those that explain how it comes about."""
+    *scopes, tail = shown.sites[0].split(".")
+    name, reads = shown.name, tuple(each.name for each in shown.reads)
+    stack = scopes[0] if scopes and scopes[0] in config.stacks else config.stacks[-1]
+    layer = int(scopes[1]) if len(scopes) > 1 else None
+    branch = scopes[2] if len(scopes) > 2 else BRANCHES.get(tail, "")
+    kind = TAILS.get(f"{branch}.{tail}") or TAILS[tail]
+    if kind == "logits" and config.head == "none":
+        return
+    if kind == "logits" and config.head == "classifier":
+        kind = "class logits"
+    section = "Output" if kind in ("final norm",) or scopes[:1] != [stack] else "Input"
+    section = section if layer is None else f"Layer {layer}"
+    if stack not in started:
+        yield _stage(config, f"{stack}.tokens", "tokens", stack, "Input")
+    where: dict[str, Any] = {"stack": stack, "section": section, "layer": layer, "branch": branch}
+    if kind in BETWEEN:
+        between = f"{stack}.{layer}.{branch}.{BETWEEN[kind]}"
+        yield _stage(config, between, BETWEEN[kind], reads=reads, **where)
+        reads = (between,)
+    module = f"{stack}.positions" if kind in OF_POSITIONS else shown.module
+    reads = reads or (f"{stack}.tokens",)
+    more = {"site": name, "module": module, "aliases": tuple(shown.sites), **where}
+    yield _stage(config, name, kind, reads=reads, **more)
+    if tail == "logits":
+        shapes = KINDS[kind].shapes
+        yield _stage(
+            config, "probabilities", "probabilities", reads=(name,), shapes=shapes, **where
+        )
 
-    def _feed_forward(self, block: Any, before: str, normed: str) -> None:
-        self.branch = "mlp"
-        shares_norm = block.mlp_residual.norm is block.self_residual.norm
-        stream = before if block.parallel else self.stream
-        reads = normed if shares_norm else self._input_norm("mlp_residual", stream)
-        is_gated = block.mlp.gate_proj is not None
-        steps = ["gate", "up"] if is_gated else ["up"]
-        made = [self._put(f"mlp.{each}", each, reads, module=f"mlp.{each}_proj") for each in steps]
-        title = "Gated activation" if is_gated else ""
-        hidden = self._put("mlp.hidden", "activation", *made, title=title)
-        out = self._put("mlp.out", "down", hidden, module="mlp.down_proj")
-        self._add("mlp_residual", out, "resid_post")
 
-    def _input_norm(self, residual: str, stream: str) -> str:
-        """What a sub-layer reads: the residual stream, or the norm of it."""
-        if self.config.norm_position == "post":
-            return stream
-        return self._put(f"{self.branch}.norm", "norm", stream, module=f"{residual}.norm")
-
-    def _add(self, residual: str, out: str, after: str) -> None:
-        """What a sub-layer wrote is added to the residual stream, with the norms around it."""
-        position, branch = self.config.norm_position, self.branch
-        if position == "sandwich":
-            module = f"{residual}.out_norm"
-            out = self._put(f"{branch}.out_norm", "output norm", out, module=module)
-        if position != "post":
-            self._put(after, "add", self.stream, out)
-            return
-        self._put(f"{branch}.add", "add", self.stream, out, site="")
-        self._put(after, "stream norm", module=f"{residual}.norm")
-
-    def _head(self, head: nn.Module | None) -> None:
-        if isinstance(head, ClassifierHead):
-            read = self._put("head.pooled", "pooled")
-            if head.hidden is not None:
-                read = self._put("head.hidden", "class hidden", read)
-            logits = self._put("logits", "class logits", read)
-        elif isinstance(head, LanguageModelHead):
-            read = self.stream
-            if _is_there(head.transform):
-                read = self._put("head.transform", "transform", read, module="head.transform")
-            logits = self._put("logits", "logits", read)
-        else:
-            return
-        self._put("probabilities", "probabilities", logits, shapes=self.stages[-1].shapes)
+def _stage(
+    config: TransformerConfig,
+    name: str,
+    kind: str,
+    stack: str,
+    section: str,
+    reads: tuple[str, ...] = (),
+    shapes: Any = (),
+    **more: Any,
+) -> Stage:
+    of = KINDS[kind]
+    shapes = shapes or of.shaped(name, config)
+    return Stage(name, of.named(name, config), kind, stack, section, reads, shapes, **more)
 
 
 def sizes(

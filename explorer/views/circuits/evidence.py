@@ -35,7 +35,6 @@ from explorer.text.checked_text import lines_in
 from explorer.text.labels import cut
 from explorer.text.literal import literal
 from explorer.text.number_format import three
-from explorer.text.reader_lines import lines_in
 from explorer.text.token_labels import label_at
 from explorer.views.circuits.line_source import choose_source, is_built_in, lines_of
 from explorer.views.shared import widgets

@@ -7,8 +7,8 @@ import math
 import streamlit as st
 import torch
 
-from explorer.analysis.forward_pass.kinds import KINDS
-from explorer.analysis.forward_pass.pass_values import PassValues, recorded
+from explorer.analysis.forward_pass.kinds import KINDS, Stage
+from explorer.analysis.forward_pass.pass_values import ALL, PassValues, recorded
 from explorer.analysis.forward_pass.stage_cut import (
     StageCut,
     columns_are,
@@ -18,7 +18,6 @@ from explorer.analysis.forward_pass.stage_cut import (
     windows,
     writes,
 )
-from explorer.analysis.forward_pass.stage_kind import ALL, Stage
 from explorer.analysis.forward_pass.stages import sizes, stages_of
 from explorer.analysis.query_key import strongest
 from explorer.app.context import PageContext

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from explorer.analysis.forward_pass.kinds import Stage
 from explorer.analysis.forward_pass.pass_values import PassValues
 from explorer.analysis.forward_pass.stage_cut import tokens_of, writes
-from explorer.analysis.forward_pass.stage_kind import Stage
 from explorer.components import chips
 from explorer.text.labels import cut, readable
 from explorer.text.token_labels import texts

@@ -10,6 +10,7 @@ from models.classifier import ClassifierHead
 from models.config import TransformerConfig
 from models.model import Transformer
 from models.output_heads import LanguageModelHead
+from models.tap import NO_TAP, Tap
 
 
 class SoftmaxWords(LanguageModelHead):
@@ -18,9 +19,9 @@ class SoftmaxWords(LanguageModelHead):
     dim = -1
 
     def forward(
-        self, x: Float[Tensor, "b t d"], embedding: Float[Tensor, "v d"]
+        self, x: Float[Tensor, "b t d"], embedding: Float[Tensor, "v d"], tap: Tap = NO_TAP
     ) -> Float[Tensor, "b t v"]:
-        return super().forward(x, embedding).softmax(self.dim)
+        return super().forward(x, embedding, tap).softmax(self.dim)
 
 
 class SoftmaxBatch(SoftmaxWords):
@@ -33,9 +34,12 @@ class SoftmaxClasses(ClassifierHead):
     """A classifier that ends in a softmax."""
 
     def forward(
-        self, x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b t"] | None = None
+        self,
+        x: Float[Tensor, "b t d"],
+        keep: Bool[Tensor, "b t"] | None = None,
+        tap: Tap = NO_TAP,
     ) -> Float[Tensor, "b c"]:
-        return super().forward(x, keep).softmax(-1)
+        return super().forward(x, keep, tap).softmax(-1)
 
 
 def softmax_over_the_batch(model: Transformer) -> Transformer:
