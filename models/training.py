@@ -18,8 +18,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from models import distributed
-from models.large_logits import has_large_logits, large_logits_loss
-from models.losses import IGNORE, label_smoothing
+from models.losses import IGNORE, has_large_logits, label_smoothing, large_logits_loss
 from models.model import Transformer
 from models.optimizers import OPTIMIZERS, optimizer_of
 from models.plain import PlainData, choice_field, number_field
