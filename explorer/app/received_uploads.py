@@ -35,7 +35,7 @@ class UploadRefusedError(Exception):
 
 
 @dataclass(eq=False)
-class Received:
+class ReceivedUpload:
     """One file of a session: it is on its way, or waits in memory until it is opened."""
 
     place: Place
@@ -51,7 +51,7 @@ class ReceivedUploads:
     """All of one server. Any thread may free one; only the server's loop begins and ends them."""
 
     def __init__(self) -> None:
-        self._files: dict[Place, Received] = {}
+        self._files: dict[Place, ReceivedUpload] = {}
         """The oldest first."""
         self._largest: dict[str, int] = {}
         self._notes: dict[str, str] = {}
@@ -71,9 +71,11 @@ class ReceivedUploads:
         """Bytes that one upload of this session may have."""
         return self._largest.get(session, limits.UPLOAD_BYTES.most)
 
-    def begin(self, place: Place, source: Source, size: int, stop: Callable[[], None]) -> Received:
+    def begin(
+        self, place: Place, source: Source, size: int, stop: Callable[[], None]
+    ) -> ReceivedUpload:
         """Make room for a file that is on its way. UploadRefusedError where there is none."""
-        new = Received(place, source, max(size, LEAST), stop)
+        new = ReceivedUpload(place, source, max(size, LEAST), stop)
         with self._lock:
             if (before := self._files.get(place)) and before.stop:
                 raise UploadRefusedError(TWICE, 409)
@@ -87,9 +89,9 @@ class ReceivedUploads:
             self.note(each.place[0], each.refusal)
         return new
 
-    def _room_for(self, new: Received) -> list[Received]:
+    def _room_for(self, new: ReceivedUpload) -> list[ReceivedUpload]:
         """What has to go for it: the oldest of those who hold the most, unless it is theirs."""
-        theirs = defaultdict[Source, deque[Received]](deque)
+        theirs = defaultdict[Source, deque[ReceivedUpload]](deque)
         held, of_network = Counter[Source](), Counter[str]()
         for each in (*self._files.values(), new):
             theirs[each.source].append(each)
@@ -112,11 +114,11 @@ class ReceivedUploads:
             of_network[most[0]] -= losing[-1].bytes
         return losing
 
-    def arrived(self, received: Received) -> None:
+    def arrived(self, received: ReceivedUpload) -> None:
         """It is in memory as a whole."""
         received.stop = None
 
-    def give_up(self, received: Received) -> None:
+    def give_up(self, received: ReceivedUpload) -> None:
         """It did not arrive, or was ended on its way."""
         with self._lock:
             if self._files.get(received.place) is received:
@@ -150,7 +152,7 @@ class ReceivedUploads:
             self._largest.pop(session, None)
             self._notes.pop(session, None)
 
-    def _end(self, received: Received, why: str = TAKEN_OUT) -> None:
+    def _end(self, received: ReceivedUpload, why: str = TAKEN_OUT) -> None:
         received.refusal = why
         self.give_up(received)
         if received.stop:

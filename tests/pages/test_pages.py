@@ -163,15 +163,6 @@ def test_strange_text_is_shown_or_refused(path: str, text: str) -> None:
     assert not words or all(words not in prose.value for prose in at.markdown)
 
 
-WITHOUT_MODEL = (
-    "input/tokenizer_training",
-    "training/training",
-    "training/inside_training",
-    "training/runs",
-)
-"""Pages that open none of the list, so their bar has none."""
-
-
 def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
@@ -188,18 +179,6 @@ def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(
             at.selectbox(key="model").set_value("reverse").run()
             assert not at.exception
             assert "cannot be opened" not in said(at)
-
-
-def test_a_page_runs_alone_and_without_any_model_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
-) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "nothing"))
-    for path in map(path_of, PAGES):
-        with subtests.test(path=path):
-            at = apps.page_alone(path)
-            assert len(at.title) == 1
-            times = said(at).count("There is no trained model here yet")
-            assert times == (path not in WITHOUT_MODEL)
 
 
 def test_what_is_said_of_a_map_is_computed_from_it(
