@@ -115,7 +115,7 @@ def _with_learned(context: PageContext, own: Source) -> Source | None:
     """The chosen model where it has learned positions, else one that has, a shipped one first."""
     if learned_table(own.opened.model, own.stack) is not None:
         return own
-    entries = [each for each in context.shelf.values() if config_of(each).positions == "learned"]
+    entries = [each for each in context.models.values() if config_of(each).positions == "learned"]
     for entry in sorted(entries, key=lambda each: each.origin != "shipped"):
         try:
             opened = opened_model.open_entry(entry)

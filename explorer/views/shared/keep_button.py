@@ -118,7 +118,7 @@ def _in_words(about: Mapping[str, str]) -> Mapping[str, str]:
     context = current_context()
     if context is None or "part" not in about:
         return about
-    parts = {each.name: each.title for each in parts_of(context.shelf[context.choice.model])}
+    parts = {each.name: each.title for each in parts_of(context.models[context.choice.model])}
     said = {**about, "part": parts.get(about["part"], about["part"])}
     return {"attention" if name == "part" else name: text for name, text in said.items()}
 
