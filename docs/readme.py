@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,9 @@ from models.families.gguf_architectures import ARCHITECTURES
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-PAGES = (README, *sorted((ROOT / "docs").rglob("*.md")))
+SECURITY = ROOT / "SECURITY.md"
+PAGES = (README, SECURITY, *sorted((ROOT / "docs").rglob("*.md")))
+SECURITY_TESTS = ROOT / "docs" / "security_tests.toml"
 BENCHMARKS = ROOT / "docs" / "benchmarks.json"
 SHIPPED = ROOT / "models" / "checkpoints"
 ROOMS = ("pages", "explorer", "models")
@@ -182,6 +185,15 @@ def mistake(exhibit: Exhibit) -> str:
     return "\n".join(lines)
 
 
+def security_tests() -> str:
+    """The tests that prove each row of the threat model."""
+    rows = tomllib.loads(SECURITY_TESTS.read_text("utf-8"))
+    return "".join(
+        f"- **{row}**\n" + "".join(f"  - `{test}`\n" for test in tests)
+        for row, tests in rows.items()
+    )
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "api": reference,
     "architectures": architectures,
@@ -191,6 +203,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "figures": figures,
     "mistakes": mistakes,
     "real models": real_models,
+    "security tests": security_tests,
     "tree": tree,
 }
 

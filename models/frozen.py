@@ -109,11 +109,10 @@ def freeze_words(
 ) -> Frozen:
     """The head of a language model over x (p, d): to the logits (p, v), of these tokens or all."""
     transform = _freeze_transform(head.transform, x)
-    words = embedding if head.weight is None else head.weight
-    words, bias = (
-        each if options is None or each is None else each[options] for each in (words, head.bias)
-    )
-    assert words is not None
+    words: Tensor = embedding if head.weight is None else head.weight
+    bias: Tensor | None = head.bias
+    if options is not None:
+        words, bias = words[options], None if bias is None else bias[options]
     logits = Frozen(lambda part: part @ words.mT * head.scale, bias)
     return transform.then(logits).then(_freeze_cap(head.cap, logits(head.transform(x[None])[0])))
 

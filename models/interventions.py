@@ -57,92 +57,6 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class AblateHeads:
-    """Head `heads[i]` is ablated in row i of the batch (b, h, t, d): many ablations in one pass.
-
-    With `mean` it gets its mean over positions instead of zero.
-    """
-
-    site: str
-    heads: tuple[int, ...]
-    mean: bool = False
-
-    def __call__(self, value: Tensor) -> Tensor:
-        if value.dim() != 4 or len(value) != len(self.heads):
-            shape = tuple(value.shape)
-            raise EditError(f"{self.site} {shape} is no batch of {len(self.heads)} over heads.")
-        at = _row_by_row(self.heads, value, self.site)
-        changed = value.clone()
-        changed[at] = value[at].mean(-2, keepdim=True) if self.mean else 0.0
-        return changed
-
-
-@dataclass(frozen=True, eq=False)
-class PatchHeads:
-    """Head `heads[i]` is patched in row i of the batch (b, h, t, d): many patches in one pass.
-
-    `value` holds every head of the forward pass that is patched from (h, t, d).
-    """
-
-    site: str
-    heads: tuple[int, ...]
-    value: Tensor
-
-    def __call__(self, value: Tensor) -> Tensor:
-        rows = len(self.heads)
-        if value.dim() != 4 or len(value) != rows or value.shape[1:] != self.value.shape:
-            ours, theirs = tuple(self.value.shape), tuple(value.shape)
-            raise EditError(f"{self.site} {theirs} is no batch of {rows} over {ours}.")
-        at = _row_by_row(self.heads, value, self.site)
-        changed = value.clone()
-        changed[at] = self.value.to(value)[at[1]]
-        return changed
-
-
-@dataclass(frozen=True, eq=False)
-class AddByRow:
-    """`values[i]` (t, d) is added in row i of the batch: many changes in one pass.
-
-    With `heads`, to head `heads[i]` alone (b, h, t, d).
-    """
-
-    site: str
-    values: Tensor
-    heads: tuple[int, ...] | None = None
-
-    def __call__(self, value: Tensor) -> Tensor:
-        inner, rows = value.shape[-2:], len(self.values)
-        if len(value) != rows or self.values.shape[1:] != inner:
-            ours, theirs = tuple(value.shape), tuple(self.values.shape)
-            raise EditError(f"{self.site} {ours} is no batch to which {theirs} is added.")
-        if self.heads is None and value.dim() == 3:
-            return value + self.values.to(value)
-        if self.heads is None:
-            raise EditError(f"{self.site} is divided into heads: say to which one is added.")
-        if value.dim() != 4:
-            raise EditError(f"{self.site} is not divided into heads.")
-        if len(self.heads) != rows:
-            raise EditError(f"{self.site} has {rows} rows, not {len(self.heads)}.")
-        changed = value.clone()
-        changed[_row_by_row(self.heads, value, self.site)] += self.values.to(value)
-        return changed
-
-
-@dataclass(frozen=True, eq=False)
-class KeepCells:
-    """Weights times 0 or 1, cell by cell, one pattern per row of the batch (b, h, q, k).
-
-    Rows are not renormalised.
-    """
-
-    site: str
-    cells: Tensor
-
-    def __call__(self, value: Tensor) -> Tensor:
-        return value * _fitted(self.cells, value, self.site)
-
-
-@dataclass(frozen=True)
 class SetCell:
     """One cell of a matrix (…, q, k): true or false in a `mask`, a number among `weights`.
 
@@ -157,8 +71,8 @@ class SetCell:
     head: int | None = None
 
     def __call__(self, value: Tensor) -> Tensor:
-        _check_index("query", self.query, value.shape[-2], self.site)
-        _check_index("key", self.key, value.shape[-1], self.site)
+        check_index("query", self.query, value.shape[-2], self.site)
+        check_index("key", self.key, value.shape[-1], self.site)
         if (value.dtype == torch.bool) != isinstance(self.to, bool):
             raise EditError(f"A cell of {self.site} is {value.dtype}, not {self.to!r}.")
         to: Tensor | float | bool = 0.0 if self.to is None else self.to
@@ -180,7 +94,7 @@ class MaskKey:
     def __call__(self, value: Tensor) -> Tensor:
         if value.dtype != torch.bool:
             raise EditError(f"{self.site} is no mask, so no key can be masked there.")
-        _check_index("key", self.key, value.shape[-1], self.site)
+        check_index("key", self.key, value.shape[-1], self.site)
         return value & (torch.arange(value.shape[-1], device=value.device) != self.key)
 
 
@@ -198,7 +112,7 @@ class ReplaceAt:
     head: int | None = None
 
     def __call__(self, value: Tensor) -> Tensor:
-        _check_index("position", self.position, value.shape[-2], self.site)
+        check_index("position", self.position, value.shape[-2], self.site)
         if self.value.shape != value.shape[-1:]:
             ours, theirs = tuple(self.value.shape), tuple(value.shape[-1:])
             raise EditError(f"A vector of {self.site} has the shape {theirs}, not {ours}.")
@@ -222,7 +136,7 @@ class Add:
     factor: float = 1.0
 
     def __call__(self, value: Tensor) -> Tensor:
-        return value + self.factor * _fitted(self.value, value, self.site)
+        return value + self.factor * fitted(self.value, value, self.site)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +147,7 @@ class Replace:
     value: Tensor
 
     def __call__(self, value: Tensor) -> Tensor:
-        return _fitted(self.value, value, self.site)
+        return fitted(self.value, value, self.site)
 
 
 def _in_head(head: int | None, changed: Tensor, value: Tensor, site: str) -> Tensor:
@@ -242,20 +156,12 @@ def _in_head(head: int | None, changed: Tensor, value: Tensor, site: str) -> Ten
         return changed
     if value.dim() != 4:
         raise EditError(f"{site} is not divided into heads.")
-    _check_index("head", head, value.shape[1], site)
+    check_index("head", head, value.shape[1], site)
     heads = torch.arange(value.shape[1], device=value.device) == head
     return torch.where(heads[:, None, None], changed, value)
 
 
-def _row_by_row(heads: tuple[int, ...], value: Tensor, site: str) -> tuple[Tensor, Tensor]:
-    """The index of head `heads[i]` in row i of the batch."""
-    for head in heads:
-        _check_index("head", head, value.shape[1], site)
-    rows = torch.arange(len(heads), device=value.device)
-    return rows, torch.tensor(heads, device=value.device)
-
-
-def _fitted(given: Tensor, value: Tensor, site: str) -> Tensor:
+def fitted(given: Tensor, value: Tensor, site: str) -> Tensor:
     """`given` in the type and shape of the site's value, and where that is."""
     try:
         return given.to(value).expand_as(value)
@@ -264,6 +170,7 @@ def _fitted(given: Tensor, value: Tensor, site: str) -> Tensor:
         raise EditError(f"{site} has the shape {theirs}, not {ours}.") from error
 
 
-def _check_index(what: str, index: int, size: int, site: str) -> None:
+def check_index(what: str, index: int, size: int, site: str) -> None:
+    """EditError unless the site has it."""
     if not 0 <= index < size:
         raise EditError(f"{site} has no {what} {index}: there are {size}.")

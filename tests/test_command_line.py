@@ -19,7 +19,7 @@ from tensorboardX.proto.event_pb2 import Event
 from explorer.__main__ import main
 from explorer.catalog import ModelError, opened_model
 from explorer.catalog.downloads import model_download
-from explorer.catalog.downloads.model_download import Progress
+from explorer.catalog.downloads.model_download import DownloadProgress
 from explorer.catalog.real_models import REAL_MODELS, RealModel
 from explorer.catalog.shipped import SHIPPED, make_shipped
 from explorer.runs.exported_metrics import COLUMNS, write_csv
@@ -237,13 +237,13 @@ def test_a_model_is_got_with_a_bar_and_an_interruption_says_how_it_goes_on(
 ) -> None:
     done: list[Path] = []
 
-    def fake(model: RealModel, folder: Path, report: Callable[[Progress], None]) -> Path:
-        report(Progress("asking", 0, 100_000))
+    def fake(model: RealModel, folder: Path, report: Callable[[DownloadProgress], None]) -> Path:
+        report(DownloadProgress("asking", 0, 100_000))
         for share in (40_000, 70_000, 100_000):
-            report(Progress("fetching", share, 100_000))
+            report(DownloadProgress("fetching", share, 100_000))
             if folder.name == "interrupted":
                 raise KeyboardInterrupt
-        report(Progress("converting", 100_000, 100_000))
+        report(DownloadProgress("converting", 100_000, 100_000))
         done.append(folder)
         return folder
 

@@ -4,6 +4,7 @@ import ast
 import re
 import shlex
 import stat
+import tomllib
 from functools import cache
 
 from docs import readme
@@ -14,7 +15,6 @@ from models.training import PAPER_TRAINING
 from tests.source import ROOT, files
 from tests.test_requirements import normal, required
 
-SECURITY = ROOT / "SECURITY.md"
 TEXT = readme.README.read_text("utf-8")
 START = TEXT.split("## The models")[0]
 COMMANDS = re.findall(r"^```bash\n(.+)\n```$", START, re.MULTILINE)
@@ -47,21 +47,18 @@ def test_tables_come_from_the_code() -> None:
 
 
 def test_what_they_link_to_is_there() -> None:
-    for page in (readme.README, SECURITY, ROOT / "docs" / "public_server.md"):
+    for page in (readme.README, readme.SECURITY, ROOT / "docs" / "public_server.md"):
         targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text("utf-8"))
         assert targets, page.name
         assert [target for target in targets if not (page.parent / target).is_file()] == []
 
 
-def test_each_line_of_the_threat_model_names_tests_that_exist() -> None:
-    lines = [line for line in SECURITY.read_text("utf-8").splitlines() if line.startswith("| ")]
-    cells = [line.strip("| ").split(" | ")[-1].strip() for line in lines]
-    rows = [tests for tests in cells if tests != "Test"]
-    assert rows
-    for tests in rows:
-        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", tests)
-        assert named, tests
-        assert [f"{path}::{name}" for path, name in named if name not in defined(path)] == []
+def test_each_row_of_the_threat_model_names_tests_that_exist() -> None:
+    proofs = tomllib.loads(readme.SECURITY_TESTS.read_text("utf-8"))
+    rows = re.findall(r"^\| ([A-Z]\d+) \|", readme.SECURITY.read_text("utf-8"), re.MULTILINE)
+    assert rows == [row for row, tests in proofs.items() if tests]
+    named = [test.split("::") for tests in proofs.values() for test in tests]
+    assert [f"{path}::{name}" for path, name in named if name not in defined(path)] == []
 
 
 @cache

@@ -16,12 +16,13 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from explorer.analysis.batch_edits import AblateHeads, PatchHeads
 from explorer.analysis.resumed_stack import ResumedStack
 from explorer.catalog.attention_parts import site
 from explorer.catalog.pass_budget import passing
 from explorer.catalog.pass_size import PassShape
 from models import Transformer
-from models.interventions import AblateHeads, Edit, PatchHeads
+from models.interventions import Edit
 from models.masking import keep_of
 from models.output_heads import LanguageModelHead
 from models.stack import Stack

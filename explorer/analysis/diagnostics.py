@@ -32,7 +32,7 @@ SHORTEST_TEXT = 4
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnostic:
     """One result of the diagnostics. `level` is one of LEVELS."""
 
     level: str
@@ -62,26 +62,26 @@ class CheckpointFiles(Protocol):
     def unfollowed(self) -> tuple[str, ...]: ...
 
 
-def most_severe_first(found: Iterable[Finding]) -> list[Finding]:
+def most_severe_first(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Errors, warnings, notes, then what is fine; otherwise in the given order."""
     return sorted(found, key=lambda finding: LEVELS.index(finding.level))
 
 
-def file_findings(files: CheckpointFiles) -> list[Finding]:
+def file_findings(files: CheckpointFiles) -> list[Diagnostic]:
     """Whether the files hold what the config asks for, and nothing else."""
     return [*_missing_tensors(files), *_surplus(files), _tied(files)]
 
 
-def _missing_tensors(files: CheckpointFiles) -> Iterator[Finding]:
+def _missing_tensors(files: CheckpointFiles) -> Iterator[Diagnostic]:
     if files.missing:
-        yield Finding(
+        yield Diagnostic(
             "error",
             "Missing tensors",
             f"The config asks for {_named(files.missing)}, which no file of the folder holds, "
             "so the model cannot be opened; save all of its weights.",
         )
     if files.misshapen:
-        yield Finding(
+        yield Diagnostic(
             "error",
             "Shapes that disagree",
             f"The config and the file give different shapes to {_named(files.misshapen)}; "
@@ -89,43 +89,43 @@ def _missing_tensors(files: CheckpointFiles) -> Iterator[Finding]:
         )
     if not files.missing and not files.misshapen:
         sentence = "Every tensor that the config asks for is in the files, in its shape."
-        yield Finding("fine", "Nothing missing", sentence)
+        yield Diagnostic("fine", "Nothing missing", sentence)
 
 
-def _surplus(files: CheckpointFiles) -> Iterator[Finding]:
+def _surplus(files: CheckpointFiles) -> Iterator[Diagnostic]:
     if files.unused:
         sentence = f"The files also hold {_named(files.unused)}, which this model does not use."
-        yield Finding("note", "Unexpected tensors", sentence)
+        yield Diagnostic("note", "Unexpected tensors", sentence)
     else:
-        yield Finding("fine", "Nothing unexpected", "Every tensor in the files is used.")
+        yield Diagnostic("fine", "Nothing unexpected", "Every tensor in the files is used.")
     if files.unfollowed:
         sentence = (
             f"The config also sets {_named(files.unfollowed)}, which this app does not support or "
             "which the files contradict; every other setting is followed."
         )
-        yield Finding("note", "Settings not followed", sentence)
+        yield Diagnostic("note", "Settings not followed", sentence)
 
 
-def _tied(files: CheckpointFiles) -> Finding:
+def _tied(files: CheckpointFiles) -> Diagnostic:
     if files.tied:
         stored = f"stored again as {_named(files.copies)}" if files.copies else "stored once"
         sentence = f"The unembedding and the token embedding are one matrix, {stored}."
-        return Finding("fine", "Tied embeddings", sentence)
-    return Finding("fine", "No tied embeddings", "Embedding and unembedding share no matrix.")
+        return Diagnostic("fine", "Tied embeddings", sentence)
+    return Diagnostic("fine", "No tied embeddings", "Embedding and unembedding share no matrix.")
 
 
-def type_findings(types: Mapping[str, str]) -> list[Finding]:
+def type_findings(types: Mapping[str, str]) -> list[Diagnostic]:
     """Whether all tensors are stored as one data type; `types` is by tensor name."""
     counts = Counter(types.values()).most_common()
     if len(counts) < 2:
         kind = counts[0][0] if counts else "no type"
-        return [Finding("fine", "One data type", f"All tensors are stored as {kind}.")]
+        return [Diagnostic("fine", "One data type", f"All tensors are stored as {kind}.")]
     types_of = ", ".join(f"{count:,} as {kind}" for kind, count in counts)
     sentence = f"The tensors are stored in different types ({types_of}); all are read as float32."
-    return [Finding("note", "Mixed data types", sentence)]
+    return [Diagnostic("note", "Mixed data types", sentence)]
 
 
-def value_findings(found: Sequence[TensorSummary]) -> list[Finding]:
+def value_findings(found: Sequence[TensorSummary]) -> list[Diagnostic]:
     """Tensors with NaN or infinity, with only zeros, or with one value everywhere."""
     constant = [one for one in found if one.is_constant]
     matrices = [one for one in constant if one.kind == "matrix"]
@@ -157,15 +157,15 @@ def value_findings(found: Sequence[TensorSummary]) -> list[Finding]:
         ),
     )
     result = [
-        Finding(level, title, sentence.format(_named(names)))
+        Diagnostic(level, title, sentence.format(_named(names)))
         for level, title, names, sentence in checks
         if names
     ]
     sound = "No tensor holds NaN or infinity, and no matrix is all zero or constant."
-    return result or [Finding("fine", "Valid weights", sound)]
+    return result or [Diagnostic("fine", "Valid weights", sound)]
 
 
-def dead_head_findings(model: nn.Module) -> list[Finding]:
+def dead_head_findings(model: nn.Module) -> list[Diagnostic]:
     """Heads that write nothing: their slice of the output projection is all zeros."""
     dead = [
         f"{name}, head {head}"
@@ -174,9 +174,9 @@ def dead_head_findings(model: nn.Module) -> list[Finding]:
     ]
     if not dead:
         sentence = "The output projection of every head has weights other than zero."
-        return [Finding("fine", "No dead heads", sentence)]
+        return [Diagnostic("fine", "No dead heads", sentence)]
     sentence = f"The output projection is all zero in {_named(dead)}: the head has no effect."
-    return [Finding("warning", "Dead heads", sentence)]
+    return [Diagnostic("warning", "Dead heads", sentence)]
 
 
 def _dead_heads(module: nn.Module) -> list[int]:
@@ -187,7 +187,7 @@ def _dead_heads(module: nn.Module) -> list[int]:
     return [head for head, lives in enumerate(alive.tolist()) if not lives]
 
 
-def training_findings(model: nn.Module, found: Sequence[TensorSummary]) -> list[Finding]:
+def training_findings(model: nn.Module, found: Sequence[TensorSummary]) -> list[Diagnostic]:
     """Whether the weights are as they were before training.
 
     Untrained: every norm gain is exactly 1, every bias exactly 0, and of at most 12
@@ -210,21 +210,21 @@ def training_findings(model: nn.Module, found: Sequence[TensorSummary]) -> list[
     random = f"the singular values of all {len(sample)} sampled matrices are those of random ones"
     if unchanged and (gains or biases) and not learned:
         sentence = f"{initial.capitalize()}, and {random}: the weights are untrained or unread."
-        return [Finding("warning", "Looks untrained", sentence)]
+        return [Diagnostic("warning", "Looks untrained", sentence)]
     if sample and not learned:
         sentence = f"Norms or biases have changed, but {random}: the model was hardly trained."
-        return [Finding("warning", "Random matrices", sentence)]
+        return [Diagnostic("warning", "Random matrices", sentence)]
     if unchanged and gains and biases:
         sentence = (
             f"{initial.capitalize()}, as before training, but {learned} of {len(sample)} sampled "
             "matrices are not random: norms and biases may not have been read."
         )
-        return [Finding("note", "Initial norms and biases", sentence)]
+        return [Diagnostic("note", "Initial norms and biases", sentence)]
     sentence = (
         f"{learned} of {len(sample)} sampled matrices have singular values that a random matrix "
         "of their size could not have."
     )
-    return [Finding("fine", "Looks trained", sentence)]
+    return [Diagnostic("fine", "Looks trained", sentence)]
 
 
 def _sample(found: Sequence[TensorSummary]) -> list[str]:
@@ -239,13 +239,13 @@ def _sample(found: Sequence[TensorSummary]) -> list[str]:
     return [names[at * (len(names) - 1) // (SAMPLED - 1)] for at in range(SAMPLED)]
 
 
-def attention_findings(found: Sequence[HeadMetrics]) -> list[Finding]:
+def attention_findings(found: Sequence[HeadMetrics]) -> list[Diagnostic]:
     """Whether heads attend to all keys equally, as with weights that were read incorrectly."""
     spread = {each.part: each.values["spread"] for each in found}
     known = {part: values for part, values in spread.items() if not bool(values.isnan().all())}
     if not known or max(each.rows for each in found) < SHORTEST_TEXT:
         sentence = "The text is too short to tell whether heads attend selectively: type more."
-        return [Finding("note", "Attention not checked", sentence)]
+        return [Diagnostic("note", "Attention not checked", sentence)]
     even = {part: ((values > UNIFORM) | values.isnan()).all(-1) for part, values in known.items()}
     if all(bool(layers.all()) for layers in even.values()):
         sentence = (
@@ -253,7 +253,7 @@ def attention_findings(found: Sequence[HeadMetrics]) -> list[Finding]:
             f"(entropy above {UNIFORM:.0%} of the largest possible): the weights are untrained, "
             "or were read incorrectly."
         )
-        return [Finding("warning", "Uniform attention", sentence)]
+        return [Diagnostic("warning", "Uniform attention", sentence)]
     flat = [
         f"{part} of layer {layer}"
         for part, layers in even.items()
@@ -262,11 +262,11 @@ def attention_findings(found: Sequence[HeadMetrics]) -> list[Finding]:
     ]
     if flat:
         sentence = f"Over your text every head attends almost equally in {_named(flat)}."
-        return [Finding("note", "A uniform layer", sentence)]
+        return [Diagnostic("note", "A uniform layer", sentence)]
     heads = torch.cat([values.flatten() for values in known.values()])
     uniform = int((heads > UNIFORM).sum())
     sentence = f"Over your text {uniform} of {len(heads)} heads attend to all keys almost equally."
-    return [Finding("fine", "Selective attention", sentence)]
+    return [Diagnostic("fine", "Selective attention", sentence)]
 
 
 def _named(names: Sequence[str]) -> str:

@@ -16,10 +16,10 @@ from torch import Tensor
 
 from explorer.analysis.ablation import RecordedPass, run_branches
 from explorer.analysis.attribution_patching import differences_of, write_of
+from explorer.analysis.batch_edits import AddByRow
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.patching import shared_tokens
 from explorer.analysis.wiring import wiring_of
-from models.interventions import AddByRow
 from models.trace import CHEAP_SITES, trace
 
 

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.ablation import MOST, RecordedPass, multiplications, run_branches
+from explorer.analysis.batch_edits import KeepCells
 from explorer.analysis.output_change import kl, logits_at
 from explorer.catalog.attention_parts import site
-from models.interventions import Edit, KeepCells
+from models.interventions import Edit
 
 DRAWS = 8
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)

@@ -47,7 +47,7 @@ class NameMoving:
 
 
 @dataclass(frozen=True)
-class Prompt:
+class NamePrompt:
     """A prompt as a model reads it: `names` are the token IDs of the two, asked for and not."""
 
     text: str
@@ -71,7 +71,7 @@ def name_moving(opened: Opened) -> NameMoving | None:
     )
 
 
-def name_prompts(opened: Opened) -> list[Prompt]:
+def name_prompts(opened: Opened) -> list[NamePrompt]:
     """The prompts whose names are one token each, every pair of names in both orders."""
     if (opened.config.kind, opened.config.head) != ("decoder", "language-model"):
         return []
@@ -85,7 +85,7 @@ def name_prompts(opened: Opened) -> list[Prompt]:
         asked, other = _token_of(opened, a), _token_of(opened, b)
         assert asked is not None
         assert other is not None
-        found.append(Prompt(text, opened.tokenizer.encode(text), (asked, other)))
+        found.append(NamePrompt(text, opened.tokenizer.encode(text), (asked, other)))
     length, most = len(found[0].tokens), opened.config.max_len
     is_read = all(
         len(each.tokens) == length <= most
@@ -125,7 +125,7 @@ def _measured(opened: Opened) -> NameMoving | None:
 
 
 def _of_layer(
-    passes: Sequence[ForwardPass], prompts: Sequence[Prompt], layer: int
+    passes: Sequence[ForwardPass], prompts: Sequence[NamePrompt], layer: int
 ) -> tuple[Tensor, Tensor]:
     """(h,) each: what is raised, and the weight on it, the means over the prompts."""
     stack, _ = last_streams(passes[0].config)

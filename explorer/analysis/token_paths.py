@@ -13,6 +13,7 @@ from torch import Tensor
 
 from explorer.inference.forward_pass import ForwardPass
 from explorer.system.cooperative import interruptible
+from models import Transformer
 from models.output_heads import LanguageModelHead
 
 

@@ -42,7 +42,7 @@ class RunEnded(BaseException):
     """Why a run does not go on, in one sentence; like Streamlit's own, nobody else catches it."""
 
 
-class Place(Event):
+class PlaceInLine(Event):
     """A run's place in a line, set when its turn has come."""
 
     def __init__(self, network: str, owner: str) -> None:
@@ -59,17 +59,17 @@ class Line:
     """
 
     def __init__(self) -> None:
-        self._networks: dict[str, dict[str, deque[Place]]] = {}
+        self._networks: dict[str, dict[str, deque[PlaceInLine]]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._networks)
 
-    def append(self, place: Place) -> None:
+    def append(self, place: PlaceInLine) -> None:
         """Behind the others of this reader, who comes last where none waits yet."""
         owners = self._networks.setdefault(place.network, {})
         owners.setdefault(place.owner, deque()).append(place)
 
-    def pop(self) -> Place:
+    def pop(self) -> PlaceInLine:
         """The next one; its reader and network go to the end."""
         network = next(iter(self._networks))
         owners = self._networks.pop(network)
@@ -82,7 +82,7 @@ class Line:
             self._networks[network] = owners
         return place
 
-    def remove(self, place: Place) -> None:
+    def remove(self, place: PlaceInLine) -> None:
         """Where it waits here."""
         owners = self._networks.get(place.network, {})
         places = owners.get(place.owner, deque())
@@ -101,15 +101,15 @@ class Turns:
     def __init__(self, most: Callable[[], int]) -> None:
         self._most = most
         self._lock = Lock()
-        self._at_work: dict[Place, float] = {}
+        self._at_work: dict[PlaceInLine, float] = {}
         """Who has a turn, and when its last piece of work began."""
         self._beginning = Line()
         self._going_on = Line()
         self._last_began = False
 
-    def ask(self, *, begins: bool, network: str = "", owner: str = "") -> Place:
+    def ask(self, *, begins: bool, network: str = "", owner: str = "") -> PlaceInLine:
         """A place in the line for a run of this reader, who comes from there."""
-        place = Place(network, owner)
+        place = PlaceInLine(network, owner)
         with self._lock:
             (self._beginning if begins else self._going_on).append(place)
             self._hand_out()
@@ -120,13 +120,13 @@ class Turns:
         with self._lock:
             self._hand_out()
 
-    def step(self, place: Place) -> bool:
+    def step(self, place: PlaceInLine) -> bool:
         """Whether somebody waits for the turn that is here."""
         if place in self._at_work:
             self._at_work[place] = time.monotonic()
         return bool(self._beginning or self._going_on)
 
-    def give_back(self, place: Place) -> None:
+    def give_back(self, place: PlaceInLine) -> None:
         """The turn that was had, or the place in the line."""
         with self._lock:
             self._beginning.remove(place)
@@ -158,7 +158,7 @@ class PageRun:
 
     def __init__(self) -> None:
         self._begun = self._looked = self._turn_begun = time.thread_time()
-        self._place: Place | None = None
+        self._place: PlaceInLine | None = None
         self._network, self.owner = reader.network(), reader.owner()
         self._session, self._is_stopped = session(), False
         self.number, self.began = next(_numbers), time.monotonic()

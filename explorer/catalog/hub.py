@@ -19,7 +19,7 @@ from explorer.catalog import ModelError
 from explorer.catalog.folders import is_checkpoint
 from explorer.catalog.model_files import files_that_open, shards_in
 from explorer.system import limits
-from models.loading.safe_files import INDEX, LARGEST, CheckpointError, shown
+from models.loading.safe_files import INDEX, LARGEST_FILE, CheckpointError, shown
 from models.loading.weight_files import ENDING, PICKLED, open_weights
 
 ANSWERS_WITHIN = 15.0
@@ -118,7 +118,7 @@ def _plan(hub_id: str, revision: str | None = None) -> HubPlan:
     if is_pickled and (converted := _conversion(api, hub_id)):
         return _plan(hub_id, converted)
     shards: set[str] = set()
-    if INDEX in files and files[INDEX].size <= LARGEST[INDEX]:
+    if INDEX in files and files[INDEX].size <= LARGEST_FILE[INDEX]:
         index = hf_hub_download(hub_id, INDEX, revision=commit)
         shards = shards_in(Path(index).read_text("utf-8", errors="replace"))
     needed = files_that_open(files.keys(), shards, shown(hub_id))

@@ -32,6 +32,7 @@ class Opened:
     """A model that is ready to run; two of them are equal only when they are the same object."""
 
     name: str
+    folder: Path
     title: str
     model: BoundedTransformer
     config: TransformerConfig
@@ -41,6 +42,11 @@ class Opened:
     example: str
     expectation: str = ""
     family: str = OURS
+
+    @property
+    def reads_prompts(self) -> bool:
+        """Whether the special tokens that are written in a text are read as such."""
+        return isinstance(self.tokenizer, PublishedTokenizer) and self.tokenizer.reads_special
 
     @property
     def bytes(self) -> int:
@@ -84,6 +90,7 @@ def opened_from(
     task, known = TASKS.get(kind), TASKS.get(kind) or GIVEN.get(kind)
     return Opened(
         name=name,
+        folder=folder,
         title=title or str(run.get("title") or name),
         model=bounded(checkpoint.model.eval().requires_grad_(False)),
         config=checkpoint.config,

@@ -28,7 +28,7 @@ from explorer.system.atomic_files import fits
 from explorer.system.data_folders import systems_root, uploads_root
 from models.loading.gguf_header import GGUF
 from models.loading.memory import available_memory
-from models.loading.safe_files import CONFIG, INDEX, LARGEST, shown
+from models.loading.safe_files import CONFIG, INDEX, LARGEST_FILE, shown
 from models.loading.weight_files import ENDING, FOREIGN, PICKLED
 
 RECEIVING = ".receiving-"
@@ -177,7 +177,7 @@ def _home(paths: Iterable[PurePosixPath]) -> PurePosixPath:
 def _shards(index: BinaryIO) -> set[str]:
     """The files that an index names; none where it is damaged, which opening the model says."""
     try:
-        return shards_in(index.read(LARGEST[INDEX]).decode("utf-8"))
+        return shards_in(index.read(LARGEST_FILE[INDEX]).decode("utf-8"))
     except UnicodeDecodeError:
         return set()
     finally:

@@ -12,7 +12,12 @@ import torch
 from tqdm import tqdm
 
 from explorer.catalog import shipped
-from explorer.catalog.downloads.model_download import Progress, download, fetched_bytes, is_in
+from explorer.catalog.downloads.model_download import (
+    DownloadProgress,
+    download,
+    fetched_bytes,
+    is_in,
+)
 from explorer.catalog.real_models import REAL_MODELS, RealModel
 from explorer.commands import circuit_command
 from explorer.commands.training_commands import folder_named
@@ -140,12 +145,12 @@ def _row(model: RealModel) -> str:
 
 
 @contextmanager
-def _download_bar(model: RealModel) -> Iterator[Callable[[Progress], None]]:
+def _download_bar(model: RealModel) -> Iterator[Callable[[DownloadProgress], None]]:
     """Shows how far a download is; what an earlier try has fetched does not count as speed."""
     with ExitStack() as open_until_the_end:
         bars: list[tqdm] = []
 
-        def show(progress: Progress) -> None:
+        def show(progress: DownloadProgress) -> None:
             if progress.phase == "fetching":
                 if not bars:
                     bar = tqdm(

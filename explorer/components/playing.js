@@ -62,7 +62,7 @@ function keyOfClicked(state, event) {
 }
 
 // A button that was clicked gives up the focus, so that Space goes to the next step.
-const left = event => { if (event.detail) event.currentTarget.blur(); };
+export const left = event => { if (event.detail) event.currentTarget.blur(); };
 
 function key(state, event) {
   const by = state.moves()[event.key], from = event.composedPath()[0];

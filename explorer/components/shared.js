@@ -119,6 +119,15 @@ export function say(element, template, parts) {
   }));
 }
 
+// The line over a picture: a sentence with its parts on what is pointed at, else what can be done.
+export function tellLine(root, idle, said, isPinned = false) {
+  const line = root.querySelector(".sentence");
+  line.classList.toggle("idle", !said);
+  say(line, ...(said ?? [idle, {}]));
+  if (isPinned) line.append(element("span", "where", "  pinned, Esc unpins"));
+  return line;
+}
+
 export const counted = (many, word) => `${many} ${word}${many === 1 ? "" : "s"}`;
 
 export const plain = (template, parts) =>
@@ -150,6 +159,10 @@ function table(stops, size) {
     return mixed(stops[left], stops[left + 1], at - left);
   });
 }
+
+// The colours as a bar.
+export const ramp = colours => `linear-gradient(90deg, ${Array.from({length: 17}, (_, i) =>
+  css(colours[Math.round(i / 16 * (colours.length - 1))])).join(",")})`;
 
 // The theme of the page as numbers and fonts, read anew at every run.
 function inkOf(root) {
@@ -278,6 +291,20 @@ export function putInWords(root, canvas, title, largest) {
   text.textContent = `${title}${most}.`;
 }
 
+// ---- the keys of a table --------------------------------------------------------------
+
+const ARROWS = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]};
+
+// The cell that this key leads to from another, or the first; none where it is no arrow.
+export const moved = (key, [row, column] = [NaN, NaN], [rows, columns]) => rows && columns && ARROWS[key]?.map(
+  (by, side) => Math.max(0, Math.min([rows, columns][side] - 1, ([row, column][side] + by) || 0)));
+
+// A key that has done something does nothing else.
+export function taken(event) {
+  event.preventDefault();
+  event.stopPropagation();
+}
+
 // ---- a canvas ---------------------------------------------------------------------
 
 // The tokens of one character: a bracket `length` long on one side of their labels.
@@ -336,7 +363,7 @@ async function read(state, component) {
   return true;
 }
 
-export async function mount(component, selector, make, show) {
+async function mount(component, selector, make, show) {
   const root = component.parentElement.querySelector(selector);
   if (!root) return undefined;
   let state = mounted.get(root);

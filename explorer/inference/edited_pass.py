@@ -69,7 +69,8 @@ def _run(opened: Opened, forward: ForwardPass, edits: Sequence[Intervention]) ->
         again = rerun(opened, forward, tuple(source), tuple(target), in_core)
     except EditError as error:  # each applies alone, but not all together
         return EditedPass(forward, not_applicable=dict.fromkeys(range(len(edits)), str(error)))
-    return EditedPass(again, applied, reasons, tuple(in_core))
+    made = dataclasses.replace(again, edits=applied)
+    return EditedPass(made, applied, reasons, tuple(in_core))
 
 
 def _to_core(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -19,9 +20,10 @@ from explorer.catalog.pass_budget import TooLargeError
 from explorer.inference.answers import Answer, answer_of, longest_answer, written_answer
 from explorer.inference.model_inputs import ids_of, one_stack, positions_shown
 from explorer.inference.results_cache import kept
+from explorer.interventions.edits import Intervention
 from explorer.system.cooperative import interruptible, step
 from explorer.system.limits import PASS_TOKENS
-from explorer.text import AnyTokenizer, PublishedTokenizer, TextError, Token
+from explorer.text import AnyTokenizer, TextError, Token
 from explorer.text.checked_text import ForwardPassError, truncate
 from explorer.text.labels import readable
 from models import TransformerConfig
@@ -52,8 +54,12 @@ class ForwardPass:
     notes: tuple[str, ...] = ()
     row: int = 0
     pair: str = ""
-    is_prompt: bool = False
+    folder: Path = Path()
+    """The folder of the model."""
+    reads_prompts: bool = False
     """Whether the special tokens that are written in the text were read as such."""
+    edits: tuple[Intervention, ...] = ()
+    """What was changed in it."""
 
     @property
     def bytes(self) -> int:
@@ -171,11 +177,6 @@ def run_batch_uncached(
         raise ForwardPassError(str(error), cut) from error
 
 
-def _reads_prompts(opened: Opened) -> bool:
-    tokenizer = opened.tokenizer
-    return isinstance(tokenizer, PublishedTokenizer) and tokenizer.reads_special
-
-
 def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPass, ...]:
     encoded = [encode_text(opened.tokenizer, opened.config, text, pair) for text in texts]
     notes = [
@@ -199,7 +200,8 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPa
                 notes=(*notes[row], *overflow),
                 row=row,
                 pair=pair,
-                is_prompt=_reads_prompts(opened),
+                folder=opened.folder,
+                reads_prompts=opened.reads_prompts,
             )
             for row, (text, tokens) in enumerate(zip(texts, inputs, strict=True))
         )
@@ -218,7 +220,8 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPa
             answer=written_answer(opened, answers[row]),
             notes=(*notes[row], *overflow),
             row=row,
-            is_prompt=_reads_prompts(opened),
+            folder=opened.folder,
+            reads_prompts=opened.reads_prompts,
         )
         for row, text in enumerate(texts)
     )
@@ -247,7 +250,7 @@ def rerun(
     else:
         passed = one_stack(opened, [tokens], positions_shown(opened, [tokens]), edits)
         answer = answer_of(opened, passed.output[0], tokens)
-    again = {"trace": passed, "answer": answer, "row": 0}
+    again = {"trace": passed, "answer": answer, "row": 0, "folder": opened.folder}
     return replace(forward, source=source, target=target, **again)  # type: ignore[arg-type]
 
 

@@ -23,7 +23,7 @@ class Predict:
 
 
 @dataclass(frozen=True)
-class Step:
+class LessonStep:
     """One address with its words, and what the reader does there.
 
     `do` says how, as the keys of `lesson_file.WAYS`; `done` is what the address then has, and
@@ -84,7 +84,7 @@ class Lesson:
     title: str
     about: str
     minutes: int
-    steps: tuple[Step, ...]
+    steps: tuple[LessonStep, ...]
 
 
 def address_of(page: str, pairs: Sequence[tuple[str, str]]) -> str:
@@ -94,7 +94,7 @@ def address_of(page: str, pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def is_done(
-    step: Step, page: str, choices: Mapping[str, str], usual: Mapping[str, str] | None = None
+    step: LessonStep, page: str, choices: Mapping[str, str], usual: Mapping[str, str] | None = None
 ) -> bool:
     """Whether an address is that of the step when it is done; never for one that is only read.
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from urllib.parse import urlsplit
 
-from explorer.lessons.lesson import ANY, PAGE, Lesson, Step, is_done
+from explorer.lessons.lesson import ANY, PAGE, Lesson, LessonStep, is_done
 from explorer.lessons.lesson_file import LessonError
 
 Pages = Mapping[str, Collection[str]]
@@ -36,13 +36,13 @@ def faults(lesson: Lesson, pages: Pages) -> Iterator[str]:
         yield from (f"{lesson.name}.toml, step {at}: {fault}" for fault in _faults(step, pages))
 
 
-def _faults(step: Step, pages: Pages) -> Iterator[str]:
+def _faults(step: LessonStep, pages: Pages) -> Iterator[str]:
     yield from _of_address(step, pages)
     yield from _of_task(step, pages)
     yield from _of_words(step)
 
 
-def _of_address(step: Step, pages: Pages) -> Iterator[str]:
+def _of_address(step: LessonStep, pages: Pages) -> Iterator[str]:
     parts = urlsplit(step.open)
     if parts.scheme or parts.netloc or parts.fragment or not step.open.startswith("/"):
         yield f"`open` must be an address of the app from / on, not “{step.open[:60]}”."
@@ -57,7 +57,7 @@ def _of_address(step: Step, pages: Pages) -> Iterator[str]:
             yield _no_parameter("open", step.page, name)
 
 
-def _of_task(step: Step, pages: Pages) -> Iterator[str]:
+def _of_task(step: LessonStep, pages: Pages) -> Iterator[str]:
     page = step.done.get(PAGE, step.page)
     if page not in pages:
         if PAGE in step.done:
@@ -83,7 +83,7 @@ def _of_task(step: Step, pages: Pages) -> Iterator[str]:
         yield "`show` does not do what `done` asks for: make them agree."
 
 
-def _of_words(step: Step) -> Iterator[str]:
+def _of_words(step: LessonStep) -> Iterator[str]:
     asked = step.predict
     words = {"text": step.text, "notes": step.notes}
     if asked:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from explorer.lessons.lesson import Lesson, Predict, Step
+from explorer.lessons.lesson import Lesson, LessonStep, Predict
 from explorer.system.limits import LESSON_BYTES
 
 MOST_STEPS, MOST_MINUTES = 40, 240
@@ -96,11 +96,11 @@ def _no_long_keys(text: str, file: str) -> None:
             )
 
 
-def _step(of: _Fields) -> Step:
+def _step(of: _Fields) -> LessonStep:
     control = of.text("control", SHORT, needed=False)
     if control and not CONTROL.fullmatch(control):
         raise of.wrong("control", "must be the key of a control: letters, digits, _ and -")
-    step = Step(
+    step = LessonStep(
         title=of.text("title", SHORT),
         open=of.text("open", ADDRESS),
         text=of.text("text", LONG),

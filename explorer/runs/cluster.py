@@ -39,7 +39,7 @@ from explorer.runs.deleting import erase
 from explorer.runs.parent import PARENT, new_head_seed
 from explorer.runs.quotas import queue_fault
 from explorer.runs.run import Run, RunError, create, delete, room_fault, run_named
-from explorer.runs.run_notes import Notes
+from explorer.runs.run_notes import RunNotes
 from explorer.runs.spec import STOPPED, RunSpec
 from explorer.runs.watchdog import settings
 from explorer.system import limits, operating_system
@@ -129,7 +129,7 @@ class Cluster:
         specs: Sequence[RunSpec],
         text: str | None,
         whose: Maker,
-        notes: Notes | None = None,
+        notes: RunNotes | None = None,
         tokenizer: str | None = None,
         parent: Opened | None = None,
     ) -> list[Run]:
@@ -246,8 +246,8 @@ class Cluster:
             )
         if waiting := len(self.waiting()):
             raise RunError(
-                f"{limits.QUEUE.in_words(waiting)} are still queued there: stop them, or wait until "
-                "they train."
+                f"{limits.QUEUE.in_words(waiting)} are still queued there: stop them, or wait "
+                "until they train."
             )
         self.answer = ""
         self.trying = threading.Thread(target=self._try_to_use, args=(address,), daemon=True)

@@ -24,7 +24,7 @@ from models.training import Batch, Report, TrainState
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingProgress:
     """One update: its report, and the status of the run after it."""
 
     report: Report
@@ -74,7 +74,7 @@ class RunRecorder:
             self._snapshot()
         self._show()
 
-    def record(self, report: Report, evaluate_every: int = 0) -> Progress:
+    def record(self, report: Report, evaluate_every: int = 0) -> TrainingProgress:
         """Record one update; measure and save what is due.
 
         With `evaluate_every` 0 held-out data is measured as often as its share of the time allows.
@@ -110,7 +110,7 @@ class RunRecorder:
         if self.showing.is_due():
             with self.showing.timed():
                 self._show()
-        return Progress(report, self.status)
+        return TrainingProgress(report, self.status)
 
     @property
     def has_reached_target(self) -> bool:

@@ -50,7 +50,7 @@ from explorer.runs.metrics import Metrics
 from explorer.runs.parent import PARENT, link_parent, task_in, write_parent
 from explorer.runs.quotas import closing_bytes, keeping_fault
 from explorer.runs.run_error import RunError
-from explorer.runs.run_notes import Notes, notes_in, write_notes
+from explorer.runs.run_notes import RunNotes, notes_in, write_notes
 from explorer.runs.spec import DONE, INTERRUPTED, STOPPED, TRAINING, RunSpec, Status
 from explorer.system.atomic_files import Lock, is_held, read_json_object, write_json, write_text
 from explorer.tasks import Task, task_of
@@ -147,11 +147,11 @@ class Run:
         except (ValueError, TypeError) as error:
             raise RunError(f"The status of the run {self.title} cannot be read.") from error
 
-    def notes(self) -> Notes:
+    def notes(self) -> RunNotes:
         """What was noted of it."""
         return notes_in(self.folder)
 
-    def note(self, notes: Notes) -> None:
+    def note(self, notes: RunNotes) -> None:
         """Replace what is noted of it."""
         try:
             write_notes(self.folder, notes)
@@ -291,7 +291,7 @@ def create(
     text: str | None = None,
     owner: str = HOST,
     network: str = "",
-    notes: Notes | None = None,
+    notes: RunNotes | None = None,
     tokenizer: str | None = None,
     parent: Opened | Path | None = None,
 ) -> Run:

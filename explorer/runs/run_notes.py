@@ -21,7 +21,7 @@ SWEEP = re.compile(r"[0-9a-f]{12}|")
 
 
 @dataclass(frozen=True)
-class Notes:
+class RunNotes:
     """`sweep` is the key that the runs of one sweep share, `sweep_title` what it is called."""
 
     tags: tuple[str, ...] = ()
@@ -29,19 +29,19 @@ class Notes:
     sweep: str = ""
     sweep_title: str = ""
 
-    def replace(self, **changes: Any) -> Notes:
+    def replace(self, **changes: Any) -> RunNotes:
         return dataclasses.replace(self, **changes)
 
 
-def notes_in(folder: Path) -> Notes:
+def notes_in(folder: Path) -> RunNotes:
     """What is noted in this folder of a run; nothing where there is nothing that can be read."""
     try:
         found = read_json_object(folder / FILE)
     except (OSError, ValueError):
-        return Notes()
+        return RunNotes()
     tags = found.get("tags")
     sweep = _text(found.get("sweep"), LONGEST_TITLE)
-    return Notes(
+    return RunNotes(
         as_tags(tags if isinstance(tags, list) else ()),
         _text(found.get("note"), LONGEST_NOTE),
         sweep if SWEEP.fullmatch(sweep) else "",
@@ -49,7 +49,7 @@ def notes_in(folder: Path) -> Notes:
     )
 
 
-def write_notes(folder: Path, notes: Notes) -> None:
+def write_notes(folder: Path, notes: RunNotes) -> None:
     """Replace what is noted there. OSError where it cannot be written."""
     kept = notes.replace(tags=as_tags(notes.tags), note=notes.note[:LONGEST_NOTE])
     write_json(folder / FILE, dataclasses.asdict(kept))

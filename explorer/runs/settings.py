@@ -13,8 +13,6 @@ from explorer.system import limits
 from explorer.tasks import Task
 from models import TransformerConfig
 from models.families.styles import like
-from models.optimizers import OPTIMIZERS
-from models.schedules import SCHEDULES
 from models.plain import PlainData
 from models.training import TrainConfig
 

@@ -13,10 +13,8 @@ from models.config import TransformerConfig
 from models.loading.adapter_files import LARGEST_ALPHA
 from models.lora import USUAL_TARGETS, add_lora, lora_fault
 from models.model import Transformer
-from models.training import TrainConfig
 from models.plain import PlainData, choice_field, number_field
-from models.training import HOT, TrainConfig
-from models.transformer import Transformer
+from models.training import TrainConfig
 
 WAITING, TRAINING, PAUSED, STOPPED = "waiting", "training", "paused", "stopped"
 DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"

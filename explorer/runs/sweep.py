@@ -16,7 +16,7 @@ from explorer.catalog.opened_model import Opened
 from explorer.runs.differing import SHORT
 from explorer.runs.finetuning import finetune_spec, fitted
 from explorer.runs.run import Run, RunError
-from explorer.runs.run_notes import LONGEST_TITLE, Notes
+from explorer.runs.run_notes import LONGEST_TITLE, RunNotes
 from explorer.runs.settings import (
     LORA_SETTINGS,
     MODEL_SETTINGS,
@@ -110,9 +110,9 @@ def grid(
     return [spec_of(task, each) for each in distinct]
 
 
-def notes_of(title: str) -> Notes:
+def notes_of(title: str) -> RunNotes:
     """What the runs of a new sweep have in common."""
-    return Notes(sweep=secrets.token_hex(6), sweep_title=title[:LONGEST_TITLE])
+    return RunNotes(sweep=secrets.token_hex(6), sweep_title=title[:LONGEST_TITLE])
 
 
 def title_of(values: Mapping[str, Sequence[Any]]) -> str:

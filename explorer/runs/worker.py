@@ -21,7 +21,7 @@ from explorer.catalog.run_index import step_folders
 from explorer.runs.divergence import Diverged
 from explorer.runs.hot_changes import spec_at, take_on
 from explorer.runs.parent import beginning
-from explorer.runs.recorder import Progress, RunRecorder
+from explorer.runs.recorder import RunRecorder, TrainingProgress
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import DONE, FAILED, HOT, INTERRUPTED, PAUSED, STOPPED, RunSpec
 from explorer.runs.watchdog import Watchdog, bounded_memory, is_of_memory
@@ -55,7 +55,7 @@ def train_to_end(folder: Path | str) -> str:
 
 def advance(
     folder: Path | str, leave: Callable[[], bool] = lambda: False, *, is_bounded: bool = False
-) -> Iterator[Progress]:
+) -> Iterator[TrainingProgress]:
     """Train the run in `folder` from its saved state, with a report after each update.
 
     Ends when the run is done, at the commands pause and stop, and when `leave()` is true. A
@@ -99,7 +99,7 @@ def lower_priority() -> None:
 
 def _train(
     run: Run, spec: RunSpec, leave: Callable[[], bool], watchdog: Watchdog | None
-) -> Iterator[Progress]:
+) -> Iterator[TrainingProgress]:
     task = run.task()
     model, state = saved_or_untrained(run, spec, task)
     distributed.broadcast([END])  # now every process has read what the first one will replace

@@ -20,7 +20,7 @@ CHECK_SECONDS = 0.1
 Part = TypeVar("Part")
 
 
-class Run(Protocol):
+class CancellableRun(Protocol):
     """A reader's run, as the work in its thread sees it."""
 
     def step(self) -> None:
@@ -39,13 +39,13 @@ class Run(Protocol):
 _here = local()
 
 
-def current_run() -> Run | None:
+def current_run() -> CancellableRun | None:
     """The run that this thread works for, if any."""
     return getattr(_here, "run", None)
 
 
 @contextmanager
-def run_in_thread(run: Run) -> Iterator[None]:
+def run_in_thread(run: CancellableRun) -> Iterator[None]:
     """What this thread does meanwhile is work for that run."""
     _here.run = run
     try:

@@ -33,7 +33,7 @@ Sums = Int[Tensor, "b 2"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Addition(Task):
+class AdditionTask(Task):
     """All pairs of numbers below 23. `splits_ordered` is the mistake: (b, a) leaks."""
 
     metric = ("right sums", token_accuracy)
@@ -94,9 +94,9 @@ def split_sums(ordered: bool = False) -> tuple[Sums, Sums]:
     return pairs[is_trained], pairs[~is_trained]
 
 
-def build_addition(splits_ordered: bool = False) -> Addition:
+def build_addition(splits_ordered: bool = False) -> AdditionTask:
     tokenizer = word_tokenizer([*map(str, range(MODULUS)), "+", "="])
-    return Addition(
+    return AdditionTask(
         name="addition-leak" if splits_ordered else "addition",
         title=f"Addition modulo {MODULUS}" + (", with a leak" if splits_ordered else ""),
         explanation=(
@@ -141,5 +141,5 @@ def build_addition(splits_ordered: bool = False) -> Addition:
     )
 
 
-def build_addition_leak() -> Addition:
+def build_addition_leak() -> AdditionTask:
     return build_addition(splits_ordered=True)

@@ -10,7 +10,16 @@ from explorer.text.published import (
 )
 from explorer.text.published.adopted import TrainedWith, trained_with
 from explorer.text.stepper import MAX_STEPPED_CHARACTERS, steps
-from explorer.text.token import ALONE, CLASSIFIER, DECODER, SOURCE, AnyTokenizer, Piece, Step, Token
+from explorer.text.token import (
+    ALONE,
+    CLASSIFIER,
+    DECODER,
+    SOURCE,
+    AnyTokenizer,
+    Piece,
+    Token,
+    TokenizerStep,
+)
 from explorer.text.tokenizer import Tokenizer
 
 __all__ = [
@@ -25,10 +34,10 @@ __all__ = [
     "ParentTokenizer",
     "Piece",
     "PublishedTokenizer",
-    "Step",
     "TextError",
     "Token",
     "Tokenizer",
+    "TokenizerStep",
     "TrainedWith",
     "byte_tokenizer",
     "character_tokenizer",

@@ -7,7 +7,7 @@ every span points into exactly what was typed.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from explorer.system.limits import Limit
+from explorer.system.limits import LINE_CHARACTERS, LINES, Limit
 from explorer.text.token import Token
 
 MAX_CHARACTERS = 20_000
@@ -97,3 +97,17 @@ def truncate(
         else:
             kept_text = kept_text[:end].rstrip()
     return Cut(text, pair, kept_text, kept_pair) if kept_text.strip() else None
+
+
+def lines_in(text: str) -> tuple[str, ...]:
+    """The different lines of a text, in their order, without empty ones. TextError says why not."""
+    rows = [line.strip() for line in text.splitlines()]
+    found = [*dict.fromkeys(row for row in rows if row)]
+    if not found:
+        raise TextError("There is no line to read yet: type or upload a text.")
+    if not LINES.allows(len(found)):
+        raise TextError(LINES.refusal(len(found)))
+    longest = max(map(len, found))
+    if not LINE_CHARACTERS.allows(longest):
+        raise TextError(LINE_CHARACTERS.refusal(longest))
+    return tuple(checked(line, LINE_CHARACTERS) for line in found)

@@ -13,14 +13,14 @@ from explorer.text.published import PublishedTokenizer
 from explorer.text.published.child_wire import from_wire
 from explorer.text.published.library_engine import LibraryEngine
 from explorer.text.published.roles import Roles
-from explorer.text.token import AROUND, TYPED, AnyTokenizer, Piece, Step
+from explorer.text.token import AROUND, TYPED, AnyTokenizer, Piece, TokenizerStep
 from explorer.text.tokenizer import Tokenizer
 
 MAX_STEPPED_CHARACTERS = 1_000
 """Longest text that is taken apart step by step: the pieces grow with its square."""
 
 
-def steps(tokenizer: AnyTokenizer | PlainTokenizer, text: str) -> tuple[Step, ...]:
+def steps(tokenizer: AnyTokenizer | PlainTokenizer, text: str) -> tuple[TokenizerStep, ...]:
     """Every step from the typed text to the tokens that the model reads."""
     checked(text, MAX_STEPPED_CHARACTERS)
     if isinstance(tokenizer, PublishedTokenizer):
@@ -36,9 +36,9 @@ def steps(tokenizer: AnyTokenizer | PlainTokenizer, text: str) -> tuple[Step, ..
         if isinstance(tokenizer, PlainTokenizer):
             return of_text
         whole = [Piece(t.label, t.start, t.end, t.id, t.special, t.special) for t in tokens]
-        return (*of_text, Step(AROUND, tuple(whole)))
+        return (*of_text, TokenizerStep(AROUND, tuple(whole)))
     typed = [Piece(t.label, t.start, t.end, t.id, changed=True) for t in tokens]
     return (
-        Step(TYPED, (Piece(readable(text), 0, len(text)),)),
-        Step("Each word is a token ID.", tuple(typed)),
+        TokenizerStep(TYPED, (Piece(readable(text), 0, len(text)),)),
+        TokenizerStep("Each word is a token ID.", tuple(typed)),
     )

@@ -114,7 +114,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Step:
+class TokenizerStep:
     """The text after one step, and what was done; `rank` is that of a merge."""
 
     action: str

@@ -2,8 +2,9 @@
 
 - `safe_files`: small files, bounded and strict; `CheckpointError`
 - `folder_config`: the config of a folder or GGUF file
-- `weight_files`: names, types, shapes and numbers of safetensors files
-- `gguf_header`, `gguf_weights`: the same of GGUF files, quantized or not
+- `stored_weights`: tensors by name, whose numbers are read when they are asked for
+- `gguf_header`, `gguf_weights`: those of GGUF files, quantized or not
+- `weight_files`: those of a folder, most often in safetensors files
 - `gguf_vocabulary`, `gguf_pretokenizers`, `gguf_tokenizer`: their tokenizer as a tokenizer.json
 - `checkpoint_tokenizer`: text to token IDs and back; the texts that a tokenizer is made of
 - `inspection`: the tensors of a folder against its config

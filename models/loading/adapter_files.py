@@ -19,12 +19,13 @@ from models.config import TransformerConfig
 from models.families.family import Family
 from models.families.layout import Columns, Same
 from models.loading.safe_files import ADAPTER_CONFIG, CheckpointError, read_json, shown, title
-from models.loading.weight_files import Weights, open_file
+from models.loading.stored_weights import Weights
+from models.loading.weight_files import open_file
 from models.lora import LoRALinear, lora_leaves, put_leaf
 from models.model import Transformer
 
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
-PREFIX, A, B, WEIGHT = "base_model.model.", ".lora_A.weight", ".lora_B.weight", ".weight"
+PEFT_PREFIX, A, B, WEIGHT = "base_model.model.", ".lora_A.weight", ".lora_B.weight", ".weight"
 TASK_TYPES = {"language-model": "CAUSAL_LM", "classifier": "SEQ_CLS"}
 NO_EFFECT: Mapping[str, Any] = {
     "use_dora": False,
@@ -58,10 +59,10 @@ def save_adapter(
             down, up, alpha = _joined(model, layout)
             is_transposed |= isinstance(layout, Columns)
             ranks[module], alphas[module] = len(down), alpha
-            tensors |= {PREFIX + module + A: down, PREFIX + module + B: up}
+            tensors |= {PEFT_PREFIX + module + A: down, PEFT_PREFIX + module + B: up}
         elif trained.keys() >= set(layout.ours):
             joined = layout.join([trained.pop(ours).detach() for ours in layout.ours])
-            tensors[PREFIX + written] = joined.clone().contiguous()
+            tensors[PEFT_PREFIX + written] = joined.clone().contiguous()
             saved.append(module if ending in ("weight", "bias") else written)
     if trained:
         raise CheckpointError(f"No family's file has a name for {shown(min(trained))}.")
@@ -120,7 +121,7 @@ def attach_adapter(folder: Path, model: Transformer, family: Family | None = Non
     model.requires_grad_(False)
     with weights.open() as read:
         for name in weights.names:
-            theirs = name.removeprefix(PREFIX)
+            theirs = name.removeprefix(PEFT_PREFIX)
             module = theirs.removesuffix(A).removesuffix(B)
             layout = layouts.get(plain(theirs if module == theirs else module + WEIGHT))
             ours = [wanted[one] for one in layout.ours] if layout else []

@@ -34,9 +34,9 @@ from models.loading.weight_files import WEIGHTS
 from models.lora import lora_leaves
 from models.model import Transformer
 
-FORMAT = {"format": "pt"}
+HEADER_NOTES = {"format": "pt"}
 """What the reference library asks of a file's header."""
-MOST_NAMED = 4
+MOST_DIFFERENCES = 4
 """Differences that a sentence names."""
 
 
@@ -70,9 +70,9 @@ def exportable(config: TransformerConfig) -> Export:
             near = name
     if nearest is None:
         return Export(fault="No published model family has models of this kind.")
-    others = len(nearest) - MOST_NAMED
+    others = len(nearest) - MOST_DIFFERENCES
     more = f"; {others} more {'differs' if others == 1 else 'differ'}" if others > 0 else ""
-    parts = "; ".join(nearest[:MOST_NAMED])
+    parts = "; ".join(nearest[:MOST_DIFFERENCES])
     fault = "No published model family has this architecture; "
     fault += f"the nearest is {near}: {parts}{more}."
     return Export(fault=fault)
@@ -121,7 +121,7 @@ def export_checkpoint(
     with in_place_of(folder) as beside:
         (beside / CONFIG).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
         tensors = dict(published_tensors(FAMILIES[found.family], model))
-        save_file(tensors, beside / WEIGHTS, FORMAT)
+        save_file(tensors, beside / WEIGHTS, HEADER_NOTES)
         (beside / WEIGHTS).chmod(0o644)
         if tokenizer is not None:
             (beside / TOKENIZER).write_text(tokenizer, encoding="utf-8")
@@ -151,10 +151,10 @@ def export_adapter(folder: str | Path, model: Transformer, parent: str = "") -> 
     return found.family
 
 
-MODEL_FILES = frozenset({CONFIG, WEIGHTS, TOKENIZER, TOKENIZER_CONFIG})
+EXPORTED_FILES = frozenset({CONFIG, WEIGHTS, TOKENIZER, TOKENIZER_CONFIG})
 
 
-def holds_a_model_alone(folder: Path, written: Collection[str] = MODEL_FILES) -> bool:
+def holds_a_model_alone(folder: Path, written: Collection[str] = EXPORTED_FILES) -> bool:
     """Whether a folder is empty or holds nothing but what an export writes."""
     try:
         return {path.name for path in folder.iterdir()} <= set(written)

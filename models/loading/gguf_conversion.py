@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 from models.families import FAMILIES
 from models.loading.checkpoint import in_place_of, load_checkpoint
 from models.loading.checkpoint_tokenizer import gguf_texts
-from models.loading.export import FORMAT, holds_a_model_alone, published_tensors
+from models.loading.export import HEADER_NOTES, holds_a_model_alone, published_tensors
 from models.loading.folder_config import describe_gguf
 from models.loading.gguf_header import gguf_file, read_gguf_header
 from models.loading.safe_files import CONFIG, CheckpointError, title
@@ -37,7 +37,7 @@ def convert_gguf(file: str | Path, folder: str | Path) -> str:
     tensors = dict(published_tensors(FAMILIES[checkpoint.family], checkpoint.model))
     with in_place_of(folder) as beside:
         (beside / CONFIG).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-        save_file(tensors, beside / WEIGHTS, FORMAT)
+        save_file(tensors, beside / WEIGHTS, HEADER_NOTES)
         (beside / WEIGHTS).chmod(0o644)
         for name, text in gguf_texts(found).items():
             (beside / name).write_text(text + "\n", encoding="utf-8")

@@ -28,26 +28,26 @@ from models.loading.safe_files import (
 GGUF = ".gguf"
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
-LONGEST_HEADER = 128 << 20
+LONGEST_GGUF_HEADER = 128 << 20
 """Bytes before the tensors: a vocabulary of a million tokens with its merges needs 40 MB."""
-MOST_TENSORS, MOST_VALUES, MOST_ITEMS = 10_000, 4_000, 1_000_000
+MOST_TENSORS, MOST_GGUF_VALUES, MOST_ITEMS = 10_000, 4_000, 1_000_000
 """Tensors, metadata values, and items of one list."""
-MOST_TEXTS = 2 * MOST_ITEMS
+MOST_GGUF_TEXTS = 2 * MOST_ITEMS
 """Texts in all lists together: a vocabulary and its merges."""
-LONGEST_NAME, LONGEST_TEXT = 256, 8 << 20
+LONGEST_GGUF_NAME, LONGEST_GGUF_TEXT = 256, 8 << 20
 MOST_ENTRIES = 10_000
 """Files of a folder among which one is looked for."""
-MOST_AXES, LONGEST_AXIS = 4, 1 << 40
+MOST_GGUF_AXES, LONGEST_AXIS = 4, 1 << 40
 ALIGNMENT, LARGEST_ALIGNMENT = 32, 1 << 20
-BLOCK = 1 << 20
-TEXT, LIST, FLAG = 8, 9, 7
-NUMBERS = dict(enumerate("BbHhIifB")) | {10: "Q", 11: "q", 12: "d"}
+READ_AT_ONCE = 1 << 20
+TEXT_TYPE, LIST_TYPE, FLAG_TYPE = 8, 9, 7
+NUMBER_TYPES = dict(enumerate("BbHhIifB")) | {10: "Q", 11: "q", 12: "d"}
 """The types of the format by their number, as `struct` writes them."""
-FORMS = {kind: struct.Struct("<" + kind) for kind in NUMBERS.values()}
+NUMBER_FORMATS = {kind: struct.Struct("<" + kind) for kind in NUMBER_TYPES.values()}
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedList:
     """A list of the metadata as its bytes, which may be a vocabulary that nobody asks for."""
 
     kind: int
@@ -59,9 +59,9 @@ class Packed:
 
     def items(self) -> tuple[Any, ...]:
         """Its numbers, or its texts as bytes."""
-        if self.kind != TEXT:
-            return struct.unpack(f"<{self.count}{NUMBERS[self.kind]}", self.content)
-        found, at, length_of = [], 0, FORMS["Q"].unpack_from
+        if self.kind != TEXT_TYPE:
+            return struct.unpack(f"<{self.count}{NUMBER_TYPES[self.kind]}", self.content)
+        found, at, length_of = [], 0, NUMBER_FORMATS["Q"].unpack_from
         for _ in range(self.count):
             end = at + 8 + length_of(self.content, at)[0]
             found.append(self.content[at + 8 : end])
@@ -69,7 +69,7 @@ class Packed:
         return tuple(found)
 
 
-class Placed(NamedTuple):
+class GgufTensor(NamedTuple):
     """Where one tensor lies in the file. `shape` is torch's: the last axis lies together."""
 
     dtype: str
@@ -87,7 +87,7 @@ class GgufHeader:
 
     file: Path
     values: Mapping[str, Any]
-    tensors: Mapping[str, Placed]
+    tensors: Mapping[str, GgufTensor]
     stamp: tuple[int, int, int]
 
 
@@ -125,7 +125,7 @@ def only_gguf(names: Sequence[str], folder: str) -> str | None:
 def read_gguf_header(file: Path) -> GgufHeader:
     """The header of a GGUF file. CheckpointError says in one sentence why it is none.
 
-    Time and memory grow with the header, which is at most LONGEST_HEADER bytes: 50 ms for a
+    Time and memory grow with the header, which is at most LONGEST_GGUF_HEADER bytes: 50 ms for a
     vocabulary of 50,000 tokens with its merges. The last one is kept until its file changes.
     """
     path = regular_file(file.parent, file.name)
@@ -151,13 +151,13 @@ class _Header:
         self._stream, self._size, self._what = stream, size, what
         self._content, self._at, self._texts = bytearray(), 0, 0
 
-    def read(self) -> tuple[dict[str, Any], dict[str, Placed]]:
+    def read(self) -> tuple[dict[str, Any], dict[str, GgufTensor]]:
         self._check_start()
         n_tensors, n_values = self._number("Q"), self._number("Q")
         if n_tensors > MOST_TENSORS:
             raise self._fault(f"claims {n_tensors:,} tensors; at most {MOST_TENSORS:,} are read")
-        if n_values > MOST_VALUES:
-            raise self._fault(f"claims {n_values:,} values; at most {MOST_VALUES:,} are read")
+        if n_values > MOST_GGUF_VALUES:
+            raise self._fault(f"claims {n_values:,} values; at most {MOST_GGUF_VALUES:,} are read")
         values: dict[str, Any] = {}
         for _ in range(n_values):
             name = self._name()
@@ -195,8 +195,10 @@ class _Header:
     def _tensor(self) -> tuple[str, tuple[int, ...], int, int]:
         name = self._name()
         n_axes = self._number("I")
-        if n_axes > MOST_AXES:
-            raise self._fault(f"gives {shown(name)} {n_axes:,} axes; at most {MOST_AXES} are read")
+        if n_axes > MOST_GGUF_AXES:
+            raise self._fault(
+                f"gives {shown(name)} {n_axes:,} axes; at most {MOST_GGUF_AXES} are read"
+            )
         shape = struct.unpack(f"<{n_axes}Q", self._take(8 * n_axes))[::-1]
         if not all(0 < axis <= LONGEST_AXIS for axis in shape):
             raise self._fault(f"gives {shown(name)} a shape that no weight has")
@@ -205,7 +207,7 @@ class _Header:
 
     def _placed(
         self, values: Mapping[str, Any], described: list[tuple[str, tuple[int, ...], int, int]]
-    ) -> dict[str, Placed]:
+    ) -> dict[str, GgufTensor]:
         """Each tensor with its place, once it lies in the file and in no other."""
         alignment = values.get("general.alignment", ALIGNMENT)
         sound = type(alignment) is int and 0 < alignment <= LARGEST_ALIGNMENT
@@ -213,7 +215,7 @@ class _Header:
             raise self._fault("has a general.alignment that is no power of two")
         first = -(-self._at // alignment) * alignment
         sizes = block_sizes()
-        found: dict[str, Placed] = {}
+        found: dict[str, GgufTensor] = {}
         for name, shape, kind, offset in described:
             if name in found:
                 raise self._fault(f"holds {shown(name)} twice, so which one counts is not known")
@@ -230,7 +232,7 @@ class _Header:
                 raise self._fault(f"puts {shown(name)} beside its alignment")
             if first + offset + length > self._size:
                 raise self._fault(f"is cut short: it ends before {shown(name)} does")
-            found[name] = Placed(dtype, shape, first + offset, length)
+            found[name] = GgufTensor(dtype, shape, first + offset, length)
         last, end = "", 0
         for name, placed in sorted(found.items(), key=lambda one: one[1].start):
             if placed.start < end:
@@ -239,47 +241,47 @@ class _Header:
         return found
 
     def _value(self, name: str, kind: int) -> Any:
-        if kind == LIST:
+        if kind == LIST_TYPE:
             return self._list(name)
-        if kind == TEXT:
+        if kind == TEXT_TYPE:
             return self._decoded(name, self._take(self._length()))
-        if kind not in NUMBERS:
+        if kind not in NUMBER_TYPES:
             raise self._fault(f"gives {shown(name)} a value of type {kind:,}, which is not known")
-        value = self._number(NUMBERS[kind])
-        if kind == FLAG:
+        value = self._number(NUMBER_TYPES[kind])
+        if kind == FLAG_TYPE:
             return bool(value)
-        return shortest(value) if NUMBERS[kind] == "f" else value
+        return shortest(value) if NUMBER_TYPES[kind] == "f" else value
 
-    def _list(self, name: str) -> Packed:
+    def _list(self, name: str) -> PackedList:
         kind, count = self._number("I"), self._number("Q")
-        if kind == LIST:
+        if kind == LIST_TYPE:
             raise self._fault(f"gives {shown(name)} a list of lists, which is not read here")
-        if kind != TEXT and kind not in NUMBERS:
+        if kind != TEXT_TYPE and kind not in NUMBER_TYPES:
             raise self._fault(f"gives {shown(name)} a list of type {kind:,}, which is not known")
-        each = 8 if kind == TEXT else struct.calcsize("<" + NUMBERS[kind])
+        each = 8 if kind == TEXT_TYPE else struct.calcsize("<" + NUMBER_TYPES[kind])
         if count > MOST_ITEMS:
             most = f"at most {MOST_ITEMS:,} are read"
             raise self._fault(f"claims {count:,} items of {shown(name)}; {most}")
         start = self._at
-        if kind == TEXT:
+        if kind == TEXT_TYPE:
             self._texts += count
-            if self._texts > MOST_TEXTS:
-                raise self._fault(f"holds more texts than {MOST_TEXTS:,} in its lists")
+            if self._texts > MOST_GGUF_TEXTS:
+                raise self._fault(f"holds more texts than {MOST_GGUF_TEXTS:,} in its lists")
             for _ in range(count):
                 self._pass(self._length())
         else:
             self._pass(count * each)
-        return Packed(kind, count, bytes(self._content[start : self._at]))
+        return PackedList(kind, count, bytes(self._content[start : self._at]))
 
     def _length(self) -> int:
         length: int = self._number("Q")
-        if length > LONGEST_TEXT:
+        if length > LONGEST_GGUF_TEXT:
             raise self._fault(f"claims a text of {length:,} bytes, which it cannot hold")
         return length
 
     def _name(self) -> str:
         length = self._number("Q")
-        if not 0 < length <= LONGEST_NAME:
+        if not 0 < length <= LONGEST_GGUF_NAME:
             raise self._fault(f"claims a name of {length:,} bytes, which none has")
         return self._decoded("a name", self._take(length))
 
@@ -290,7 +292,7 @@ class _Header:
             raise self._fault(f"holds {shown(name)} that is not text") from None
 
     def _number(self, kind: str) -> Any:
-        form = FORMS[kind]
+        form = NUMBER_FORMATS[kind]
         self._pass(form.size)
         return form.unpack_from(self._content, self._at - form.size)[0]
 
@@ -304,9 +306,9 @@ class _Header:
         if self._at > len(self._content):
             if self._at > self._size:
                 raise self._fault("is cut short")
-            if self._at > LONGEST_HEADER:
+            if self._at > LONGEST_GGUF_HEADER:
                 raise self._fault("has a header that is too long to be one")
-            self._content += self._stream.read(max(self._at - len(self._content), BLOCK))
+            self._content += self._stream.read(max(self._at - len(self._content), READ_AT_ONCE))
             if self._at > len(self._content):
                 raise self._fault("is cut short")
 

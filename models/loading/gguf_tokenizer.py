@@ -18,18 +18,18 @@ from models.loading.gguf_vocabulary import (
     CONTROL,
     KIND,
     NO_KIND,
-    ROLES,
+    ROLE_KEYS,
     UNKNOWN,
     USER_DEFINED,
     Vocabulary,
 )
 from models.loading.safe_files import TOKENIZER, TOKENIZER_CONFIG, shown
 
-SPACE = "▁"
+WORD_START = "▁"
 """What stands for a space in sentencepiece."""
-MOST_LETTERS, LONGEST_PIECE = 8_000_000, 512
+MOST_LETTERS, LONGEST_MERGED = 8_000_000, 512
 """Of the tokens of which merges are made: time grows with them all."""
-DEFAULTS = {
+USUAL_ROLES = {
     "llama": {"bos": 1, "eos": 2, "unk": 0},
     "t5": {"eos": 1, "unk": 2, "pad": 0},
     "bert": {"cls": 101, "unk": 100, "sep": 102, "pad": 0, "mask": 103},
@@ -48,13 +48,15 @@ def tokenizer_files(header: GgufHeader) -> dict[str, str]:
         return {}
     vocabulary = Vocabulary(header)
     kind = vocabulary.name("model", "")
-    if kind not in KINDS:
+    if kind not in TOKENIZER_KINDS:
         raise vocabulary.fault(f"has a tokenizer of the kind {shown(kind)}, which is not known")
-    defaults = DEFAULTS.get(kind, {})
-    roles = {role: vocabulary.role(role, defaults.get(role)) for role in ROLES}
+    defaults = USUAL_ROLES.get(kind, {})
+    roles = {role: vocabulary.role(role, defaults.get(role)) for role in ROLE_KEYS}
     if kind == "bert" and roles["cls"] is None:
         roles["cls"] = roles["bos"]
-    made = {"version": "1.0", "truncation": None, "padding": None} | KINDS[kind](vocabulary, roles)
+    made = {"version": "1.0", "truncation": None, "padding": None} | TOKENIZER_KINDS[kind](
+        vocabulary, roles
+    )
     settings = tokenizer_config(vocabulary, roles)
     texts = {TOKENIZER: made, TOKENIZER_CONFIG: settings}
     return {name: json.dumps(values, ensure_ascii=False) for name, values in texts.items()}
@@ -118,11 +120,11 @@ def sentence_pieces(vocabulary: Vocabulary, roles: Roles) -> Part:
     """
     unknown = roles["unk"]
     prefix = vocabulary.flag("add_space_prefix", True)
-    spaces: Part = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
-    start: Part = {"type": "Prepend", "prepend": SPACE}
+    spaces: Part = {"type": "Replace", "pattern": {"String": " "}, "content": WORD_START}
+    start: Part = {"type": "Prepend", "prepend": WORD_START}
     strip: Part = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
     decoders: list[Part] = [
-        {"type": "Replace", "pattern": {"String": SPACE}, "content": " "},
+        {"type": "Replace", "pattern": {"String": WORD_START}, "content": " "},
         {"type": "ByteFallback"},
         {"type": "Fuse"},
     ]
@@ -148,7 +150,7 @@ def merges_by_score(vocabulary: Vocabulary) -> list[list[str]]:
     apart = (CONTROL, UNKNOWN, BYTE)
     joined = [i for i, kind in enumerate(vocabulary.types) if kind not in apart]
     lengths = [len(tokens[i]) for i in joined]
-    if sum(lengths) > MOST_LETTERS or max(lengths, default=0) > LONGEST_PIECE:
+    if sum(lengths) > MOST_LETTERS or max(lengths, default=0) > LONGEST_MERGED:
         raise vocabulary.fault("has more or longer tokens than any vocabulary")
     merges = []
     for i in sorted(joined, key=lambda i: -scores[i]):
@@ -163,7 +165,7 @@ def merges_by_score(vocabulary: Vocabulary) -> list[list[str]]:
 def unigram(vocabulary: Vocabulary, roles: Roles) -> Part:
     """Sentencepiece's Unigram, whose texts its own table of characters normalizes first."""
     around = vocabulary.flag("add_space_prefix", True)
-    metaspace: Part = {"type": "Metaspace", "replacement": SPACE, "split": True} | {
+    metaspace: Part = {"type": "Metaspace", "replacement": WORD_START, "split": True} | {
         "prepend_scheme": "always" if around else "never"
     }
     words: list[Part] = [{"type": "WhitespaceSplit"}, metaspace]
@@ -226,10 +228,10 @@ def word_pieces(vocabulary: Vocabulary, roles: Roles) -> Part:
 
 def begun(token: str) -> str:
     """A WordPiece as the library writes it."""
-    return token[1:] if token.startswith(SPACE) else f"##{token}"
+    return token[1:] if token.startswith(WORD_START) else f"##{token}"
 
 
-KINDS = {"gpt2": byte_level, "llama": sentence_pieces, "t5": unigram, "bert": word_pieces}
+TOKENIZER_KINDS = {"gpt2": byte_level, "llama": sentence_pieces, "t5": unigram, "bert": word_pieces}
 """By `tokenizer.ggml.model`."""
 
 

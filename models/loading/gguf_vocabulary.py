@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from models.loading.gguf_header import GgufHeader, Packed
+from models.loading.gguf_header import GgufHeader, PackedList
 from models.loading.safe_files import CheckpointError, shown
 
-PREFIX = "tokenizer.ggml."
-KIND, NO_KIND = PREFIX + "model", ("none", "no_vocab")
+TOKENIZER_PREFIX = "tokenizer.ggml."
+KIND, NO_KIND = TOKENIZER_PREFIX + "model", ("none", "no_vocab")
 """The name of the kind of tokenizer, and what a file without one has there."""
 TEMPLATE = "tokenizer.chat_template"
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 """The types of tokens."""
-ROLES = {
+ROLE_KEYS = {
     "bos": "bos",
     "eos": "eos",
     "unk": "unknown",
@@ -26,8 +26,8 @@ ROLES = {
     "mask": "mask",
 }
 """The roles of special tokens with their names in the file, spelt as they are there."""
-MOST_TOKENS, LONGEST_TOKEN = 1_000_000, 10_000
-MOST_MERGES, MERGES_PER_TOKEN = 1_000_000, 8
+MOST_GGUF_TOKENS, LONGEST_TOKEN = 1_000_000, 10_000
+MOST_GGUF_MERGES, MERGES_PER_TOKEN = 1_000_000, 8
 """Published vocabularies have at most three merges for each token."""
 LARGEST_LIST = 32 << 20
 """Bytes of a list that is read."""
@@ -44,8 +44,8 @@ class Vocabulary:
     def tokens(self) -> list[str]:
         """Every token, its place being its ID."""
         texts = self.texts("tokens")
-        if not 0 < len(texts) <= MOST_TOKENS:
-            raise self.fault(f"has {len(texts):,} tokens, not 1 to {MOST_TOKENS:,}")
+        if not 0 < len(texts) <= MOST_GGUF_TOKENS:
+            raise self.fault(f"has {len(texts):,} tokens, not 1 to {MOST_GGUF_TOKENS:,}")
         if max(map(len, texts)) > LONGEST_TOKEN:
             raise self.fault("has a token that is no short text")
         return [text or f"[EMPTY_{i}]" for i, text in enumerate(texts)]
@@ -80,7 +80,7 @@ class Vocabulary:
 
     def check_merges(self, count: int) -> None:
         """A fault where there are more merges than any vocabulary of this size has."""
-        most = min(MOST_MERGES, MERGES_PER_TOKEN * len(self.tokens))
+        most = min(MOST_GGUF_MERGES, MERGES_PER_TOKEN * len(self.tokens))
         if count > most:
             raise self.fault(f"has more merges than {most:,}, the most for its vocabulary")
 
@@ -89,20 +89,20 @@ class Vocabulary:
         return self._packed(key).count
 
     def name(self, key: str, default: str) -> str:
-        value = self._values.get(PREFIX + key, default)
+        value = self._values.get(TOKENIZER_PREFIX + key, default)
         if not isinstance(value, str):
-            raise self.fault(f"has a {PREFIX}{key} that is no name")
+            raise self.fault(f"has a {TOKENIZER_PREFIX}{key} that is no name")
         return value
 
     def flag(self, key: str, default: bool | None) -> bool | None:
-        value = self._values.get(PREFIX + key, default)
+        value = self._values.get(TOKENIZER_PREFIX + key, default)
         if value is not default and not isinstance(value, bool):
-            raise self.fault(f"has a {PREFIX}{key} that is neither true nor false")
+            raise self.fault(f"has a {TOKENIZER_PREFIX}{key} that is neither true nor false")
         return value
 
     def role(self, role: str, default: int | None = None) -> int | None:
         """The ID of the token that plays a role; one that the vocabulary lacks is none."""
-        number = self._values.get(f"{PREFIX}{ROLES[role]}_token_id", default)
+        number = self._values.get(f"{TOKENIZER_PREFIX}{ROLE_KEYS[role]}_token_id", default)
         return number if type(number) is int and 0 <= number < len(self.tokens) else None
 
     def template(self) -> str | None:
@@ -116,20 +116,20 @@ class Vocabulary:
         try:
             return [text.decode("utf-8") for text in items]
         except (AttributeError, UnicodeDecodeError):
-            raise self.fault(f"has {PREFIX}{key} that are not texts") from None
+            raise self.fault(f"has {TOKENIZER_PREFIX}{key} that are not texts") from None
 
     def numbers(self, key: str) -> tuple[Any, ...]:
         """A list of numbers; empty where there is none."""
         items = self._items(key)
         if items and isinstance(items[0], bytes):
-            raise self.fault(f"has {PREFIX}{key} that are not numbers")
+            raise self.fault(f"has {TOKENIZER_PREFIX}{key} that are not numbers")
         return items
 
     def bytes(self, key: str) -> bytes:
         """A list of small numbers as they are stored; empty where there is none."""
         packed = self._packed(key)
         if len(packed.content) != packed.count:
-            raise self.fault(f"has {PREFIX}{key} that are not bytes")
+            raise self.fault(f"has {TOKENIZER_PREFIX}{key} that are not bytes")
         return packed.content
 
     def fault(self, what: str) -> CheckpointError:
@@ -138,11 +138,11 @@ class Vocabulary:
     def _items(self, key: str) -> tuple[Any, ...]:
         packed = self._packed(key)
         if len(packed.content) > LARGEST_LIST:
-            raise self.fault(f"has {PREFIX}{key} of more than {LARGEST_LIST >> 20} MB")
+            raise self.fault(f"has {TOKENIZER_PREFIX}{key} of more than {LARGEST_LIST >> 20} MB")
         return packed.items()
 
-    def _packed(self, key: str) -> Packed:
-        packed = self._values.get(PREFIX + key, Packed(0, 0, b""))
-        if not isinstance(packed, Packed):
-            raise self.fault(f"has {PREFIX}{key} that are no list")
+    def _packed(self, key: str) -> PackedList:
+        packed = self._values.get(TOKENIZER_PREFIX + key, PackedList(0, 0, b""))
+        if not isinstance(packed, PackedList):
+            raise self.fault(f"has {TOKENIZER_PREFIX}{key} that are no list")
         return packed

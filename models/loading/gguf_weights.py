@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from models.families.gguf_metadata import ROPE_FACTORS
-from models.loading.gguf_header import GgufHeader, Placed
+from models.loading.gguf_header import GgufHeader, GgufTensor
 from models.loading.safe_files import CheckpointError, regular_file, shown
-from models.loading.weight_files import Stored, Weights, read_into, stamp_of
+from models.loading.stored_weights import StoredTensor, Weights, read_into, stamp_of
 
-PLAIN = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
-QUANTIZED = (
+PLAIN_TYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+QUANTIZED_TYPES = (
     *("Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K"),
     *("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ4_NL", "IQ4_XS"),
     *("TQ1_0", "TQ2_0", "MXFP4"),
@@ -38,7 +38,7 @@ class GgufWeights(Weights):
     def check_type(self, name: str) -> None:
         """CheckpointError unless its numbers can be those of a weight."""
         dtype = self.header.tensors[name].dtype
-        if dtype not in (*PLAIN, *QUANTIZED):
+        if dtype not in (*PLAIN_TYPES, *QUANTIZED_TYPES):
             raise CheckpointError(
                 f"{shown(name)} in {shown(self.header.file.name)} is of type "
                 f"{dtype}, which is not read here; quantize the model to another."
@@ -67,7 +67,7 @@ class GgufWeights(Weights):
         except OSError as error:
             raise CheckpointError(f"{shown(file.name)} cannot be read.") from error
 
-    def _content(self, file: int, placed: Placed) -> Tensor:
+    def _content(self, file: int, placed: GgufTensor) -> Tensor:
         """The bytes of a tensor, of a file that is still the one whose header was read."""
         content = torch.empty(placed.bytes, dtype=torch.uint8, device="cpu")
         is_whole = read_into(file, content, placed.start)
@@ -81,7 +81,7 @@ class GgufWeights(Weights):
 def gguf_weights(header: GgufHeader) -> GgufWeights:
     """The tensors of a file whose header was read."""
     tensors = {
-        name: Stored(header.file.name, placed.dtype, placed.shape)
+        name: StoredTensor(header.file.name, placed.dtype, placed.shape)
         for name, placed in sorted(header.tensors.items())
         if name != ROPE_FACTORS
     }
@@ -89,10 +89,10 @@ def gguf_weights(header: GgufHeader) -> GgufWeights:
     return GgufWeights(header.file, tensors, total, {}, header)
 
 
-def numbers(content: Tensor, placed: Placed) -> Tensor:
+def numbers(content: Tensor, placed: GgufTensor) -> Tensor:
     """The numbers of a tensor by its bytes; those of quantized blocks in 32 bits."""
-    if placed.dtype in PLAIN:
-        return content.view(PLAIN[placed.dtype]).view(placed.shape)
+    if placed.dtype in PLAIN_TYPES:
+        return content.view(PLAIN_TYPES[placed.dtype]).view(placed.shape)
     from gguf import quants
     from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType  # as in `gguf_header`
 

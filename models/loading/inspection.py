@@ -18,7 +18,8 @@ from models.families.layout import Same
 from models.loading.folder_config import FolderConfig, read_folder_config
 from models.loading.memory import available_memory
 from models.loading.safe_files import CONFIG, CheckpointError, shown, title
-from models.loading.weight_files import Weights, open_weights
+from models.loading.stored_weights import Weights
+from models.loading.weight_files import open_weights
 from models.model import Transformer
 from models.positional import PositionalEncoding
 

@@ -14,12 +14,12 @@ CONFIG, RUN, STATE, TOKENIZER = "config.json", "run.json", "state.json", "tokeni
 INDEX, GENERATION = "model.safetensors.index.json", "generation_config.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 ADAPTER_CONFIG = "adapter_config.json"
-LARGEST = {TOKENIZER: 32 << 20, INDEX: 4 << 20}
+LARGEST_FILE = {TOKENIZER: 32 << 20, TOKENIZER_CONFIG: 8 << 20, INDEX: 4 << 20}
 """Bytes of a file that are read at most, where they are more than LARGEST_TEXT."""
 LARGEST_TEXT = 1 << 20
-DEEPEST = 32
+DEEPEST_JSON = 32
 """Lists and objects inside one another. Published configs need five."""
-MOST_PARTS = 400_000
+MOST_JSON_VALUES = 400_000
 """Values of one JSON text, counted before it is parsed: empty lists take 20 times their text."""
 LONGEST_NUMBER = 100
 """Digits of a whole number: with 309 it is none that arithmetic with fractions can hold."""
@@ -90,7 +90,7 @@ def regular_file(folder: Path, name: str) -> Path:
 def read_bytes(folder: Path, name: str, most: int | None = None) -> bytes:
     """A file of the folder, of at most `most` bytes, else of what its name allows."""
     path = regular_file(folder, name)
-    most = LARGEST.get(name, LARGEST_TEXT) if most is None else most
+    most = LARGEST_FILE.get(name, LARGEST_TEXT) if most is None else most
     try:
         with path.open("rb") as file:
             content = file.read(most + 1)
@@ -130,7 +130,7 @@ def pointer_fault(folder: Path, name: str) -> str:
 
 def parse_object(text: str, what: str) -> dict[str, Any]:
     """The JSON object in a text that is not trusted; `what` names it in the sentence."""
-    if sum(map(text.count, "[{,")) > MOST_PARTS:
+    if sum(map(text.count, "[{,")) > MOST_JSON_VALUES:
         raise CheckpointError(f"{what} holds too many values to be one.")
     try:
         values = json.loads(
@@ -148,7 +148,7 @@ def parse_object(text: str, what: str) -> dict[str, Any]:
         raise CheckpointError(f"{what} is not readable JSON.") from error
     if not isinstance(values, dict):
         raise CheckpointError(f"{what} must be a JSON object.")
-    if _is_deeper(values, DEEPEST):
+    if _is_deeper(values, DEEPEST_JSON):
         raise CheckpointError(f"{what} is nested too deep.")
     return values
 

@@ -1,25 +1,19 @@
 """The tensors of a folder, in one safetensors file or in many, as far as they can be trusted.
 
 Names, types, shapes and places come from the headers: the tensors must fill the file without
-a gap. A number is read when it is asked for, and never mapped, as safetensors does: whoever
-may write to a mapped file kills the process by cutting it short. Pickled weights are refused,
-since opening them can run code.
+a gap. Pickled weights are refused, since opening them can run code.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import accumulate, islice
 from math import prod
 from operator import mul
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
-
-import torch
-from torch import Tensor
+from typing import NamedTuple
 
 from models.loading.gguf_header import gguf_file, only_gguf, read_gguf_header
+from models.loading.gguf_weights import gguf_weights
 from models.loading.safe_files import (
     INDEX,
     POINTER,
@@ -32,14 +26,9 @@ from models.loading.safe_files import (
     shown,
     title,
 )
+from models.loading.stored_weights import Stamp, StoredTensor, Weights, stamp_of
 
 WEIGHTS, STATE_WEIGHTS, ENDING = "model.safetensors", "state.safetensors", ".safetensors"
-READABLE = {
-    "F64": torch.float64,
-    "F32": torch.float32,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-}
 BITS = {
     "F4": 4,
     "F6_E2M3": 6,
@@ -51,13 +40,9 @@ BITS = {
     **dict.fromkeys(("I64", "U64", "F64", "C64"), 64),
 }
 """Of one number, by the types of the format."""
-QUANTIZED = ("F4", "F6_", "F8_", "I8", "U8")
-"""How the names of types begin that only quantized weights have."""
-LARGEST_NUMBER = 3.4028234663852886e38
-"""The largest of 32 bits, in which the core calculates."""
 LONGEST_HEADER, MOST_TENSORS = 4 << 20, 10_000
 """Bytes of all headers of a folder, and tensors: several times what any model needs."""
-MOST_WRITTEN, LARGEST = 64, 1 << 64
+MOST_WRITTEN_AXES, LARGEST_OFFSET = 64, 1 << 64
 """Axes that a header may write down, and what they and their products are below."""
 MOST_AXES, LONGEST_AXIS = 8, 1 << 40
 """More than any model has, and few enough for torch to represent."""
@@ -70,23 +55,10 @@ PICKLES = (b"PK\x03\x04", *(bytes((0x80, version)) for version in range(2, 6)))
 FOREIGN = (".h5", ".msgpack", ".onnx", ".ggml", ".npz", ".tflite")
 
 
-class Stored(NamedTuple):
-    """What a header says of one tensor, the file that it is in, and where it begins there."""
-
-    file: str
-    dtype: str
-    shape: tuple[int, ...]
-    start: int = 0
-
-
-Stamp = tuple[int, int, int]
-"""Of a file: which it is, its time and its size, which tell whether it changed."""
-
-
 class FileHeader(NamedTuple):
     """The tensors of one file by name, the length of its header, and its stamp."""
 
-    tensors: dict[str, Stored]
+    tensors: dict[str, StoredTensor]
     length: int
     stamp: Stamp
 
@@ -96,96 +68,10 @@ class FileHeader(NamedTuple):
         return self.stamp[-1] - self.length
 
 
-@dataclass(frozen=True, eq=False)
-class Weights:
-    """The tensors of a folder by name, of which no number is read yet."""
-
-    folder: Path
-    tensors: dict[str, Stored]
-    bytes: int
-    """What all tensors take in the files."""
-    stamps: Mapping[str, Stamp]
-    """Of each file when its header was read."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.tensors)
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        return self.tensors[name].shape
-
-    def dtype(self, name: str) -> str:
-        return self.tensors[name].dtype
-
-    def file(self, name: str) -> str:
-        """The file of the folder that holds it."""
-        return self.tensors[name].file
-
-    def check_type(self, name: str) -> None:
-        """CheckpointError unless its numbers can be those of a weight."""
-        dtype = self.dtype(name)
-        if dtype.startswith(QUANTIZED):
-            raise CheckpointError(
-                f"{shown(name)} in {title(self.folder)} is quantized ({dtype}), which is not read "
-                "here; save the model in float32, float16 or bfloat16."
-            )
-        if dtype not in READABLE:
-            raise CheckpointError(
-                f"{shown(name)} in {title(self.folder)} is of type {dtype}, which no weight has."
-            )
-
-    @contextmanager
-    def open(self) -> Iterator[Callable[[str], Tensor]]:
-        """`read(name)` gives a tensor as it is stored, in memory of its own."""
-        with ExitStack() as stack:
-            files: dict[str, BinaryIO] = {}
-
-            def read(name: str) -> Tensor:
-                self.check_type(name)
-                shard = self.file(name)
-                try:
-                    if shard not in files:
-                        path = regular_file(self.folder, shard)
-                        files[shard] = stack.enter_context(path.open("rb", buffering=0))
-                    tensor = self._stored(files[shard].fileno(), self.tensors[name])
-                except OSError as error:
-                    raise CheckpointError(
-                        f"{title(self.folder)} has no readable {shown(shard)}."
-                    ) from error
-                self._check_numbers(name, tensor)
-                return tensor
-
-            yield read
-
-    def _stored(self, file: int, stored: Stored) -> Tensor:
-        """The numbers of a tensor, of a file that is still the one whose header was read."""
-        tensor = torch.empty(stored.shape, dtype=READABLE[stored.dtype], device="cpu")
-        is_whole = read_into(file, tensor, stored.start)
-        if not is_whole or stamp_of(os.fstat(file)) != self.stamps[stored.file]:
-            raise CheckpointError(
-                f"{shown(stored.file)} in {title(self.folder)} changed while it was read; "
-                "open it again."
-            )
-        return tensor
-
-    def _check_numbers(self, name: str, tensor: Tensor) -> None:
-        """One number that is none makes every answer of a model none."""
-        if not tensor.numel():
-            return
-        least, most = (number.item() for number in tensor.aminmax())
-        if not -LARGEST_NUMBER <= least <= most <= LARGEST_NUMBER:
-            raise CheckpointError(
-                f"{shown(name)} in {title(self.folder)} holds NaN, infinite or too large numbers, "
-                "with which no model calculates."
-            )
-
-
 def open_weights(folder: str | Path) -> Weights:
     """The weights of a folder or GGUF file, known by their headers alone."""
     folder = Path(folder)
     if (file := gguf_file(folder)) is not None:
-        from models.loading.gguf_weights import gguf_weights  # which needs this module
-
         return gguf_weights(read_gguf_header(file))
     if is_there(folder, WEIGHTS):
         return open_file(folder, WEIGHTS)
@@ -202,26 +88,6 @@ def open_file(folder: Path, name: str) -> Weights:
 
 NOTES = "__metadata__"
 """What a header may say besides, as texts."""
-
-
-def stamp_of(seen: os.stat_result) -> Stamp:
-    return seen.st_ino, seen.st_mtime_ns, seen.st_size
-
-
-def read_into(file: int, tensor: Tensor, start: int) -> bool:
-    """Fill a tensor that lies together with what the file has from `start` on; False where it
-    ends before.
-    """
-    if not tensor.numel():
-        return True
-    view = tensor.view(-1).view(torch.uint8).numpy().data
-    done = 0
-    while done < len(view):
-        more = os.preadv(file, [view[done:]], start + done)
-        if not more:
-            return False
-        done += more
-    return True
 
 
 def read_header(folder: Path, name: str, longest: int = LONGEST_HEADER) -> FileHeader:
@@ -251,7 +117,9 @@ def read_header(folder: Path, name: str, longest: int = LONGEST_HEADER) -> FileH
     return FileHeader(tensors, length, stamp)
 
 
-def _described(content: bytes, name: str, start: int, what: str) -> tuple[dict[str, Stored], int]:
+def _described(
+    content: bytes, name: str, start: int, what: str
+) -> tuple[dict[str, StoredTensor], int]:
     """The tensors in a header, the first of which begins at `start`, and where the last one ends.
 
     CheckpointError unless they follow each other without a gap.
@@ -268,12 +136,12 @@ def _described(content: bytes, name: str, start: int, what: str) -> tuple[dict[s
         raise CheckpointError(damaged)
     if len(entries) > MOST_TENSORS:
         raise CheckpointError(f"{what} holds more than {MOST_TENSORS:,} tensors.")
-    found, end = dict[str, Stored](), 0
+    found, end = dict[str, StoredTensor](), 0
     for tensor, entry in sorted(entries.items(), key=lambda one: one[1]["data_offsets"]):
         dtype, shape, (begins, ends) = (entry[key] for key in ("dtype", "shape", "data_offsets"))
         if begins != end or 8 * (ends - begins) != BITS[dtype] * prod(shape):
             raise CheckpointError(damaged)
-        found[tensor] = Stored(name, dtype, tuple(shape), start + begins)
+        found[tensor] = StoredTensor(name, dtype, tuple(shape), start + begins)
         end = ends
     return found, start + end
 
@@ -287,9 +155,11 @@ def _is_entry(entry: object) -> bool:
         return False
     if not isinstance(offsets, list) or len(offsets) != 2 or not isinstance(shape, list):
         return False
-    if not all(type(each) is int and 0 <= each < LARGEST for each in (*shape, *offsets)):
+    if not all(type(each) is int and 0 <= each < LARGEST_OFFSET for each in (*shape, *offsets)):
         return False
-    return len(shape) <= MOST_WRITTEN and all(size < LARGEST for size in accumulate(shape, mul))
+    return len(shape) <= MOST_WRITTEN_AXES and all(
+        size < LARGEST_OFFSET for size in accumulate(shape, mul)
+    )
 
 
 def _no_header(folder: Path, name: str, start: bytes) -> str:
@@ -323,7 +193,7 @@ def _open_shards(folder: Path) -> Weights:
             f"{title(folder)} lacks {len(missing)} of the {len(files)} files of its weights, "
             f"first {shown(missing[0])}."
         )
-    found: dict[str, Stored] = {}
+    found: dict[str, StoredTensor] = {}
     left, total = LONGEST_HEADER, 0
     stamps: dict[str, Stamp] = {}
     for file in files:

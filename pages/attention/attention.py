@@ -12,6 +12,7 @@ from explorer.components.picker import grid, select
 from explorer.components.title import title
 from explorer.views.attention import display_options, large_head
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel
 from explorer.views.shared.head_alone import head_alone
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
 
@@ -66,11 +67,8 @@ def draw_head(context: PageContext) -> None:
         widgets.notes(filter(None, (part.words.explanation, caption)))
         own = {key: partial(make, context, options) for key, make in large_head.FIGURES.items()}
         export_panel.export_button(export_panel.origin(context), own)
-        widgets.code_panel(
-            MultiHeadAttention.forward,
-            scaled_dot_product_attention,
-            script=lambda: large_head.head_lines(context, options),
-        )
+        lines = large_head.head_lines(context, options)
+        code_panel(MultiHeadAttention.forward, scaled_dot_product_attention, script=lines)
     if options.heads == "one":
         select("overview", (context.choice.layer, context.choice.head), by="head-")
 

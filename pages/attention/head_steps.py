@@ -1,9 +1,9 @@
 """One head step by step: scores, scaled, masked, softmax, times values; equation and numbers."""
 
 from explorer.app.context import page_context
-from explorer.snippets import positions_code
-from explorer.views.head_steps.stage_matrices import draw_stages
+from explorer.views.head_steps.stage_matrices import draw_stages, steps_code
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel, script
 from models.attention import attention_scores, attention_weights, scaled_dot_product_attention
 
 widgets.opening(
@@ -15,11 +15,9 @@ at, forward = context.choice, context.forward
 draw_stages(context)
 widgets.notes(forward.notes)
 export_panel.export_button(export_panel.origin(context))
-widgets.code_panel(
+code_panel(
     attention_scores,
     attention_weights,
     scaled_dot_product_attention,
-    script=lambda: positions_code.head_stages_script(
-        forward, context.folder, (at.part, at.layer, at.head)
-    ),
+    script=script(steps_code, forward, at.part, at.layer, at.head),
 )

@@ -5,6 +5,7 @@ from explorer.app import controls
 from explorer.app.context import page_context
 from explorer.views.heads import finder, rollout_and_flow, similar_heads
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel
 
 SIDES = {
     "Finder": finder.draw_finder,
@@ -29,4 +30,4 @@ widgets.notes(context.forward.notes)
 side = controls.one_of("side", list(SIDES), label_visibility="collapsed")
 lines = SIDES[side](context)
 export_panel.export_button(export_panel.origin(context))
-widgets.code_panel(*CODE[side], script=lines)
+code_panel(*CODE[side], script=lines)

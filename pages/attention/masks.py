@@ -1,7 +1,5 @@
 """Which keys each query may attend to, and what a mask does to the scores of the chosen head."""
 
-from functools import partial
-
 import streamlit as st
 
 from explorer.app import controls
@@ -10,10 +8,15 @@ from explorer.app.context import page_context
 from explorer.app.messages import or_stop
 from explorer.inference import mask_parts
 from explorer.inference.forward_pass import ForwardPass
-from explorer.snippets import attention_code
 from explorer.views.interventions.mask_editor import CELLS
-from explorer.views.masks.mask_pictures import draw_masks
+from explorer.views.masks.mask_pictures import (
+    batch_code,
+    draw_masks,
+    masks_code,
+    student_code,
+)
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel, script
 from models import masking
 from models.attention import attention_weights
 
@@ -32,7 +35,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
 st.caption(mask_parts.EXAMPLES[example])
 if example == mask_parts.STUDENT:
     draw_masks(mask_parts.student(), None, example)
-    lines = attention_code.student_mask_script
+    lines = script(student_code)
 else:
     passes: tuple[ForwardPass, ...] = (context.forward,)
     if example == mask_parts.BATCH:
@@ -46,6 +49,8 @@ else:
     st.markdown(widgets.head_heading(context))
     draw_masks(mask_parts.of(forward, at.part, at.layer), pictures, widgets.head_title(context))
     widgets.notes(forward.notes)
-    lines = partial(attention_code.masks_script, passes, context.folder, head)
+    lines = script(masks_code, context.forward, *head)
+    if example == mask_parts.BATCH:
+        lines = script(batch_code, context.opened, context.forward) + lines
 export_panel.export_button(export_panel.origin(context))
-widgets.code_panel(masking.causal_mask, masking.padding_mask, attention_weights, script=lines)
+code_panel(masking.causal_mask, masking.padding_mask, attention_weights, script=lines)

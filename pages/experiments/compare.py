@@ -6,15 +6,16 @@ from explorer.analysis import head_similarity
 from explorer.analysis.comparison import map_difference, pool_map
 from explorer.analysis.token_alignment import align_tokens
 from explorer.app.context import page_context
-from explorer.snippets import two_heads_script
 from explorer.views.compare.changed_weights import draw_changed_weights
 from explorer.views.compare.compared_maps import (
+    compared_code,
     difference_to_export,
     draw_compared_maps,
     draw_outputs,
 )
 from explorer.views.compare.sides import choose_sides
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel
 
 context = page_context()
 widgets.opening(
@@ -31,8 +32,5 @@ if aligned is not None:
     make = partial(difference_to_export, context, first, second, aligned)
     own["map_difference"] = lambda: [make()]
 export_panel.export_button(export_panel.origin(context), own)
-groups = None if aligned is None else aligned.groups
-lines = partial(two_heads_script, first.head, second.head, groups)
-widgets.code_panel(
-    map_difference, pool_map, align_tokens, head_similarity.js_divergence, script=lines
-)
+lines = compared_code(first, second, aligned)
+code_panel(map_difference, pool_map, align_tokens, head_similarity.js_divergence, script=lines)

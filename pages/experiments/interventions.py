@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from explorer.analysis import ablation, faithfulness, output_change
+from explorer.analysis import ablation, batch_edits, faithfulness, output_change
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.interventions.edge_cutting import draw_faithfulness
@@ -11,6 +11,7 @@ from explorer.views.interventions.head_grid import draw_head_grid
 from explorer.views.interventions.map_comparison import draw_maps
 from explorer.views.interventions.output_effects import choose_baseline, draw_output_change
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel
 from explorer.views.shared.edit_history import draw_history
 from explorer.views.shared.output_position import choose_output_position
 from models import interventions
@@ -18,7 +19,7 @@ from models import interventions
 CODE = {
     "Attention maps": (interventions.Scale, interventions.SetCell, output_change.kl),
     "Every head": (ablation.ablate_every_head, ablation.run_branches),
-    "Faithfulness": (faithfulness.faithfulness, interventions.KeepCells),
+    "Faithfulness": (faithfulness.faithfulness, batch_edits.KeepCells),
 }
 
 context = page_context()
@@ -46,4 +47,4 @@ views = {
 view = one_of("look", tuple(views))
 lines = views[view]()
 export_panel.export_button(export_panel.origin(context))
-widgets.code_panel(*CODE[view], script=lines)
+code_panel(*CODE[view], script=lines)

@@ -12,6 +12,7 @@ from explorer.views.museum.mistakes import (
 )
 from explorer.views.museum.systems_view import draw_systems
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel
 
 VIEWS = {
     "Exhibits": draw_exhibit,
@@ -28,7 +29,7 @@ widgets.opening(
 context = page_context()
 pasted = VIEWS[one_of("room", tuple(VIEWS))](context)
 export_panel.export_button(export_panel.origin(context))
-widgets.code_panel(
+code_panel(
     position_mistakes.doubled_sinusoids,
     output_mistakes.SoftmaxBatch,
     stack_mistakes.LosesTarget,

@@ -6,8 +6,8 @@ from explorer.app.context import PageContext, page_context
 from explorer.app.throttle import turn
 from explorer.components.fragment import fragment
 from explorer.views.forward_pass import screen
-from explorer.views.forward_pass.stage_lines import stage_lines
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel
 
 widgets.opening(
     "Forward pass",
@@ -23,7 +23,7 @@ def draw_chosen_stage(context: PageContext) -> None:
     screen.draw_forward_pass(context)
     widgets.notes(context.forward.notes)
     export_panel.export_button(export_panel.origin(context))
-    widgets.code_panel(stages_of, recorded, script=lambda: stage_lines(context))
+    code_panel(stages_of, recorded, script=screen.stage_script(context))
 
 
 draw_chosen_stage(page_context())

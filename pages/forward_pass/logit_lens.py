@@ -1,17 +1,15 @@
 """The model's prediction after each layer, and direct logit attribution."""
 
-from functools import partial
-
 import streamlit as st
 
 from explorer.analysis import logit_attribution, logit_lens
 from explorer.app.context import page_context
 from explorer.app.messages import say
 from explorer.inference.results_cache import kept
-from explorer.snippets import attention_code
-from explorer.views.logit_lens.attribution import draw_logit_attribution
+from explorer.views.logit_lens.attribution import draw_logit_attribution, lens_code
 from explorer.views.logit_lens.layer_predictions import draw_layer_predictions
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.shared.output_position import choose_output_position
 from models.frozen import freeze_norm
 
@@ -36,10 +34,10 @@ else:
     draw_layer_predictions(opened, logits)
     st.markdown("**Direct logit attribution**")
     option = draw_logit_attribution(context, position, logits[-1])
-    lines = partial(attention_code.logit_lens_script, forward, context.folder, position, option)
+    lines = script(lens_code, forward, position, option)
 widgets.notes(forward.notes)
 export_panel.export_button(export_panel.origin(context))
-widgets.code_panel(
+code_panel(
     logit_lens.lens_logits,
     logit_lens.residual_streams,
     logit_attribution.contributions,

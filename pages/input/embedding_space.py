@@ -1,21 +1,19 @@
 """Where tokens live: their vectors in three dimensions, through the layers, and the nearest."""
 
-from functools import partial
-
 import streamlit as st
 
 from explorer.analysis import nearest_tokens, principal_components, token_paths
 from explorer.analysis.embedding_space import EMBEDDING, STREAM, UNEMBEDDING
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
-from explorer.snippets.space_code import space_script
 from explorer.views.embedding_space.moving_tokens import draw_moving_tokens
-from explorer.views.embedding_space.shown_space import ShownSpace
+from explorer.views.embedding_space.shown_space import ShownSpace, space_code
 from explorer.views.embedding_space.token_neighbours import (
     draw_neighbours_of_all,
     draw_neighbours_of_one,
 )
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel, script
 
 STACKS = {"Encoder": "encoder", "Decoder": "decoder"}
 
@@ -42,13 +40,9 @@ with drawn:
 draw_neighbours_of_all(shown)
 widgets.notes(forward.notes)
 export_panel.export_button(export_panel.origin(context))
-widgets.code_panel(
+code_panel(
     principal_components.principal_axes,
     nearest_tokens.nearest_by_part,
     token_paths.token_paths,
-    script=partial(
-        space_script,
-        *(forward, context.folder, stack, shown.axes, shown.drawn, shown.tables),
-        *(chosen.id, chosen.listed),
-    ),
+    script=script(space_code, opened, forward, stack, shown.axes, chosen.id, chosen.listed),
 )

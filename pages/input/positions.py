@@ -10,6 +10,7 @@ from explorer.views.positions.length_extrapolation import draw_length_extrapolat
 from explorer.views.positions.permutation import draw_permutation
 from explorer.views.positions.scheme import choose_other, draw_scheme, scheme_caption
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel
 
 VIEWS = {
     "Scheme": draw_scheme,
@@ -39,4 +40,4 @@ else:
     st.caption(scheme_caption(context, scheme))
     lines = VIEWS[view](context, scheme)
 export_panel.export_button(export_panel.origin(context))
-widgets.code_panel(*(CODE[each] for each in schemes), script=lines)
+code_panel(*(CODE[each] for each in schemes), script=lines)

@@ -7,13 +7,13 @@ from explorer.app.context import page_context
 from explorer.app.messages import say
 from explorer.app.throttle import turn
 from explorer.components.fragment import fragment
-from explorer.snippets.tokenizer_code import tokenizer_training_code
 from explorer.text import TextError
 from explorer.text.bpe_training import MergeTraining, train_merges
 from explorer.text.unigram import UNIGRAM, segmentations, train_unigram
 from explorer.views.shared import export_panel, tokenizer_source, widgets
+from explorer.views.shared.code_panel import code_panel
 from explorer.views.tokenizer_training.merges import draw_merges
-from explorer.views.tokenizer_training.unigram_pieces import draw_unigram
+from explorer.views.tokenizer_training.unigram_pieces import draw_unigram, training_code
 
 widgets.opening(
     "Training a tokenizer",
@@ -35,14 +35,14 @@ def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str)
     except TextError as error:
         say(str(error))
         return
-    lines = tokenizer_training_code(widget_state.get("learn_from"), text, algorithm, most, step)
+    lines = training_code(widget_state.get("learn_from"), text, algorithm, most, step)
     is_unigram = algorithm == UNIGRAM
     shown = (
         (train_unigram, segmentations) if is_unigram else (train_merges, MergeTraining.counts_after)
     )
     learned = {"algorithm": algorithm, "learned from": tokenizer_source.told(text)}
     export_panel.export_button(learned)
-    widgets.code_panel(*shown, script=lines)
+    code_panel(*shown, script=lines)
 
 
 try:

@@ -7,11 +7,15 @@ from explorer.app.messages import say
 from explorer.app.throttle import turn
 from explorer.components import chips
 from explorer.components.fragment import fragment
-from explorer.snippets import attention_code
 from explorer.text import AnyTokenizer, TextError, Tokenizer, steps
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.shared.step_slider import stepper
-from explorer.views.tokens.tokenizer_comparison import draw_comparison, draw_token_table
+from explorer.views.tokens.tokenizer_comparison import (
+    draw_comparison,
+    draw_token_table,
+    tokens_code,
+)
 
 KINDS = {
     "characters": "One token per character: a small vocabulary and long sequences.",
@@ -60,8 +64,5 @@ draw_steps(tokenizer, forward.text, has_pair=bool(choice.pair))
 draw_token_table(context)
 draw_comparison(context)
 export_panel.export_button(export_panel.origin(context))
-widgets.code_panel(
-    Tokenizer.encode,
-    steps,
-    script=lambda: attention_code.tokens_script(forward, context.folder),
-)
+lines = script(tokens_code, context.opened, forward.text, forward.pair)
+code_panel(Tokenizer.encode, steps, script=lines)

@@ -13,6 +13,7 @@ from explorer.views.checkpoints import (
     real_model_shelf,
 )
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel
 
 widgets.opening(
     "Checkpoints",
@@ -30,6 +31,6 @@ chosen_model.draw_adapter_export(opened, context.folder)
 view = VIEWS[one_of("show", tuple(VIEWS), label_visibility="collapsed")]
 pasted = view.draw(context, opened)
 export_panel.export_button(export_panel.origin(context))
-widgets.code_panel(*view.code, script=pasted)
+code_panel(*view.code, script=pasted)
 st.space("small")
 widgets.page_links("overview", "attention")

@@ -5,12 +5,10 @@ import streamlit as st
 from explorer.analysis.information_flow import route
 from explorer.app.context import page_context
 from explorer.catalog.attention_parts import WORDS
-from explorer.inference.answers import first_place
 from explorer.inference.default_head import on_pattern
-from explorer.inference.output_tokens import last_stack_tokens
-from explorer.snippets import attention_code
 from explorer.views.overview import map_view
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel
 from explorer.views.shared.model_offer import draw_offer
 from models.attention import MultiHeadAttention, attention_weights
 
@@ -41,17 +39,8 @@ widgets.notes(filter(None, (widgets.head_summary(context), on_pattern(opened, fo
 sums = "Every row sums to 1, except fully masked rows." if is_blind else "Every row sums to 1."
 has_sums = not forward.weights(*head).isnan().any()
 st.text(f"{words.explanation} {sums}" if has_sums else words.explanation)
-place = first_place(opened, last_stack_tokens(forward))
 export_panel.export_button(export_panel.origin(context))
-
-
-def script() -> str:
-    lines = attention_code.answer_script(forward, context.folder, head, place)
-    if picture is None:
-        return lines
-    return f"{lines}\n{map_view.script(context, picture)}"
-
-
-widgets.code_panel(MultiHeadAttention.forward, attention_weights, route, script=script)
+lines = map_view.code(context, has_edges=picture is not None)
+code_panel(MultiHeadAttention.forward, attention_weights, route, script=lines)
 if picture is not None:
     map_view.draw_late(context, picture)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from explorer.app.controls import one_of
-from explorer.views.inside_training.chosen_run import CodeLines, InsideRun, choose_inside_run
+from explorer.views.inside_training.chosen_run import InsideRun, choose_inside_run
 from explorer.views.inside_training.head_scores_view import draw_head_scores
 from explorer.views.inside_training.landscape_view import draw_landscape
 from explorer.views.inside_training.one_update_view import draw_one_update
@@ -13,6 +13,7 @@ from explorer.views.inside_training.weights_over_steps import (
     draw_singular_values,
 )
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import Script, code_panel
 from models.training import train
 
 widgets.opening(
@@ -20,7 +21,7 @@ widgets.opening(
     "One update of a run taken apart, and what training does to the inside of its model.",
 )
 chosen = choose_inside_run()
-VIEWS: dict[str, Callable[[InsideRun], CodeLines]] = {
+VIEWS: dict[str, Callable[[InsideRun], Script | None]] = {
     "One update": draw_one_update,
     "Head scores": draw_head_scores,
     "Singular values": draw_singular_values,
@@ -33,4 +34,4 @@ view = one_of("inside_view", tuple(VIEWS))  # it stays chosen where there is no 
 if chosen is not None:
     lines = VIEWS[view](chosen)
     export_panel.export_button({"run": chosen.run.title})
-    widgets.code_panel(train, script=lines)
+    code_panel(train, script=lines)

@@ -1,7 +1,6 @@
 """Train a model here, and see its attention form."""
 
 from collections.abc import Callable
-from functools import partial
 
 import streamlit as st
 
@@ -9,10 +8,11 @@ from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run
-from explorer.snippets import forward_pass_code
 from explorer.tasks import Task
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel
 from explorer.views.training import data_view, live_attention, live_run, run_form, run_list
+from explorer.views.training.training_script import training_script
 from models.training import learning_rate, train
 
 widgets.opening(
@@ -49,10 +49,5 @@ spec = run_form.requested_spec(run)
 export_panel.export_button(
     {"run": run.title} if run is not None else {"task": task.name if task else ""}
 )
-widgets.code_panel(
-    train,
-    learning_rate,
-    script=partial(forward_pass_code.training, spec, run_form.requested_tokenizer(run))
-    if spec
-    else None,
-)
+lines = training_script(spec, run_form.requested_tokenizer(run)) if spec else None
+code_panel(train, learning_rate, script=lines)

@@ -1,11 +1,10 @@
 """A training as a film: the sentence at every snapshot of the run."""
 
-from functools import partial
-
 from explorer.analysis.head_formation import formation_step
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.training_history import moments, two_moments
 from explorer.views.training_history.film_view import draw_film, is_too_long
 from explorer.views.training_history.following_run import follow_run
@@ -34,4 +33,7 @@ elif (history := moments.history_of(context)) is not None:
     VIEWS[view](context, history)
     follow_run(history.run, len(history.passes))
     export_panel.export_button(export_panel.origin(context) | history.origin)
-    widgets.code_panel(formation_step, script=partial(moments.lines, context, history))
+    run, at = history.run, context.choice
+    head = at.part, at.layer, at.head
+    lines = script(moments.history_code, run, history.last.text, history.last.pair, *head)
+    code_panel(formation_step, script=lines)

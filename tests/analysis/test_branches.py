@@ -10,6 +10,7 @@ from torch import Tensor
 
 from explorer.analysis import ablation, causal_tracing, faithfulness
 from explorer.analysis.ablation import RecordedPass, ablate_every_head, multiplications
+from explorer.analysis.batch_edits import AblateHeads
 from explorer.analysis.causal_tracing import RESIDUAL, TracedGrid, Tracing, mean_grid
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.faithfulness import Faithfulness, TooManyEdgesError
@@ -24,7 +25,6 @@ from explorer.analysis.patching import (
 from explorer.catalog.attention_parts import parts, site
 from models import TransformerConfig, trace
 from models.interventions import (
-    AblateHeads,
     Edit,
     MaskKey,
     Mean,

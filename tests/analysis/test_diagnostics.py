@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from explorer.analysis import diagnostics
-from explorer.analysis.diagnostics import LEVELS, Finding
+from explorer.analysis.diagnostics import LEVELS, Diagnostic
 from explorer.analysis.head_metrics import METRICS, HeadMetrics, join_layers, metrics_by_layer
 from explorer.analysis.weight_statistics import summarized
 from explorer.catalog import opened_model
@@ -28,7 +28,7 @@ def headers(**known: Any) -> Any:
     return SimpleNamespace(**{**nothing, "tied": False, **known})
 
 
-def titles(found: list[Finding], *levels: str) -> list[str]:
+def titles(found: list[Diagnostic], *levels: str) -> list[str]:
     return [finding.title for finding in found if finding.level in levels or not levels]
 
 
@@ -57,7 +57,7 @@ def shaken(config: TransformerConfig = TINY) -> Transformer:
     return changed(shake, config)
 
 
-def of_model(model: Transformer) -> list[Finding]:
+def of_model(model: Transformer) -> list[Diagnostic]:
     found = list(summarized(model))
     return [
         *diagnostics.value_findings(found),
@@ -66,7 +66,7 @@ def of_model(model: Transformer) -> list[Finding]:
     ]
 
 
-def of_attention(opened: Opened) -> list[Finding]:
+def of_attention(opened: Opened) -> list[Diagnostic]:
     forward = run_text(opened, opened.example)
     return diagnostics.attention_findings(
         [join_layers(list(metrics_by_layer(forward, each.name))) for each in forward.parts]
@@ -187,5 +187,5 @@ def test_uniform_attention_is_found() -> None:
             if "q_proj" in name:
                 parameter.zero_()
     assert titles(of_attention(lost), "warning") == ["Uniform attention"]
-    mixed = [Finding(level, level, "") for level in ("fine", "note", "error", "warning")]
+    mixed = [Diagnostic(level, level, "") for level in ("fine", "note", "error", "warning")]
     assert tuple(finding.level for finding in diagnostics.most_severe_first(mixed)) == LEVELS

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from explorer.analysis.ablation import RecordedPass, ablate_every_head
+from explorer.analysis.batch_edits import AblateHeads
 from explorer.analysis.causal_tracing import RESIDUAL, Tracing
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.diagnostics import training_findings
@@ -34,7 +35,6 @@ from explorer.inference.model_inputs import ids_of
 from explorer.system import cooperative
 from models.beam_search import beam_steps
 from models.generation import generate
-from models.interventions import AblateHeads
 from models.sampling import Sampling
 
 PART = "decoder.self_attn"

@@ -10,7 +10,7 @@ import pytest
 
 from explorer.app import progress, streamlit_patches, throttle
 from explorer.app.progress import with_bar
-from explorer.app.throttle import PageRun, Place, Turns, at_work, turn
+from explorer.app.throttle import PageRun, PlaceInLine, Turns, at_work, turn
 from explorer.system import cooperative
 from explorer.system.cooperative import CancellableCondition
 
@@ -32,12 +32,12 @@ class RecordedTurns(Turns):
 
     def __init__(self, most: int = 1) -> None:
         super().__init__(lambda: most)
-        self.places: list[Place] = []
+        self.places: list[PlaceInLine] = []
         """Of those who have a turn or wait for one, but for those who gave theirs back here."""
         self.whose: list[tuple[bool, str, str]] = []
         self.heard: Callable[[], object] = lambda: None
 
-    def ask(self, *, begins: bool, network: str = "", owner: str = "") -> Place:
+    def ask(self, *, begins: bool, network: str = "", owner: str = "") -> PlaceInLine:
         place = super().ask(begins=begins, network=network, owner=owner)
         self.places.append(place)
         self.whose.append((begins, network, owner))
@@ -126,7 +126,7 @@ def test_a_short_answer_waits_for_at_most_two_pieces_of_the_work_of_others(clock
         turns.give_back(light)
 
 
-def served(turns: RecordedTurns, waiting_runs: Sequence[tuple[str, Place]]) -> Iterator[str]:
+def served(turns: RecordedTurns, waiting_runs: Sequence[tuple[str, PlaceInLine]]) -> Iterator[str]:
     """The names of those who wait, in the order in which their turns come."""
     left = dict(waiting_runs)
     while left:

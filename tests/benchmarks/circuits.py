@@ -15,7 +15,7 @@ from torch import Tensor
 from explorer.analysis.attribution_patching import attribute, attribute_writers
 from explorer.analysis.circuit_curves import CircuitPoint, circuit_curve, smallest_circuit
 from explorer.analysis.circuits.measure import (
-    Scores,
+    EdgeScores,
     attributions,
     contrast_of,
     correlation,
@@ -163,7 +163,9 @@ def circuit() -> Iterator[Row]:
         yield of_circuit(method, scores, points, fewest)
 
 
-def of_circuit(method: str, scores: Scores, points: list[CircuitPoint], fewest: int | None) -> Row:
+def of_circuit(
+    method: str, scores: EdgeScores, points: list[CircuitPoint], fewest: int | None
+) -> Row:
     every = points[-1].edges
     enough = next((point for point in points if fewest and point.edges >= fewest), points[-1])
     drawn = next(point.edges for point in points if point.random >= 0.9)

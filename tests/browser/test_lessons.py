@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, expect
 
 from explorer.catalog import real_models
 from explorer.lessons import shelf
-from explorer.lessons.lesson import Lesson, Predict, Step
+from explorer.lessons.lesson import Lesson, LessonStep, Predict
 from explorer.lessons.lesson_file import read_file
 from tests.browser.conftest import Visit
 from tests.browser.screen import UNSEEN
@@ -117,7 +117,7 @@ def predict(visitor: Visitor, asked: Predict) -> None:
     expect(panel.get_by_text("Right.", exact=True)).to_be_visible()
 
 
-def do(visitor: Visitor, step: Step) -> None:
+def do(visitor: Visitor, step: LessonStep) -> None:
     """What the step asks for, with the real control."""
     ((way, value),) = step.do.items()
     control = visitor.widget(step.control).first
@@ -161,7 +161,7 @@ def choose(control: Locator, option: str) -> None:
         control.page.get_by_role("menuitem", name=option, exact=True).click()
 
 
-def done(visitor: Visitor, step: Step) -> None:
+def done(visitor: Visitor, step: LessonStep) -> None:
     """Wait until the panel says so."""
     mark = visitor.page.locator(".lesson-strip .mark")
     expect(mark, f"{step.title}: {step.done}, and not {visitor.query()}").to_be_visible()

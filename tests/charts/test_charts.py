@@ -24,9 +24,6 @@ from explorer.charts.query_key_bars import dimension_bars, distance_curve
 from explorer.charts.singular_value_chart import MOST_POINTS, drawn_ranks, singular_value_curves
 from explorer.charts.steering_chart import CLEAN, CORRUPTED, SteeredPoint, steering_chart
 from explorer.charts.theme import LIGHT
-from explorer.charts.training_curves import held_out_curves, loss_curves, spread, thinned
-from models.schedules import SCHEDULES
-from models.training import TrainConfig, learning_rate
 from explorer.charts.training_curves import (
     MOST_RATES,
     held_out_curves,
@@ -37,7 +34,8 @@ from explorer.charts.training_curves import (
     spread,
     thinned,
 )
-from models.training import SCHEDULES, TrainConfig, learning_rate
+from models.schedules import SCHEDULES
+from models.training import TrainConfig, learning_rate
 
 NAN, INF = math.nan, math.inf
 ROWS = [

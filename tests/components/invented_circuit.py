@@ -4,13 +4,17 @@ from collections.abc import Sequence
 
 import torch
 
-from explorer.analysis.circuits.graph import Edge, Node
+from explorer.analysis.circuits.graph import CircuitNode, Edge
 from explorer.components.circuit_map import CircuitMap, Move, NodeScore
 from explorer.text.token_labels import Label
 
-EMBEDDING, LOGITS = Node("embedding"), Node("logits")
-MOVER, WRITER, LATE = Node("head", 1, 2), Node("head", 0, 1), Node("head", 5, 0)
-FIRST, LAST = Node("feed-forward", 0), Node("feed-forward", 5)
+EMBEDDING, LOGITS = CircuitNode("embedding"), CircuitNode("logits")
+MOVER, WRITER, LATE = (
+    CircuitNode("head", 1, 2),
+    CircuitNode("head", 0, 1),
+    CircuitNode("head", 5, 0),
+)
+FIRST, LAST = CircuitNode("feed-forward", 0), CircuitNode("feed-forward", 5)
 WORDS = ["Mary", "and", "John", "then", "John", "to"]
 EDGES = (
     Edge(MOVER, LOGITS, "", 4.0, 0.5, 3.5),

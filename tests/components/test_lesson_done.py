@@ -3,7 +3,9 @@
 from playwright.sync_api import Browser
 
 from explorer.components.mounting import script
-from explorer.lessons.lesson import FIRST_PAGE, Step, is_done
+from explorer.lessons.lesson import FIRST_PAGE
+from explorer.lessons.lesson import is_done
+from explorer.lessons.lesson import LessonStep
 
 USUAL = {"layer": "0", "text": "the cat"}
 CASES: list[tuple[dict[str, str], str, bool]] = [
@@ -51,6 +53,6 @@ def test_the_browser_and_python_agree(browser: Browser) -> None:
     page.close()
     assert found == [expected for *_, expected in cases]
     for done, address, expected in CASES:
-        at = Step("There", address, "x")
-        says = is_done(Step("t", "/masks", "x", done=done), at.page, at.choices, USUAL)
+        at = LessonStep("There", address, "x")
+        says = is_done(LessonStep("t", "/masks", "x", done=done), at.page, at.choices, USUAL)
         assert says is expected, (done, address)

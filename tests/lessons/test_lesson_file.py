@@ -7,7 +7,7 @@ import pytest
 
 from explorer.app import address_table
 from explorer.commands.lesson_commands import TEMPLATE
-from explorer.lessons.lesson import Lesson, Step, is_done
+from explorer.lessons.lesson import Lesson, LessonStep, is_done
 from explorer.lessons.lesson_check import faults
 from explorer.lessons.lesson_file import LessonError, lesson_from, read_file
 from tests.source import ROOT
@@ -49,13 +49,15 @@ def test_a_lesson_is_what_its_file_says() -> None:
 
 
 def test_a_step_is_done_when_the_address_says_so() -> None:
-    step = Step("t", "/attention?layer=1&hide=2", "x", done={"layer": "2", "held": "*", "hide": ""})
+    step = LessonStep(
+        "t", "/attention?layer=1&hide=2", "x", done={"layer": "2", "held": "*", "hide": ""}
+    )
     assert is_done(step, "attention", {"layer": "2", "held": "q1k1", "head": "3"})
     assert not is_done(step, "attention", {"layer": "2"})
     assert not is_done(step, "masks", {"layer": "2", "held": "q1k1"})
     assert not is_done(step, "attention", {"layer": "2", "held": "q1k1", "hide": "2"})
-    assert is_done(Step("t", "/", "x", done={"page": "masks"}), "masks", {})
-    assert not is_done(Step("t", "/", "x"), "overview", {})
+    assert is_done(LessonStep("t", "/", "x", done={"page": "masks"}), "masks", {})
+    assert not is_done(LessonStep("t", "/", "x"), "overview", {})
 
 
 @pytest.mark.parametrize(
@@ -221,4 +223,4 @@ def test_the_example_in_the_documentation_has_no_fault() -> None:
     _, example, *_ = re.split(r"```toml\n|\n```", page[page.index("```toml") :])
     assert [*faults(lesson_from(example.encode(), "example.toml"), PAGES)] == []
     fields = set(re.findall(r"`(\w+)`", page[page.index("| Field |") :]))
-    assert {"open", *Step.__dataclass_fields__} - {"title"} <= fields
+    assert {"open", *LessonStep.__dataclass_fields__} - {"title"} <= fields

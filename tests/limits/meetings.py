@@ -39,7 +39,7 @@ from explorer.server.message_limits import LARGE_MESSAGE, MessageLimits
 from explorer.system import atomic_files, cooperative, limits
 from explorer.tasks import TASKS, task_of
 from explorer.text import TextError
-from explorer.views.circuits.line_source import lines_in
+from explorer.text.checked_text import lines_in
 from tests import apps
 from tests.calls import run_in_thread
 from tests.server.asking import Inside, ask, scope_of

@@ -20,11 +20,8 @@ from models.cache import KeyValueCache
 from models.config import TransformerConfig
 from models.generation import DecodingState, generate
 from models.interventions import (
-    AblateHeads,
-    KeepCells,
     MaskKey,
     Mean,
-    PatchHeads,
     Replace,
     ReplaceAt,
     Scale,
@@ -90,15 +87,10 @@ class Given:
 
     def _edits(self) -> list[Any]:
         """Every kind of edit, its values from a pass of another device: they are moved."""
-        at, (batch, n) = "decoder.0.self_attn", self.inputs[-1].shape
-        heads, width = self.config.n_heads, self.config.head_width
-        rows = tuple(range(batch))
+        at = "decoder.0.self_attn"
         return [
             Scale(f"{at}.out", 0.5),
             Mean(f"{at}.head_out", head=1),
-            AblateHeads(f"{at}.head_out", rows, mean=True),
-            PatchHeads(f"{at}.head_out", rows, torch.ones(heads, n, width)),
-            KeepCells(f"{at}.weights", torch.ones(n, n).tril()),
             SetCell(f"{at}.weights", 1, 0, None, head=2),
             MaskKey(f"{at}.mask", 1),
             ReplaceAt("decoder.0.resid_post", 1, torch.ones(self.config.d_model)),

@@ -7,15 +7,11 @@ import torch
 
 from models.generation import generate_ids
 from models.interventions import (
-    AblateHeads,
     Add,
-    AddByRow,
     Edit,
     EditError,
-    KeepCells,
     MaskKey,
     Mean,
-    PatchHeads,
     Replace,
     ReplaceAt,
     Scale,
@@ -165,24 +161,6 @@ def test_a_mean_is_over_positions_and_of_an_edge_over_who_may_look_at_its_key() 
     close(edge[:, :, 5, 2], PLAIN.weights(FIRST)[:, :, 2:, 2].mean(-1))
 
 
-def test_a_batch_of_edits_is_one_edit_each() -> None:
-    heads, ids, value = (2, 0, 1), IDS[:1].expand(3, -1), OTHER[OUT][0]
-    zeroed, meant, patched = (
-        trace(MODEL, ids, edits=[edit])[OUT]
-        for edit in (
-            AblateHeads(OUT, heads),
-            AblateHeads(OUT, heads, True),
-            PatchHeads(OUT, heads, value),
-        )
-    )
-    for row, head in enumerate(heads):
-        close(zeroed[row], edited(Scale(OUT, head=head))[OUT][0])
-        close(meant[row], edited(Mean(OUT, head))[OUT][0])
-        others = [each for each in range(3) if each != head]
-        close(patched[row, head], value[head])
-        close(patched[row, others], PLAIN[OUT][0, others])
-
-
 def test_an_edge_that_is_cut_carries_nothing_and_nothing_takes_its_place() -> None:
     cut = edited(SetCell(f"{LAST}.weights", 4, 1, head=2))
     before, after = PLAIN.weights(LAST), cut.weights(LAST)
@@ -191,9 +169,6 @@ def test_an_edge_that_is_cut_carries_nothing_and_nothing_takes_its_place() -> No
     close(after[:, :2], before[:, :2])
     carried = before[:, 2, 4, 1, None] * PLAIN[f"{LAST}.v"][:, 2, 1]
     close(cut[f"{LAST}.head_out"][:, 2, 4], PLAIN[f"{LAST}.head_out"][:, 2, 4] - carried)
-    cells = torch.ones(1, 3, 6, 6)
-    cells[0, 2, 4, 1] = 0
-    close(edited(KeepCells(f"{LAST}.weights", cells)).output, cut.output)
 
 
 def test_what_is_added_is_added_at_every_position_and_row_by_row() -> None:
@@ -207,27 +182,6 @@ def test_what_is_added_is_added_at_every_position_and_row_by_row() -> None:
     for row, factor in enumerate(factors.tolist()):
         close(rows.output[row], edited(Add(STREAM, direction, factor)).output[row])
     assert torch.equal(edited(Add(STREAM, direction, 0.0)).output, PLAIN.output)
-
-
-def test_a_batch_of_changes_is_one_change_each() -> None:
-    """To the whole residual stream, and each row to a head of its own."""
-    heads, ids = (2, 0, 2), IDS[:1].expand(3, -1)
-    random = torch.Generator().manual_seed(4)
-    to_stream, to_heads = (torch.randn(3, 6, width, generator=random) for width in (12, 4))
-    q_input = f"{LAST}.q_input"
-    to_inputs = to_stream.flip(0)
-    for row, head in enumerate(heads):
-        for site, values, at in (
-            (STREAM, to_stream, None),
-            (OUT, to_heads, heads),
-            (q_input, to_inputs, heads),
-        ):
-            found = trace(MODEL, ids, edits=[AddByRow(site, values, at)])
-            value = PLAIN[site][:1].clone()
-            (value if at is None else value[:, head])[:] += values[row]
-            close(found[site][row], value[0])
-            alone = trace(MODEL, IDS[:1], edits=[Replace(site, value)])
-            close(found.output[row], alone.output[0])
 
 
 @pytest.mark.usefixtures("shapes_unchecked")
@@ -260,8 +214,6 @@ MISFITS: dict[str, Edit] = {
     "has the shape": Replace("decoder.0.resid_pre", torch.zeros(2, 7, 12)),
     "mask has the shape \\(1, 1, 6, 6\\), not \\(5, 6\\)": mask_of(MASK, TRIANGLE[1:]),
     "has no numbers|no numbers that have a mean": Mean(MASK),
-    "is no batch of 3 over heads": AblateHeads(OUT, (0, 1, 2)),
-    "is no batch of 1 over \\(3, 6, 5\\)": PatchHeads(OUT, (0,), torch.ones(3, 6, 5)),
     "weights has no query 6": SetCell(WEIGHTS, 6, 0),
     "is torch.bool, not 0.5": SetCell(MASK, 0, 0, 0.5),
     "is torch.float64, not True": SetCell(WEIGHTS, 0, 0, True),
@@ -270,13 +222,6 @@ MISFITS: dict[str, Edit] = {
     "has the shape \\(12,\\), not \\(5,\\)": ReplaceAt(STREAM, 0, torch.zeros(5)),
     "resid_post has the shape \\(2, 6, 12\\), not \\(5,\\)": Add(STREAM, torch.zeros(5)),
     "An edit made torch.float": Add(MASK, torch.ones(6)),
-    "is no batch to which \\(3, 6, 12\\) is added": AddByRow(STREAM, torch.ones(3, 6, 12)),
-    "is no batch to which \\(2, 5, 12\\) is added": AddByRow(STREAM, torch.ones(2, 5, 12)),
-    "divided into heads: say to which": AddByRow(OUT, torch.ones(2, 6, 4)),
-    "resid_post is not divided into heads": AddByRow(STREAM, torch.ones(2, 6, 12), (0, 1)),
-    "has 2 rows, not 1": AddByRow(OUT, torch.ones(2, 6, 4), (0,)),
-    "head_out has no head 4": AddByRow(OUT, torch.ones(2, 6, 4), (0, 4)),
-    "weights has the shape": KeepCells(WEIGHTS, torch.ones(6, 5)),
 }
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parameters_to_vector
 
-from models import training
+from models import large_logits
 from models.losses import IGNORE, cross_entropy, label_smoothing
 from models.model import Transformer
 from models.optimizers import OPTIMIZERS
@@ -193,8 +193,8 @@ def test_logits_that_are_never_all_there_give_the_same_update(
         how = CONFIG.replace(accumulation=accumulation, optimizer="sgd", momentum=0.0)
         return model, list(train(model, some_left_out, how))
 
-    chunked = Mock(wraps=training.linear_cross_entropy)
-    monkeypatch.setattr(training, "linear_cross_entropy", chunked)
+    chunked = Mock(wraps=large_logits.linear_cross_entropy)
+    monkeypatch.setattr(large_logits, "linear_cross_entropy", chunked)
     (whole, reports), (parted, of_parts) = updated(2**60), updated(0)
     assert chunked.call_count >= CONFIG.steps
     for one, other in zip(reports, of_parts, strict=True):

@@ -66,7 +66,12 @@ pytestmark = pytest.mark.usefixtures("small_models")
 def calls(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[tuple[Any, ...]]:
     """With what the function is called from now on."""
     of, found = getattr(module, name), list[tuple[Any, ...]]()
-    monkeypatch.setattr(module, name, lambda *args: (found.append(args), of(*args))[1])
+
+    def noted(*args: Any) -> Any:
+        found.append(args)
+        return of(*args)
+
+    monkeypatch.setattr(module, name, noted)
     return found
 
 
@@ -84,7 +89,8 @@ def test_a_classifier_and_a_single_token_have_every_view(
         for model, text in (("reviews", "not a cat"), one):
             with subtests.test(path=path, asked=asked, model=model):
                 forget(open_model(model))
-                opened.clear(), passed.clear()
+                opened.clear()
+                passed.clear()
                 at = apps.page(path, model=model, text=text, **asked)
                 previews = path == "training/training" and model == "reverse"  # that of its task
                 assert [each[0] for each in opened].count(model) == 1 + previews

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from explorer import snippets
+from explorer.analysis.circuits.exciting_lines import best_lines
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.head_metrics import METRICS
+from explorer.analysis.path_patching import edge_grid
 from explorer.app.session import KEY
 from explorer.catalog import available_models, opened_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference import continuation
-from explorer.inference.edited_pass import run_edited
-from explorer.inference.forward_pass import run_text
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import (
     AblateHead,
@@ -26,7 +25,6 @@ from explorer.interventions.edits import (
     EditHistory,
     HideKey,
     MaskCell,
-    PresetMask,
     ReplaceToken,
 )
 from explorer.runs.run import create
@@ -38,6 +36,7 @@ from explorer.text.token import DECODER
 from explorer.views.interventions.output_effects import signed
 from explorer.views.positions.scheme import ODD_WIDTH
 from explorer.views.training.data_view import RequestedRun
+from models import trace
 from tests import apps
 from tests.panels.pasting import Panel, as_array, panel
 from tests.tiny import WORDS, save_forced_to_begin, save_model
@@ -81,7 +80,7 @@ def space(page: Panel) -> None:
     drawn = np.array([[frame[axis] for axis in "xyz"] for frame in frames]).transpose(0, 2, 1)
     np.testing.assert_allclose(drawn, page.made["places"], atol=1e-4)
     tables = [each.value for each in page.at.dataframe if "cosine similarity" in each.value]
-    made = [page.made[name] for name in ("embedded", "unembedded") if name in page.made]
+    made = page.made["nearest"]
     assert len(tables) == len(made)
     for table, found in zip(tables, made, strict=True):
         cosines = [three(cosine) for _, cosine in found.pairs(0)]
@@ -123,10 +122,8 @@ def finder(page: Panel) -> None:
 
 
 def similarity(page: Panel) -> None:
-    state = page.at.session_state
-    made = page.made["similarity"]
-    heads = page.made["every"][0].shape[0]
-    row = page.picture("similarity")[state["layer"] * heads + state["head"]]
+    made, heads = page.made["similarity"], page.made["heads"]
+    row = page.picture("similarity")[page.made["layer"] * heads + page.made["head"]]
     torch.testing.assert_close(torch.from_numpy(row).float(), made, rtol=2e-4, atol=2e-4)
 
 
@@ -207,7 +204,6 @@ def pooled(page: Panel) -> None:
     """The same where the difference is over groups of tokens."""
     compared(page)
     assert page.made["first"].shape != page.made["second"].shape
-    assert page.made["second_groups"].shape == page.made["weights"].shape
 
 
 def every_head(page: Panel) -> None:
@@ -217,8 +213,9 @@ def every_head(page: Panel) -> None:
 
 
 def faithful(page: Panel) -> None:
-    """That the lines run and print; tests/analysis/test_faithfulness.py has their numbers."""
-    assert page.printed
+    """The curve of the strongest edges."""
+    drawn = [row["KL"] for row in rows_of(page, "curves")][::2]
+    assert drawn == pytest.approx(page.made["found"].strongest.tolist(), abs=1e-6)
 
 
 def stages(page: Panel) -> None:
@@ -233,14 +230,13 @@ def stages(page: Panel) -> None:
 
 
 def scheme(page: Panel) -> None:
-    """Every matrix of the one or two schemes on screen."""
-    sides = [each for each in ("", "other_") if f"{each}products" in apps.views(page.at)]
-    assert sides
-    for each in sides:
-        by_cosine = f"{each}cosines"
-        page.shows(f"{each}products", by_cosine if by_cosine in page.made else f"{each}products")
-        if f"{each}table" in page.made:
-            page.shows(f"{each}positions_table", f"{each}table")
+    """Every matrix of the scheme on screen, the last of two."""
+    each = [each for each in ("", "other_") if f"{each}products" in apps.views(page.at)][-1]
+    shown = page.made["shown"]
+    page.made.update(products=shown.products, table=shown.table)
+    page.shows(f"{each}products", "products")
+    if shown.table is not None:
+        page.shows(f"{each}positions_table", "table")
 
 
 def doubled(page: Panel) -> None:
@@ -250,15 +246,10 @@ def doubled(page: Panel) -> None:
 
 def longer(page: Panel) -> None:
     """Before and after the trained length, half of the tokens each."""
-    values = page.made["effective_keys"]
+    values = page.made["found"].effective_keys
     half = len(values) // 2
     assert half == opened_model.open_model(page.at.session_state["model"]).config.max_len
     page.says(values[:half].mean(), values[half:].mean())
-
-
-def pair_is_longer(page: Panel) -> None:
-    assert page.made["segments"].sum() > 1
-    longer(page)
 
 
 def choice(page: Panel) -> None:
@@ -279,13 +270,12 @@ def beams(page: Panel) -> None:
 def steering(page: Panel) -> None:
     """The clean text's metric at every strength, the length of the direction, and the text."""
     made = page.made
-    page.says(made["direction"].norm())
     layers = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)["layer"]
     (rows,) = (each["data"]["values"] for each in layers if each["data"]["name"] == "curves")
     drawn = [row["value"] for row in rows if row["which"] == "clean"]
-    np.testing.assert_allclose(drawn, made["curve"], rtol=1e-3, atol=1e-4)
-    if "written" in made:
-        assert made["written"].strip() in page.words()
+    np.testing.assert_allclose(drawn, made["curve"].clean[0], rtol=1e-3, atol=1e-4)
+    if "prompt" in made:
+        assert page.printed[-1].strip() in page.words()
 
 
 def rows_of(page: Panel, name: str) -> list[dict[str, Any]]:
@@ -334,14 +324,15 @@ def traced(page: Panel) -> None:
 
 def paths(page: Panel) -> None:
     """Every head at the other end of an edge."""
-    made = page.made["paths"].numpy().T
-    layers = page.made["layers"]
-    seen = page.picture("path_ends")[: len(made), layers.start : layers.stop]
-    np.testing.assert_allclose(seen, made, rtol=2e-3, atol=2e-3 * np.abs(made).max())
+    made, seen = page.made, page.picture("path_ends")
+    wiring, is_sender = made["wiring"], made["is_sender"]
+    ends = [wiring.rows[row] if is_sender else wiring.columns[at] for row, at in made["edges"]]
+    lost = edge_grid(wiring, ends, made["lost"].tolist()).numpy()
+    np.testing.assert_allclose(seen, lost, rtol=2e-3, atol=2e-3 * np.nanmax(np.abs(lost)))
 
 
 def forced(page: Panel) -> None:
-    chances = page.made["probabilities"]
+    chances = page.made["found"].probabilities
     assert torch.isfinite(chances).all()
     assert page.board("forcing")[3] == [three(float(each)) for each in chances]
 
@@ -392,7 +383,7 @@ TRACED: tuple[dict[str, str], ...] = (
 def card(page: Panel) -> None:
     """The scores, the direct contributions and the strongest heads it composes with."""
     made = page.made
-    page.says(*made["scores"].values(), *made["direct"])
+    page.says(*made["scores"].values(), made["effect"].to_answer, made["effect"].to_against)
     if "copied" in made:
         page.says(made["copied"].score, made["copied"].own_in_top)
     layer = page.at.session_state["layer"]
@@ -400,13 +391,14 @@ def card(page: Panel) -> None:
         composed = made["composed"][1].mT
         picture = torch.from_numpy(page.picture("composition")).double()
         torch.testing.assert_close(picture, composed, rtol=2e-4, atol=2e-4)
-    if "raised" in made and "raises most" in page.words():
-        page.says(made["raised"].max())
+    page.says(*(source.weight for source in made["sources"]))
 
 
 def evidence(page: Panel) -> None:
     """The numbers and the lines of the list."""
-    best = page.made["best"]
+    found = page.made
+    by, layer, head = (found[name] for name in ("by", "layer", "head"))
+    best = best_lines(found["found"], by, layer, head, 10)
     name = "norm" if "norm" in page.at.dataframe[-1].value else "weight"
     assert page.column(name) == [three(each.value) for each in best]
     assert page.column("line") == [f"{each.line + 1:,}" for each in best]
@@ -469,7 +461,7 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
         ("reviews",),
     ),
     (SCHEME, {"lab": LONGER}, longer, ("letters", "translation", "reviews")),
-    (SCHEME, {"lab": LONGER, "scheme": "Rotary", **PAIR}, pair_is_longer, ("bert",)),
+    (SCHEME, {"lab": LONGER, "scheme": "Rotary", **PAIR}, longer, ("bert",)),
     ("training/training", {"task": "reverse"}, training, ("letters",)),
     ("models/checkpoints", {"show": "Parameters"}, ledger, FEW),
     ("models/checkpoints", {"ledger": "paper"}, ledger, ("letters",)),
@@ -553,7 +545,7 @@ def test_the_lines_of_two_schemes_open_the_model_that_has_the_learned_one(
         asked = {"model": "shakespeare", "scheme": first, "other_scheme": second}
         page = panel(SCHEME, SHIPPED, **asked)
         scheme(page)
-        assert {"table", "other_table"} <= page.made.keys()
+        assert page.made["shown"].table is not None
 
 
 def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
@@ -608,10 +600,10 @@ def test_the_lines_begin_with_the_token_that_must_be(
     save_forced_to_begin(tmp_path / "shelf", "begins")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "shelf"))
     page = panel("generation/generation", tmp_path / "shelf", model="begins", way="Teacher forcing")
-    assert page.made["probabilities"][0] == 1
+    assert page.made["found"].probabilities[0] == 1
     forced(page)
     label = opened_model.open_model("begins").tokenizer.label
-    assert page.board("forcing")[2] == [label(int(each)) for each in page.made["predicted"]]
+    assert page.board("forcing")[2] == [label(int(each)) for each in page.made["found"].predicted]
 
 
 def test_what_fills_up_a_prompt_is_not_looked_at(
@@ -623,33 +615,14 @@ def test_what_fills_up_a_prompt_is_not_looked_at(
     config = folder / "filled" / "config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "pad_id": cat}))
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
-    page = panel("generation/generation", folder, model="filled", branches=f"0d9.1f{cat}")
-    keep = page.made["keep"][0].tolist()
     opened = opened_model.open_model("filled")
     begun = [token.id for token in continuation.prompt_of(opened, "the cat dog").tokens]
-    assert keep[: len(begun)] == [token != cat for token in begun]
-    assert not all(keep[: len(begun)])
-    assert all(keep[len(begun) :])
-    standing = continuation.continue_from(
-        opened, "the cat dog", page.made["ids"][0, len(begun) :].tolist()
-    )
-    assert (page.made["logits"][0] - standing.logits).abs().nan_to_num().max() < 1e-5
-
-
-def test_what_the_lines_of_two_heads_leave_out(small_models: Path) -> None:
-    """Edits that hold tensors are said; maps over other tokens have no difference."""
-    opened, folder = opened_model.open_model("letters"), small_models / "letters"
-    forward = run_text(opened, "the cat")
-    passed = run_edited(opened, forward, (PresetMask(D, 0, "none", 1), AblateHead(D, 0, 1)))
-    here = folder, D, 1, 1
-    code = snippets.two_heads_script(
-        snippets.Head(forward, *here), snippets.Head(passed.forward, *here, passed.core_edits)
-    )
-    assert "# Left out, since they hold tensors: 1 of the edits." in code
-    other = run_text(opened_model.open_model("reviews"), "not a white cat eats")
-    code = snippets.two_heads_script(
-        snippets.Head(forward, folder, D, 0, 1),
-        snippets.Head(other, small_models / "reviews", "encoder.self_attn", 0, 1),
-    )
-    assert "print(first, second)" in code
-    assert "second - first" not in code
+    page = panel("generation/generation", folder, model="filled", branches=f"0d9.1f{cat}")
+    path = page.made["path"][: page.made["step"]]
+    ids = torch.tensor([[*begun, *path]])
+    keep = ids != cat
+    assert not keep[:, : len(begun)].all()
+    keep[:, len(begun) :] = True
+    logits = trace(opened.model, ids, keep=keep).output[0, -1]
+    assert cat in path
+    assert (page.made["logits"][0] - logits).abs().nan_to_num(posinf=0).max() < 1e-5

@@ -14,7 +14,7 @@ from explorer.runs.best_values import best_value
 from explorer.runs.deleting import make_room, set_aside_of, sweep
 from explorer.runs.quotas import keeping_fault, sizes_of
 from explorer.runs.run import Run, RunError, all_runs, create, delete, restore, run_named
-from explorer.runs.run_notes import Notes
+from explorer.runs.run_notes import RunNotes
 from explorer.runs.worker import train_to_end
 from models.training import TrainConfig
 from tests.tiny import tiny_run, tiny_spec
@@ -140,5 +140,5 @@ def test_a_run_of_an_older_version_is_listed_with_its_curves(tmp_path: Path) -> 
     assert (found.spec.task, found.spec.training) == (spec.task, TrainConfig(**older["training"]))
     assert found.metrics().values() == values
     assert {row.seconds for row in found.metrics().rows} == {None}
-    assert found.notes() == Notes()
+    assert found.notes() == RunNotes()
     assert best_value(found.folder, "exact match") is not None

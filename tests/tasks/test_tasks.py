@@ -9,7 +9,7 @@ import torch
 from torch.nn.functional import pad
 
 from explorer.tasks import GIVEN, TASKS, Task, french, pattern_of, task_of
-from explorer.tasks.addition import MODULUS, Addition, split_sums
+from explorer.tasks.addition import MODULUS, AdditionTask, split_sums
 from explorer.tasks.brackets import Brackets, is_balanced
 from explorer.tasks.dates import FORMATS, Dates
 from explorer.tasks.held_out import ONE_IN, is_held_out
@@ -388,7 +388,7 @@ def test_dates_in_every_format_have_one_answer() -> None:
 
 def test_sums_are_right_and_a_batch_holds_all_of_them() -> None:
     for name in ("addition", "addition-leak"):
-        task = task_as(name, Addition)
+        task = task_as(name, AdditionTask)
         batch = task.batch(3, task.training)
         for row, labels in zip(batch.inputs[0], batch.labels, strict=True):
             a, b = (int(task.tokenizer.label(int(row[at]))) for at in (1, 3))

@@ -59,7 +59,7 @@ def sent(at: AppTest, key: str) -> tuple[dict[str, Any], dict[str, bytes]]:
 def handed(at: AppTest, name: str) -> Any:
     """What stands beside the picture under this name."""
     (view,) = (each for each in at.get("bidi_component") if each.key == f"{name}-choice")
-    named, value = json.loads(view.proto.json)
+    named, value, *_ = json.loads(view.proto.json)
     assert named == name
     return value
 

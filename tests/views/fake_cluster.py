@@ -6,7 +6,7 @@ from threading import Thread
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.run_index import Maker
 from explorer.runs.run import Run, create, delete
-from explorer.runs.run_notes import Notes
+from explorer.runs.run_notes import RunNotes
 from explorer.runs.spec import RunSpec
 from explorer.system.data_folders import runs_root
 
@@ -44,7 +44,7 @@ class FakeCluster:
         specs: Sequence[RunSpec],
         text: str | None,
         whose: Maker,
-        notes: Notes | None = None,
+        notes: RunNotes | None = None,
         tokenizer: str | None = None,
         parent: Opened | None = None,
     ) -> list[Run]:

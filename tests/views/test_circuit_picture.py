@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis.attribution_patching import positions_of_edges
 from explorer.analysis.circuits.measure import (
     METHODS,
-    Scores,
+    EdgeScores,
     attributions,
     contrast_of,
     mean_over_pairs,
@@ -45,7 +45,7 @@ def notes(at: AppTest) -> list[str]:
     return [text.value for text in at.text if "cannot be" in text.value]
 
 
-def found() -> tuple[Opened, Question, Scores]:
+def found() -> tuple[Opened, Question, EdgeScores]:
     opened = open_model("letters")
     question = question_of(opened, [PAIR], LOGIT_DIFFERENCE)
     return opened, question, scores_of(opened, [*attributions(opened, question, METHODS[METHOD])])

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.__main__ import main
 from explorer.analysis.circuits.built_in_lines import OF_TASK, built_in_lines, built_in_texts
 from explorer.analysis.circuits.finding import Finding, finding_from
-from explorer.analysis.circuits.graph import Edge, Node
+from explorer.analysis.circuits.graph import CircuitNode, Edge
 from explorer.analysis.circuits.head_scores import head_scores
 from explorer.analysis.circuits.measure import METHODS, attributions, scores_of
 from explorer.analysis.circuits.outcome import KL, LOGIT_DIFFERENCE
@@ -187,7 +187,7 @@ def test_every_snapshot_is_asked_the_same_question() -> None:
 
 def test_an_edge_between_heads_says_what_it_carries_and_what_their_weights_say() -> None:
     opened = open_model("induction")
-    edge = Edge(Node("head", 0, 1), Node("head", 1, 0), "k", 1.25, 0.5, 1.5)
+    edge = Edge(CircuitNode("head", 0, 1), CircuitNode("head", 1, 0), "k", 1.25, 0.5, 1.5)
     assert carried(edge, LOGIT_DIFFERENCE) == (
         "It carries 1.25 ± 0.500 logits of the metric by estimate, 1.50 logits by patching."
     )

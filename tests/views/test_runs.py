@@ -10,7 +10,7 @@ from explorer.app.session import KEY
 from explorer.catalog.opened_model import open_model
 from explorer.components.mounting import Mounted
 from explorer.runs.run import Run, all_runs, create
-from explorer.runs.run_notes import Notes
+from explorer.runs.run_notes import RunNotes
 from explorer.runs.sweep import notes_of
 from explorer.runs.worker import train_to_end
 from explorer.system.data_folders import runs_root
@@ -67,7 +67,7 @@ def test_what_was_changed_while_it_trained_is_named_with_its_step(
 
 
 def test_runs_are_found_by_any_word_and_sorted(trained: list[Run], tmp_path: Path) -> None:
-    trained[0].note(Notes(("slow",), "the first try"))
+    trained[0].note(RunNotes(("slow",), "the first try"))
     waits = tiny_run(tmp_path, steps=5_000)
     (tmp_path / "broken-1").mkdir()
     (tmp_path / "broken-1" / "spec.json").write_text("{")

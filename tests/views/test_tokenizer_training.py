@@ -10,12 +10,12 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import KEY
 from explorer.inference import trained_tokenizers
-from explorer.snippets import tokenizer_code as lines
 from explorer.text.bpe_training import BPE, WORDPIECE
 from explorer.text.plain_tokenizer import visible_token
 from explorer.text.unigram import UNIGRAM
 from explorer.views.shared import tokenizer_source
 from explorer.views.shared.tokenizer_source import TrainingFile
+from explorer.views.tokenizer_training.unigram_pieces import training_code
 from explorer.views.tokens import tokenizer_comparison
 from tests import apps
 from tests.apps import said
@@ -177,16 +177,14 @@ def test_the_pasted_lines_give_what_is_on_screen() -> None:
     own = "low low lower lowest slow slower"
     paper = trained_tokenizers.shipped_text(trained_tokenizers.PAPER)
     for way, name, text in [(BPE, trained_tokenizers.PAPER, paper), (WORDPIECE, "own", own)]:
-        _, printed = run(lines.tokenizer_training_code(name, text, way, 20, 1)())
+        _, printed = run(training_code(name, text, way, 20, 1).text())
         found = trained_tokenizers.trained_merges(text, 20, way)
         first = found.counts_after(1).pairs[0]
         names = found.tokens[first.left], found.tokens[first.right]
         assert printed[0] == f"{names[0]} {names[1]} {first.count}"
         assert printed[-1] == str(found.counts_after(1).tokens)
 
-    _, printed = run(
-        lines.tokenizer_training_code(trained_tokenizers.PAPER, paper, UNIGRAM, 20, 1)()
-    )
+    _, printed = run(training_code(trained_tokenizers.PAPER, paper, UNIGRAM, 20, 1).text())
     pieces = trained_tokenizers.unigram_pieces(
         paper, trained_tokenizers.unigram_sizes(paper, 20)[1]
     ).pieces[1:13]

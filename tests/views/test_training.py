@@ -407,7 +407,7 @@ def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(
     at.text_area(key="pasted_pairs").set_value(table).run()
     at.selectbox(key="tokenizer_pairs").set_value("subwords").run()
     assert not at.exception
-    assert "task_of('pairs', text, 'subwords')" in pasted(at)
+    assert "tokenizer = 'subwords'" in pasted(at)
     opened = trained_in_two_steps(at, "pairs", tmp_path)
     assert opened.tokenizer.kind == "bytes"
     (reset,) = [button for button in at.run().button if button.label == "Same weights"]
@@ -458,7 +458,7 @@ def test_a_run_reads_with_the_tokenizer_of_another_model(
     (bert,) = [each for each in tokens.options if each.endswith(" bert")]
     tokens.set_value(bert).run()
     assert not at.exception
-    assert "task_of('sentences', text, open(\"tokenizer.json\").read())" in pasted(at)
+    assert 'tokenizer = open("tokenizer.json").read()' in pasted(at)
     opened = trained_in_two_steps(at, "sentences", tmp_path)
     assert opened.tokenizer.kind == "wordpiece"
     assert opened.tokenizer.encode("a cat")[0].label == "<cls>"

@@ -8,7 +8,7 @@ from explorer.analysis.wiring import Kind, Reads
 
 
 @dataclass(frozen=True, order=True)
-class Node:
+class CircuitNode:
     """What writes into the residual stream or reads it; `head` is 0 where it is no head."""
 
     kind: Kind
@@ -31,8 +31,8 @@ class Edge:
     `spread` its standard deviation over them, and `exact` that found by patching, where it was.
     """
 
-    source: Node
-    target: Node
+    source: CircuitNode
+    target: CircuitNode
     reads: Reads
     estimate: float
     spread: float | None = None

@@ -20,7 +20,7 @@ from explorer.analysis.circuits.finding import (
     digest_of,
     shape_of,
 )
-from explorer.analysis.circuits.measure import METHODS, Scores, correlation
+from explorer.analysis.circuits.measure import METHODS, EdgeScores, correlation
 from explorer.analysis.circuits.outcome import ANSWERS_READ
 from explorer.analysis.circuits.text_pairs import Question, TokenPair
 from explorer.analysis.circuits.typed_answers import pieces_of
@@ -41,7 +41,7 @@ class Measured:
     """
 
     method: str
-    scores: Scores
+    scores: EdgeScores
     exact: Sequence[float | None]
     exact_edges: Sequence[float] = ()
     points: Sequence[CircuitPoint] = ()

@@ -16,7 +16,7 @@ from torch import Tensor
 from explorer.analysis.attribution_patching import Attribution, attribute, attribute_writers
 from explorer.analysis.circuit_curves import strongest_edges
 from explorer.analysis.circuit_pass import CorruptedPasses
-from explorer.analysis.circuits.graph import Edge, Node
+from explorer.analysis.circuits.graph import CircuitNode, Edge
 from explorer.analysis.circuits.text_pairs import Question, TokenPair
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.exact_edges import clean_pass, exact_edges
@@ -36,7 +36,7 @@ METHODS = {"EAP-IG": 5, "EAP": 1}
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class EdgeScores:
     """The estimates of all pairs: means over them, and their standard deviation.
 
     `edges` and its spread are None for a model without edges, and `why_no_edges` says why. A
@@ -92,8 +92,8 @@ class Scores:
         )
 
 
-def node_of(place: Place) -> Node:
-    return Node(place.kind, place.layer, place.head)
+def node_of(place: Place) -> CircuitNode:
+    return CircuitNode(place.kind, place.layer, place.head)
 
 
 def contrast_of(opened: Opened, pair: TokenPair) -> Contrast:
@@ -123,11 +123,11 @@ def why_no_edges(opened: Opened) -> str:
     return ""
 
 
-def scores_of(opened: Opened, found: Sequence[Attribution]) -> Scores:
+def scores_of(opened: Opened, found: Sequence[Attribution]) -> EdgeScores:
     """What the estimates of all pairs come to."""
     edges = [each.edges for each in found if each.edges is not None]
     writers = torch.stack([each.writers for each in found])
-    return Scores(
+    return EdgeScores(
         plain_wiring(opened.config),
         writers.mean(0),
         writers.std(0) if len(found) > 1 else None,

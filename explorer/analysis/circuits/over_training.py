@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from explorer.analysis.attribution_patching import Attribution, attribute
-from explorer.analysis.circuits.measure import Scores, contrast_of, scores_of
+from explorer.analysis.circuits.measure import EdgeScores, contrast_of, scores_of
 from explorer.analysis.circuits.outcome import KL
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.catalog.opened_model import Opened
@@ -20,7 +20,7 @@ class ScoresAtStep:
     """The estimates with the weights after so many steps of training."""
 
     step: int
-    scores: Scores
+    scores: EdgeScores
 
 
 def why_not_over_training(question: Question) -> str:

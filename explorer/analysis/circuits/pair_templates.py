@@ -18,7 +18,7 @@ from explorer.analysis.circuits.alignment import differing
 from explorer.analysis.circuits.template_words import Group
 from explorer.analysis.circuits.text_pairs import PairError, TextPair
 from explorer.analysis.circuits.typed_answers import pieces_of
-from explorer.analysis.circuits.vocabulary_words import Words, own_words, single_tokens
+from explorer.analysis.circuits.vocabulary_words import WordGroups, own_words, single_tokens
 from explorer.catalog.opened_model import Opened
 from explorer.inference.results_cache import kept, size_of
 from explorer.text import TextError
@@ -38,8 +38,8 @@ class PairTemplate:
 
     title: str
     about: str
-    words: Callable[[Opened, Random], Words]
-    draws: tuple[Callable[[Random, Words], TextPair], ...]
+    words: Callable[[Opened, Random], WordGroups]
+    draws: tuple[Callable[[Random, WordGroups], TextPair], ...]
     changes: int = 1
 
 
@@ -151,12 +151,12 @@ def _end_of(opened: Opened) -> Callable[[TextPair], TextPair] | None:
 # The templates
 
 
-def _known(groups: tuple[Group, ...]) -> Callable[[Opened, Random], Words]:
+def _known(groups: tuple[Group, ...]) -> Callable[[Opened, Random], WordGroups]:
     """Those of these groups whose every word is one token of the model."""
     return lambda opened, _: single_tokens(opened, groups)
 
 
-def _indirect_object(random: Random, found: Words) -> TextPair:
+def _indirect_object(random: Random, found: WordGroups) -> TextPair:
     one, other = (group[0] for group in random.sample(found.groups, 2))
     first, second = random.sample((one, other), 2)
     place, thing = random.choice(words.PLACES), random.choice(words.THINGS)
@@ -165,10 +165,10 @@ def _indirect_object(random: Random, found: Words) -> TextPair:
     return TextPair(clean, corrupted, f" {one}", f" {other}")
 
 
-def _greater_than(digits: int) -> Callable[[Random, Words], TextPair]:
+def _greater_than(digits: int) -> Callable[[Random, WordGroups], TextPair]:
     """From a year to a later one; answers of two digits, or of the first of them."""
 
-    def draw(random: Random, found: Words) -> TextPair:
+    def draw(random: Random, found: WordGroups) -> TextPair:
         century, event = random.choice(words.CENTURIES), random.choice(words.EVENTS)
         decade, year = random.randint(3, 7), random.randint(2, 8)
         later, earlier = (
@@ -184,7 +184,7 @@ def _greater_than(digits: int) -> Callable[[Random, Words], TextPair]:
     return draw
 
 
-def _induction(random: Random, found: Words) -> TextPair:
+def _induction(random: Random, found: WordGroups) -> TextPair:
     """A block begins again. In the corrupted text two of its words have changed places, so
     another one stands behind the copy of the last word."""
     block = [group[0] for group in random.sample(found.groups, found.block)]
@@ -198,7 +198,7 @@ def _induction(random: Random, found: Words) -> TextPair:
     return TextPair(clean, corrupted, answer, against)
 
 
-def _agreement(random: Random, found: Words) -> TextPair:
+def _agreement(random: Random, found: WordGroups) -> TextPair:
     subject, beside = random.sample(found.groups, 2)
     verb, number = random.choice(words.VERBS), random.randint(0, 1)
     where = f"{random.choice(words.BESIDE)} the {random.choice(beside)}"
@@ -206,13 +206,13 @@ def _agreement(random: Random, found: Words) -> TextPair:
     return TextPair(clean, corrupted, f" {verb[number]}", f" {verb[1 - number]}")
 
 
-def _capitals(random: Random, found: Words) -> TextPair:
+def _capitals(random: Random, found: WordGroups) -> TextPair:
     (country, capital), (another, its) = random.sample(found.groups, 2)
     clean, corrupted = (f"The capital of {each} is" for each in (country, another))
     return TextPair(clean, corrupted, f" {capital}", f" {its}")
 
 
-def _gender(random: Random, found: Words) -> TextPair:
+def _gender(random: Random, found: WordGroups) -> TextPair:
     persons, frame = random.choice(found.groups), random.choice(words.FRAMES)
     number = random.randint(0, 1)
     clean, corrupted = (frame.format(persons[each]) for each in (number, 1 - number))
@@ -232,7 +232,7 @@ TEMPLATES = {
         PairTemplate(
             "Greater-than",
             "From a year to a later one; in the corrupted text every later year fits.",
-            lambda opened, random: Words(((), ()), 2),
+            lambda opened, random: WordGroups(((), ()), 2),
             (_greater_than(2), _greater_than(1)),
         ),
         PairTemplate(

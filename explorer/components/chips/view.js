@@ -1,7 +1,7 @@
 // Tokens as chips. One line says what the chip under the pointer is; nothing moves.
 
 import {framed} from "../framing.js";
-import {choiceOf, counted, element, publish, say} from "../shared.js";
+import {choiceOf, counted, element, publish, say, taken} from "../shared.js";
 
 function make(state) {
   const {root} = state;
@@ -35,8 +35,7 @@ function walk(state, event) {
   state.chips[at].tabIndex = -1;
   next.tabIndex = 0;
   next.focus();
-  event.preventDefault();
-  event.stopPropagation();
+  taken(event);
 }
 
 // ---- lighting up -------------------------------------------------------------------

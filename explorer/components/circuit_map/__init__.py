@@ -15,7 +15,7 @@ from typing import Any
 
 from torch import Tensor
 
-from explorer.analysis.circuits.graph import Edge, Node
+from explorer.analysis.circuits.graph import CircuitNode, Edge
 from explorer.charts.figure_data import TableData, Value
 from explorer.components import events, wire
 from explorer.components.mounting import View
@@ -93,7 +93,7 @@ class CircuitMap:
     layers: int
     edges: Sequence[Edge]
     positions: Tensor
-    nodes: Mapping[Node, NodeScore]
+    nodes: Mapping[CircuitNode, NodeScore]
     moves: Sequence[Move]
     place: int | None
     output: str
@@ -154,7 +154,7 @@ def held_in(value: Any, shown: CircuitMap) -> Held | None:
     count, layer, head, edge = value
     if count not in counts(shown):
         return None
-    is_head = Node("head", layer, head) in _parts(shown.edges)
+    is_head = CircuitNode("head", layer, head) in _parts(shown.edges)
     is_edge = 0 <= edge < len(shown.edges)
     return Held(count, (layer, head) if is_head else None, edge if is_edge else None)
 
@@ -204,7 +204,7 @@ def encode(shown: CircuitMap, key: str, title: str) -> bytes:
         "moves": [
             [places[node], move.query, move.key, _known(move.size)]
             for move in shown.moves
-            if (node := Node("head", move.layer, move.head)) in places
+            if (node := CircuitNode("head", move.layer, move.head)) in places
         ],
         "place": shown.place,
         "output": shown.output,
@@ -230,7 +230,7 @@ def figure(shown: CircuitMap, title: str) -> TableData:
     return TableData(columns, title)
 
 
-def _parts(edges: Sequence[Edge]) -> list[Node]:
+def _parts(edges: Sequence[Edge]) -> list[CircuitNode]:
     return sorted({node for edge in edges for node in (edge.source, edge.target)})
 
 

@@ -2,7 +2,7 @@
 
 import {paint, signs} from "./paint.js";
 import {bends, layout, spread, TOP} from "./place.js";
-import {css, element, news, publish, tellPage, three} from "../shared.js";
+import {css, element, news, publish, taken, tellPage, three} from "../shared.js";
 
 const NEAR = 6, LISTED = 5, MOVING = 150;
 
@@ -100,8 +100,7 @@ function walk(state, event) {
   if (state.pointed && event.key.startsWith("Arrow")) {
     state.root.querySelector(".spoken").textContent = spokenOf(state, state.pointed);
   }
-  event.preventDefault();
-  event.stopPropagation();
+  taken(event);
 }
 
 // ---- words -----------------------------------------------------------------------------

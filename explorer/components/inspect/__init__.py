@@ -69,7 +69,8 @@ def inspect(
         if on_pin and (token or said == []):
             on_pin(token)
 
-    words = {"row": row_name, "column": column_name, "unit": unit}
+    idle = "Point at a token to see what it attends to and what attends to it; click to pin it."
+    words = {"row": row_name, "column": column_name, "unit": unit, "idle": idle}
     name = key if on_pin else None
     message = encode(weights, rows, columns, allowed=allowed, same=same, words=words, name=name)
 

@@ -3,8 +3,8 @@
 
 import {framed} from "../framing.js";
 import {
-  ABSENT, bit, css, element, INFINITE, joined, lift, news, plain, publish, say, sent,
-  singlesOf, tellPage, unknown, valueOf,
+  ABSENT, bit, css, element, INFINITE, joined, lift, news, plain, publish, ramp, sent, singlesOf,
+  taken, tellLine, tellPage, unknown, valueOf,
 } from "../shared.js";
 
 const ROWS = 0, COLUMNS = 1;
@@ -98,8 +98,7 @@ function walk(state, event) {
     focus(state, next);
   } else return;
   state.hovered = null;
-  event.preventDefault();
-  event.stopPropagation();
+  taken(event);
 }
 
 function focus(state, {side, at}) {
@@ -191,10 +190,8 @@ function paint(state) {
   for (const chip of root.querySelectorAll(".chip.shown")) chip.classList.remove("shown", "held");
   root.querySelectorAll('[aria-pressed="true"]').forEach(c => c.setAttribute("aria-pressed", "false"));
   if (held) state.chips[held.side][held.at].setAttribute("aria-pressed", "true");
-  const line = root.querySelector(".sentence");
-  line.classList.toggle("idle", !token);
   if (!token) {
-    line.textContent = "Point at a token to see what it attends to and what attends to it; click to pin it.";
+    tellLine(root, data.words.idle);
     state.halves[0].textContent = "upper half: attention from the token to this one";
     state.halves[1].textContent = "lower half: attention from this one to the token";
     return;
@@ -205,7 +202,8 @@ function paint(state) {
   shade(state, above, 0);
   shade(state, below, 1);
   const list = token.side === COLUMNS ? data.columns : data.rows;
-  say(line, `{token} is token ${token.at} of ${list.length}`, {token: list[token.at]});
+  const parts = {token: list[token.at]}, line = tellLine(
+    root, "", [`{token} is token ${token.at} of ${list.length}`, parts]);
   const tops = [above, below].filter(found => found?.most).map(found =>
     `${found.looks ? "upper" : "lower"} half up to ${sent(state, found.most)}`);
   if (tops.length) line.append(element("span", "where", ` · ${tops.join(", ")}`));
@@ -272,13 +270,9 @@ function show(state) {
       `${data.strongest} strongest are named${data.masked ? "; hatched is masked" : ""}` +
       `${data.unknown ? "; grey is not a number" : ""}.`;
   }
-  const ramp = (colours, from, to) => {
-    const stops = [0, 0.5, 1].map(at => css(colours[Math.round(from + (to - from) * at)]));
-    return `linear-gradient(90deg, ${stops.join(",")})`;
-  };
   const middle = (ink.diverging.length - 1) / 2;
-  root.style.setProperty("--above", ramp(ink.sequential, 0, ink.sequential.length - 1));
-  root.style.setProperty("--below", ramp(ink.diverging, middle, 0));
+  root.style.setProperty("--above", ramp(ink.sequential));
+  root.style.setProperty("--below", ramp(ink.diverging.slice(0, middle + 1).reverse()));
   paint(state);
   const last = stage.lastElementChild;
   if (last) lift(state, last.offsetTop + last.offsetHeight + 8);

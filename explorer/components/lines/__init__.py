@@ -137,11 +137,14 @@ def encode(
     if dropped:
         array = np.where(array < faint, 0.0, array)
     coded = wire.encode(array)
+    idle = (
+        f"{words[0]} on the left, {words[1]} on the right. Point at a token to see its lines alone."
+    )
     header: dict[str, Any] = {
         **coded.header(),
         "name": key,
         "tells": tells,
-        "words": {"title": title, "row": words[0], "column": words[1]},
+        "words": {"title": title, "row": words[0], "column": words[1], "idle": idle},
         "faint": float(f"{faint:.2g}") if dropped else 0,
         "names": [*(names or (f"head {head}" for head in range(len(weights))))],
         "hues": [*(hues or (head / len(weights) for head in range(len(weights))))],

@@ -2,8 +2,8 @@
 // high as what is seen of it; scrolling draws it anew.
 
 import {
-  bracket, choiceOf, css, element, fitted, isolated, joined, largestOf, lift, news,
-  publish, putInWords, say, sent, singlesOf, sized, strength, tellPage,
+  bracket, choiceOf, css, element, fitted, isolated, joined, largestOf, lift, news, publish,
+  putInWords, sent, singlesOf, sized, strength, taken, tellLine, tellPage,
 } from "../shared.js";
 
 const ROW = 24, WIDEST = 720, BINS = 20, TWICE = 500;
@@ -63,8 +63,7 @@ function walk(state, event) {
   } else return;
   told(state);
   later(state);
-  event.preventDefault();
-  event.stopPropagation();
+  taken(event);
 }
 
 function hit(state, event) {
@@ -239,13 +238,8 @@ function paint(state) {
 }
 
 function tell(state, pointed) {
-  const {data} = state, line = state.root.querySelector(".sentence");
-  line.classList.toggle("idle", !pointed);
-  if (!pointed) {
-    line.textContent = `${data.words.row} on the left, ${data.words.column} on the right. ` +
-      "Point at a token to see its lines alone.";
-    return;
-  }
+  const {data} = state;
+  if (!pointed) return tellLine(state.root, data.words.idle);
   const {side, at} = pointed, count = (side ? data.rows : data.columns).length;
   let best = [0, -1, 0];
   for (const head of activeHeads(state)) for (let i = 0; i < count; i++) {
@@ -254,12 +248,10 @@ function tell(state, pointed) {
   }
   const parts = side ? {column: data.columns[at], row: data.rows[best[1]]}
     : {row: data.rows[at], column: data.columns[best[1]]};
-  if (best[1] < 0) {
-    say(line, side ? "no drawn head attends to {column}" : "{row} attends to nothing", parts);
-    return;
-  }
-  say(line, (side ? "{column} is attended to most by {row}" : "{row} attends most to {column}") +
-    `: {value}, ${data.names[best[2]]}`, {...parts, value: sent(state, best[0])});
+  const none = side ? "no drawn head attends to {column}" : "{row} attends to nothing";
+  const some = side ? "{column} is attended to most by {row}" : "{row} attends most to {column}";
+  const value = sent(state, best[0]), said = best[1] < 0 ? none : `${some}: {value}, ${data.names[best[2]]}`;
+  tellLine(state.root, "", [said, {...parts, value}]);
 }
 
 // The largest weights of the heads that are drawn.

@@ -139,7 +139,7 @@ def matrix(
             "absent": absent,
             "unit": unit,
             "title": name,
-            "click": click,
+            "idle": f"Point at a cell to read it; click to {click}.",
         },
         top=top,
         scaling=scaling,

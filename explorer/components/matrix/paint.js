@@ -2,7 +2,7 @@
 
 import {blank, isHatched, isUnknown, LABEL, leftOut, SMALL, tell} from "./view.js";
 import {
-  bit, bracket, css, element, fitted, hatch, isolated, mixed, number, over, sized, strength,
+  bit, bracket, css, element, fitted, hatch, isolated, mixed, number, over, ramp, sized, strength,
   unknown, valueOf,
 } from "../shared.js";
 
@@ -256,15 +256,13 @@ export function overlay(state) {
 
 export function legend(state) {
   const {data, ink, place, root} = state, box = root.querySelector(".legend");
-  const colours = coloursOf(state);
-  const stops = Array.from({length: 17}, (_, i) => css(colours[Math.round(i / 16 * (colours.length - 1))]));
   const bar = element("span", "bar"), parts = [];
   if (data.scale === "mask") {
     const on = element("span", "swatch");
     on.style.background = css(ink.sequential[150]);
     parts.push(on, element("span", "", "visible"));
   } else {
-    bar.style.background = `linear-gradient(90deg, ${stops.join(",")})`;
+    bar.style.background = ramp(coloursOf(state));
     parts.push(...ends(state, bar).map(part => typeof part === "string" ? element("span", "", part) : part));
   }
   const named = (kind, name) => {

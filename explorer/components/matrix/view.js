@@ -2,8 +2,8 @@
 
 import {legend, noLevels, overlay, paint, topsOf} from "./paint.js";
 import {
-  ABSENT, bit, element, INFINITE, joined, largestOf, lift, MINUS_INFINITE, news, number,
-  plain, publish, putInWords, redraw, say, singlesOf, tellPage, three, valueOf,
+  ABSENT, bit, INFINITE, joined, largestOf, lift, MINUS_INFINITE, moved, news, number, plain,
+  publish, putInWords, redraw, singlesOf, taken, tellLine, tellPage, three, valueOf,
 } from "../shared.js";
 
 export const LABEL = 13, SMALL = 12, LARGEST_CELL = 56;
@@ -81,19 +81,13 @@ const inside = ({data}, cell) => cell && cell.row < data.rows.length && cell.col
 
 function walk(state, event) {
   const {rows, columns} = state.data, held = state.locked;
-  const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
+  const to = moved(event.key, held && [held.row, held.column], [rows.length, columns.length]);
   const hold = cell => { state.hovered = null; lock(state, cell); };
   if (event.key === "Escape" && held) hold(null);
   else if (event.key === "h" && held && state.data.hides) hideColumn(state, held.column);
-  else if (step && rows.length && columns.length) {
-    const within = (at, last) => Math.max(0, Math.min(last, at));
-    hold(held ? {
-      row: within(held.row + step[0], rows.length - 1),
-      column: within(held.column + step[1], columns.length - 1),
-    } : {row: 0, column: 0});
-  } else return;
-  event.preventDefault();
-  event.stopPropagation();
+  else if (to) hold({row: to[0], column: to[1]});
+  else return;
+  taken(event);
 }
 
 // ---- where everything stands --------------------------------------------------------
@@ -241,11 +235,8 @@ function describeMatrix(state) {
 }
 
 export function tell(state) {
-  const line = state.root.querySelector(".sentence"), cell = state.shown();
-  line.classList.toggle("idle", !cell);
-  if (cell) say(line, ...spoken(state, cell));
-  else line.textContent = `Point at a cell to read it; click to ${state.data.words.click}.`;
-  if (cell && !state.hovered) line.append(element("span", "where", "  pinned, Esc unpins"));
+  const cell = state.shown();
+  tellLine(state.root, state.data.words.idle, cell && spoken(state, cell), cell && !state.hovered);
   const at = cell && cell.row >= 0 && cell.column >= 0;
   const {data} = state, {words} = data;
   const place = at ? `${words.row} ${placeOf(data, 0, cell.row)}, ${words.column} ${placeOf(data, 1, cell.column)}` : "";

@@ -3,7 +3,9 @@
 import {closeInside, makeInside, openReached, readInside} from "./block.js";
 import {backwards, carrying, flowOf, forwards} from "./flow.js";
 import {colours, deepest, GUTTER, layout, paint, paintGround, pointsOf, xOf, yOf} from "./paint.js";
-import {css, element, MOST, news, publish, putInWords, say, tellPage, three} from "../shared.js";
+import {
+  css, element, MOST, news, publish, putInWords, say, taken, tellPage, three,
+} from "../shared.js";
 
 const LEAST = [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5], SECONDS = 4;
 const SPEEDS = [["½ ×", 0.5], ["1 ×", 1], ["2 ×", 2]], NEAR = 6, MOST_ZOOM = 12, WRITING = 4, MOST_WRITTEN = 20;
@@ -254,8 +256,7 @@ function walk(state, event) {
   else if (event.key === "Enter") { openReached(state); }
   else if (event.key === "Escape") { state.heldFrom = state.picked = null; state.front = null; card(state); }
   else return;
-  event.preventDefault();
-  event.stopPropagation();
+  taken(event);
   state.pointed = null;
   follow(state);
   told(state);

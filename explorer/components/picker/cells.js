@@ -3,7 +3,7 @@
 import {corner} from "./view.js";
 import {
   ABSENT, css, element, fitted, hatch, inCell, INFINITE, isolated, joined, largestOf, number,
-  over, sent, singlesOf, sized, valueOf,
+  over, ramp, sent, singlesOf, sized, valueOf,
 } from "../shared.js";
 
 const LABEL = 12, LARGEST_CELL = 40, WITH_NUMBER = 30, SMALL = 10;
@@ -121,8 +121,7 @@ function labels({data, ink, place, stage}, pen, at) {
 function legend({root, data, codes, ink}) {
   const place = root.querySelector(".legend"), bar = element("span", "bar");
   const ends = data.scale === "diverging" ? ink.diverging : ink.sequential;
-  const stops = [0, 1, 2, 3, 4].map(i => css(ends[Math.round(i / 4 * (ends.length - 1))]));
-  bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+  bar.style.background = ramp(ends);
   const low = data.scale === "diverging" ? -data.top : 0;
   const spec = {low, high: data.top, steps: 10000};
   place.replaceChildren(element("span", "", number(low, spec)), bar,

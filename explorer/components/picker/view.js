@@ -7,7 +7,7 @@ import {CELLS} from "./cells.js";
 import {GRID} from "./grid.js";
 import {isRanked, mark, rank} from "./ranked.js";
 import {
-  counted, css, lift, news, plain, publish, putInWords, REST, say, sized, tellNow,
+  counted, css, lift, news, plain, publish, putInWords, REST, say, sized, taken, tellNow,
   tellPage,
 } from "../shared.js";
 
@@ -76,8 +76,7 @@ function walk(state, event) {
   } else if (event.key === "Enter" || event.key === " ") pick(state, at);
   else if (event.key === "Escape" && state.walked) { state.walked = null; paint(state); }
   else return;
-  event.preventDefault();
-  event.stopPropagation();
+  taken(event);
 }
 
 // ---- where everything stands --------------------------------------------------------

@@ -94,7 +94,14 @@ def stages(
             for panel in sorted(shown, key=lambda panel: panel.of not in MAIN)
         ]
 
-    words = {"spoken": spoken, "about": about, "sentence": sentence, "masked": masked_sentence}
+    idle = "Point at a cell to read it in every step; click to pin it."
+    words = {
+        "idle": idle,
+        "spoken": spoken,
+        "about": about,
+        "sentence": sentence,
+        "masked": masked_sentence,
+    }
     _VIEW(
         key=key,
         data=encode(panels, rows, columns, equation, words, name=key),

@@ -1,7 +1,7 @@
 // How the panels look: cells, labels, the legend, what is held.
 
 import {
-  bracket, css, element, fitted, hatch, inCell, isolated, over, sized, three, unknown,
+  bracket, css, element, fitted, hatch, inCell, isolated, over, ramp, sized, three, unknown,
 } from "../shared.js";
 
 const LABEL = 12, WIDEST = 84, BAND = 74, WITH_NUMBER = 34, HIGHEST = 366, GAP = 14;
@@ -170,8 +170,7 @@ function framed(pen, {ink, hovered}, x, y, wide, high) {
 export function legend({ink}, panel) {
   const bar = element("span", "bar");
   const colours = panel.scale === "diverging" ? ink.diverging : ink.sequential;
-  const stops = [0, 1, 2, 3, 4].map(i => css(colours[Math.round(i / 4 * (colours.length - 1))]));
-  bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+  bar.style.background = ramp(colours);
   const low = panel.scale === "diverging" ? three(-panel.top) : "0";
   const ends = [element("span", "", low), bar, element("span", "", three(panel.top))];
   panel.legend.replaceChildren(...(panel.empty ? [element("span", "", "0")] : ends));

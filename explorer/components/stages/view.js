@@ -2,7 +2,7 @@
 
 import {arrange, legend, overlay, paint} from "./paint.js";
 import {
-  element, largestOf, news, plain, publish, putInWords, say, tellPage, three,
+  element, largestOf, moved, news, plain, publish, putInWords, taken, tellLine, tellPage, three,
 } from "../shared.js";
 
 function make(state) {
@@ -59,18 +59,12 @@ const inside = ({data}, cell) => Boolean(cell) && cell.row < data.rows.length &&
 function walk(state, event) {
   if (!event.target.closest?.("canvas")) return;
   const {rows, columns} = state.data, held = state.locked;
-  const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
-  const within = (at, last) => Math.max(0, Math.min(last, at));
+  const to = moved(event.key, held && [held.row, held.column], [rows.length, columns.length]);
   state.hovered = state.dim = null;
   if (event.key === "Escape" && held) lock(state, null);
-  else if (step && rows.length && columns.length) {
-    lock(state, held ? {
-      row: within(held.row + step[0], rows.length - 1),
-      column: within(held.column + step[1], columns.length - 1),
-    } : {row: 0, column: 0});
-  } else return;
-  event.preventDefault();
-  event.stopPropagation();
+  else if (to) lock(state, {row: to[0], column: to[1]});
+  else return;
+  taken(event);
 }
 
 // ---- the equation and the panels, made anew when what they are about changes ----------
@@ -192,11 +186,7 @@ function nowOf(state, panel) {
 
 function tell(state) {
   const {root, data, panels} = state, cell = state.cell(), meant = state.meant();
-  const line = root.querySelector(".sentence");
-  line.classList.toggle("idle", !cell);
-  if (cell) say(line, ...sentence(state, cell));
-  else line.textContent = "Point at a cell to read it in every step; click to pin it.";
-  if (cell && !state.hovered) line.append(element("span", "where", "  pinned, Esc unpins"));
+  tellLine(root, data.idle, cell && sentence(state, cell), cell && !state.hovered);
   for (const panel of panels) panel.now.textContent = nowOf(state, panel);
   for (const span of root.querySelectorAll(".equation [data-of]")) {
     span.classList.toggle("on", span.dataset.of === meant);

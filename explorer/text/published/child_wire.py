@@ -13,7 +13,7 @@ from explorer.text.checked_text import TextError
 from explorer.text.labels import cut
 from explorer.text.merging import Unit
 from explorer.text.published.roles import Roles
-from explorer.text.token import AROUND, Piece, Step
+from explorer.text.token import AROUND, Piece, TokenizerStep
 
 MOST_TOKENS = 200_000
 LONGEST_LABEL = 200
@@ -248,14 +248,14 @@ def rows_of(encoded: Mapping[str, Any]) -> list[Row]:
     ]
 
 
-def from_wire(answer: Mapping[str, Any]) -> tuple[Step, ...]:
+def from_wire(answer: Mapping[str, Any]) -> tuple[TokenizerStep, ...]:
     """The steps as the app reads them; those that did not change are one object in all steps."""
     pieces = [Piece(*row) for row in answer["pieces"]]
     return tuple(_step(pieces, step) for step in answer["steps"])
 
 
-def _step(pieces: list[Piece], step: Mapping[str, Any]) -> Step:
+def _step(pieces: list[Piece], step: Mapping[str, Any]) -> TokenizerStep:
     shown = [pieces[place] for place in step["places"]]
     for place in step["changed"]:
         shown[place] = replace(shown[place], changed=True)
-    return Step(step["action"], tuple(shown), step["rank"])
+    return TokenizerStep(step["action"], tuple(shown), step["rank"])

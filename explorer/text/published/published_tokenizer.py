@@ -10,7 +10,7 @@ from explorer.text.checked_text import MAX_CHARACTERS, TextError, checked
 from explorer.text.published.child_wire import from_wire
 from explorer.text.published.process import CHILDREN, ChildError
 from explorer.text.published.tokenizer_files import TokenizerFiles, copy_files, find_tokenizer
-from explorer.text.token import BOS, EOS, PAD, Step, Token
+from explorer.text.token import BOS, EOS, PAD, Token, TokenizerStep
 
 READING_SECONDS = 0.9
 LABELS_KEPT = 100_000
@@ -53,7 +53,7 @@ class PublishedTokenizer:
         self.sep_id = roles.get("sep")
         self.mask_id = roles.get("mask")
         self._labels: dict[int, str] = {}
-        self._stepped: tuple[str, tuple[Step, ...]] = ("", ())
+        self._stepped: tuple[str, tuple[TokenizerStep, ...]] = ("", ())
 
     def copy_to(self, folder: Path) -> None:
         """Write the files that it was read from; TextError where they have changed."""
@@ -107,7 +107,7 @@ class PublishedTokenizer:
     def ids(self, text: str, pair: str | None = None) -> list[int]:
         return list(self._encoded(text, pair)["ids"])
 
-    def steps(self, text: str) -> tuple[Step, ...]:
+    def steps(self, text: str) -> tuple[TokenizerStep, ...]:
         """Every step from the typed text to `encode`; those of the last text are cached."""
         if self.reads_special:
             raise TextError(NO_STEPS)

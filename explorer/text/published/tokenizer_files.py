@@ -26,8 +26,8 @@ def gguf_in(folder: Path) -> Path | None:
 
 def texts_of(file: Path) -> dict[str, str]:
     """The texts by the names of their files. TextError when there are none or one is not known."""
-    from models.loading.safe_files import CheckpointError
     from models.loading.checkpoint_tokenizer import gguf_texts
+    from models.loading.safe_files import CheckpointError
 
     try:
         made = gguf_texts(file)

@@ -26,8 +26,8 @@ from explorer.components.events import Place
 from explorer.components.inspect import inspect
 from explorer.components.matrix import Head, window_room
 from explorer.components.picker import EveryHead
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
-from explorer.snippets import head_script
 from explorer.text.token_labels import texts
 from explorer.views.attention import display_options
 from explorer.views.attention.display_options import (
@@ -37,6 +37,7 @@ from explorer.views.attention.display_options import (
     options_summary,
 )
 from explorer.views.shared import export_panel, pinned, widgets
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.pinned import Pinned
 
 MOST_CELLS_IN_LINES = 1 << 22
@@ -251,11 +252,25 @@ def head_caption(context: PageContext, options: DisplayOptions) -> str:
     return f"{title}, as drawn. {summary}" if summary else ""
 
 
-def head_lines(context: PageContext, options: DisplayOptions) -> str:
-    """The script that makes what is drawn: the weights as the display options change them."""
-    at = context.choice
-    here = at.part, at.layer, at.head
-    return head_script(context.forward, context.folder, *here, _without_colours(options))
+def head_lines(context: PageContext, options: DisplayOptions) -> Script:
+    """The weights of the chosen head, as the display options change them."""
+    at, options = context.choice, _without_colours(options)
+    head = context.forward, at.part, at.layer, at.head
+    if options == DisplayOptions():
+        return script(weights_code, *head)
+    return script(adjusted_code, *head, options)
+
+
+def weights_code(forward: ForwardPass, part: str, layer: int, head: int) -> None:
+    weights = forward.weights(part, layer, head)
+    print(weights)  # a row per query, a column per key
+
+
+def adjusted_code(
+    forward: ForwardPass, part: str, layer: int, head: int, options: DisplayOptions
+) -> None:
+    weights = adjust_head(forward, part, layer, head, options).values
+    print(weights)  # a row per query, a column per key
 
 
 def _draw_below(found: Pinned, *notes: str) -> None:

@@ -17,13 +17,14 @@ from explorer.views.checkpoints import (
     parameter_tree,
     weight_norms,
 )
+from explorer.views.shared.code_panel import Script
 
 
 @dataclass(frozen=True)
 class CheckpointView:
     """What draws it and returns its pasted lines, and the functions shown in its code panel."""
 
-    draw: Callable[[PageContext, Opened], Callable[[], str]]
+    draw: Callable[[PageContext, Opened], Script]
     code: tuple[Any, ...]
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import streamlit as st
 
 from explorer.analysis import diagnostics
-from explorer.analysis.diagnostics import Finding
+from explorer.analysis.weight_statistics import summarized
+from explorer.analysis.diagnostics import Diagnostic
 from explorer.app.context import PageContext
 from explorer.catalog import in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept, size_of
-from explorer.snippets import checkpoints_code
 from explorer.views.checkpoints.weight_norms import summaries
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.head_table import measured_heads
 from models.loading.inspection import CheckpointError, inspect_folder
 
@@ -24,12 +25,12 @@ COLOURS = {"error": "red", "warning": "orange", "note": "blue", "fine": "green"}
 LABELS = {"error": "Error", "warning": "Warning", "note": "Note", "fine": "OK"}
 
 
-def draw_diagnostics(context: PageContext, opened: Opened) -> Callable[[], str]:
+def draw_diagnostics(context: PageContext, opened: Opened) -> Script:
     """Every check of the model, the most severe finding first."""
     st.markdown("**Diagnostics** · the most severe first")
     files = _of_files(context.folder)
     _draw_findings([*files, *_of_weights(opened), *_of_text(context)])
-    return lambda: checkpoints_code.diagnostics_lines(context.folder)
+    return script(diagnostics_code, opened)
 
 
 def draw_folder_findings(entry: ModelEntry, *, heading: bool = False) -> None:
@@ -41,7 +42,7 @@ def draw_folder_findings(entry: ModelEntry, *, heading: bool = False) -> None:
     _draw_findings(found)
 
 
-def _draw_findings(found: Iterable[Finding]) -> None:
+def _draw_findings(found: Iterable[Diagnostic]) -> None:
     """A row each: its level, its title, and a sentence."""
     with st.container(key="findings", gap="small"):
         for finding in diagnostics.most_severe_first(found):
@@ -51,21 +52,21 @@ def _draw_findings(found: Iterable[Finding]) -> None:
             sentence.text(finding.sentence)  # may hold names from a file of somebody else
 
 
-def _of_files(folder: Path) -> list[Finding]:
+def _of_files(folder: Path) -> list[Diagnostic]:
     """Findings from the headers of the files, and from tables that may be one."""
     try:
         disk = inspect_folder(folder, numbers=True)
         types = {name: disk.weights.dtype(name) for name in disk.layouts}
         return [*diagnostics.file_findings(disk), *diagnostics.type_findings(types)]
     except (CheckpointError, OSError) as error:
-        return [Finding("error", "Files that cannot be read", in_a_sentence(error))]
+        return [Diagnostic("error", "Files that cannot be read", in_a_sentence(error))]
 
 
-def _of_weights(opened: Opened) -> list[Finding]:
+def _of_weights(opened: Opened) -> list[Diagnostic]:
     """Every finding that needs the weights; kept, since they do not change."""
     found = summaries(opened)
 
-    def make() -> list[Finding]:
+    def make() -> list[Diagnostic]:
         return [
             *diagnostics.value_findings(found),
             *diagnostics.training_findings(opened.model, found),
@@ -75,10 +76,21 @@ def _of_weights(opened: Opened) -> list[Finding]:
     return kept(opened, "diagnostics", make, size_of)
 
 
-def _of_text(context: PageContext) -> list[Finding]:
+def _of_text(context: PageContext) -> list[Diagnostic]:
     """Whether the heads attend selectively over the reader's text."""
     forward = context.passed
     if not isinstance(forward, ForwardPass):
-        return [Finding("note", "Attention not checked", str(forward))]
+        return [Diagnostic("note", "Attention not checked", str(forward))]
     parts = [measured_heads(context, part.name) for part in forward.parts]
     return diagnostics.attention_findings(parts)
+
+
+def diagnostics_code(opened: Opened) -> None:
+    summaries = tuple(summarized(opened.model))
+    findings = [
+        *diagnostics.value_findings(summaries),
+        *diagnostics.training_findings(opened.model, summaries),
+        *diagnostics.dead_head_findings(opened.model),
+    ]
+    for finding in diagnostics.most_severe_first(findings):
+        print(finding.level, finding.title, finding.sentence)

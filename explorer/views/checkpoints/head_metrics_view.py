@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from explorer.analysis.head_metrics import METRICS, HeadMetrics
@@ -11,19 +9,20 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog.opened_model import Opened
-from explorer.snippets import head_metrics_code
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.head_table import (
     head_table,
     measured_heads,
+    metrics_code,
     rows_counted,
     why_unmeasured,
 )
 from explorer.views.shared.tables import column, facts
 
 
-def draw_head_metrics(context: PageContext, opened: Opened) -> Callable[[], str]:
+def draw_head_metrics(context: PageContext, opened: Opened) -> Script:
     """Layers down, heads across; then every metric of every head."""
     at, forward = context.choice, context.forward
     found = measured_heads(context)
@@ -32,7 +31,7 @@ def draw_head_metrics(context: PageContext, opened: Opened) -> Callable[[], str]
     else:
         say(why_unmeasured(found))
     widgets.notes(forward.notes)
-    return lambda: head_metrics_code.head_metrics_script(forward, context.folder, at.part, at.layer)
+    return script(metrics_code, forward, at.part, at.layer)
 
 
 def _draw_metrics(context: PageContext, found: HeadMetrics) -> None:

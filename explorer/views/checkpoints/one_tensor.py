@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import streamlit as st
 import torch
@@ -12,6 +11,7 @@ from torch import Tensor
 from explorer.analysis.singular_values import (
     SingularValues,
     SingularValuesError,
+    random_edge,
     random_singular_values,
     singular_values_of,
 )
@@ -32,9 +32,9 @@ from explorer.charts import singular_value_chart as figure
 from explorer.components import matrix
 from explorer.components.chart import chart
 from explorer.inference.results_cache import kept, size_of
-from explorer.snippets import checkpoints_code
 from explorer.text.number_format import shape, three
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.tables import facts
 
 PICTURE_HEIGHT, CURVE_HEIGHT = 560, 440
@@ -48,7 +48,7 @@ EXPLANATION = (
 )
 
 
-def draw_tensor(context: PageContext, opened: Opened) -> Callable[[], str]:
+def draw_tensor(context: PageContext, opened: Opened) -> Script:
     """A heatmap of the chosen tensor, pooled to what a screen can show."""
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
@@ -65,10 +65,10 @@ def draw_tensor(context: PageContext, opened: Opened) -> Callable[[], str]:
         _draw_picture(picture, f"{own_name(opened.name)} · {name}")
     with beside:
         facts(_summary_facts(numbers))
-    return lambda: checkpoints_code.tensor_lines(context.folder, name)
+    return script(tensor_code, opened, name)
 
 
-def draw_singular_values(context: PageContext, opened: Opened) -> Callable[[], str]:
+def draw_singular_values(context: PageContext, opened: Opened) -> Script:
     """The singular values of the chosen matrix, over those of a random one."""
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
@@ -87,7 +87,7 @@ def draw_singular_values(context: PageContext, opened: Opened) -> Callable[[], s
         say(str(error))
     else:
         _draw_curve(name, found, logarithmic=axis == LOGARITHMIC)
-    return lambda: checkpoints_code.singular_value_lines(context.folder, name)
+    return script(singular_values_code, opened, name)
 
 
 def _choose_tensor(
@@ -219,3 +219,18 @@ def _singular_value_facts(found: SingularValues) -> list[tuple[str, str]]:
 
 def _bytes(found: PooledTensor | SingularValues) -> int:
     return found.values.nbytes
+
+
+def tensor_code(opened: Opened, name: str) -> None:
+    weight = opened.model.get_parameter(name)
+    rms = weight.square().mean().sqrt()
+    print(weight.shape, weight.mean(), weight.std(correction=0), rms, weight.norm())
+    print(weight.min(), weight.max(), weight.abs().max())
+
+
+def singular_values_code(opened: Opened, name: str) -> None:
+    weight = opened.model.get_parameter(name).double()
+    values = torch.linalg.svdvals(weight)
+    rows, columns = weight.shape
+    edge = random_edge((rows, columns), float(weight.square().mean().sqrt()))
+    print(values, edge, int((values > edge).sum()))

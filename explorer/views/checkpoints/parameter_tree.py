@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from explorer.app.context import PageContext
@@ -11,29 +9,29 @@ from explorer.app.controls import one_of
 from explorer.catalog import descriptions, parameters
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.parameters import ParameterNode
-from explorer.snippets import checkpoints_code
 from explorer.views.checkpoints.parameter_icicle import draw_parameter_icicle
 from explorer.views.shared import tables, widgets
+from explorer.views.shared.code_panel import Script, script
 from models.presets import PRESETS
 
 CHOSEN = "Chosen model"
 IDENTICAL = "Identical layers appear once, as “each”: the parts below add up to one layer."
 
 
-def draw_parameters(context: PageContext, opened: Opened) -> Callable[[], str]:
+def draw_parameters(context: PageContext, opened: Opened) -> Script:
     """A line for each module: the lines below one add up to it, and the first is the total."""
     picked = one_of("ledger", (CHOSEN, *PRESETS), as_list=True, width=320)
     if picked == CHOSEN:
         node = parameters.parameter_tree(opened.model)
         draw_parameter_tree(node)
         draw_parameter_icicle(node)
-        return lambda: checkpoints_code.parameter_tree_lines(context.folder)
+        return script(parameters_code, opened)
     config = PRESETS[picked]()
     st.markdown(descriptions.config_sentences(config))
     node = parameters.parameter_tree_of(config)
     draw_parameter_tree(node)
     draw_parameter_icicle(node)
-    return lambda: checkpoints_code.preset_tree_lines(picked)
+    return script(preset_code, picked)
 
 
 def draw_parameter_tree(node: ParameterNode) -> None:
@@ -52,3 +50,15 @@ def draw_parameter_tree(node: ParameterNode) -> None:
             ("part", "formula", "in numbers", "parameters"),
             "Every part of the model, its number of parameters, and the formula of that number",
         )
+
+
+def parameters_code(opened: Opened) -> None:
+    node = parameters.parameter_tree(opened.model)
+    for depth, part in parameters.tree_lines(node):
+        print("  " * depth + part.name, part.symbols, part.count)
+
+
+def preset_code(name: str) -> None:
+    node = parameters.parameter_tree_of(PRESETS[name]())
+    for depth, part in parameters.tree_lines(node):
+        print("  " * depth + part.name, part.symbols, part.count)

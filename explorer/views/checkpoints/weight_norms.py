@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -14,8 +14,8 @@ from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
 from explorer.components import matrix
 from explorer.inference.results_cache import kept, size_of
-from explorer.snippets import checkpoints_code
 from explorer.text.number_format import shape
+from explorer.views.shared.code_panel import Script, script
 
 ROW, AROUND, HIGHEST = 46, 150, 700
 TITLES = {"Matrices": "matrix", "Norm gains": "gain", "Biases": "bias"}
@@ -45,7 +45,7 @@ def summaries(opened: Opened) -> tuple[TensorSummary, ...]:
     return kept(opened, "survey", make, size_of)
 
 
-def draw_weight_norms(context: PageContext, opened: Opened) -> Callable[[], str]:
+def draw_weight_norms(context: PageContext, opened: Opened) -> Script:
     """One kind at a time, since norm gains are far larger than weights; then every tensor."""
     found = summaries(opened)
     known = {title: by_layer(found, kind) for title, kind in TITLES.items()}
@@ -58,7 +58,7 @@ def draw_weight_norms(context: PageContext, opened: Opened) -> Callable[[], str]
     st.caption(EXPLANATION)
     st.markdown("**Every tensor**")
     _draw_tensor_list(found)
-    return lambda: checkpoints_code.norm_lines(context.folder)
+    return script(norms_code, opened)
 
 
 def _draw_norms(table: LayerNorms, model: str) -> None:
@@ -109,3 +109,9 @@ def _draw_tensor_list(found: Sequence[TensorSummary]) -> None:
             "largest |w|": st.column_config.NumberColumn(format="%.3g"),
         },
     )
+
+
+def norms_code(opened: Opened) -> None:
+    named = opened.model.named_parameters()
+    rms = {name: float(weight.square().mean().sqrt()) for name, weight in named}
+    print(rms)

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from explorer.analysis.adjusted_weights import value_and_output, weigh_by_value_norm
 from explorer.analysis.attribution_patching import positions_of_edges
-from explorer.analysis.circuits.graph import Edge, Node
+from explorer.analysis.circuits.graph import CircuitNode, Edge
 from explorer.analysis.circuits.head_at_work import clean_pass
-from explorer.analysis.circuits.measure import METHODS, Scores, contrast_of, node_of
+from explorer.analysis.circuits.measure import METHODS, EdgeScores, contrast_of, node_of
 from explorer.analysis.circuits.outcome import ANSWERS_READ, LOGIT_DIFFERENCE
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.output_change import has_words
@@ -46,11 +46,11 @@ BYTES_AN_EDGE = 400
 def draw_circuit_map(
     context: PageContext,
     question: Question,
-    scores: Scores,
+    scores: EdgeScores,
     method: str,
     exact: Sequence[float],
     exact_parts: Sequence[float | None] = (),
-) -> Node | Edge | None:
+) -> CircuitNode | Edge | None:
     """Draw the strongest edges, with the exact values of the first so many of them.
 
     `exact_parts` are those of the writers, by their columns. The head or the edge that is chosen
@@ -67,7 +67,7 @@ def draw_circuit_map(
 def picture_of(
     context: PageContext,
     question: Question,
-    scores: Scores,
+    scores: EdgeScores,
     method: str,
     exact: Sequence[float],
     exact_parts: Sequence[float | None] = (),
@@ -118,8 +118,8 @@ def moves(
     From each position where k or v is read, and from the key that most comes from. Cost grows
     with heads × t².
     """
-    reads: dict[Node, set[int]] = {}
-    writes: dict[Node, set[int]] = {}
+    reads: dict[CircuitNode, set[int]] = {}
+    writes: dict[CircuitNode, set[int]] = {}
     for edge, scores in zip(edges, positions, strict=True):
         at = drawn_places(scores)
         if edge.source.kind == "head":
@@ -176,10 +176,10 @@ def usual_count(shown: CircuitMap) -> int:
     return max([first, *(count for count in more if count <= min(USUAL, strong))])
 
 
-def chosen_in(held: Held, shown: Sequence[Edge]) -> Node | Edge | None:
+def chosen_in(held: Held, shown: Sequence[Edge]) -> CircuitNode | Edge | None:
     """The head or the edge that is chosen, if any."""
     if held.head is not None:
-        return Node("head", *held.head)
+        return CircuitNode("head", *held.head)
     return None if held.edge is None else shown[held.edge]
 
 

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import streamlit as st
+import torch
 
 from explorer.analysis.attribution_patching import attribute
+from explorer.analysis.circuit_curves import circuit_curve, smallest_circuit
 from explorer.analysis.circuit_pass import CorruptedPass
 from explorer.analysis.circuits.graph import Edge
-from explorer.analysis.circuits.measure import Scores, correlation
+from explorer.analysis.circuits.measure import METHODS
+from explorer.analysis.circuits.measure import attributions
+from explorer.analysis.circuits.measure import correlation
+from explorer.analysis.circuits.measure import corrupted_passes
+from explorer.analysis.circuits.measure import mean_over_pairs
+from explorer.analysis.circuits.measure import scores_of
+from explorer.analysis.circuits.measure import EdgeScores
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.exact_edges import exact_edges
 from explorer.app.context import PageContext
 from explorer.app.controls import whole
+from explorer.catalog.opened_model import Opened
 from explorer.charts.circuit_charts import circuit_curves
 from explorer.components.chart import chart
-from explorer.inference.forward_pass import run_text
-from explorer.snippets.circuit_code import circuit_lines
 from explorer.text.number_format import three
 from explorer.views.circuits.circuit_picture import draw_circuit_map
 from explorer.views.circuits.edge_card import draw_edge_card
 from explorer.views.circuits.head_card import draw_head_card
 from explorer.views.circuits.measured import (
-    Curve,
+    FaithfulnessCurve,
     choose_method,
     curve_of,
     exact_by_now,
@@ -31,6 +36,7 @@ from explorer.views.circuits.measured import (
     scores_of_question,
 )
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import code_panel, script
 
 CURVES = 320
 LISTED = 420
@@ -71,12 +77,11 @@ def draw_circuit(context: PageContext, question: Question) -> None:
             _draw_curve(curve, scores)
     with listed:
         _draw_edges(question, edges, method)
-    clean = run_text(context.opened, question.pairs[0].texts.clean)
-    lines = partial(circuit_lines, clean, context.folder, question, method, len(edges))
-    widgets.code_panel(attribute, exact_edges, CorruptedPass.metrics, script=lines)
+    lines = script(circuit_code, context.opened, question, METHODS[method], len(edges))
+    code_panel(attribute, exact_edges, CorruptedPass.metrics, script=lines)
 
 
-def _draw_curve(curve: Curve, scores: Scores) -> None:
+def _draw_curve(curve: FaithfulnessCurve, scores: EdgeScores) -> None:
     spec = circuit_curves(curve.points, curve.smallest)
     title = "Share of the difference that circuits of every size restore"
     chart(spec, height=CURVES, key="circuit_curves", title=title)
@@ -113,3 +118,17 @@ def _draw_edges(question: Question, edges: list[Edge], method: str) -> None:
     st.dataframe(table, hide_index=True, height=LISTED, column_config=columns)
     if r is not None:
         st.text(f"Pearson's r of estimate and exact value over these {len(known)} edges: {r:.3f}.")
+
+
+def circuit_code(opened: Opened, question: Question, steps: int, count: int) -> None:
+    scores = scores_of(opened, [*attributions(opened, question, steps)])
+    strongest = scores.strongest(count)
+    exact = torch.zeros(len(strongest))
+    for at, lost in mean_over_pairs(opened, question, strongest):
+        exact[at] += lost
+    for place, value in zip(strongest, exact.tolist(), strict=True):
+        print(scores.edge(*place, value))
+    passes, clean = corrupted_passes(opened, question), sum(scores.clean) / len(scores.clean)
+    points = [*circuit_curve(passes, clean, scores.order)]
+    print(*points, sep="\n")  # a circuit of each size
+    print(smallest_circuit(passes, clean, scores.order, points))  # edges for 90 %

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis.circuits.graph import Edge, Node
+from explorer.analysis.circuits.graph import CircuitNode, Edge
 from explorer.analysis.circuits.head_at_work import composition_of
 from explorer.analysis.circuits.outcome import UNITS
 from explorer.analysis.circuits.text_pairs import Question
@@ -60,5 +60,5 @@ def composed(opened: Opened, edge: Edge) -> list[str]:
     ]
 
 
-def _at(node: Node) -> tuple[int, int]:
+def _at(node: CircuitNode) -> tuple[int, int]:
     return node.layer, node.head

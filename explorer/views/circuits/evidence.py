@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 from torch import Tensor
 
+from explorer.analysis.circuits.built_in_lines import built_in_lines
 from explorer.analysis.circuits.exciting_lines import (
     ExcitingLine,
     TokenizedLines,
@@ -15,9 +16,12 @@ from explorer.analysis.circuits.exciting_lines import (
     measure,
     tokenized,
 )
-from explorer.analysis.circuits.head_at_work import clean_pass
 from explorer.analysis.circuits.text_pairs import Question
-from explorer.analysis.line_activations import LineActivations, token_activations
+from explorer.analysis.line_activations import (
+    LineActivations,
+    activations_by_batch,
+    token_activations,
+)
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import or_stop
@@ -26,17 +30,20 @@ from explorer.app.session import state_of
 from explorer.catalog.opened_model import Opened
 from explorer.components import chips
 from explorer.inference.results_cache import kept
-from explorer.snippets.head_card_code import evidence_lines
 from explorer.text import TextError, Token
+from explorer.text.checked_text import lines_in
 from explorer.text.labels import cut
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
 from explorer.views.circuits.line_source import choose_source, is_built_in, lines_of
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Expression, code_panel, script
 from explorer.views.shared.long_work import QUICK, LongWork, is_started
 
 LARGE, LISTED, LONGEST = 3, 10, 120
+SHORT = 2_000
+"""Characters of a text that stands in the script itself."""
 STARTED = "lines"
 
 
@@ -99,13 +106,10 @@ def draw_evidence(context: PageContext, question: Question) -> None:
         _draw_line(opened, read, line, by, (at.layer, at.head), f"line_{place}")
     _draw_list(read, best, by)
     st.caption(f"{by.meaning}. {EXPLANATION}")
-    forward, name = clean_pass(opened, question.pairs[0]), source if is_built_in(source) else ""
-    widgets.code_panel(
-        token_activations,
-        script=lambda: evidence_lines(
-            forward, context.folder, name, lines, by.name, (at.layer, at.head)
-        ),
-    )
+    text = "" if is_built_in(source) else "\n".join(lines)
+    text = text if len(text) <= SHORT else Expression('open("lines.txt", encoding="utf-8").read()')
+    made = script(evidence_code, opened, source, text, by.name, at.layer, at.head)
+    code_panel(token_activations, script=made)
 
 
 def draw_known_lines(opened: Opened, layer: int, head: int) -> None:
@@ -209,3 +213,13 @@ def _draw_list(read: TokenizedLines, best: list[ExcitingLine], by: Measure) -> N
             "line": st.column_config.TextColumn(alignment="right", width=60),
         },
     )
+
+
+def evidence_code(opened: Opened, source: str, text: str, by: str, layer: int, head: int) -> None:
+    read = tokenized(opened, lines_in(text) if text else built_in_lines(opened, source))
+    config = opened.config
+    found = LineActivations.empty(len(read.rows), config.n_layers, config.n_heads)
+    for some, tokens in activations_by_batch(opened, read.rows):
+        found.put(some, tokens)
+    for each in best_lines(found, by, layer, head, 10):
+        print(each.line + 1, each.value, read.lines[each.line])

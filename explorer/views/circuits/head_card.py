@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis.circuits.head_at_work import clean_pass
+from explorer.analysis.circuits.head_at_work import clean_pass, direct_effect, source_tokens
 from explorer.analysis.circuits.head_scores import HeadScores, head_scores
-from explorer.analysis.circuits.text_pairs import Question
-from explorer.analysis.head_composition import composition_scores
+from explorer.analysis.circuits.text_pairs import Question, TextPair, token_pair
+from explorer.analysis.head_composition import composition, composition_scores, unrelated
 from explorer.analysis.head_copying import copying, why_no_copying
 from explorer.analysis.head_spectra import Spectrum, spectra
 from explorer.analysis.head_weights import head_weights
@@ -24,12 +24,12 @@ from explorer.catalog.opened_model import Opened
 from explorer.charts.singular_value_chart import singular_value_curves
 from explorer.components.chart import chart
 from explorer.inference.results_cache import kept
-from explorer.snippets.head_card_code import head_card_lines
 from explorer.text.number_format import three
 from explorer.views.circuits.evidence import draw_known_lines
 from explorer.views.circuits.head_composition_view import draw_composition
 from explorer.views.circuits.head_sources import draw_direct_effect, draw_sources
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import code_panel, script
 
 MAP_HEIGHT, CURVE_HEIGHT = 380, 190
 
@@ -38,14 +38,12 @@ def draw_head_view(context: PageContext, question: Question) -> None:
     """The card of the head that is chosen in the bar."""
     at, pair = context.choice, question.pairs[0]
     draw_head_card(context, question, at.layer, at.head)
-    forward, copies = clean_pass(context.opened, pair), not why_no_copying(context.opened.config)
-    widgets.code_panel(
-        composition_scores,
-        copying,
-        script=lambda: head_card_lines(
-            forward, context.folder, pair, at.layer, at.head, copies=copies
-        ),
-    )
+    opened = context.opened
+    asked = opened, pair.texts, question.metric, at.layer, at.head
+    lines = script(card_code, *asked)
+    if not why_no_copying(opened.config):
+        lines += script(copying_code, opened, at.layer, at.head)
+    code_panel(composition_scores, copying, script=lines)
 
 
 def draw_head_card(context: PageContext, question: Question, layer: int, head: int) -> None:
@@ -132,3 +130,21 @@ def _draw_spectrum(name: str, spectrum: Spectrum) -> None:
     title = f"Singular values of the {name} circuit"
     chart(spec, height=CURVE_HEIGHT, key=f"spectrum_{name}", title=title)
     st.caption(f"{name}: {spectrum.above_random} of {len(values)} above the random head's largest.")
+
+
+def card_code(opened: Opened, texts: TextPair, metric: str, layer: int, head: int) -> None:
+    scores = {name: float(of[layer, head]) for name, of in standard_scores(opened).items()}
+    print(scores, name_moving(opened))
+    pair = token_pair(opened, texts, metric)
+    effect = direct_effect(opened, pair, layer, head)
+    sources = source_tokens(opened, pair, layer, head)
+    print(effect, *sources, sep="\n")
+    composed = composition(opened.model, layer, head) / unrelated(opened.config.d_model)
+    print(composed)  # by q, k and v with every earlier head
+    qk, ov = spectra(head_weights(opened.model, layer, head))
+    print(qk.values, ov.values)
+
+
+def copying_code(opened: Opened, layer: int, head: int) -> None:
+    copied = copying(opened.model, layer, head)
+    print(copied.score, copied.own_in_top)

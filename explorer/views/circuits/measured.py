@@ -21,7 +21,7 @@ from explorer.analysis.circuit_curves import (
 from explorer.analysis.circuits.made_finding import Measured
 from explorer.analysis.circuits.measure import (
     METHODS,
-    Scores,
+    EdgeScores,
     attribution_of,
     contrast_of,
     corrupted_passes,
@@ -59,12 +59,12 @@ def choose_method(question: Question) -> str | None:
     return method
 
 
-def scores_of_question(context: PageContext, question: Question, method: str) -> Scores | None:
+def scores_of_question(context: PageContext, question: Question, method: str) -> EdgeScores | None:
     """The estimates of all pairs, made once; None, and a sentence or a button, where not."""
     opened, steps = context.opened, METHODS[method]
     key = _scores_key(question, method)
     if (ready := if_kept(opened, key)) is not None:
-        found: Scores = ready
+        found: EdgeScores = ready
         return found
     pieces = piece_by_piece(
         opened,
@@ -123,7 +123,7 @@ def _mean(pieces: Sequence[Tensor]) -> list[float]:
 
 
 def exact_of_edges(
-    context: PageContext, question: Question, scores: Scores, method: str, count: int
+    context: PageContext, question: Question, scores: EdgeScores, method: str, count: int
 ) -> list[float] | None:
     """The exact values of the strongest edges, the mean over all pairs; None while not all are."""
     opened, edges = context.opened, scores.strongest(count)
@@ -148,18 +148,20 @@ def exact_of_edges(
 
 
 @dataclass(frozen=True)
-class Curve:
+class FaithfulnessCurve:
     """Circuits of every size, and about how few edges restore 90 %."""
 
     points: tuple[CircuitPoint, ...]
     smallest: int | None
 
 
-def curve_of(context: PageContext, question: Question, scores: Scores, method: str) -> Curve | None:
+def curve_of(
+    context: PageContext, question: Question, scores: EdgeScores, method: str
+) -> FaithfulnessCurve | None:
     """The circuits of every size, made once; None where they are not asked for yet."""
     opened, key = context.opened, _curve_key(question, method)
     if (ready := if_kept(opened, key)) is not None:
-        curve: Curve = ready
+        curve: FaithfulnessCurve = ready
         return curve
     counts = sizes(len(scores.order))
     passes, clean = corrupted_passes(opened, question), sum(scores.clean) / len(scores.clean)
@@ -179,21 +181,23 @@ def curve_of(context: PageContext, question: Question, scores: Scores, method: s
     return kept(
         opened,
         key,
-        lambda: Curve(tuple(points), smallest_circuit(passes, clean, scores.order, points)),
+        lambda: FaithfulnessCurve(
+            tuple(points), smallest_circuit(passes, clean, scores.order, points)
+        ),
         lambda made: 200 * len(made.points),
     )
 
 
 def measured_by_now(opened: Opened, question: Question, method: str) -> Measured | None:
     """What the views have measured and is still kept; None before anything is estimated."""
-    scores: Scores | None = if_kept(opened, _scores_key(question, method))
+    scores: EdgeScores | None = if_kept(opened, _scores_key(question, method))
     if scores is None:
         return None
     row = url.row_of("patched_edges")
     count = url.whole_number(url.current_value(row.name), int(row.high) + 1) or row.usual
     count = min(count, len(scores.order))
     edges = [if_kept(opened, key) for key in _edges_keys(question, method, count)]
-    curve: Curve | None = if_kept(opened, _curve_key(question, method))
+    curve: FaithfulnessCurve | None = if_kept(opened, _curve_key(question, method))
     return Measured(
         method=method,
         scores=scores,

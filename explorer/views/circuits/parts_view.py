@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import streamlit as st
 import torch
 
 from explorer.analysis.attribution_patching import attribute, attribute_writers
-from explorer.analysis.circuits.measure import Scores, correlation, node_of
+from explorer.analysis.circuits.measure import METHODS
+from explorer.analysis.circuits.measure import attributions
+from explorer.analysis.circuits.measure import contrast_of
+from explorer.analysis.circuits.measure import correlation
+from explorer.analysis.circuits.measure import exact_writers
+from explorer.analysis.circuits.measure import node_of
+from explorer.analysis.circuits.measure import scores_of
+from explorer.analysis.circuits.measure import EdgeScores
 from explorer.analysis.circuits.outcome import KL, LOSS, UNITS, metric_in_words
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
+from explorer.catalog.opened_model import Opened
 from explorer.charts.circuit_charts import estimate_and_exact
 from explorer.components.chart import chart
 from explorer.components.picker import AROUND_CELLS, cells, cells_height
-from explorer.inference.forward_pass import run_text
-from explorer.snippets.circuit_code import parts_lines
 from explorer.text.number_format import three
 from explorer.views.circuits.measured import (
     choose_method,
@@ -28,6 +33,7 @@ from explorer.views.circuits.measured import (
     scores_of_question,
 )
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import code_panel, script
 from models.gradients import gradients
 
 ESTIMATE, EXACT = "Estimate", "Exact value"
@@ -69,10 +75,8 @@ def draw_parts(context: PageContext, question: Question) -> None:
     if exact is not None:
         _draw_agreement(scores, values, method)
     score = attribute if scores.edges is not None else attribute_writers
-    clean = run_text(context.opened, question.pairs[0].texts.clean)
-    has_edges = scores.edges is not None
-    lines = partial(parts_lines, clean, context.folder, question, method, has_edges=has_edges)
-    widgets.code_panel(gradients, score, script=lines)
+    lines = script(parts_code, context.opened, question, METHODS[method])
+    code_panel(gradients, score, script=lines)
 
 
 def _lower_is_better(question: Question) -> str:
@@ -89,7 +93,7 @@ def _over(question: Question) -> str:
 def _draw_grid(
     context: PageContext,
     question: Question,
-    scores: Scores,
+    scores: EdgeScores,
     values: Sequence[float | None],
     error: float = 0.0,
 ) -> None:
@@ -137,7 +141,7 @@ def _draw_grid(
 
 
 def _draw_strongest(
-    question: Question, scores: Scores, exact: list[float | None], method: str
+    question: Question, scores: EdgeScores, exact: list[float | None], method: str
 ) -> None:
     st.markdown("**Strongest parts**")
     order = scores.writers.abs().argsort(descending=True)[:LISTED].tolist()
@@ -152,7 +156,7 @@ def _draw_strongest(
     st.dataframe(table, hide_index=True, column_config=dict.fromkeys([*table][1:], right))
 
 
-def _draw_agreement(scores: Scores, exact: list[float | None], method: str) -> None:
+def _draw_agreement(scores: EdgeScores, exact: list[float | None], method: str) -> None:
     """Estimate against exact value of every part that was patched, and what was missed."""
     known = [at for at, value in enumerate(exact) if value is not None]
     places = [scores.wiring.columns[at] for at in known]
@@ -183,3 +187,13 @@ def _draw_agreement(scores: Scores, exact: list[float | None], method: str) -> N
             "The estimate is linear: it multiplies the difference of what a part wrote for the two "
             "texts with a gradient. Patching runs the model again, once for every part."
         )
+
+
+def parts_code(opened: Opened, question: Question, steps: int) -> None:
+    scores = scores_of(opened, [*attributions(opened, question, steps)])
+    exact = torch.zeros_like(scores.writers)
+    for pair in question.pairs:
+        for columns, lost in exact_writers(contrast_of(opened, pair)):
+            exact[columns] += lost / len(question.pairs)
+    for place, about, value in zip(scores.wiring.columns, scores.writers, exact, strict=True):
+        print(node_of(place).title, float(about), float(value))

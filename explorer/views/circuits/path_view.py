@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import streamlit as st
+import torch
 
 from explorer.analysis.ablation import MOST
+from explorer.analysis.batch_edits import AddByRow
 from explorer.analysis.circuits.measure import mean_over_pairs, node_of
 from explorer.analysis.circuits.outcome import UNITS
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.exact_edges import exact_edges
 from explorer.analysis.path_patching import Edge, edge_grid, edges_from, edges_into
-from explorer.analysis.wiring import INPUTS, Place, Wiring, WiringError, wiring_of
+from explorer.analysis.wiring import INPUTS, Place, Reads, Wiring, WiringError, wiring_of
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.progress import bar
+from explorer.catalog.opened_model import Opened
 from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import kept
-from explorer.snippets.tracing_code import path_lines
 from explorer.text.number_format import three
-from explorer.views.circuits.pair_tokens import shown_pair
 from explorer.views.circuits.question_costs import cost_of_branches
 from explorer.views.circuits.tracing_view import height_across
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.shared.long_work import is_started, stoppable
-from models.interventions import AddByRow
 
 FROM, INTO = "From this head", "Into this head"
 INPUT_NAMES = {"q": "Queries", "k": "Keys", "v": "Values"}
@@ -70,18 +71,8 @@ def draw_paths(context: PageContext, question: Question) -> None:
         st.caption(_explained(context, question, is_sender, named))
     with numbers:
         _draw_strongest(question, wiring, edges, values)
-    widgets.code_panel(
-        exact_edges,
-        AddByRow,
-        script=lambda: path_lines(
-            context.forward,
-            context.folder,
-            question,
-            shown_pair(question),
-            (at.layer, at.head, reads),
-            is_sender=is_sender,
-        ),
-    )
+    lines = script(paths_code, opened, question, at.layer, at.head, reads, is_sender)
+    code_panel(exact_edges, AddByRow, script=lines)
 
 
 def _measure(context: PageContext, question: Question, edges: list[Edge]) -> list[float]:
@@ -197,3 +188,15 @@ def _draw_strongest(
         hide_index=True,
         column_config={unit: st.column_config.TextColumn(alignment="right")},
     )
+
+
+def paths_code(
+    opened: Opened, question: Question, layer: int, head: int, reads: Reads, is_sender: bool
+) -> None:
+    wiring = wiring_of(opened.config)
+    edges = (edges_from if is_sender else edges_into)(wiring, layer, head, reads)
+    lost = torch.zeros(len(edges))
+    for at, part in mean_over_pairs(opened, question, edges):
+        lost[at] += part
+    for (reader, writer), value in zip(edges, lost.tolist(), strict=True):
+        print(wiring.columns[writer], wiring.rows[reader], value)

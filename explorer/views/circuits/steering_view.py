@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import streamlit as st
 from torch import Tensor
@@ -21,6 +20,7 @@ from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, slider, text_field
 from explorer.app.progress import bar
+from explorer.catalog.opened_model import Opened
 from explorer.charts.steering_chart import CLEAN, CORRUPTED, SteeredPoint, steering_chart
 from explorer.components.chart import chart
 from explorer.inference.continuation import CANNOT_GENERATE, can_generate
@@ -29,10 +29,10 @@ from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.inference.results_cache import kept
 from explorer.inference.steered_text import MOST_WRITTEN, steered_text
 from explorer.interventions.edits import Steer
-from explorer.snippets.steering_code import steering_lines
 from explorer.text.number_format import three
 from explorer.views.interventions.edit_forms import HEAD_OUTPUT, OF_TEXTS
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.shared.edit_descriptions import direction_words
 from explorer.views.shared.edit_history import draw_history, edit_button
 from explorer.views.shared.long_work import is_started
@@ -60,9 +60,10 @@ def draw_steering(context: PageContext, question: Question) -> None:
         widgets.page_links("interventions")
     with button:
         edit_button(context, steer, "Add to the interventions", "add_steering", type="primary")
-    clean = run_text(context.opened, question.pairs[0].texts.clean)
-    script = partial(steering_lines, clean, context.folder, question, steer, prompt)
-    widgets.code_panel(Add, steering_direction, script=script)
+    lines = script(steering_code, context.opened, question, steer)
+    if prompt:
+        lines += script(steered_text_code, context.opened, steer, prompt)
+    code_panel(Add, steering_direction, script=lines)
 
 
 def _choose_direction(context: PageContext, question: Question) -> Steer:
@@ -191,3 +192,13 @@ def _draw_texts(context: PageContext, question: Question, steer: Steer | None) -
                 st.text(text.strip() or "no readable text")
     st.caption(f"The likeliest token each time, up to {MOST_WRITTEN} tokens after the prompt.")
     return prompt
+
+
+def steering_code(opened: Opened, question: Question, steer: Steer) -> None:
+    print(steering_direction(opened, steer).norm())
+    curve = steered_values(opened, question, over_strengths(steer))
+    print(curve.clean, curve.corrupted)  # the metric of each pair's texts, at every strength
+
+
+def steered_text_code(opened: Opened, steer: Steer, prompt: str) -> None:
+    print(steered_text(opened, prompt, steer))

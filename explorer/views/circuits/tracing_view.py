@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import streamlit as st
+import torch
 from torch import Tensor
 
 from explorer.analysis.ablation import MOST
@@ -18,21 +19,25 @@ from explorer.analysis.causal_tracing import (
 )
 from explorer.analysis.circuits.measure import contrast_of
 from explorer.analysis.circuits.outcome import UNITS
-from explorer.analysis.circuits.text_pairs import Question, TokenPair
+from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair, token_pair
+from explorer.analysis.wiring import plain_wiring
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import choose_token, one_of, token
 from explorer.app.progress import with_bar
+from explorer.catalog.opened_model import Opened
 from explorer.components.picker import AROUND_CELLS, HIGHEST, LARGEST_CELL, cells
 from explorer.inference.forward_pass import ForwardPassError
+from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept
-from explorer.snippets.tracing_code import tracing_lines
 from explorer.text.number_format import three
 from explorer.text.token_labels import VisibleText, texts
 from explorer.views.circuits.pair_tokens import shown_pair
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.shared.long_work import is_started, stoppable
 from models.interventions import ReplaceAt
+from models.trace import trace
 
 PATCHED = {
     "Residual stream": RESIDUAL,
@@ -111,11 +116,9 @@ def draw_tracing(context: PageContext, question: Question) -> None:
         st.caption(_explained(question, pairs, what, way, first))
     with numbers:
         _draw_largest(values, names, unit or number.lower(), error)
-    widgets.code_panel(
-        Tracing.columns,
-        ReplaceAt,
-        script=lambda: tracing_lines(context.forward, context.folder, question, shown, tracings[0]),
-    )
+    texts, site, metric = shown.texts, PATCHED[what], question.metric
+    lines = script(tracing_code, opened, texts, metric, site, found.denoising)
+    code_panel(Tracing.columns, ReplaceAt, script=lines)
 
 
 def height_across(rows: int, columns: int) -> int:
@@ -220,3 +223,22 @@ def _draw_largest(values: Tensor, names: Sequence[str], unit: str, error: float)
         hide_index=True,
         column_config={unit: st.column_config.TextColumn(alignment="right")},
     )
+
+
+def tracing_code(opened: Opened, texts: TextPair, metric: str, site: str, denoising: bool) -> None:
+    pair, wiring = token_pair(opened, texts, metric), plain_wiring(opened.config)
+    clean, corrupted = ids_of([pair.clean]), ids_of([pair.corrupted])
+    passed, other = (corrupted, clean) if denoising else (clean, corrupted)
+    sites = [f"{wiring.stack}.{layer}.{site}" for layer in range(wiring.layers)]
+    values = trace(opened.model, other, sites=sites)
+
+    def patched(site: str, token: int) -> float:
+        edit = ReplaceAt(site, token, values[site][0, token])
+        output = trace(opened.model, passed, sites=(), edits=[edit]).output
+        return float(pair.outcome(output[:, pair.place] if output.dim() == 3 else output))
+
+    tokens = range(len(pair.clean))
+    metrics = torch.tensor([[patched(site, token) for site in sites] for token in tokens])
+    change = metrics - pair.corrupted_value if denoising else pair.clean_value - metrics
+    share = change / (pair.clean_value - pair.corrupted_value)
+    print(change, share)  # of this pair: a row for each token, a column for each layer

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import streamlit as st
 
 from explorer.analysis.attribution_patching import attribute
@@ -21,12 +19,13 @@ from explorer.catalog import ModelError
 from explorer.catalog.opened_model import Opened
 from explorer.charts.over_steps import lines_over_steps
 from explorer.components.chart import chart
-from explorer.inference.forward_pass import run_text
-from explorer.snippets.circuit_code import over_training_lines
+from explorer.runs.open_run import open_folder
+from explorer.runs.run import Run
 from explorer.text.number_format import three
 from explorer.views.circuits.measured import BACKWARD, choose_method
 from explorer.views.circuits.question_costs import TOO_LONG, cost_of_passes
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.shared.long_work import piece_by_piece
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
@@ -66,9 +65,9 @@ def draw_over_training(context: PageContext, question: Question) -> None:
         _draw_step(found[at])
     with curves:
         _draw_curves(found, found[at].step, question)
-    clean = run_text(context.opened, question.pairs[0].texts.clean)
-    lines = partial(over_training_lines, clean, context.folder, question, method, LISTED)
-    widgets.code_panel(over_training, attribute, script=lines)
+    run, steps = Run(context.folder.parent), METHODS[method]
+    lines = script(over_training_code, context.opened, question, run, steps, LISTED)
+    code_panel(over_training, attribute, script=lines)
 
 
 def _measure(
@@ -127,3 +126,13 @@ def _draw_step(at: ScoresAtStep) -> None:
     )
     clean, corrupted = (sum(all_) / len(all_) for all_ in (at.scores.clean, at.scores.corrupted))
     st.text(f"Metric: {three(clean)} for the clean text, {three(corrupted)} for the corrupted one.")
+
+
+def over_training_code(
+    opened: Opened, question: Question, run: Run, steps: int, count: int
+) -> None:
+    models = ((step, open_folder(folder)) for step, folder in run.snapshots())
+    for each in over_training(question, models, steps):
+        print(each.step, each.scores.difference)
+        for place in each.scores.strongest(count):
+            print(each.scores.edge(*place))

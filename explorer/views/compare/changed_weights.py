@@ -32,7 +32,7 @@ def draw_changed_weights(context: PageContext, first: MapSide, second: MapSide) 
     ours, theirs = first.forward.trace.model, second.forward.trace.model
     if ours is theirs:
         return
-    key = (second.head.folder, stamp_of(second.head.folder))
+    key = (second.forward.folder, stamp_of(second.forward.folder))
     found = kept(
         context.opened,
         ("changed weights", *key),

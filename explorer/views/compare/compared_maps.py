@@ -11,16 +11,22 @@ from torch import Tensor
 from explorer.analysis.comparison import common_scale, map_divergence, pool_map
 from explorer.app.context import PageContext
 from explorer.charts.figure_data import FigureData
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at, texts
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.map_pair import (
     AlignedMaps,
+    MapGroups,
     MapSide,
     difference_title,
     draw_map_pair,
 )
+
+HeadPlace = tuple[str, int, int]
+"""A part, a layer and a head."""
 
 
 def draw_compared_maps(first: MapSide, second: MapSide, model: str) -> AlignedMaps | None:
@@ -170,3 +176,38 @@ def draw_outputs(first: MapSide, second: MapSide) -> None:
         with column:
             widgets.draw_answer(forward, key=key)
             widgets.notes(forward.notes)
+
+
+def compared_code(first: MapSide, second: MapSide, aligned: AlignedMaps | None) -> Script:
+    """Both maps, and their difference where their cells belong together."""
+    sides = first.forward, second.forward, first.head.place, second.head.place
+    if aligned is None:
+        return script(both_code, *sides)
+    if aligned.groups is None:
+        return script(difference_code, *sides)
+    return script(groups_code, *sides, *aligned.groups)
+
+
+def both_code(one: ForwardPass, other: ForwardPass, head: HeadPlace, other_head: HeadPlace) -> None:
+    print(one.weights(*head), other.weights(*other_head))  # over other tokens: no difference
+
+
+def difference_code(
+    one: ForwardPass, other: ForwardPass, head: HeadPlace, other_head: HeadPlace
+) -> None:
+    first, second = one.weights(*head), other.weights(*other_head)
+    weights = second - first
+    print(weights)  # a row per query, a column per key
+
+
+def groups_code(
+    one: ForwardPass,
+    other: ForwardPass,
+    head: HeadPlace,
+    other_head: HeadPlace,
+    groups: MapGroups,
+    other_groups: MapGroups,
+) -> None:
+    first, second = one.weights(*head), other.weights(*other_head)
+    weights = pool_map(second, *other_groups) - pool_map(first, *groups)
+    print(weights)  # a row per group of queries, a column per group of keys

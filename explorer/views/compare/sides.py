@@ -21,11 +21,10 @@ from explorer.inference.readable_text import why_unreadable
 from explorer.inference.results_cache import kept
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import EditHistory
-from explorer.snippets import Head
 from explorer.views.shared.edit_descriptions import describe_edit
 from explorer.views.shared.edit_history import draw_history
 from explorer.views.shared.edited_answers import draw_answers
-from explorer.views.shared.map_pair import MapSide
+from explorer.views.shared.map_pair import Head, MapSide
 from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
 from models import TransformerConfig
 
@@ -43,7 +42,7 @@ SAME_HEAD = "Layer {}, head {}"
 def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
     """The head chosen in the bar, and what the reader compares it with."""
     at = context.choice
-    head = Head(context.forward, context.folder, at.part, at.layer, at.head)
+    head = Head(context.forward, at.part, at.layer, at.head)
     snapshots = snapshots_of(context)
     kinds: dict[str, Callable[[PageContext, Head], MapSide]] = {
         HEAD: _another_head,
@@ -140,7 +139,7 @@ def _another_step(context: PageContext, first: Head, snapshots: Snapshots) -> Ma
         lambda: rerun(other, forward, forward.source, forward.target, ()),
         lambda made: made.bytes,
     )
-    return MapSide(f"Step {step}", replace(first, forward=again, folder=folder))
+    return MapSide(f"Step {step}", replace(first, forward=again))
 
 
 def _with_interventions(context: PageContext, first: Head) -> MapSide:
@@ -151,7 +150,7 @@ def _with_interventions(context: PageContext, first: Head) -> MapSide:
     if first.forward.written:
         draw_answers(context.opened, EditedPass(first.forward), edited)
     draw_page_link("interventions")
-    second = replace(first, forward=edited.forward, edits=edited.core_edits)
+    second = replace(first, forward=edited.forward)
     return MapSide("With your interventions", second, _about_edits(context, edited))
 
 
@@ -180,7 +179,7 @@ def _same_head_in(first: Head, forward: ForwardPass, entry: ModelEntry) -> Head:
     if (part.name, layer, head) != (first.part, first.layer, first.head):
         shown = f"{part.words.name.lower()}, layer {layer}, head {head}"
         st.text(f"{entry.short_name} has no such head; showing its {shown}.")
-    return Head(forward, entry.folder, part.name, layer, head)
+    return Head(forward, part.name, layer, head)
 
 
 def _reads_typed(part: str, config: TransformerConfig) -> bool:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
-from explorer.analysis.embedding_space import EMBEDDING, MOST_TOKENS, UNEMBEDDING
-from explorer.analysis.token_paths import is_tied, unembedding
+from explorer.analysis.embedding_space import EMBEDDING, MOST_TOKENS, STREAM, UNEMBEDDING
+from explorer.analysis.nearest_tokens import nearest_tokens
+from explorer.analysis.principal_components import principal_axes
+from explorer.analysis.token_paths import as_read, is_tied, token_paths, unembedding
 from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
@@ -63,3 +66,21 @@ class ShownSpace:
             found = unembedding(model)
         assert found is not None, "only a model with an unembedding is asked for it"
         return found
+
+
+def space_code(
+    opened: Opened, forward: ForwardPass, stack: str, axes: str, token: int, count: int
+) -> None:
+    shown = ShownSpace(opened, forward, stack, axes)
+    paths = token_paths(forward, stack, shown.drawn)
+    if axes == UNEMBEDDING:
+        paths = as_read(opened.model, paths)  # after the final norm
+    found = principal_axes(paths.states.flatten(0, 1) if axes == STREAM else shown.table)
+    places = found.places(paths.states)
+    print(found.shares, paths.steps)
+    print(places)  # by step and token, on three axes
+
+    tables, this = [shown.rows_of(name) for name in shown.tables], torch.tensor([token])
+    nearest = [nearest_tokens(table, table[this], count, this) for table in tables]
+    for each in nearest:
+        print(each.ids, each.cosines)

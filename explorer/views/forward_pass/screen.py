@@ -18,7 +18,7 @@ from explorer.analysis.forward_pass.stage_cut import (
     windows,
     writes,
 )
-from explorer.analysis.forward_pass.stages import sizes
+from explorer.analysis.forward_pass.stages import sizes, stages_of
 from explorer.analysis.query_key import strongest
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
@@ -36,7 +36,8 @@ from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 from explorer.views.forward_pass.tokenization import draw_tokenization
 from explorer.views.shared import pass_position, pinned_pair, widgets
-from explorer.views.shared.pass_position import PassPosition
+from explorer.views.shared.code_panel import Script, script
+from explorer.views.shared.pass_position import STAGE_CHOICES, PassPosition, token_of
 from models.trace import Trace
 
 HEIGHT, MATRIX_HEIGHT, SQUARE_HEIGHT = 720, 700, 500
@@ -299,3 +300,20 @@ def stage_notes(values: PassValues, stage: Stage, drawn: StageCut, at: PassPosit
     part = f"{part} (the values drawn)" if of_words else part
     found.append(widgets.recomputed(f"{part}, recomputed in float64", error))
     return found
+
+
+def stage_script(context: PageContext) -> Script:
+    """The chosen stage, of the chosen head; of the chosen token where all are too many."""
+    forward = context.forward
+    stages = [each.name for each in stages_of(forward.config)]
+    name = str(STAGE_CHOICES.texts().get("stage") or "")
+    stack = forward.config.stacks[-1]
+    token = token_of(stack, len(forward.source if stack == "encoder" else forward.target))
+    name = name if name in stages else stages[0]
+    return script(stage_code, forward, name, context.choice.head, token)
+
+
+def stage_code(forward: ForwardPass, name: str, head: int, token: int) -> None:
+    stages = PassValues(forward, head, token, lambda sites: recorded(forward, sites))
+    values = stages[name]
+    print(values.shape, values)

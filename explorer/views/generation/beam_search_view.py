@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
 
 import streamlit as st
 import torch
@@ -23,14 +21,14 @@ from explorer.inference.continuation import (
 )
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept, size_of
-from explorer.snippets import generation_code
 from explorer.system.limits import PASS_TOKENS
 from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text
 from explorer.views.generation import generation_limits
 from explorer.views.generation.branch_tree import append_tokens, current_branches, one_line
 from explorer.views.shared import widgets
-from models.beam_search import Beams, beam_steps, considered, length_penalty
+from explorer.views.shared.code_panel import Script, script
+from models.beam_search import Beams, beam_search, beam_steps, considered, length_penalty
 
 IDLE = (
     "Each column is a step; tokens that are not kept are faint. Click a token to continue from it "
@@ -38,7 +36,7 @@ IDLE = (
 )
 
 
-def draw_beam_search(context: PageContext) -> Callable[[], str]:
+def draw_beam_search(context: PageContext) -> Script:
     """The controls, the tree with the best text marked, and the texts; gives the code."""
     opened, text = context.opened, context.choice.text
     prompt = or_stop(lambda: prompt_of(opened, text))
@@ -74,7 +72,7 @@ def draw_beam_search(context: PageContext) -> Callable[[], str]:
     is_full = length == prompt.room < MAX_GENERATED and PASS_TOKENS.allows(opened.config.max_len)
     cut = "no positions left" if is_full else f"stopped at {length} tokens"
     _draw_found_texts(opened, found, alpha, cut)
-    return partial(generation_code.beams, prompt, context.folder, beams, length, alpha)
+    return script(beams_code, opened, text, beams, length, alpha)
 
 
 def _search(
@@ -133,3 +131,11 @@ def _draw_found_texts(opened: Opened, found: Beams, alpha: float, cut: str) -> N
         height=38 + 35 * len(ends),
         width=widgets.WIDEST,
     )
+
+
+def beams_code(opened: Opened, text: str, beams: int, length: int, alpha: float) -> None:
+    prompt = prompt_of(opened, text)
+    ids = ids_of([prompt.source or prompt.tokens])
+    found = beam_search(opened.model, ids, beams=beams, max_length=length, alpha=alpha)
+    for end in found.ends:
+        print(found.nodes[end].score, opened.tokenizer.decode(found.path(end)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import streamlit as st
 import torch
@@ -12,6 +11,7 @@ from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
 from explorer.app import controls, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop, say
+from explorer.catalog.opened_model import Opened
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.inference.continuation import (
     MAX_GENERATED,
@@ -22,11 +22,11 @@ from explorer.inference.continuation import (
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.reference_answer import right_answer, target_of
 from explorer.inference.results_cache import kept, size_of
-from explorer.snippets import generation_code
 from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text, text_of, texts
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
 
 TOO_SHORT = "One token leaves nothing to predict: type a longer sentence."
 LEGEND = "Blue line: the target token. Orange: another token. A full bar is a probability of 1."
@@ -37,7 +37,7 @@ WORDS = Words(
 )
 
 
-def draw_teacher_forcing(context: PageContext) -> Callable[[], str] | None:
+def draw_teacher_forcing(context: PageContext) -> Script | None:
     """Inputs, targets and predictions of both ways; gives the code of teacher forcing."""
     opened, text = context.opened, context.choice.text
     prompt = or_stop(lambda: prompt_of(opened, text))
@@ -66,8 +66,7 @@ def draw_teacher_forcing(context: PageContext) -> Callable[[], str] | None:
         hidden = len(target) - len(cut)
         st.caption(f"The first {MAX_GENERATED} steps are shown, {hidden} are not.")
     widgets.notes(context.forward.notes)
-    has_first = bool(prompt.source) and opened.config.generation.forced_first_id is not None
-    return partial(generation_code.forcing, prompt, context.folder, cut, given, has_first)
+    return script(forcing_code, opened, text, cut, given)
 
 
 def draw_board(found: TeacherForcing, label: Callable[[int], str], key: str) -> None:
@@ -177,3 +176,10 @@ def _judged_cells(
 def _padded(cells: list[Cell], count: int) -> list[Cell]:
     """Free running may end before the target does."""
     return [*cells, *[Cell("", None, "cut")] * (count - len(cells))]
+
+
+def forcing_code(opened: Opened, text: str, target: list[int], given: int) -> None:
+    prompt = prompt_of(opened, text)
+    source = ids_of([prompt.source]) if prompt.source else None
+    found = teacher_forcing(opened.model, source, torch.tensor(target), given)
+    print(found.predicted, found.targets, found.probabilities)

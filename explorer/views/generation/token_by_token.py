@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 import streamlit as st
 
 from explorer.app import controls, widget_state
@@ -27,22 +24,29 @@ from explorer.inference.continuation import (
     unknown_in,
 )
 from explorer.inference.forward_pass import ForwardPassError
-from explorer.inference.sampling_stages import SamplingStages, sample_token, sampling_stages
-from explorer.snippets import generation_code
+from explorer.inference.model_inputs import ids_of
+from explorer.inference.sampling_stages import (
+    SamplingStages,
+    generator_at,
+    sample_token,
+    sampling_stages,
+)
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import candidate_text
 from explorer.views.generation import branch_tree, generation_limits
 from explorer.views.generation.sampling_columns import cut_summary, draw_sampling_stages
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.step_slider import chosen_step, draw_stepper
-from models.sampling import Sampling
+from models.generation import generate
+from models.sampling import Sampling, choose_from, sample
 
 TEXT_HEIGHT, MAP_HEIGHT = 94, 420
 """Pixels: two lines of tokens, which scroll; a map that is as wide as its column is no higher."""
 
 
-def draw_token_by_token(context: PageContext) -> Callable[[], str]:
+def draw_token_by_token(context: PageContext) -> Script:
     """The text so far, the next choice, a head's map of it, the branches; gives the code."""
     opened, text = context.opened, context.choice.text
     prompt = or_stop(lambda: prompt_of(opened, text))
@@ -81,15 +85,7 @@ def draw_token_by_token(context: PageContext) -> Callable[[], str]:
         branch_tree.draw_history_buttons(found)
     branch_tree.draw_branches(context, found, continuation, line[len(fed)], step)
     widgets.notes(continuation.forward.notes)
-    return partial(
-        generation_code.choice,
-        continuation.forward,
-        context.folder,
-        sampling,
-        seed,
-        at,
-        begun=len(prompt.tokens),
-    )
+    return script(choice_code, opened, text, fed, sampling, seed, at)
 
 
 def _choose_sampling() -> tuple[Sampling, int, int]:
@@ -241,3 +237,19 @@ def _draw_head(context: PageContext, continuation: Continuation, step: int) -> N
     )
     if at.part == "decoder.cross_attn":
         st.caption("The last row attends to your sentence to predict the next token.")
+
+
+def choice_code(
+    opened: Opened, text: str, path: list[int], sampling: Sampling, seed: int, step: int
+) -> None:
+    logits = continue_from(opened, text, path).all_logits[step][None]
+    probabilities = choose_from(logits, sampling)
+    generator = generator_at(seed, step, logits.shape[-1], sampling)
+    token = int(sample(probabilities, sampling, generator))
+    print(token, probabilities[0, token], probabilities.topk(5))
+
+    # All tokens up to here at once, where each was sampled with this seed:
+    prompt = prompt_of(opened, text)
+    ids, most = ids_of([prompt.source or prompt.tokens]), step + 1
+    steps = generate(opened.model, ids, max_length=most, seed=seed, **vars(sampling))
+    print([int(each.ids[0]) for each in steps])

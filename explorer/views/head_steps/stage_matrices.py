@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import streamlit as st
+import torch
 
 from explorer.analysis.head_stages import HeadStages, head_stages_of
 from explorer.analysis.query_key import strongest
@@ -14,9 +15,11 @@ from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import number, one_of
 from explorer.app.session import session
+from explorer.catalog.attention_parts import site
 from explorer.components.events import Place
 from explorer.components.stages import Node, Panel
 from explorer.components.stages import stages as view
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from explorer.text.token_labels import named_at
 from explorer.views.shared import pinned, pinned_pair, widgets
@@ -173,3 +176,17 @@ def _window(key: str, count: int, inside: int) -> range:
     label = f"{url.row_of(key).label}: {MOST} from position"
     first = number(key, count - MOST, start, label=label)
     return range(first, first + MOST)
+
+
+def steps_code(forward: ForwardPass, part: str, layer: int, head: int) -> None:
+    queries, keys, values = (forward.trace[f"{site(part, layer)}.{name}"][0] for name in "qkv")
+    group = forward.config.kv_head(head)
+    q, k, v = queries[head], keys[group], values[group]
+    dots = q @ k.mT
+    scores = forward.scores(part, layer, head)  # times the scale, and bent where there is a cap
+    bias = forward.bias(part, layer, head)  # of the positions
+    added = scores if bias is None else scores + bias
+    masked = added.masked_fill(~forward.mask(part, layer), -torch.inf)
+    weights = forward.weights(part, layer, head)  # the softmax of a row
+    out = weights @ v
+    print(dots, scores, masked, weights, out)

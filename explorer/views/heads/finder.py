@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from explorer.analysis.head_metrics import HeadMetric, Ranked, ranking
@@ -14,12 +12,13 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import map_title
 from explorer.components.picker import RankedHead, ranked
-from explorer.snippets.head_metrics_code import head_metrics_script
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.head_table import (
     head_table,
     measured_heads,
+    metrics_code,
     rows_counted,
     why_unmeasured,
 )
@@ -29,7 +28,7 @@ HIGHEST, LOWEST = "Highest first", "Lowest first"
 FIRST_CHOICES = ("previous", "diagonal")
 
 
-def draw_finder(context: PageContext) -> Callable[[], str] | None:
+def draw_finder(context: PageContext) -> Script | None:
     """The best heads by the chosen metric, then all of them as a table, then the chosen one.
 
     Gives the code.
@@ -52,7 +51,7 @@ def draw_finder(context: PageContext) -> Callable[[], str] | None:
     with large:
         _draw_chosen(context, places, metric, order)
     at = context.choice
-    return lambda: head_metrics_script(context.forward, context.folder, at.part, at.layer)
+    return script(metrics_code, context.forward, at.part, at.layer)
 
 
 def head_strip(

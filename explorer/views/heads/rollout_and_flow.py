@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import streamlit as st
 import torch
 from torch import Tensor
@@ -16,12 +14,13 @@ from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title
 from explorer.components import matrix
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
-from explorer.snippets.head_metrics_code import flow_script, rollout_script
 from explorer.text.number_format import three
 from explorer.text.token_labels import named_at
 from explorer.views.heads.flow_sankey import draw_flow_sankey
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.head_table import input_key
 
 HEIGHT, FLOW_HEIGHT, CHOICE_WIDTH = 560, 250, 240
@@ -48,7 +47,7 @@ CELLS_HELD = 2_000_000
 """Numbers of all layers together that are held to find a flow."""
 
 
-def draw_rollout(context: PageContext) -> Callable[[], str] | None:
+def draw_rollout(context: PageContext) -> Script | None:
     """Tokens after the layers down, the input across; gives the code."""
     if not _is_one_stack(context):
         return None
@@ -72,10 +71,10 @@ def draw_rollout(context: PageContext) -> Callable[[], str] | None:
         height=HEIGHT,
     )
     st.caption(ROLLOUT)
-    return lambda: rollout_script(context.forward, context.folder, part, layer + 1)
+    return script(rollout_code, context.forward, part, layer + 1)
 
 
-def draw_flow(context: PageContext) -> Callable[[], str] | None:
+def draw_flow(context: PageContext) -> Script | None:
     """One token after the layers: the flow to it, beside rollout and plain weight.
 
     Gives the code.
@@ -114,7 +113,7 @@ def draw_flow(context: PageContext) -> Callable[[], str] | None:
     total, largest = three(float(flows.sum())), three(float(flows.max()))
     st.caption(FLOW.format(total=total, largest=largest, layer=layer))
     draw_flow_sankey(forward, part.name, layer + 1, place)
-    return lambda: flow_script(forward, context.folder, part.name, layer + 1, place)
+    return script(flow_code, forward, part.name, layer + 1, place)
 
 
 def _is_one_stack(context: PageContext) -> bool:
@@ -202,3 +201,15 @@ def _edges(masks: list[Tensor], place: int, first: int) -> int:
         return most
     itself = torch.eye(first, dtype=torch.bool)
     return rollout.edges_below([mask[:first, :first] | itself for mask in masks], place)
+
+
+def rollout_code(forward: ForwardPass, part: str, layers: int) -> None:
+    shares = rollout.rollout(rollout.half_residual_layers(forward, part, layers))
+    print(shares)  # a row per token, a column per input
+
+
+def flow_code(forward: ForwardPass, part: str, layers: int, token: int) -> None:
+    graph = [*rollout.half_residual_layers(forward, part, layers)]
+    flow = torch.tensor([*rollout.flow_to(graph, token)])
+    share = rollout.rollout(graph)[token]
+    print(flow, share)  # a number for each input

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 
 import streamlit as st
@@ -26,10 +25,11 @@ from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title
 from explorer.components.picker import cells
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
-from explorer.snippets.head_metrics_code import similarity_script
 from explorer.views.heads.finder import head_strip
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.head_table import NO_VISIBLE_KEYS, input_key
 
 NEAREST = 6
@@ -44,7 +44,7 @@ MEANING = (
 )
 
 
-def draw_similarity(context: PageContext) -> Callable[[], str] | None:
+def draw_similarity(context: PageContext) -> Script | None:
     """The heads most similar to the chosen one, then the matrix of all pairs; gives the code."""
     at, forward, part = context.choice, context.forward, context.part
     if part.layers * part.heads == 1:
@@ -76,8 +76,7 @@ def draw_similarity(context: PageContext) -> Callable[[], str] | None:
     divergence, by_similarity = _divergence(context, weights, layers)
     places = by_similarity if order == BY_SIMILARITY else list(range(len(heads)))
     _draw_matrix(context, divergence[places][:, places], [heads[place] for place in places])
-    here = at.part, at.layer, at.head
-    return lambda: similarity_script(forward, context.folder, here, rows, count)
+    return script(similarity_code, forward, at.part, at.layer, at.head)
 
 
 def _draw_nearest(context: PageContext, weights: Tensor) -> None:
@@ -147,3 +146,10 @@ def _divergence(
 
     key = ("similarity", part.name, input_key(context.forward))
     return kept(context.opened, key, make, lambda made: made[0].nbytes)
+
+
+def similarity_code(forward: ForwardPass, part: str, layer: int, head: int) -> None:
+    rows = rows_compared(forward, part)
+    every, heads = torch.cat([*rows_of_heads(forward, part, rows)]), forward.part(part).heads
+    similarity = 1 - js_divergence(every[layer * heads + head], every)
+    print(similarity.reshape(-1, heads))  # layers down, heads across

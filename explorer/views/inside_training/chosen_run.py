@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +25,6 @@ from models.training import TrainConfig
 
 NO_RUN = "Choose a run above, or train a model on the page Training."
 NO_SNAPSHOT = "This run has no snapshots yet: the first is saved when its training begins."
-CodeLines = Callable[[], str] | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,15 +16,17 @@ from explorer.catalog.attention_parts import parts
 from explorer.components import matrix
 from explorer.components.events import Place
 from explorer.inference.forward_pass import run_text
-from explorer.snippets.inside_training_code import head_score_lines
-from explorer.views.inside_training.chosen_run import CodeLines, InsideRun
+from explorer.runs.open_run import open_folder
+from explorer.runs.run import Run
+from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.inside_training.measuring import of_snapshots
+from explorer.views.shared.code_panel import Script, script
 
 CELL, AROUND = 26, 130
 """Pixels of a head's row, and around all of them."""
 
 
-def draw_head_scores(chosen: InsideRun) -> CodeLines:
+def draw_head_scores(chosen: InsideRun) -> Script | None:
     """Heads down, steps across; a click on a cell shows that head at that step."""
     config = chosen.first.config
     titles = {part.title: part.name for part in parts(config)}
@@ -78,7 +80,7 @@ def draw_head_scores(chosen: InsideRun) -> CodeLines:
         f"{metric.meaning} Measured on this sentence at every snapshot; L1H2 is head 2 of layer 1. "
         "A click on a cell opens Attention maps with that head at that step."
     )
-    return partial(head_score_lines, chosen.run, text, part, metric.name)
+    return script(head_scores_code, chosen.run, text, part, metric.name)
 
 
 def _open_head(chosen: InsideRun, part: str, heads: int, cell: Place | None) -> None:
@@ -91,3 +93,10 @@ def _open_head(chosen: InsideRun, part: str, heads: int, cell: Place | None) -> 
     widget_state.put("training_step", chosen.steps[column])
     choose_head(*divmod(row, heads), part)
     session().next_page = "attention"
+
+
+def head_scores_code(run: Run, text: str, part: str, metric: str) -> None:
+    for step, folder in run.snapshots():
+        forward = run_text(open_folder(folder), text)
+        found = join_layers([*metrics_by_layer(forward, part)])
+        print(step, found.values[metric])

@@ -24,8 +24,9 @@ from explorer.charts.surfaces import loss_surface
 from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
 from explorer.inference.results_cache import kept
-from explorer.snippets.inside_training_code import landscape_lines
-from explorer.views.inside_training.chosen_run import CodeLines, InsideRun
+from explorer.runs.open_run import open_folder
+from explorer.runs.run import Run
+from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.inside_training.measuring import (
     TOO_LONG,
     batch_tokens,
@@ -33,7 +34,9 @@ from explorer.views.inside_training.measuring import (
     has_room,
     measured_batch,
 )
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.long_work import piece_by_piece
+from models.training import Batch
 
 TRAINING, RANDOM = "Where the training went", "Random"
 SIDE = 17
@@ -58,7 +61,7 @@ class Ground:
         return sum(each.nbytes for each in directions)
 
 
-def draw_landscape(chosen: InsideRun) -> CodeLines:
+def draw_landscape(chosen: InsideRun) -> Script | None:
     """A surface over two directions, of the loss on held-out examples."""
     kind = one_of("landscape_by", (TRAINING, RANDOM))
     if kind == TRAINING and len(chosen.steps) < 3:
@@ -112,7 +115,7 @@ def draw_landscape(chosen: InsideRun) -> CodeLines:
             "the middle."
         )
     st.caption(words)
-    return partial(landscape_lines, chosen.run, is_random=kind == RANDOM)
+    return script(landscape_code, chosen.run, kind == RANDOM)
 
 
 def _measured(chosen: InsideRun, kind: str) -> tuple[Ground, list[Tensor], Tensor] | None:
@@ -175,3 +178,15 @@ def _path(
         (step, float(x), float(y), height)
         for step, (x, y), height in zip(chosen.steps, plane.path, heights, strict=True)
     ]
+
+
+def landscape_code(run: Run, is_random: bool) -> None:
+    models = [open_folder(folder).model for _, folder in run.snapshots()]
+    weights = [weights_of(model) for model in models]
+    plane = random_plane(weights, seed=0) if is_random else training_plane(weights)
+    held_out = run.task().held_out_batch
+    batch = Batch(tuple(ids[:64] for ids in held_out.inputs), held_out.labels[:64])
+    places = [-1.0, -0.5, 0.0, 0.5, 1.0]
+    for row in losses(models[-1], batch, plane, places, places):
+        print(row)
+    print(plane.path, plane.explained)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import streamlit as st
+import torch
 
-from explorer.analysis.one_update import GOOD_RATIO, OneUpdate, by_block
+from explorer.analysis.one_update import GOOD_RATIO, OneUpdate, by_block, take_apart
 from explorer.analysis.weight_statistics import pooled
 from explorer.app.controls import one_of
 from explorer.charts.block_bars import block_bars, block_points, height_of
 from explorer.components import matrix
 from explorer.components.chart import chart
-from explorer.snippets.inside_training_code import update_lines
+from explorer.runs.retraining import saved, trained_on, training_at, untrained
+from explorer.runs.run import Run
 from explorer.text.number_format import three
-from explorer.views.inside_training.chosen_run import CodeLines, InsideRun
+from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.inside_training.update_batch import draw_batch, draw_losses
 from explorer.views.inside_training.update_found import (
     FoundUpdate,
@@ -24,6 +25,7 @@ from explorer.views.inside_training.update_found import (
     update_after,
 )
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.tables import facts
 
@@ -31,7 +33,7 @@ PICTURE_HEIGHT = 420
 ALREADY_TRAINED = "This run has no step before its last, so there is no update to take apart."
 
 
-def draw_one_update(chosen: InsideRun) -> CodeLines:
+def draw_one_update(chosen: InsideRun) -> Script | None:
     """The update after the chosen step, and one of its stages."""
     offered = steps_offered(chosen)
     if not offered:
@@ -52,7 +54,7 @@ def draw_one_update(chosen: InsideRun) -> CodeLines:
     st.markdown(f"**Update {step + 1:,} of {chosen.spec.training.steps:,} · {name}**")
     STAGES[name](chosen, found)
     st.caption(found.note)
-    return partial(update_lines, chosen.run, step, is_saved=found.is_saved)
+    return script(update_code, chosen.run, step, found.is_saved)
 
 
 def _draw_gradient(chosen: InsideRun, found: FoundUpdate) -> None:
@@ -169,3 +171,16 @@ STAGES: dict[str, Callable[[InsideRun, FoundUpdate], None]] = {
     "One matrix": _draw_matrix,
     "Loss after": _draw_after,
 }
+
+
+def update_code(run: Run, step: int, is_saved: bool) -> None:
+    torch.set_num_threads(1)  # like the worker: sums in another order round otherwise
+    task, training = run.task(), training_at(run, run.spec, step)
+    began = saved(run, run.spec) if is_saved else None
+    began = began or untrained(run, run.spec)
+    for _ in trained_on(began, run, task, run.spec, step):
+        pass
+    update = take_apart(began.model, lambda at: task.batch(at, training), training, began.state)
+    print(update.report, update.loss_after)
+    for each in by_block(update.parameters()):
+        print(each.name, each.gradient_norm, each.ratio)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from pathlib import Path
 
 import streamlit as st
 
@@ -11,9 +11,11 @@ from explorer.analysis.gradient_noise import GROUPS, NoiseScale, gradients, nois
 from explorer.catalog.pass_budget import peak_of, reserved
 from explorer.charts.over_steps import lines_over_steps
 from explorer.components.chart import chart
-from explorer.snippets.inside_training_code import noise_lines, unit_lines
+from explorer.runs.open_run import open_folder
+from explorer.runs.retraining import training_at
+from explorer.runs.run import Run
 from explorer.text.number_format import three
-from explorer.views.inside_training.chosen_run import CodeLines, InsideRun
+from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.inside_training.measuring import (
     batch_tokens,
     batch_words,
@@ -22,6 +24,7 @@ from explorer.views.inside_training.measuring import (
     of_snapshots,
 )
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.tables import facts
 
 HEIGHT = 340
@@ -31,7 +34,7 @@ COPIES = BATCHES + 10
 """Of the weights: the model, all gradients, and their sums in double precision."""
 
 
-def draw_dead_units(chosen: InsideRun) -> CodeLines:
+def draw_dead_units(chosen: InsideRun) -> Script | None:
     """The share of feed-forward units that nothing makes active, layer by layer, step by step."""
     if not chosen.first.config.d_ff:
         st.text(NO_UNITS)
@@ -69,10 +72,10 @@ def draw_dead_units(chosen: InsideRun) -> CodeLines:
         f"After the last step, {dead:,} of {units:,} units are dead: their activation {how} on any "
         f"token of {batch_words(chosen)}."
     )
-    return partial(unit_lines, chosen.run)
+    return script(units_code, chosen.run)
 
 
-def draw_gradient_noise(chosen: InsideRun) -> CodeLines:
+def draw_gradient_noise(chosen: InsideRun) -> Script | None:
     """The gradient noise scale at every step, beside the batch size of the run."""
     training = chosen.spec.training
     peak = peak_of(chosen.first.config, chosen.task.batch(0, training).inputs)
@@ -132,8 +135,28 @@ def draw_gradient_noise(chosen: InsideRun) -> CodeLines:
         "than the noise scale gain little. Where the estimate of ‖G‖² is not above zero, there is "
         "no noise scale."
     )
-    return partial(noise_lines, chosen.run, BATCHES)
+    return script(noise_code, chosen.run, BATCHES)
 
 
 def _examples(value: float) -> str:
     return "none" if value != value else three(value)
+
+
+def units_code(run: Run) -> None:
+    inputs = tuple(ids[:64] for ids in run.task().held_out_batch.inputs)
+    for step, folder in run.snapshots():
+        for each in layer_units(open_folder(folder).model, inputs):
+            print(step, each.stack, each.layer, each.share)
+
+
+def noise_code(run: Run, batches: int) -> None:
+    task = run.task()
+
+    def scale(step: int, folder: Path) -> NoiseScale:
+        model, training = open_folder(folder).model, training_at(run, run.spec, step)
+        smoothing = training.label_smoothing
+        found = gradients(model, lambda at: task.batch(step + at, training), batches, smoothing)
+        return noise_scale([*found], training.batch_size)
+
+    for step, folder in run.snapshots():
+        print(step, scale(step, folder))

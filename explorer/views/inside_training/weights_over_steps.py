@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import streamlit as st
 import torch
 from torch import Tensor
@@ -14,17 +12,19 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.charts.over_steps import lines_over_steps
 from explorer.components.chart import chart
-from explorer.snippets.inside_training_code import norm_lines, spectrum_lines
+from explorer.runs.open_run import open_folder
+from explorer.runs.run import Run
 from explorer.text.number_format import three
-from explorer.views.inside_training.chosen_run import CodeLines, InsideRun
+from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.inside_training.measuring import of_snapshots
+from explorer.views.shared.code_panel import Script, script
 
 DRAWN = 6
 """Singular values that have a line."""
 HEIGHT = 340
 
 
-def draw_singular_values(chosen: InsideRun) -> CodeLines:
+def draw_singular_values(chosen: InsideRun) -> Script | None:
     """The largest singular values of a matrix at every step, and its stable rank."""
     matrices = {name: p for name, p in chosen.first.model.named_parameters() if p.dim() == 2}
     usual = next((name for name in matrices if "q_proj" in name), next(iter(matrices)))
@@ -57,10 +57,10 @@ def draw_singular_values(chosen: InsideRun) -> CodeLines:
         f"every snapshot. The stable rank, Σσ² ÷ σ₁², goes from {three(first)} to {three(last)}: "
         "roughly the number of directions that the matrix uses."
     )
-    return partial(spectrum_lines, chosen.run, name)
+    return script(spectrum_code, chosen.run, name)
 
 
-def draw_norms_over_steps(chosen: InsideRun) -> CodeLines:
+def draw_norms_over_steps(chosen: InsideRun) -> Script | None:
     """The norm of every kind of weight in every block, at every step."""
     blocks = [*dict.fromkeys(block_of(name) for name, _ in chosen.first.model.named_parameters())]
 
@@ -87,8 +87,20 @@ def draw_norms_over_steps(chosen: InsideRun) -> CodeLines:
         "The Euclidean norm of the weights of each part at every snapshot. That of the whole "
         f"model goes from {first} to {last}."
     )
-    return partial(norm_lines, chosen.run)
+    return script(norms_code, chosen.run)
 
 
 def _stable_rank(values: Tensor) -> float:
     return float((values / values[0]).square().sum()) if float(values[0]) else 0.0
+
+
+def spectrum_code(run: Run, name: str) -> None:
+    for step, folder in run.snapshots():
+        found = singular_values_of(open_folder(folder).model.get_parameter(name))
+        print(step, found.values[:6], found.stable_rank)
+
+
+def norms_code(run: Run) -> None:
+    for step, folder in run.snapshots():
+        for name, parameter in open_folder(folder).model.named_parameters():
+            print(step, name, parameter.norm().item())

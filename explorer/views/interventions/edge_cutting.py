@@ -8,7 +8,6 @@ from explorer.analysis.faithfulness import (
     DRAWS,
     Faithfulness,
     TooManyEdgesError,
-    counts_for,
     cutting_cost,
     faithfulness,
 )
@@ -19,23 +18,22 @@ from explorer.charts.before_after import EdgeCut, edge_cut_curves
 from explorer.components.chart import chart
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.results_cache import kept
-from explorer.snippets.edits_code import edge_cutting_lines
 from explorer.views.interventions.many_passes import (
     NO_HEAD,
-    CodeLines,
     base_words,
     identity,
     recorded_pass,
 )
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.long_work import is_started
 
 THIS_HEAD, WHOLE_LAYER = "This head", "The whole layer"
 CHART_HEIGHT = 340
 
 
-def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -> CodeLines:
+def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -> Script | None:
     """KL over the number of cut edges, as a chart; gives the lines that make its first curve."""
-    opened, at, forward = context.opened, context.choice, edited.forward
+    opened, at = context.opened, context.choice
     if opened.config.head == "none":
         st.text(NO_HEAD)
         return None
@@ -44,14 +42,7 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
         seed = whole("draw_seed", width=160)
     head = at.head if scope == THIS_HEAD else None
     which = at.part, at.layer, head
-
-    def lines() -> str:
-        heads = range(forward.part(at.part).heads) if head is None else [head]
-        weights = [forward.weights(at.part, at.layer, each) for each in heads]
-        counts = counts_for(sum(int(each.count_nonzero()) for each in weights))
-        edits = edited.core_edits
-        return edge_cutting_lines(forward, context.folder, which, position, counts, edits)
-
+    lines = script(faithfulness_code, edited, position, *which, seed)
     base = recorded_pass(edited, position)
     try:
         cost = cutting_cost(base, *which)
@@ -89,3 +80,13 @@ def points(found: Faithfulness) -> list[EdgeCut]:
         EdgeCut(count, float(best), float(draws.mean()), float(draws.min()), float(draws.max()))
         for count, best, draws in zip(found.counts, found.strongest, found.random, strict=True)
     ]
+
+
+def faithfulness_code(
+    edited: EditedPass, position: int, part: str, layer: int, head: int | None, seed: int
+) -> None:
+    found = faithfulness(recorded_pass(edited, position), part, layer, head, seed)
+    for count, strongest, random in zip(
+        found.counts, found.strongest.tolist(), found.random.tolist(), strict=True
+    ):
+        print(count, strongest, random)  # KL divergence in nats, after so many edges are cut

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import streamlit as st
 import torch
@@ -18,28 +17,29 @@ from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, text_field
 from explorer.app.progress import with_bar
-from explorer.catalog.attention_parts import map_title
+from explorer.catalog.attention_parts import map_title, site
+from explorer.catalog.opened_model import Opened
 from explorer.components.picker import cells
 from explorer.inference.answers import option_name
 from explorer.inference.core_edits import NotApplicableError, head_output, same_length_pass
 from explorer.inference.edited_pass import EditedPass
-from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept
 from explorer.interventions.edits import AblateHead
-from explorer.snippets.edits_code import ablation_lines
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.views.interventions.many_passes import (
     NO_HEAD,
-    CodeLines,
     base_words,
     identity,
     recorded_pass,
 )
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.edit_history import add_edit
 from explorer.views.shared.long_work import is_started
+from models.interventions import AblateHeads, Edit, PatchHeads
 
 KL, LOGIT = "KL divergence", "Change in the top logit"
 ABLATED, PATCHED = "Ablated", "Patched"
@@ -48,7 +48,7 @@ TOO_LONG = "One pass for every head of this model takes too long: shorten the te
 LISTED = 8
 
 
-def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> CodeLines:
+def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> Script | None:
     """One cell per head, then the heads that matter most; gives the lines of the chosen layer."""
     opened, at = context.opened, context.choice
     if opened.config.head == "none":
@@ -66,8 +66,8 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> C
         except NotApplicableError as error:
             st.text(str(error))
             return None
-    here, edits = (at.part, at.layer), edited.core_edits
-    lines = partial(ablation_lines, edited.forward, context.folder, here, position, edits, other)
+    asked = position, at.part, at.layer, text
+    lines = script(heads_code, opened, context.forward, edited, *asked)
     base, part = recorded_pass(edited, position), edited.forward.part(at.part)
     if other is not None and opened.config.kind == "decoder":
         alike = shared_tokens(*(ids_of([each.target]) for each in (edited.forward, other)))
@@ -159,3 +159,28 @@ def _draw_strongest(values: Tensor, unit: str) -> None:
         hide_index=True,
         column_config={unit: st.column_config.TextColumn(alignment="right")},
     )
+
+
+def heads_code(
+    opened: Opened,
+    forward: ForwardPass,
+    edited: EditedPass,
+    position: int,
+    part: str,
+    layer: int,
+    text: str,
+) -> None:
+    at, heads = f"{site(part, layer)}.head_out", range(forward.config.n_heads)
+    edits: list[Edit] = [AblateHeads(at, (head,)) for head in heads]
+    if text:
+        other = same_length_pass(opened, forward, part, text)
+        values = torch.stack([head_output(other, part, layer, head) for head in heads])
+        edits = [PatchHeads(at, (head,), values) for head in heads]
+
+    passed, after = edited.forward, []
+    for edit in edits:
+        how = [*edited.core_edits, edit]
+        again = rerun(opened, passed, passed.source, passed.target, how)
+        after.append(logits_at(again.trace, position))
+    found = kl(logits_at(passed.trace, position), torch.stack(after))
+    print(found)  # nats, a number for each head of the layer

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 
 from explorer.analysis.ablation import RecordedPass
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.model_inputs import ids_of
 
-CodeLines = Callable[[], str] | None
-"""Makes the lines of Python behind a view; None where it shows nothing."""
 NO_HEAD = "This model has no output head, so there is no output to compare."
 
 

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import streamlit as st
+import torch
 
 from explorer.analysis.comparison import largest_change
+from explorer.analysis.output_change import (
+    has_words,
+    kl,
+    last_stream,
+    likeliest,
+    logits_at,
+    over_text,
+)
 from explorer.app.context import PageContext
+from explorer.catalog.opened_model import Opened
 from explorer.components.events import Place
+from explorer.inference.edited_generation import edited_answer
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.output_tokens import predicted_ids
 from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
@@ -20,13 +30,11 @@ from explorer.interventions.edits import (
     Intervention,
     MaskCell,
 )
-from explorer.snippets import Head
-from explorer.snippets.edits_code import before_after_lines
 from explorer.text.token_labels import named_at
-from explorer.views.interventions.many_passes import CodeLines
 from explorer.views.shared import pinned, widgets
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.edit_history import edit_button
-from explorer.views.shared.map_pair import MapSide, draw_map_pair
+from explorer.views.shared.map_pair import Head, MapSide, draw_map_pair
 from explorer.views.shared.pinned import Pinned
 
 ABLATIONS = AblateHead, AblateAttention, AblateMlp
@@ -39,17 +47,14 @@ def draw_maps(
     after: EditedPass,
     position: int,
     tracked: int | None,
-) -> CodeLines:
+) -> Script:
     """Both maps on one scale, and the difference around zero.
 
     Gives the lines that make them, the output at this position, and the change of the output.
     """
     at, held = context.choice, pinned.current_pin(context, after.forward)
     st.markdown(f"{widgets.head_heading(context)} · before, after and after − before")
-    heads = [
-        Head(each.forward, context.folder, at.part, at.layer, at.head, each.core_edits)
-        for each in (before, after)
-    ]
+    heads = [Head(each.forward, at.part, at.layer, at.head) for each in (before, after)]
     aligned = draw_map_pair(
         MapSide("Before", heads[0]),
         MapSide("After", heads[1]),
@@ -65,8 +70,15 @@ def draw_maps(
         changed = set(after.applied) ^ set(before.applied)
         why = ABLATED if any(isinstance(edit, ABLATIONS) for edit in changed) else ""
         st.caption(f"The attention weights of this head are unchanged.{why}")
-    here = at.part, at.layer, at.head
-    return partial(before_after_lines, before, after, context.folder, here, position, tracked)
+    lines = script(maps_code, before, after, at.part, at.layer, at.head)
+    if tracked is None:
+        return lines + script(last_stream_code, before, after)
+    lines += script(output_code, before, after, position, tracked)
+    if has_words(after.forward.config):
+        lines += script(over_text_code, before, after)
+    if after.forward.written:
+        lines += script(answers_code, context.opened, before, after)
+    return lines
 
 
 def _pin(place: Place | None) -> None:
@@ -94,3 +106,38 @@ def _draw_cell_actions(context: PageContext, after: ForwardPass, held: Pinned) -
     with st.container(horizontal=True, key="held_edits"):
         for number, (label, edit) in enumerate(edits.items()):
             edit_button(context, edit, label, f"held_edit_{number}")
+
+
+def maps_code(before: EditedPass, after: EditedPass, part: str, layer: int, head: int) -> None:
+    first, second = (each.forward.weights(part, layer, head) for each in (before, after))
+    weights = second - first
+    print(weights)  # a row per query, a column per key
+
+
+def last_stream_code(before: EditedPass, after: EditedPass) -> None:
+    old, new = (last_stream(each.forward.trace)[0] for each in (before, after))
+    moved, size = (new - old).norm(), old.norm()
+    print(moved, moved / size)
+
+
+def output_code(before: EditedPass, after: EditedPass, position: int, tracked: int) -> None:
+    old, new = (logits_at(each.forward.trace, position) for each in (before, after))
+    likely = likeliest(old, new)
+    probabilities = torch.stack([old, new]).double().softmax(-1)[:, likely]
+    print(likely, probabilities)  # a row before, a row after
+    divergence = kl(old, new)
+    print(divergence)  # nats
+    was, now = old[tracked], new[tracked]
+    print(was, now, now - was)  # the tracked logit
+
+
+def over_text_code(before: EditedPass, after: EditedPass) -> None:
+    ids = predicted_ids(before.forward), predicted_ids(after.forward)
+    text = over_text(before.forward.trace, after.forward.trace, ids)
+    print(text.kl.mean(), text.kl.max(), int(text.kl.argmax()))  # nats; which position
+    print(text.loss)  # nats per token, before and after; None if none is predicted
+
+
+def answers_code(opened: Opened, before: EditedPass, after: EditedPass) -> None:
+    answers = [edited_answer(opened, each).text for each in (before, after)]
+    print(answers)

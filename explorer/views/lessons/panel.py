@@ -17,7 +17,7 @@ from explorer.app.reader import owner
 from explorer.app.session import state_of
 from explorer.components.lesson import lesson_strip
 from explorer.components.presenter import mount_presenter
-from explorer.lessons.lesson import FIRST_PAGE, Lesson, Predict, Step
+from explorer.lessons.lesson import FIRST_PAGE, Lesson, LessonStep, Predict
 from explorer.lessons.shelf import LessonShelf, lesson_shelf
 from explorer.text.literal import literal
 
@@ -107,7 +107,7 @@ def _data(lesson: Lesson, at: int) -> dict[str, object]:
     }
 
 
-def _task(lesson: Lesson, at: int, step: Step) -> Mapping[str, object]:
+def _task(lesson: Lesson, at: int, step: LessonStep) -> Mapping[str, object]:
     return {
         "page": step.page,
         "first": FIRST_PAGE,

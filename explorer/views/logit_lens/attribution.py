@@ -7,10 +7,12 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.logit_attribution import Contributions, contributions
+from explorer.analysis.logit_lens import lens_logits
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.components.picker import cells
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
 from explorer.views.logit_lens.layer_predictions import option_text
@@ -108,3 +110,12 @@ def _draw_contributions(
     )
     cross = "; x is cross-attention" if CROSS in found.heads else ""
     st.caption(f"Heads by number, FF is the feed-forward layer{cross}. Click a head to select it.")
+
+
+def lens_code(forward: ForwardPass, position: int, option: int) -> None:
+    logits = lens_logits(forward.trace, position)
+    print(logits.softmax(-1).topk(min(5, logits.shape[-1])))  # a row per residual stream
+
+    found = contributions(forward, position, option)
+    print(found.heads, found.feed_forward, found.embedding, found.constant)
+    print(found.total, found.logit)

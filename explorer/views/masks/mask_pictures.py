@@ -7,9 +7,12 @@ from typing import Any
 import streamlit as st
 from torch import Tensor
 
+from explorer.catalog.opened_model import Opened
 from explorer.components import matrix
-from explorer.inference.mask_parts import Masks, Pictures
+from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.mask_parts import Masks, Pictures, padded
 from explorer.views.shared import widgets
+from models.masking import causal_mask
 
 
 def draw_masks(masks: Masks, head: Pictures | None, of: str) -> None:
@@ -48,3 +51,21 @@ def draw_masks(masks: Masks, head: Pictures | None, of: str) -> None:
                     title=name,
                     **how,
                 )
+
+
+def student_code() -> None:
+    mask = causal_mask(5)[0, 0]
+    print(mask)  # True = may attend
+
+
+def batch_code(opened: Opened, forward: ForwardPass) -> None:
+    forward = padded(opened, forward)[-1]  # its beginning, in one batch with the whole
+
+
+def masks_code(forward: ForwardPass, part: str, layer: int, head: int) -> None:
+    scores = forward.scores(part, layer, head)
+    bias = forward.bias(part, layer, head)  # of the positions
+    scores = scores if bias is None else scores + bias
+    mask = forward.mask(part, layer)  # True = may attend
+    weights = forward.weights(part, layer, head)
+    print(scores, mask, weights)

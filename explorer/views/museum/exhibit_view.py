@@ -16,7 +16,7 @@ from explorer.components import matrix
 from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import kept
-from explorer.views.museum import exhibit_details, museum_code
+from explorer.views.museum import exhibit_details
 from explorer.views.museum.document_numbers import DOCUMENT_NUMBERS
 from explorer.views.museum.exhibits import BY_LABEL, Exhibit
 from explorer.views.museum.instrument_pictures import InstrumentPicture
@@ -24,7 +24,9 @@ from explorer.views.museum.instruments import INSTRUMENTS, InstrumentResult
 from explorer.views.museum.measured_run import HeadPlace, right_run
 from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.museum.mistakes.attention_mistakes import FILLS
+from explorer.views.museum.paired_training import train_on_random_labels
 from explorer.views.shared import tables, widgets
+from explorer.views.shared.code_panel import Script, script
 
 MAP, FILLED = "Attention map", "filled-row"
 SIDES = ("wrong", "right")
@@ -34,7 +36,7 @@ NO_MODEL = "No model here can have this mistake: {why}."
 HAS_NUMBERS = " The document's own numbers are below."
 
 
-def draw_exhibit(context: PageContext) -> Callable[[], str] | None:
+def draw_exhibit(context: PageContext) -> Script | None:
     """The chosen exhibit: the mistake, both models, what gives it away; its pasted lines."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         picked = one_of("exhibit", list(BY_LABEL), as_list=True, width=420)
@@ -56,17 +58,12 @@ def draw_exhibit(context: PageContext) -> Callable[[], str] | None:
             st.markdown(f"**{exhibit_details.telling_number(exhibit)}** {exhibit.telling}")
     exhibit_details.draw_details(exhibit, context)
 
-    def lines() -> str:
-        if chosen is None:
-            return museum_code.document_lines(exhibit.name)
-        opened, forward = chosen
-        folder = context.shelf[opened.name].folder
-        return museum_code.instrument_lines(
-            exhibit.sign, made, forward, folder, head_place(context, opened)
-        )
-
-    has_lines = chosen is not None or museum_code.has_document_lines(exhibit.name)
-    return lines if has_lines else None
+    if chosen is not None:
+        head = head_place(context, chosen[0])
+        return script(instrument_code, *chosen, head, made, exhibit.sign)
+    if exhibit.name == "random-labels":
+        return script(random_labels_code)
+    return script(document_code, exhibit.name) if exhibit.name in DOCUMENT_NUMBERS else None
 
 
 def _draw_runs(
@@ -226,3 +223,23 @@ def _run_sentence(opened: Opened, text: str, example: str) -> ForwardPass:
 def _bytes(found: dict[str, InstrumentResult]) -> int:
     pictures = (each.picture for each in found.values())
     return sum(each.values.nbytes for each in pictures if each is not None) + 4096
+
+
+def instrument_code(
+    opened: Opened, forward: ForwardPass, head: HeadPlace, mistake: str, instrument: str
+) -> None:
+    right = right_run(opened, forward, head)
+    if mistake:
+        wrong = right.with_model(MISTAKES[mistake].make(opened.model))
+        print(INSTRUMENTS[instrument](wrong).said)
+    print(INSTRUMENTS[instrument](right).said)
+
+
+def random_labels_code() -> None:
+    for point in train_on_random_labels():
+        print(point.step, point.curve, point.value)
+
+
+def document_code(mistake: str) -> None:
+    for line in DOCUMENT_NUMBERS[mistake]():
+        print(*line)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 import streamlit as st
 
@@ -12,12 +11,18 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
 from explorer.app.messages import say
 from explorer.app.session import state_of
-from explorer.views.museum import museum_code
-from explorer.views.museum.exhibit_view import draw_given_away, draw_measured, head_place, measure
+from explorer.views.museum.exhibit_view import (
+    draw_given_away,
+    draw_measured,
+    head_place,
+    instrument_code,
+    measure,
+)
 from explorer.views.museum.exhibits import FINDABLE, Exhibit
 from explorer.views.museum.instruments import INSTRUMENTS
 from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
 
 TRIES = 2
 AGAIN = "You have a second try: find an instrument whose number differs from the right one."
@@ -34,7 +39,7 @@ class Answers(dict[str, dict[str, bool]]):
     """By question, what was answered, in order, and whether it was right."""
 
 
-def draw_find_mistake(context: PageContext) -> Callable[[], str] | None:
+def draw_find_mistake(context: PageContext) -> Script | None:
     """One question: the instruments on the left, the answer on the right; its pasted lines.
 
     Until it is settled the lines are those of the right model, or they would give the answer.
@@ -68,7 +73,7 @@ def draw_find_mistake(context: PageContext) -> Callable[[], str] | None:
         draw_given_away(hidden, wrong, right)
         for title, each in (("With the mistake", wrong), ("As it should be", right)):
             st.text(f"{title}: {each.said}")
-    return lambda: museum_code.instrument_lines(name, made, forward, context.folder, head)
+    return script(instrument_code, opened, forward, head, made, name)
 
 
 def mistakes_in_order(exhibits: list[Exhibit], seed: int) -> list[Exhibit]:

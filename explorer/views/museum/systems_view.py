@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from explorer.app import reader_models, widget_state
@@ -20,8 +18,11 @@ from explorer.catalog.opened_model import open_entry
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.system.data_folders import systems_root
 from explorer.text.labels import cut
-from explorer.views.museum import document_systems, museum_code
+from explorer.views.museum import document_systems
 from explorer.views.museum.document_systems import SYSTEMS, System
+from explorer.views.shared.code_panel import Script, script
+from models import Transformer
+from models.presets import PRESETS
 
 NO_ROOM = "There is not enough disk space for this model; free some and try again."
 FOUR = (
@@ -31,7 +32,7 @@ FOUR = (
 LONGEST_QUOTED = 60
 
 
-def draw_systems(context: PageContext) -> Callable[[], str]:
+def draw_systems(context: PageContext) -> Script:
     """A table of all, then the chosen one: to open untrained, or to train; its pasted lines."""
     sizes = {system.preset: document_systems.system_size(system) for system in SYSTEMS}
     st.text(FOUR)
@@ -58,7 +59,7 @@ def draw_systems(context: PageContext) -> Callable[[], str]:
         "Where a document is silent, its model here follows the paper. The mask fill can be chosen "
         "in exhibit 9: in every model here a masked key has a weight of exactly 0."
     )
-    return lambda: museum_code.preset_lines(picked)
+    return script(preset_code, picked)
 
 
 def _draw_table(columns: dict[str, list[str]], alt: str) -> None:
@@ -130,3 +131,8 @@ def _draw_train_button(system: System) -> None:
     clicked = st.button(label, key="train_system", on_click=choose_settings)
     if clicked and "training" in session().pages:
         switch_page("training", task=system.task)
+
+
+def preset_code(preset: str) -> None:
+    model = Transformer(PRESETS[preset]())
+    print(model.n_parameters)

@@ -31,7 +31,7 @@ NOWHERE = (-1, -1)
 
 
 @dataclass(frozen=True)
-class Held:
+class MapSelection:
     """The answer that is traced, the token traced instead, the threshold, the open block."""
 
     answer: int
@@ -40,7 +40,7 @@ class Held:
     block: Place | None = None
 
 
-def held(context: PageContext, picture: PassMap, usual: int) -> Held:
+def held(context: PageContext, picture: PassMap, usual: int) -> MapSelection:
     """What the address, or a page before, has held; what does not exist here is said."""
     is_new = IN_ADDRESS.is_new
     asked = {
@@ -56,7 +56,7 @@ def held(context: PageContext, picture: PassMap, usual: int) -> Held:
     for name, text in asked.items():
         if is_new and text and there[name] is None:
             say(f"“{name}” cannot be “{cut(text, 20)}” in this text and model; it is left out.")
-    found = Held(
+    found = MapSelection(
         usual if answer is None else answer, traced, least[0] if least else LEAST_USUAL, block
     )
     kept = written(found, picture, usual)
@@ -65,7 +65,7 @@ def held(context: PageContext, picture: PassMap, usual: int) -> Held:
     return found
 
 
-def written(found: Held, picture: PassMap, usual: int) -> dict[str, str]:
+def written(found: MapSelection, picture: PassMap, usual: int) -> dict[str, str]:
     """As it stands in the address: answer=3, traced=d2, least=0.01, block=e0."""
 
     def name(place: Place | None) -> str:
@@ -87,7 +87,7 @@ def _place(text: str, picture: PassMap, counts: list[int]) -> Place | None:
     return None
 
 
-def choice_of(found: Held, context: PageContext, picture: PassMap) -> list[float]:
+def choice_of(found: MapSelection, context: PageContext, picture: PassMap) -> list[float]:
     """The same for the picture, and the edge of the chosen head and the pinned cell."""
     at, pinned = context.choice, current_pin(context)
     parts = part_names(picture)
@@ -118,7 +118,7 @@ def hold(value: Any, picture: PassMap, usual: int) -> None:
     tokens = [len(stack.tokens) for stack in picture.stacks]
     layers = [len(picture.flow.stacks[stack.name]) for stack in picture.stacks]
     count = len(picture.flow.starts)
-    found = Held(
+    found = MapSelection(
         int(answer) if answer in range(count) else usual,
         _checked(rest[0], rest[1], tokens),
         rest[2] if rest[2] in LEAST else LEAST_USUAL,

@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
+import torch
 
 from explorer.analysis.block_inside import block_inside
-from explorer.analysis.information_flow import is_computable, route
+from explorer.analysis.information_flow import information_flow, is_computable, route
 from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.url import whole_number
@@ -17,12 +18,14 @@ from explorer.components.fragment import fragment
 from explorer.components.mounting import asks_for
 from explorer.components.pass_map import PassMap, encode, lens_rows, other_answers, pass_map
 from explorer.components.pass_map.block_panel import block_panel, encode_block
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
-from explorer.snippets.map_code import map_script
 from explorer.text.token_labels import texts
 from explorer.views.overview import doors, pass_picture
 from explorer.views.overview import held as holding
-from explorer.views.overview.held import Held
+from explorer.views.shared.code_panel import Script
+from explorer.views.shared.code_panel import script
+from explorer.views.overview.held import MapSelection
 from explorer.views.shared.output_position import ANSWER
 
 KEY = "pass_map"
@@ -108,12 +111,32 @@ def _hand(picture: PassMap, first: int, rows: Any) -> None:
     lens_rows(KEY, first, rows, picture.of)
 
 
-def script(context: PageContext, picture: PassMap) -> str:
-    """The lines that make its edges."""
-    usual = pass_picture.first_answer(context.opened, context.forward)
+def code(context: PageContext, *, has_edges: bool) -> Script:
+    """The chosen head and the output; the edges of the picture, where there is one."""
+    at, forward = context.choice, context.forward
+    head = script(head_code, forward, at.part, at.layer, at.head)
+    if not has_edges:
+        return head
+    usual = pass_picture.first_answer(context.opened, forward)
     asked = whole_number(str(ANSWER.texts().get("answer", "")))
-    answer = usual if asked is None else asked
-    return map_script(context.forward, context.folder, answer, context.choice.part)
+    return head + script(edges_code, forward, at.part, usual if asked is None else asked)
+
+
+def head_code(forward: ForwardPass, part: str, layer: int, head: int) -> None:
+    weights = forward.weights(part, layer, head)
+    print(weights)  # a row per query, a column per key
+    print(forward.answer)
+
+
+def edges_code(forward: ForwardPass, part: str, answer: int) -> None:
+    flow = information_flow(forward)
+    traced = route(flow, flow.starts[answer])
+    edges = traced.edges[part]  # layers, queries, keys
+    for value, place in zip(*edges.flatten().topk(min(10, edges.numel())), strict=True):
+        at, query, key = (int(i) for i in torch.unravel_index(place, edges.shape))
+        shares = flow.stacks[part.split(".")[0]][at].attended[part]
+        print(f"layer {at}, head {int(shares.heads[query, key])}: key {key} -> query {query}")
+        print(f"share {shares.keys[query, key]:.3g}, of the answer {value:.3g}")
 
 
 def _append(context: PageContext, text: str) -> None:
@@ -125,7 +148,7 @@ def _append(context: PageContext, text: str) -> None:
     holding.IN_ADDRESS.put("traced", "")
 
 
-def figures(picture: PassMap, found: Held, title: str) -> list[Figure]:
+def figures(picture: PassMap, found: MapSelection, title: str) -> list[Figure]:
     """The edges that lead to the answer, the strongest first."""
     traced = route(picture.flow, picture.flow.starts[found.answer])
     tokens = {stack.name: texts(stack.tokens) for stack in picture.stacks}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import streamlit as st
 from torch import Tensor
 
@@ -12,9 +10,9 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.components import matrix
-from explorer.snippets import positions_code
 from explorer.text.number_format import spread
 from explorer.views.shared import tables, widgets
+from explorer.views.shared.code_panel import Script, script
 
 STRIP, SQUARE = 230, 400
 DOCUMENT_SIZE, OWN_SIZE = "Width of the lecture handout", "This model's width"
@@ -24,7 +22,7 @@ WRONG = "Wrong: the exponent is 2i / d for the sine and 2(i + 1) / d for the cos
 """Both with i = 0, 2, 4, …"""
 
 
-def draw_doubled_exponent(context: PageContext, scheme: str) -> Callable[[], str] | None:
+def draw_doubled_exponent(context: PageContext, scheme: str) -> Script | None:
     """Both tables over 60 positions, and the numbers in which they differ; gives the code."""
     if scheme != "sinusoidal":
         say("This mistake exists only with sinusoidal positions: choose Sinusoidal above.")
@@ -48,7 +46,7 @@ def draw_doubled_exponent(context: PageContext, scheme: str) -> Callable[[], str
         f"for a sine, and larger still for its cosine. Width {width}, positions 0 to "
         f"{PLACES - 1}. Nearly constant: varies by less than {STILL} over all of them."
     )
-    return lambda: positions_code.doubled(width, PLACES, OFFSET)
+    return script(doubled_code, width, PLACES, OFFSET)
 
 
 def _measurements(found: MeasuredTable) -> list[tuple[str, str]]:
@@ -75,3 +73,9 @@ def _draw_matrix(values: Tensor, across: str, key: str, height: int) -> None:
         unit="value" if across == "dimension" else "product",
         height=height,
     )
+
+
+def doubled_code(width: int, places: int, offset: int) -> None:
+    right, wrong = right_and_doubled(width, places, offset)
+    for each in (right, wrong):
+        print(each.first, each.still, each.spread)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import streamlit as st
 from torch import Tensor
 
@@ -12,14 +10,16 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import head_title
 from explorer.catalog.folders import own_name
+from explorer.catalog.opened_model import Opened
 from explorer.charts.position_curves import position_curve
 from explorer.components.chart import chart
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.position_passes import MAX_EXTRAPOLATED, Extrapolated, can_run, extrapolate
 from explorer.inference.results_cache import kept
-from explorer.snippets import positions_code
 from explorer.text.number_format import three
 from explorer.views.positions.missing_positions import CANNOT, draw_missing_positions
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
 
 HEIGHT = 280
 FACTORS = {"1.25 ×": 1.25, "1.5 ×": 1.5, "2 ×": 2.0}
@@ -36,7 +36,7 @@ BEYOND = {
 }
 
 
-def draw_length_extrapolation(context: PageContext, scheme: str) -> Callable[[], str] | None:
+def draw_length_extrapolation(context: PageContext, scheme: str) -> Script | None:
     """The chosen head and a decoder's loss, up to the trained length and beyond; gives the code."""
     opened = context.opened
     trained = opened.config.max_len
@@ -80,8 +80,7 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Callable[[],
     )
     _draw_curves(found, at.called, where)
     widgets.notes(forward.notes)
-    chosen = (found.part, found.layer, at.head)
-    return lambda: positions_code.longer(forward, context.folder, count, scheme, chosen)
+    return script(longer_code, opened, forward, count, scheme, at.part, at.layer, at.head)
 
 
 def _choose_length(trained: int) -> int:
@@ -116,3 +115,10 @@ def _averages(found: Extrapolated, values: Tensor, unit: str, formula: str) -> s
         f"On average {three(inside)} {unit} up to position {found.trained - 1}, {three(beyond)} "
         f"beyond ({formula})."
     )
+
+
+def longer_code(
+    opened: Opened, forward: ForwardPass, length: int, scheme: str, part: str, layer: int, head: int
+) -> None:
+    found = extrapolate(opened, forward, length, scheme, part, layer, head)
+    print(found.effective_keys, found.nats)

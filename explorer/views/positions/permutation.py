@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 
 import streamlit as st
 
@@ -14,6 +13,7 @@ from explorer.app.context import Choice, PageContext
 from explorer.app.controls import follow, one_of, text_field, token
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import head_title
+from explorer.catalog.opened_model import Opened
 from explorer.components import chips, matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.position_passes import (
@@ -25,12 +25,12 @@ from explorer.inference.position_passes import (
     swapped_order,
 )
 from explorer.inference.results_cache import kept
-from explorer.snippets import positions_code
 from explorer.text.labels import cut
 from explorer.text.number_format import three
 from explorer.text.token_labels import texts
 from explorer.views.positions.missing_positions import CANNOT, draw_missing_positions
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
 
 REVERSED, SWAP, CUSTOM = "Reversed", "Swap two tokens", "Custom order"
 ROUNDING = 1e-4
@@ -45,7 +45,7 @@ SAME_ANSWER = (
 )
 
 
-def draw_permutation(context: PageContext, scheme: str) -> Callable[[], str] | None:
+def draw_permutation(context: PageContext, scheme: str) -> Script | None:
     """The forward passes in both orders and what changed for every token; gives the code."""
     opened, forward, at = context.opened, context.forward, context.choice
     if not can_run(opened.model, scheme, longest_text(forward)):
@@ -71,8 +71,7 @@ def draw_permutation(context: PageContext, scheme: str) -> Callable[[], str] | N
     with right:
         _draw_outputs(found)
     widgets.notes(forward.notes)
-    chosen = (at.part, at.layer, at.head)
-    return lambda: positions_code.order(found, context.folder, scheme, own, chosen)
+    return script(order_code, opened, forward, order, scheme, at.part, at.layer, at.head)
 
 
 def _choose_order(forward: ForwardPass) -> list[int] | None:
@@ -202,3 +201,18 @@ def _draw_outputs(found: Permuted) -> None:
             st.text(forward.answer.note or widgets.ENDS_IN_VECTORS)
     if found.before.answer.kind == "text":
         st.caption(SAME_ANSWER)
+
+
+def order_code(
+    opened: Opened,
+    forward: ForwardPass,
+    order: list[int],
+    scheme: str,
+    part: str,
+    layer: int,
+    head: int,
+) -> None:
+    found = permuted(opened, forward, order, scheme)
+    before = found.before.weights(part, layer, head)
+    weights = found.put_back(part, layer, head)  # with every token where it was
+    print(before, weights, found.changes)

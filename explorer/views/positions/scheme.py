@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -21,8 +20,6 @@ from explorer.app.controls import number, one_of
 from explorer.app.messages import say
 from explorer.catalog import ModelError, opened_model
 from explorer.catalog.opened_model import Opened
-from explorer.snippets import positions_code
-from explorer.snippets.positions_code import SchemeAsked
 from explorer.text.literal import literal
 from explorer.views.positions.missing_positions import (
     DO_NOT_WORK,
@@ -33,6 +30,7 @@ from explorer.views.positions.missing_positions import (
 from explorer.views.positions.position_surface import draw_position_surface
 from explorer.views.positions.scheme_figures import Side
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
 
 SHOWN, ODD = 48, 7
 OWN_WIDTH, ODD_WIDTH = "This model's width", f"An odd width, {ODD}"
@@ -46,24 +44,19 @@ ALONE_HEIGHT = 350
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A model whose positions are shown: where it lies, and in which of its stacks."""
+    """A model whose positions are shown, and in which of its stacks."""
 
     opened: Opened
-    folder: Path
     stack: str
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class SchemeColumn:
     """One scheme on screen; `shown` is None where its model's weights do not work with it."""
 
-    asked: SchemeAsked
+    name: str
     source: Source
     shown: PositionScheme | None
-
-    @property
-    def name(self) -> str:
-        return self.asked.name
 
 
 def choose_other(scheme: str) -> list[str]:
@@ -76,13 +69,13 @@ def choose_other(scheme: str) -> list[str]:
 
 def draw_scheme(
     context: PageContext, scheme: str, *other: str, row: DeltaGenerator | None = None
-) -> Callable[[], str] | None:
+) -> Script | None:
     """What every position gets, and how two positions compare; gives the code.
 
     What can be chosen stands in the `row` of the other scheme.
     """
     names = [scheme, *other]
-    own = Source(context.opened, context.folder, context.choice.part.split(".")[0])
+    own = Source(context.opened, context.choice.part.split(".")[0])
     learned = _with_learned(context, own) if "learned" in names else own
     if learned is None:
         _say_of(context, scheme)
@@ -103,14 +96,19 @@ def draw_scheme(
     sides = _sides(columns, own, context.choice.head)
     if not any(side.has_figures for side in sides):
         return None
-    st.caption(_how_many(names, min(SHOWN, rows), rows))
+    head, count = context.choice.head, min(SHOWN, rows)
+    st.caption(_how_many(names, count, rows))
     if len(columns) == 1:
         _draw_alone(sides[0])
     else:
         _draw_beside(columns, sides)
     draw_position_surface([side for side in sides if side.has_figures])
-    asked = [column.asked for column in columns if column.shown is not None]
-    return lambda: positions_code.schemes(asked)
+    made = [
+        script(scheme_code, c.source.opened, c.name, c.source.stack, count, head, width, by_cosine)
+        for c in columns
+        if c.shown is not None and c.name != "none"
+    ]
+    return sum(made[1:], start=made[0])
 
 
 def _with_learned(context: PageContext, own: Source) -> Source | None:
@@ -124,7 +122,7 @@ def _with_learned(context: PageContext, own: Source) -> Source | None:
         except ModelError:
             continue
         stack = "encoder" if opened.config.kind == "encoder" else "decoder"
-        return Source(opened, entry.folder, stack)
+        return Source(opened, stack)
     return None
 
 
@@ -159,14 +157,13 @@ def _choose_similarity(names: Sequence[str]) -> bool:
 
 def _column(
     name: str, source: Source, context: PageContext, rows: int, width: int, by_cosine: bool
-) -> Column:
-    config, head, count = source.opened.config, context.choice.head, min(SHOWN, rows)
+) -> SchemeColumn:
+    head, count = context.choice.head, min(SHOWN, rows)
     shown = position_scheme(name, source.opened.model, count, head, source.stack, width)
-    asked = SchemeAsked(config, source.folder, name, count, source.stack, head, width, by_cosine)
-    return Column(asked, source, shown.by_cosine() if shown and by_cosine else shown)
+    return SchemeColumn(name, source, shown.by_cosine() if shown and by_cosine else shown)
 
 
-def _draw_words(context: PageContext, column: Column, width: int, *, alone: bool) -> None:
+def _draw_words(context: PageContext, column: SchemeColumn, width: int, *, alone: bool) -> None:
     """The name of one of two schemes, and what is true of it here."""
     if not alone:
         st.markdown(f"**{SCHEMES[column.name]}**")
@@ -205,13 +202,13 @@ def scheme_caption(context: PageContext, scheme: str, *, alone: bool = True) -> 
     return f"{whose}{EXPLANATIONS[scheme]}"
 
 
-def _columns(columns: Sequence[Column]) -> list[st.delta_generator.DeltaGenerator]:
+def _columns(columns: Sequence[SchemeColumn]) -> list[st.delta_generator.DeltaGenerator]:
     if len(columns) == 1:
         return [st.container()]
     return widgets.side_by_side(1, 1)
 
 
-def _sides(columns: Sequence[Column], own: Source, head: int) -> list[Side]:
+def _sides(columns: Sequence[SchemeColumn], own: Source, head: int) -> list[Side]:
     """Those that can be drawn."""
     together = tuple(column.shown for column in columns if column.shown is not None)
     sides = []
@@ -250,7 +247,7 @@ def _draw_alone(side: Side) -> None:
     side.draw_hands(place)
 
 
-def _draw_beside(columns: Sequence[Column], sides: Sequence[Side]) -> None:
+def _draw_beside(columns: Sequence[SchemeColumn], sides: Sequence[Side]) -> None:
     """Row by row, so that figures of one kind stand beside each other."""
 
     def draw_row(draw: Callable[[Side], None]) -> None:
@@ -280,3 +277,17 @@ def _choose_place(sides: Sequence[Side]) -> int:
     last = min(len(side.shown.products) for side in sides) - 1
     with st.container(width=widgets.WIDEST):
         return number("place", last, min(3, last))
+
+
+def scheme_code(
+    opened: Opened,
+    scheme: str,
+    stack: str,
+    count: int,
+    head: int,
+    width: int,
+    by_cosine: bool,
+) -> None:
+    shown = position_scheme(scheme, opened.model, count, head, stack, width)
+    shown = shown.by_cosine() if shown and by_cosine else shown
+    print(shown)

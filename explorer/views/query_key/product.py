@@ -16,6 +16,7 @@ from explorer.analysis.query_key import (
 from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token, token_names
+from explorer.catalog.attention_parts import site
 from explorer.charts import query_key_bars
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import ForwardPass
@@ -203,3 +204,24 @@ def _no_curve(forward: ForwardPass, part: str) -> str:
         "This model adds its positions to the embeddings, so they are part of query and key: "
         "there is no curve for the distance alone."
     )
+
+
+def product_code(
+    forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int
+) -> None:
+    seen, at, group = forward.trace, site(part, layer), forward.config.kv_head(head)
+    q = seen[f"{at}.q"][0, head, query]
+    k = seen[f"{at}.k"][0, group, key]
+    products = q * k
+    score = forward.scores(part, layer, head)[query, key]
+    weights = forward.weights(part, layer, head)[query]
+    print(products.sum(), score, weights[key])
+
+    values = seen[f"{at}.v"][0, group]
+    stack, attention = part.split(".")
+    w_o = seen.model.get_parameter(f"{stack}.blocks.{layer}.{attention}.o_proj.weight")
+    width = forward.config.head_width
+    to_stream = w_o[:, head * width : (head + 1) * width]
+    written = to_stream @ (weights @ values)
+    for_this_key = to_stream @ (weights[key] * values[key])
+    print(written, for_this_key)

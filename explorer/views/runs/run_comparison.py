@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import streamlit as st
 
@@ -12,7 +13,7 @@ from explorer.app.panels import expander
 from explorer.charts.parallel_coordinates import parallel_runs
 from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
-from explorer.runs.differing import settings_of
+from explorer.runs.differing import settings_of, what_differs
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import RunSpec
 from explorer.text.literal import literal
@@ -92,3 +93,10 @@ def _values(values: Sequence[object]) -> list[float] | list[str]:
     """Numbers as they are; where one is none, all as texts."""
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
     return numbers if len(numbers) == len(values) else [str(value) for value in values]
+
+
+def runs_code(folder: Path, titles: list[str]) -> None:
+    runs = [Run(folder / title) for title in titles]
+    names = what_differs([run.spec for run in runs], titles)
+    curves = {name: run.metrics().values() for name, run in zip(names, runs, strict=True)}
+    print({name: curve[-1:] for name, curve in curves.items()})

@@ -12,7 +12,7 @@ from explorer.runs.cluster import cluster
 from explorer.runs.differing import changes, said
 from explorer.runs.quotas import sizes_of
 from explorer.runs.run import Run, RunError
-from explorer.runs.run_notes import Notes
+from explorer.runs.run_notes import RunNotes
 from explorer.runs.spec import INTERRUPTED, WAITING, RunSpec, Status
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
@@ -28,7 +28,7 @@ class RunRow:
     """A run as the table has it. One that cannot be read has a `fault` instead of a status."""
 
     run: Run
-    notes: Notes
+    notes: RunNotes
     size: int
     spec: RunSpec | None = None
     status: Status | None = None

@@ -66,3 +66,9 @@ def head_table(context: PageContext, values: Tensor, metric: HeadMetric, key: st
         unit=metric.unit,
         top=metric.top,
     )
+
+
+def metrics_code(forward: ForwardPass, part: str, layer: int) -> None:
+    measured = join_layers([*metrics_by_layer(forward, part)])
+    found = {name: values[layer] for name, values in measured.values.items()}
+    print(found)  # a number for each head of the layer

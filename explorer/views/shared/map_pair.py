@@ -16,15 +16,33 @@ from explorer.analysis.token_alignment import (
     align_places,
     align_tokens,
 )
+from explorer.analysis.word_groups import Group
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import WORDS, head_title
 from explorer.components import matrix
 from explorer.components.matrix import Beside
 from explorer.inference.forward_pass import ForwardPass
-from explorer.snippets import Head, MapGroups
 from explorer.text import Token
 from explorer.text.literal import literal
 from explorer.views.shared import widgets
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """One head over a text."""
+
+    forward: ForwardPass
+    part: str
+    layer: int
+    head: int
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        return self.part, self.layer, self.head
+
+
+MapGroups = tuple[tuple[Group, ...], tuple[Group, ...]]
+"""The groups of queries and of keys of a map: the places of the tokens of each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +59,7 @@ class MapSide:
 
     @property
     def values(self) -> Tensor:
-        return self.forward.weights(self.head.part, self.head.layer, self.head.head)
+        return self.forward.weights(*self.head.place)
 
     @property
     def allowed(self) -> Tensor:

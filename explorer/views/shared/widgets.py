@@ -1,10 +1,9 @@
-"""The parts of a screen that several pages share: its opening, a head, the output, the code."""
+"""The parts of a screen that several pages share: its opening, a head, the output."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -15,7 +14,6 @@ from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.notes import kept_notes
 from explorer.app.page_table import ROWS
-from explorer.app.panels import expander
 from explorer.app.suggest_model import UNKNOWN
 from explorer.catalog import attention_parts
 from explorer.charts.bars import probability_bars
@@ -24,7 +22,6 @@ from explorer.components.chart import chart
 from explorer.components.matrix import window_room
 from explorer.components.page_top import page_top
 from explorer.inference.forward_pass import ForwardPass
-from explorer.snippets import source
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.views.lessons.panel import draw_lesson
@@ -180,24 +177,3 @@ def page_links(*names: str) -> None:
     """Links to other pages. A page that is run alone has none to go to."""
     for name in names:
         draw_page_link(name, ROWS[name].link or ROWS[name].title)
-
-
-def code_panel(
-    *functions: Callable[..., Any],
-    script: Callable[[], str] | None = None,
-    label: str = "Code",
-) -> None:
-    """A script that makes what is on screen, and the core's own functions behind it.
-
-    Closed, and not even sent, until somebody opens it.
-    """
-    with expander("code", label=label) as panel:
-        if not panel.open:
-            return
-        if script is not None:
-            st.caption("Run this in the folder of the README:")
-            st.code(script(), language="python")
-        for function in functions:
-            found = source.excerpt(function)
-            st.caption(f"`{found.path}`, line {found.line}")
-            st.code(found.code, language="python")

@@ -20,12 +20,15 @@ from explorer.text.unigram import (
     segmentations,
 )
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Expression, Script, script
 from explorer.views.shared.step_slider import stepper
 
 BUSY = "Training on the text: some seconds for 100,000 characters"
 TABLE_HEIGHT = 388
 WORDS_SHOWN = 40
 UNREADABLE = "has an unknown character"
+LONGEST_PRINTED = 2_500
+"""Characters of a text that stands in the script itself."""
 
 
 def draw_unigram(text: str, most: int, sentence: str) -> int:
@@ -103,3 +106,28 @@ def _pieces_text(found: Segmentation) -> str:
         f"{visible_token(piece, UNIGRAM)} {score:.3f}"
         for piece, score in zip(found.pieces, found.scores, strict=True)
     )
+
+
+def training_code(name: str, text: str, algorithm: str, most: int, step: int) -> Script:
+    """What is trained on the text of this name, at this step."""
+    if name in trained_tokenizers.TEXTS:
+        text = Expression(f"trained_tokenizers.shipped_text({name!r})")
+    elif len(text) > LONGEST_PRINTED:
+        text = Expression('open("your text.txt", encoding="utf-8-sig", newline="").read()')
+    if algorithm == UNIGRAM:
+        return script(pieces_code, text, most, step)
+    return script(merges_code, text, algorithm, most, step)
+
+
+def merges_code(text: str, algorithm: str, most: int, step: int) -> None:
+    found = trained_tokenizers.trained_merges(text, most, algorithm)
+    counted = found.counts_after(step)
+    for pair in counted.pairs:
+        print(found.tokens[pair.left], found.tokens[pair.right], pair.count)
+    print(counted.tokens)
+
+
+def pieces_code(text: str, most: int, step: int) -> None:
+    size = trained_tokenizers.unigram_sizes(text, most)[step]
+    pieces = trained_tokenizers.unigram_pieces(text, size).pieces
+    print(pieces[1:13])

@@ -13,6 +13,7 @@ from explorer.app.controls import note_invalid, say_invalid
 from explorer.app.messages import say
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.opened_model import Opened
 from explorer.catalog.tokenizers import tokenizer_in
 from explorer.components import chips
 from explorer.inference import trained_tokenizers
@@ -178,3 +179,9 @@ def _tokenizer(name: str, shelf: Mapping[str, ModelEntry]) -> AnyTokenizer | Pla
     except (CheckpointError, OSError) as error:
         why = in_a_sentence(error)
         raise ModelError(f"The model {entry.short_name} cannot be opened: {why}") from error
+
+
+def tokens_code(opened: Opened, text: str, pair: str) -> None:
+    tokens = opened.tokenizer.encode(text, pair or None)
+    ids = [token.id for token in tokens]
+    print(ids, [token.label for token in tokens])

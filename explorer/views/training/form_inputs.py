@@ -21,7 +21,7 @@ APPLIES_NOW = "Applies to the run on screen after its next step."
 NEEDS_RESTART = "Needs a restart: applies to the next run."
 
 
-class Inputs:
+class SettingInputs:
     """Small inputs; every task keeps its own values.
 
     What nobody chose follows what it is at first: the task's own, or that of the run on screen.

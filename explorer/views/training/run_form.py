@@ -40,7 +40,7 @@ from explorer.text import TextError
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.views.training.data_view import RequestedRun
-from explorer.views.training.form_inputs import COLD, HOT, Inputs
+from explorer.views.training.form_inputs import COLD, HOT, SettingInputs
 from explorer.views.training.own_text import OwnText, draw_own_text
 from explorer.views.training.run_estimate import draw_size
 from explorer.views.training.run_start import draw_differences, draw_resets, draw_start_button
@@ -124,7 +124,9 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
         if own.parent is None:
             base = settings_for(task, beside.now) if beside else default_spec(task)
             draw_model = partial(_draw_model_settings, task, base, beside is not None, live)
-            settings, below_steps = _draw_inputs(task, base, Inputs(task.name, live), draw_model)
+            settings, below_steps = _draw_inputs(
+                task, base, SettingInputs(task.name, live), draw_model
+            )
             spec = spec_of(task, settings, base)
         else:
             spec, below_steps = _draw_tuned(task, own.parent, beside, live)
@@ -162,7 +164,7 @@ def _draw_tuned(
 ) -> tuple[RunSpec, DeltaGenerator]:
     """The run that trains this model further; RunError where it cannot be."""
     now = beside.now if beside else None
-    inputs = Inputs(f"{task.name}_{parent.name}", live)
+    inputs = SettingInputs(f"{task.name}_{parent.name}", live)
     tuning = draw_tuning(parent.config, inputs, now)
     base = now or finetune_spec(parent, task, tuning)
 
@@ -198,7 +200,7 @@ def _beside(task: Task, run: Run | None, parent: Opened | None) -> _Beside | Non
 
 
 def _draw_inputs(
-    task: Task, base: RunSpec, inputs: Inputs, draw_model: Callable[[], dict[str, Any]]
+    task: Task, base: RunSpec, inputs: SettingInputs, draw_model: Callable[[], dict[str, Any]]
 ) -> tuple[dict[str, Any], DeltaGenerator]:
     """The values, and a place below the number of steps; the model's are drawn among them."""
     training = base.training
@@ -241,13 +243,13 @@ def _options(name: str) -> Sequence[str]:
     return BY_NAME[name].options if name in BY_NAME else ()
 
 
-def _shown(inputs: Inputs, name: str, value: Any) -> Any:
+def _shown(inputs: SettingInputs, name: str, value: Any) -> Any:
     """What the input of this setting shows, which is drawn later; `value` where that is none."""
     chosen, options = widget_state.get(inputs.key(name), value), _options(name)
     return chosen if not options or chosen in options else value
 
 
-def _draw_target(task: Task, base: RunSpec, inputs: Inputs) -> float | None:
+def _draw_target(task: Task, base: RunSpec, inputs: SettingInputs) -> float | None:
     """The held-out metric that ends the run, if one does."""
     held = "lower" if not task.higher_is_better else "higher"
     words = f"The run ends at the first measurement on held-out data that is as good, or {held}."
@@ -261,13 +263,13 @@ def _draw_target(task: Task, base: RunSpec, inputs: Inputs) -> float | None:
 def _draw_model_settings(
     task: Task, base: RunSpec, is_of_run: bool, live: Run | None
 ) -> dict[str, Any]:
-    inputs = Inputs(task.name, live)
+    inputs = SettingInputs(task.name, live)
     fitting = [name for name in (*LIKE, *PRESETS) if kind_of(name) == task.model.kind]
     own = (RUN_SHAPE, TASK_SHAPE) if is_of_run else (TASK_SHAPE,)
     chosen = _shown(inputs, "like", own[0])
     chosen = chosen if chosen in (*own, *fitting) else own[0]
     family = chosen if chosen in fitting else None
-    inside = Inputs(f"{task.name}_{family}" if family else task.name, live)
+    inside = SettingInputs(f"{task.name}_{family}" if family else task.name, live)
     config = built_like(task.model, family) if family else task.model
     config = base.model if chosen == own[0] else config
     layers, heads, width = (

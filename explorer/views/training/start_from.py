@@ -14,7 +14,7 @@ from explorer.runs.finetuning import usual_targets
 from explorer.runs.settings import Setting
 from explorer.runs.spec import RunSpec
 from explorer.tasks import GIVEN
-from explorer.views.training.form_inputs import Inputs
+from explorer.views.training.form_inputs import SettingInputs
 from models import TransformerConfig
 from models.lora import target_ranks
 
@@ -44,7 +44,9 @@ def draw_start_from(task: str) -> Opened | None:
     return None if chosen == NEW_WEIGHTS else open_entry(models[chosen])
 
 
-def draw_tuning(config: TransformerConfig, inputs: Inputs, now: RunSpec | None) -> dict[str, Any]:
+def draw_tuning(
+    config: TransformerConfig, inputs: SettingInputs, now: RunSpec | None
+) -> dict[str, Any]:
     """What of the model is trained, as `finetune_spec` has it; at first what the run `now` does."""
     ranks = target_ranks(config)
     has_lora = now is None or now.lora_rank > 0

@@ -26,7 +26,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.runs.run import RunError
 from explorer.text.number_format import three
-from explorer.views.overview.held import LEAST_USUAL, Held, choice_of
+from explorer.views.overview.held import LEAST_USUAL, MapSelection, choice_of
 from explorer.views.overview.pass_picture import first_answer, picture_of
 from explorer.views.shared import widgets
 from explorer.views.training_history.moments import EXPECTED, History, PassAtStep, opened_at
@@ -204,7 +204,7 @@ def _draw_pass(context: PageContext, name: str, one: PassAtStep) -> None:
         encode(picture, PASS, title, usual, ()),
         key=PASS,
         title=title,
-        choice=choice_of(Held(usual, None, LEAST_USUAL, None), context, picture),
+        choice=choice_of(MapSelection(usual, None, LEAST_USUAL, None), context, picture),
         height=AROUND + LAYER * layers,
         on_chosen=lambda value: None,
         on_go=lambda value: None,

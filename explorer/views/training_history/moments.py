@@ -25,8 +25,8 @@ from explorer.inference.forward_pass import (
     run_text,
 )
 from explorer.inference.results_cache import kept
+from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run, RunError
-from explorer.snippets.history_code import history_lines
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError
 from explorer.text.literal import literal
@@ -151,12 +151,6 @@ def history_of(context: PageContext) -> History | None:
     return History(run, _task_of(run), tuple(found), context.opened, tuple(keys))
 
 
-def lines(context: PageContext, history: History) -> str:
-    """The Python that makes the chosen head at every step."""
-    at = context.choice
-    return history_lines(history.last, history.run.folder, at.part, at.layer, at.head)
-
-
 def opened_at(opened: Opened, folder: Path) -> Opened:
     """The model of a snapshot, for this page alone: elsewhere its decoder reads its own words."""
     return open_snapshot(opened, folder, "film")
@@ -221,3 +215,11 @@ def draw_no_history(context: PageContext) -> None:
             label = literal(context.shelf[name].short_name)
             st.button(label, key=f"history_of_{name}", on_click=choose_model, args=(name,))
         draw_page_link("training", "Train the toy translator", task="translation")
+
+
+def history_code(run: Run, text: str, pair: str, part: str, layer: int, head: int) -> None:
+    models = {step: open_folder(folder) for step, folder in run.snapshots()}
+    last = run_text(models[max(models)], text, pair)
+    for step, opened in models.items():  # the decoder reads the same words at every step
+        forward = rerun(opened, last, last.source, last.target, ())
+        print(step, forward.weights(part, layer, head))

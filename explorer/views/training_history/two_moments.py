@@ -6,8 +6,7 @@ import streamlit as st
 
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.snippets import Head
-from explorer.views.shared.map_pair import MapSide, draw_map_pair
+from explorer.views.shared.map_pair import Head, MapSide, draw_map_pair
 from explorer.views.training_history.moments import History, PassAtStep
 
 VIEW, TITLE = "history_view", "Two moments"
@@ -30,5 +29,5 @@ def draw_two_moments(context: PageContext, history: History) -> None:
 
 def _side(context: PageContext, one: PassAtStep) -> MapSide:
     at = context.choice
-    head = Head(one.forward, one.folder, at.part, at.layer, at.head)
+    head = Head(one.forward, at.part, at.layer, at.head)
     return MapSide(f"Step {one.step:,}", head)

@@ -9,7 +9,7 @@ from explorer.analysis.circuits import pair_templates
 from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.pair_templates import TEMPLATES, fitting, make_pairs
 from explorer.analysis.circuits.text_pairs import PairError, question_of
-from explorer.analysis.circuits.vocabulary_words import Words, own_words
+from explorer.analysis.circuits.vocabulary_words import WordGroups, own_words
 from explorer.catalog.opened_model import Opened, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.text import word_tokenizer
@@ -88,7 +88,7 @@ def test_a_mask_stands_for_the_answer(tmp_path: Path, monkeypatch: pytest.Monkey
     few = (("cat", "paris"), ("dog", "france"))
     template = TEMPLATES["Capitals"]
     known = pair_templates.PairTemplate(
-        "Capitals", "", lambda opened, random: Words(few, 2), template.draws
+        "Capitals", "", lambda opened, random: WordGroups(few, 2), template.draws
     )
     monkeypatch.setitem(TEMPLATES, "Capitals", known)
     made = make_pairs(masked, "Capitals", 2, 0)

@@ -10,7 +10,7 @@ import pytest
 
 from explorer.catalog.downloads import background
 from explorer.catalog.downloads.background import DownloadState, state_of
-from explorer.catalog.downloads.model_download import Progress, fetched_bytes, part_folder
+from explorer.catalog.downloads.model_download import DownloadProgress, fetched_bytes, part_folder
 from explorer.catalog.real_models import REAL_MODELS, RealModel
 from explorer.system.atomic_files import Lock, write_json
 from tests.catalog.downloads.serving import COMMIT, Site
@@ -135,7 +135,7 @@ def test_a_download_of_another_process_is_seen_and_not_ended(model: RealModel) -
         assert lock.acquire()
         state = state_of(model)
         assert state == DownloadState(
-            "running", Progress("fetching", 10, 110), speed=20.0, is_ours=False
+            "running", DownloadProgress("fetching", 10, 110), speed=20.0, is_ours=False
         )
         assert state.seconds_left == 5
         background.start(model)
@@ -143,4 +143,4 @@ def test_a_download_of_another_process_is_seen_and_not_ended(model: RealModel) -
         assert state_of(model).kind == "running"
         for damaged in ("", "[]", '{"phase": 3, "done": "x"}'):
             (part / background.STATE).write_text(damaged)
-            assert state_of(model).progress == Progress("asking", 0, model.download)
+            assert state_of(model).progress == DownloadProgress("asking", 0, model.download)

@@ -14,7 +14,12 @@ from huggingface_hub import constants
 
 from explorer.catalog import ModelError, available_models, opened_model
 from explorer.catalog.downloads import model_download
-from explorer.catalog.downloads.model_download import Progress, download, fetched_bytes, part_folder
+from explorer.catalog.downloads.model_download import (
+    DownloadProgress,
+    download,
+    fetched_bytes,
+    part_folder,
+)
 from explorer.catalog.downloads.resumable_fetch import TRIES, WrongFileError, fetch
 from explorer.catalog.real_models import HubModel, Package, RealModel
 from explorer.system.atomic_files import Lock
@@ -32,7 +37,7 @@ class Stopped(BaseException):
 def stop_in_the_middle(site: Site, model: RealModel, large: str) -> int:
     """End the download while the large file comes; the bytes that are there."""
 
-    def report(progress: Progress) -> None:
+    def report(progress: DownloadProgress) -> None:
         if large in site.cut_after or progress.phase != "fetching":
             return
         if fetched_bytes(model.folder) >= 20_000:
@@ -47,11 +52,11 @@ def stop_in_the_middle(site: Site, model: RealModel, large: str) -> int:
     return left
 
 
-def ignore(_: Progress) -> None:
+def ignore(_: DownloadProgress) -> None:
     """Nobody looks."""
 
 
-def refused(model: RealModel, report: Callable[[Progress], None] = ignore) -> str:
+def refused(model: RealModel, report: Callable[[DownloadProgress], None] = ignore) -> str:
     """The sentence with which it ends; nothing that opens is left."""
     with pytest.raises(ModelError) as caught:
         download(model, model.folder, report)
@@ -79,7 +84,7 @@ def large(site: Site, model: RealModel) -> str:
 def test_a_model_is_downloaded_once_and_opens_with_its_record(
     site: Site, model: RealModel, small_models: Path
 ) -> None:
-    seen: list[Progress] = []
+    seen: list[DownloadProgress] = []
     assert download(model, model.folder, seen.append) == model.folder
     assert seen[0].phase == "asking"
     done = [each.done for each in seen if each.phase == "fetching"]
@@ -246,7 +251,7 @@ def test_a_disk_that_is_full_or_may_not_be_written_is_one_sentence(
     def read_only(*_: Any, **__: Any) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    def full(progress: Progress) -> None:
+    def full(progress: DownloadProgress) -> None:
         if progress.phase == "fetching" and progress.done:
             raise OSError(errno.ENOSPC, "No space left on device")
 

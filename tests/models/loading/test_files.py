@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.loading.safe_files import (
-    DEEPEST,
+    DEEPEST_JSON,
     LARGEST_TEXT,
     CheckpointError,
     parse_object,
@@ -55,7 +55,7 @@ NO_OBJECT = {
     "\ufeff{}": "is not readable JSON.",
     "[]": "must be a JSON object.",
     "null": "must be a JSON object.",
-    nested(DEEPEST + 1): "is nested too deep.",
+    nested(DEEPEST_JSON + 1): "is nested too deep.",
     '{"a":' * 10_000 + "1" + "}" * 10_000: "is nested too deep.",
     '{"a": [' + "[]," * 200_000 + "1]}": "holds too many values to be one.",
     '{"a": {"b": 1, "b": 1}}': "is not readable JSON: it names a key twice.",
@@ -70,7 +70,7 @@ def test_what_is_no_object_is_refused_in_its_words() -> None:
     for text, words in NO_OBJECT.items():
         with pytest.raises(CheckpointError, match=f"^it .*{words}$"):
             parse_object(text, "it")
-    assert parse_object(nested(DEEPEST), "it")
+    assert parse_object(nested(DEEPEST_JSON), "it")
 
 
 @given(st.text() | st.text("\n\x1b\u202e\ud800\U000f0000\0 ab", min_size=1, max_size=200))

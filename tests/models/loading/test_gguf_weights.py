@@ -11,8 +11,14 @@ from gguf import GGMLQuantizationType as Kind
 from gguf.quants import dequantize, quantize
 
 from models.loading.checkpoint import CheckpointError, load_checkpoint
-from models.loading.gguf_header import Placed, read_gguf_header
-from models.loading.gguf_weights import BLOCKS_AT_ONCE, PLAIN, QUANTIZED, gguf_weights, numbers
+from models.loading.gguf_header import GgufTensor, read_gguf_header
+from models.loading.gguf_weights import (
+    BLOCKS_AT_ONCE,
+    PLAIN_TYPES,
+    QUANTIZED_TYPES,
+    gguf_weights,
+    numbers,
+)
 from tests.models.loading.gguf_damage import NAME, good
 from tests.models.loading.gguf_damage import Tensor as Stored
 
@@ -40,7 +46,7 @@ def test_a_quantized_model_has_the_numbers_that_the_library_reads(tmp_path: Path
         assert 0 < (ours - torch.from_numpy(exact)).abs().max() < 0.5, kind
 
 
-@pytest.mark.parametrize("name", [*PLAIN, *QUANTIZED])
+@pytest.mark.parametrize("name", [*PLAIN_TYPES, *QUANTIZED_TYPES])
 def test_every_type_is_read_as_by_the_library(name: str) -> None:
     """More blocks than become numbers at once, of random bytes."""
     kind = Kind[name]
@@ -52,11 +58,11 @@ def test_every_type_is_read_as_by_the_library(name: str) -> None:
         start, end = SCALES[name]
         scales = torch.randn(count, (end - start) // 2, generator=drawn).half()
         blocks[:, start:end] = scales.view(torch.uint8)
-    elif name in PLAIN:
-        blocks = torch.randn(count, generator=drawn).to(PLAIN[name]).view(torch.uint8)
+    elif name in PLAIN_TYPES:
+        blocks = torch.randn(count, generator=drawn).to(PLAIN_TYPES[name]).view(torch.uint8)
         blocks = blocks.view(count, size)
     raw = blocks.flatten()
-    found = numbers(raw, Placed(name, (count, per_block), 0, len(raw)))
+    found = numbers(raw, GgufTensor(name, (count, per_block), 0, len(raw)))
     with np.errstate(all="ignore"):
         whole = dequantize(blocks.numpy(), kind)
     expected = torch.from_numpy(whole).float().view(count, per_block)
@@ -66,7 +72,7 @@ def test_every_type_is_read_as_by_the_library(name: str) -> None:
 def test_what_the_library_can_read_is_read() -> None:
     """A type that a later version knows has to be added by hand; one has scales beside it."""
     known = {kind.name for kind in gguf.quants._type_traits} - {"NVFP4"}
-    assert known | {"F32", "F16"} == {*PLAIN, *QUANTIZED}
+    assert known | {"F32", "F16"} == {*PLAIN_TYPES, *QUANTIZED_TYPES}
 
 
 def test_tensors_are_read_in_any_order_and_a_header_once(tmp_path: Path) -> None:

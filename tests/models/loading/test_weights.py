@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save, save_file
 
 from models.loading.safe_files import CheckpointError
-from models.loading.weight_files import (
-    QUANTIZED,
-    READABLE,
-    STATE_WEIGHTS,
-    WEIGHTS,
-    open_file,
-    open_weights,
-)
+from models.loading.stored_weights import QUANTIZED, READABLE
+from models.loading.weight_files import STATE_WEIGHTS, WEIGHTS, open_file, open_weights
 from tests.models.loading.hostile import packed, shard, sharded, unpacked
 from tests.models.loading.opening import check_sentence
 

@@ -1,0 +1,105 @@
+"""Edits of a batch: another one in each row, so that many are tried in one pass.
+
+Shapes: b batch, h heads, t tokens, q queries, k keys, d width of a vector.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from models.interventions import EditError, check_index, fitted
+
+
+@dataclass(frozen=True)
+class AblateHeads:
+    """Head `heads[i]` is ablated in row i of the batch (b, h, t, d): many ablations in one pass.
+
+    With `mean` it gets its mean over positions instead of zero.
+    """
+
+    site: str
+    heads: tuple[int, ...]
+    mean: bool = False
+
+    def __call__(self, value: Tensor) -> Tensor:
+        if value.dim() != 4 or len(value) != len(self.heads):
+            shape = tuple(value.shape)
+            raise EditError(f"{self.site} {shape} is no batch of {len(self.heads)} over heads.")
+        at = _row_by_row(self.heads, value, self.site)
+        changed = value.clone()
+        changed[at] = value[at].mean(-2, keepdim=True) if self.mean else 0.0
+        return changed
+
+
+@dataclass(frozen=True, eq=False)
+class PatchHeads:
+    """Head `heads[i]` is patched in row i of the batch (b, h, t, d): many patches in one pass.
+
+    `value` holds every head of the forward pass that is patched from (h, t, d).
+    """
+
+    site: str
+    heads: tuple[int, ...]
+    value: Tensor
+
+    def __call__(self, value: Tensor) -> Tensor:
+        rows = len(self.heads)
+        if value.dim() != 4 or len(value) != rows or value.shape[1:] != self.value.shape:
+            ours, theirs = tuple(self.value.shape), tuple(value.shape)
+            raise EditError(f"{self.site} {theirs} is no batch of {rows} over {ours}.")
+        at = _row_by_row(self.heads, value, self.site)
+        changed = value.clone()
+        changed[at] = self.value.to(value)[at[1]]
+        return changed
+
+
+@dataclass(frozen=True, eq=False)
+class AddByRow:
+    """`values[i]` (t, d) is added in row i of the batch: many changes in one pass.
+
+    With `heads`, to head `heads[i]` alone (b, h, t, d).
+    """
+
+    site: str
+    values: Tensor
+    heads: tuple[int, ...] | None = None
+
+    def __call__(self, value: Tensor) -> Tensor:
+        inner, rows = value.shape[-2:], len(self.values)
+        if len(value) != rows or self.values.shape[1:] != inner:
+            ours, theirs = tuple(value.shape), tuple(self.values.shape)
+            raise EditError(f"{self.site} {ours} is no batch to which {theirs} is added.")
+        if self.heads is None and value.dim() == 3:
+            return value + self.values.to(value)
+        if self.heads is None:
+            raise EditError(f"{self.site} is divided into heads: say to which one is added.")
+        if value.dim() != 4:
+            raise EditError(f"{self.site} is not divided into heads.")
+        if len(self.heads) != rows:
+            raise EditError(f"{self.site} has {rows} rows, not {len(self.heads)}.")
+        changed = value.clone()
+        changed[_row_by_row(self.heads, value, self.site)] += self.values.to(value)
+        return changed
+
+
+@dataclass(frozen=True, eq=False)
+class KeepCells:
+    """Weights times 0 or 1, cell by cell, one pattern per row of the batch (b, h, q, k).
+
+    Rows are not renormalised.
+    """
+
+    site: str
+    cells: Tensor
+
+    def __call__(self, value: Tensor) -> Tensor:
+        return value * fitted(self.cells, value, self.site)
+
+
+def _row_by_row(heads: tuple[int, ...], value: Tensor, site: str) -> tuple[Tensor, Tensor]:
+    """The index of head `heads[i]` in row i of the batch."""
+    for head in heads:
+        check_index("head", head, value.shape[1], site)
+    rows = torch.arange(len(heads), device=value.device)
+    return rows, torch.tensor(heads, device=value.device)
