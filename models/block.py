@@ -13,6 +13,7 @@ from models.shapes import Bias, Mask, Memory, Rotation, Stream
 from models.tap import NO_TAP, Tap
 
 IDENTITY = nn.Identity()
+Layer = Callable[[Stream], Stream]
 
 
 class Residual(nn.Module):
@@ -35,11 +36,7 @@ class Residual(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self,
-        x: Stream,
-        layer: Callable[[Stream], Stream],
-        reads: Stream | None = None,
-        tap: Tap = NO_TAP,
+        self, x: Stream, layer: Layer, reads: Stream | None = None, tap: Tap = NO_TAP
     ) -> Stream:
         """The residual stream after the layer, which `reads` it, or an earlier one if parallel."""
         reads = x if reads is None else reads
@@ -52,11 +49,6 @@ class Residual(nn.Module):
     def input_norm(self) -> nn.Module:
         """Applied to what the layer reads of the residual stream."""
         return self.norm if self.pre else IDENTITY
-
-    @property
-    def sum_norm(self) -> nn.Module:
-        """Applied to the residual stream after what the layer wrote is added."""
-        return IDENTITY if self.pre else self.norm
 
 
 @dataclass(frozen=True, eq=False)

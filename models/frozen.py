@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from models.block import Residual
+from models.block import IDENTITY, Residual
 from models.classifier import ClassifierHead
 from models.normalization import LayerNorm, RMSNorm
 from models.output_heads import LanguageModelHead, MaskedTransform
@@ -76,6 +76,11 @@ def freeze_linear(layer: nn.Linear) -> Frozen:
     return Frozen(lambda part: part @ layer.weight.mT, layer.bias)
 
 
+def sum_norm(residual: Residual) -> nn.Module:
+    """Applied to the residual stream after what the layer wrote is added."""
+    return IDENTITY if residual.pre else residual.norm
+
+
 @dataclass(frozen=True, eq=False)
 class FrozenResidual:
     """A residual connection: what a part of the layer's output adds, and the sum behind it."""
@@ -91,17 +96,17 @@ class FrozenResidual:
 def freeze_residual(residual: Residual, x: Tensor, out: Tensor) -> FrozenResidual:
     """Where x is the residual stream before the layer and `out` what the layer wrote, (…, d)."""
     written = freeze_norm(residual.out_norm, out)
-    return FrozenResidual(written, freeze_norm(residual.sum_norm, x + written(out)))
+    return FrozenResidual(written, freeze_norm(sum_norm(residual), x + written(out)))
 
 
 def residual_without_scale(residual: Residual) -> tuple[Linear, Linear]:
     """The same without the scales of its norms, which no part of the output changes."""
-    return without_scale(residual.out_norm), without_scale(residual.sum_norm)
+    return without_scale(residual.out_norm), without_scale(sum_norm(residual))
 
 
 def is_plain_sum(residual: Residual) -> bool:
     """Whether what a layer wrote stays in the residual stream as it is."""
-    return all(isinstance(n, nn.Identity) for n in (residual.out_norm, residual.sum_norm))
+    return all(isinstance(n, nn.Identity) for n in (residual.out_norm, sum_norm(residual)))
 
 
 def freeze_words(

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from models.feed_forward import ACTIVATION_FUNCTIONS
-from models.shapes import Stream
+from models.shapes import Stream, Words
 from models.tap import NO_TAP, Tap
 
 
@@ -48,17 +48,13 @@ class LanguageModelHead(nn.Module):
         self.weight = None if tied else nn.Parameter(torch.empty(vocab_size, d_model))
         self.bias = nn.Parameter(torch.empty(vocab_size)) if bias else None
 
-    def factors(
-        self, x: Stream, embedding: Float[Tensor, "v d"], tap: Tap = NO_TAP
-    ) -> tuple[Stream, Float[Tensor, "v d"]]:
+    def factors(self, x: Stream, embedding: Words, tap: Tap = NO_TAP) -> tuple[Stream, Words]:
         """What the logits are products of, but for their bias and cap."""
         x = tap("transform", self.transform(x))
         x = x if self.scale == 1 else x * self.scale
         return x, embedding if self.weight is None else self.weight
 
-    def forward(
-        self, x: Stream, embedding: Float[Tensor, "v d"], tap: Tap = NO_TAP
-    ) -> Float[Tensor, "b t v"]:
+    def forward(self, x: Stream, embedding: Words, tap: Tap = NO_TAP) -> Float[Tensor, "b t v"]:
         x, words = self.factors(x, embedding, tap)
         # Vocabulary × tokens: the wide matrix first is up to a sixth faster.
         logits = (words @ x.flatten(0, 1).mT).mT.unflatten(0, x.shape[:2])

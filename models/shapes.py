@@ -22,6 +22,7 @@ SourceKeep = Bool[Tensor, "b s"]
 Queries = Float[Tensor, "b h q d"]
 Keys = Float[Tensor, "b g k d"]
 """Keys, or values."""
+Words = Float[Tensor, "v d"]
 Scores = Float[Tensor, "b h q k"]
 """Scores, or weights."""
 Mask = Bool[Tensor, "#b #h #q #k"]

@@ -7,13 +7,12 @@ Induction and duplicate heads are those of Olsson et al. 2022, In-context Learni
 Induction Heads, and Wang et al. 2022, Interpretability in the Wild, section 3.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from explorer.inference.forward_pass import ForwardPass
@@ -21,73 +20,183 @@ from explorer.text import Token
 from explorer.text.number_format import three
 
 
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """The tokens of the rows or the columns: their IDs, and which are special."""
+
+    ids: Tensor
+    special: Tensor
+
+    @classmethod
+    def of(cls, tokens: Sequence[Token]) -> "Tokens":
+        special = torch.tensor([token.special for token in tokens], dtype=torch.bool)
+        return cls(torch.tensor([token.id for token in tokens], dtype=torch.long), special)
+
+
+def earlier_copies(tokens: Tokens) -> Tensor:
+    """Where an earlier token (column) is the same as this one (row), (n, n); special ones never.
+
+    The last column is empty, so shifted by one it marks what followed an earlier copy.
+    """
+    same = (tokens.ids[:, None] == tokens.ids) & ~tokens.special[:, None]
+    return same.tril(-1)
+
+
+def aligned_cells(rows: Tokens, columns: Tokens, *, backwards: bool = False) -> Tensor:
+    """Query i and key i, or key n − 1 − i, among the tokens that are not special; (q, k)."""
+    queries, keys = (~rows.special).nonzero()[:, 0], (~columns.special).nonzero()[:, 0]
+    if backwards:
+        keys = keys.flip(0)
+    pairs = min(len(queries), len(keys))
+    cells = torch.zeros(len(rows.ids), len(columns.ids), dtype=torch.bool)
+    cells[queries[:pairs], keys[:pairs]] = True
+    return cells
+
+
+@dataclass(frozen=True, eq=False)
+class HeadRows:
+    """Some heads over one text: their weights (h, q, k), and what is known of queries and keys.
+
+    `visible` (q, k) is the mask, and `special` (k,) is True for special tokens.
+    """
+
+    weights: Tensor
+    visible: Tensor
+    special: Tensor
+
+    @property
+    def entropy(self) -> Tensor:
+        return torch.special.entr(self.weights).sum(-1)
+
+    @property
+    def keys_seen(self) -> Tensor:
+        """How many keys each query may attend to, at least two, (q,)."""
+        return self.visible.sum(-1).clamp(min=2).double()
+
+    @property
+    def away(self) -> Tensor:
+        """|query − key| of every pair, (q, k)."""
+        queries, keys = self.visible.shape
+        return (torch.arange(queries)[:, None] - torch.arange(keys)).abs().double()
+
+
 @dataclass(frozen=True)
 class HeadMetric:
-    """One number of a head. `top` ends its scale, None where the values do."""
+    """One number of a head: the mean of `of` (h, q) over the rows that count.
+
+    Without `of` it is the weight on `cells` (q, k), over the rows that have one; `in_one_text`
+    has no meaning where the keys are of another text. A row counts from `fewest` visible keys
+    and position `first` on. `top` ends its scale, None where the values do.
+    """
 
     name: str
     title: str
     meaning: str
+    of: Callable[[HeadRows], Tensor] | None = None
+    cells: Callable[[Tokens, Tokens], Tensor] | None = None
+    in_one_text: bool = False
+    fewest: int = 1
+    first: int = 0
     unit: str = "weight"
     top: float | None = 1.0
 
 
-_METRICS = (
-    HeadMetric(
-        "spread",
-        "Normalized entropy",
-        "The entropy of a row over the logarithm of the number of its visible keys: 1 is uniform "
-        "attention, 0 is all weight on one key. Rows with a single visible key are left out.",
-        "of the maximum",
-    ),
-    HeadMetric(
-        "entropy", "Entropy", "−Σ w ln w of a row: 0 is all weight on one key.", "nats", None
-    ),
-    HeadMetric("largest", "Maximum weight", "The largest weight of a row."),
-    HeadMetric(
-        "distance",
-        "Mean distance",
-        "The mean of |query − key| in tokens, weighted by attention.",
-        "tokens",
-        None,
-    ),
-    HeadMetric("itself", "Current-token score", "The weight on the query's own token."),
-    HeadMetric(
-        "previous",
-        "Previous-token score",
-        "The weight on the token before; the first row, which has none, is left out.",
-    ),
-    HeadMetric("first", "First-token score", "The weight on the first token."),
-    HeadMetric(
-        "special",
-        "Special-token score",
-        "The weight on special tokens, such as start and end.",
-    ),
-    HeadMetric(
-        "induction",
-        "Induction score",
-        "The weight on the tokens that followed earlier occurrences of the query's token. Rows "
-        "without an earlier occurrence are left out.",
-    ),
-    HeadMetric(
-        "duplicate",
-        "Duplicate-token score",
-        "The weight on earlier occurrences of the query's token. Rows without one are left out.",
-    ),
-    HeadMetric(
-        "diagonal",
-        "Diagonal score",
-        "The weight of query i on key i, special tokens not counted. Rows whose key is masked "
-        "are left out.",
-    ),
-    HeadMetric(
-        "anti_diagonal",
-        "Anti-diagonal score",
-        "The weight of query i on key n − 1 − i of n, special tokens not counted. Rows whose key "
-        "is masked are left out.",
-    ),
-)
-METRICS = {each.name: each for each in _METRICS}
+METRICS = {
+    each.name: each
+    for each in (
+        HeadMetric(
+            "spread",
+            "Normalized entropy",
+            "The entropy of a row over the logarithm of the number of its visible keys: 1 is "
+            "uniform attention, 0 is all weight on one key. Rows with a single visible key are "
+            "left out.",
+            lambda rows: rows.entropy / rows.keys_seen.log(),
+            fewest=2,
+            unit="of the maximum",
+        ),
+        HeadMetric(
+            "entropy",
+            "Entropy",
+            "−Σ w ln w of a row: 0 is all weight on one key.",
+            lambda rows: rows.entropy,
+            unit="nats",
+            top=None,
+        ),
+        HeadMetric(
+            "largest",
+            "Maximum weight",
+            "The largest weight of a row.",
+            lambda rows: rows.weights.amax(-1),
+        ),
+        HeadMetric(
+            "distance",
+            "Mean distance",
+            "The mean of |query − key| in tokens, weighted by attention.",
+            lambda rows: (rows.weights * rows.away).sum(-1),
+            in_one_text=True,
+            unit="tokens",
+            top=None,
+        ),
+        HeadMetric(
+            "itself",
+            "Current-token score",
+            "The weight on the query's own token.",
+            lambda rows: rows.weights.diagonal(dim1=-2, dim2=-1),
+            in_one_text=True,
+        ),
+        HeadMetric(
+            "previous",
+            "Previous-token score",
+            "The weight on the token before; the first row, which has none, is left out.",
+            lambda rows: F.pad(rows.weights.diagonal(offset=-1, dim1=-2, dim2=-1), (1, 0)),
+            in_one_text=True,
+            first=1,
+        ),
+        HeadMetric(
+            "first",
+            "First-token score",
+            "The weight on the first token.",
+            lambda rows: rows.weights[..., 0],
+        ),
+        HeadMetric(
+            "special",
+            "Special-token score",
+            "The weight on special tokens, such as start and end.",
+            lambda rows: rows.weights[..., rows.special].sum(-1),
+        ),
+        HeadMetric(
+            "induction",
+            "Induction score",
+            "The weight on the tokens that followed earlier occurrences of the query's token. "
+            "Rows without an earlier occurrence are left out.",
+            cells=lambda rows, _: earlier_copies(rows).roll(1, dims=1),
+            in_one_text=True,
+        ),
+        HeadMetric(
+            "duplicate",
+            "Duplicate-token score",
+            "The weight on earlier occurrences of the query's token. Rows without one are left "
+            "out.",
+            cells=lambda rows, _: earlier_copies(rows),
+            in_one_text=True,
+        ),
+        HeadMetric(
+            "diagonal",
+            "Diagonal score",
+            "The weight of query i on key i, special tokens not counted. Rows whose key is "
+            "masked are left out.",
+            cells=lambda rows, columns: aligned_cells(rows, columns),
+        ),
+        HeadMetric(
+            "anti_diagonal",
+            "Anti-diagonal score",
+            "The weight of query i on key n − 1 − i of n, special tokens not counted. Rows whose "
+            "key is masked are left out.",
+            cells=lambda rows, columns: aligned_cells(rows, columns, backwards=True),
+        ),
+    )
+}
+"""By name: whoever shows, ranks or prints head metrics reads them here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,19 +223,6 @@ class HeadMetrics:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Tokens:
-    """The tokens of the rows or the columns: their IDs, and which are special."""
-
-    ids: Tensor
-    special: Tensor
-
-    @classmethod
-    def of(cls, tokens: Sequence[Token]) -> Tokens:
-        special = torch.tensor([token.special for token in tokens], dtype=torch.bool)
-        return cls(torch.tensor([token.id for token in tokens], dtype=torch.long), special)
-
-
 def metrics_of_heads(
     weights: Tensor,
     visible: Tensor,
@@ -140,28 +236,17 @@ def metrics_of_heads(
     `special` (k,) is True for special tokens; `cells` are those of `pattern_cells`.
     """
     weights = weights.detach().double()
-    queries, keys = weights.shape[1:]
-    visible = visible.expand(queries, keys)
-    over = counted_rows(visible, cells)
-    entropy = torch.special.entr(weights).sum(-1)
-    keys_seen = visible.sum(-1).clamp(min=2).double()
-    by_row = {
-        "spread": entropy / keys_seen.log(),
-        "entropy": entropy,
-        "largest": weights.amax(-1),
-        "first": weights[..., 0],
-        "special": weights[..., special].sum(-1),
-        **{name: _on(weights, places) for name, places in cells.items()},
-    }
-    if same_text:
-        away = (torch.arange(queries)[:, None] - torch.arange(keys)).abs().double()
-        before = weights.diagonal(offset=-1, dim1=-2, dim2=-1)
-        by_row["distance"] = (weights * away).sum(-1)
-        by_row["itself"] = weights.diagonal(dim1=-2, dim2=-1)
-        by_row["previous"] = torch.nn.functional.pad(before, (1, 0))
-    found = {name: _mean(values, over[name]) for name, values in by_row.items()}
-    nothing = torch.full_like(found["entropy"], math.nan)
-    return {name: found.get(name, nothing) for name in METRICS}
+    visible = visible.expand(weights.shape[1:])
+    heads, over = HeadRows(weights, visible, special), counted_rows(visible, cells)
+    found = {}
+    for name, metric in METRICS.items():
+        values = _on(weights, cells[name]) if name in cells else None
+        if metric.of is not None and (same_text or not metric.in_one_text):
+            values = metric.of(heads)
+        found[name] = weights.new_full(weights.shape[:1], math.nan)
+        if values is not None:
+            found[name] = _mean(values, over[name])
+    return found
 
 
 def counted_rows(visible: Tensor, cells: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -170,9 +255,8 @@ def counted_rows(visible: Tensor, cells: Mapping[str, Tensor]) -> dict[str, Tens
     `visible` (q, k) is the mask, `cells` are those of `pattern_cells`.
     """
     seen = visible.sum(-1)
-    over = dict.fromkeys(METRICS, seen > 0)
-    over["spread"] = seen > 1
-    over["previous"] = (seen > 0) & (torch.arange(len(seen)) > 0)
+    here = torch.arange(len(seen))
+    over = {name: (seen >= each.fewest) & (here >= each.first) for name, each in METRICS.items()}
     for name, (rows, _) in cells.items():
         over[name] = torch.zeros_like(seen, dtype=torch.bool).index_fill(0, rows, True)
     return over
@@ -182,34 +266,11 @@ def pattern_cells(
     rows: Tokens, columns: Tokens, visible: Tensor, *, same_text: bool
 ) -> dict[str, Tensor]:
     """The rows and columns of the visible cells of each pattern, (2, n): few among many."""
-    cells = {
-        "diagonal": aligned_cells(rows, columns),
-        "anti_diagonal": aligned_cells(rows, columns, backwards=True),
+    return {
+        name: (each.cells(rows, columns) & visible).nonzero().T
+        for name, each in METRICS.items()
+        if each.cells is not None and (same_text or not each.in_one_text)
     }
-    if same_text:
-        copies = earlier_copies(rows)
-        cells |= {"duplicate": copies, "induction": copies.roll(1, dims=1)}
-    return {name: (where & visible).nonzero().T for name, where in cells.items()}
-
-
-def earlier_copies(tokens: Tokens) -> Tensor:
-    """Where an earlier token (column) is the same as this one (row), (n, n); special ones never.
-
-    The last column is empty, so shifted by one it marks what followed an earlier copy.
-    """
-    same = (tokens.ids[:, None] == tokens.ids) & ~tokens.special[:, None]
-    return same.tril(-1)
-
-
-def aligned_cells(rows: Tokens, columns: Tokens, *, backwards: bool = False) -> Tensor:
-    """Query i and key i, or key n − 1 − i, among the tokens that are not special; (q, k)."""
-    queries, keys = (~rows.special).nonzero()[:, 0], (~columns.special).nonzero()[:, 0]
-    if backwards:
-        keys = keys.flip(0)
-    pairs = min(len(queries), len(keys))
-    cells = torch.zeros(len(rows.ids), len(columns.ids), dtype=torch.bool)
-    cells[queries[:pairs], keys[:pairs]] = True
-    return cells
 
 
 def _on(weights: Tensor, cells: Tensor) -> Tensor:

@@ -31,7 +31,7 @@ from explorer.inference.results_cache import is_kept, kept
 from explorer.system.cooperative import interruptible
 from models.attention import MultiHeadAttention, repeat_groups
 from models.block import Block, Residual
-from models.frozen import freeze_residual, residual_without_scale
+from models.frozen import freeze_residual, residual_without_scale, sum_norm
 
 MOST_HELD = 16_000_000
 """Numbers of z, (q, k, d), that are in memory together."""
@@ -162,7 +162,7 @@ def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
         if block.mlp is None:
             return BlockShares(attended, None, block.parallel)
         kept, written = x, after - x
-        if not isinstance(block.mlp_residual.sum_norm, nn.Identity):  # it changes what was there
+        if not isinstance(sum_norm(block.mlp_residual), nn.Identity):  # it changes what was there
             wrote = block_writes(forward, stack, layer, torch.arange(len(x))).mlp
             assert wrote is not None
             kept, written = map(wrote.frozen.summed.linear, (x, wrote.frozen.written(wrote.out)))

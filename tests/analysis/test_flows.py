@@ -28,6 +28,7 @@ from explorer.analysis.rollout import (
 )
 from explorer.catalog import opened_model
 from explorer.inference.forward_pass import ForwardPass, run_text
+from models.frozen import sum_norm
 from models.normalization import LayerNorm
 from models.trace import EVERYTHING, Trace, trace
 from tests.closeness import assert_close_to
@@ -175,7 +176,7 @@ def attention_by_hand(
 
         def through(part: Tensor, query: int = query, total: Tensor = total) -> Tensor:
             part = behind(residual.out_norm, part, out[query])
-            return behind(residual.sum_norm, part, total)
+            return behind(sum_norm(residual), part, total)
 
         for key in range(keys):
             parts = [
@@ -186,7 +187,7 @@ def attention_by_hand(
             ]
             longest[query, key] = int(torch.stack([through(p).norm() for p in parts]).argmax())
             shares[query, key] = share(after[query], through(torch.stack(parts).sum(0)))
-        kept = behind(residual.sum_norm, before[query], total)
+        kept = behind(sum_norm(residual), before[query], total)
         shares[query, keys] = share(after[query], kept)
     shares = shares / shares.sum(1, keepdim=True)
     return shares[:, :keys], shares[:, keys], longest
@@ -223,8 +224,8 @@ def test_every_share_is_that_of_the_watched_pass(found: ForwardPass) -> None:
                 wrote = behind(residual.out_norm, out[query], out[query])
                 if isinstance(residual.out_norm, LayerNorm):
                     wrote = wrote + residual.out_norm.bias
-                wrote = behind(residual.sum_norm, wrote, total)
-                kept = behind(residual.sum_norm, before[query], total)
+                wrote = behind(sum_norm(residual), wrote, total)
+                kept = behind(sum_norm(residual), before[query], total)
                 both = share(after[query], wrote), share(after[query], kept)
                 if sum(both):
                     assert float(mlp) == pytest.approx(both[0] / sum(both), abs=1e-5)

@@ -16,6 +16,7 @@ from explorer.analysis.logit_attribution import contributions
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.inference.forward_pass import ForwardPass
 from models import Transformer
+from models.frozen import sum_norm
 from models.normalization import RMSNorm
 from tests.closeness import assert_close_to
 from tests.tiny import config_of, shaken
@@ -90,7 +91,7 @@ def test_composition_is_that_of_whole_matrices(shape: dict[str, Any]) -> None:
             _, ov = whole(model, layer, head)
             for block in blocks[layer:2]:  # what stands in the stream itself (post-norm)
                 for residual in (block.self_residual, block.mlp_residual):
-                    ov = folded(residual.sum_norm, config.d_model) @ ov
+                    ov = folded(sum_norm(residual), config.d_model) @ ov
             expected = [
                 (qk.T @ ov).norm() / qk.norm() / ov.norm(),
                 (qk @ ov).norm() / qk.norm() / ov.norm(),
@@ -134,7 +135,7 @@ def test_the_eigenvalues_are_those_of_the_circuit_from_tokens_to_tokens(
         through = writes @ block.self_attn.o_proj.weight[:, head * w : (head + 1) * w] @ value
         for each in blocks_of(model)[1:]:
             for residual in (each.self_residual, each.mlp_residual):
-                through = folded(residual.sum_norm, config.d_model) @ through
+                through = folded(sum_norm(residual), config.d_model) @ through
         through = folded(stack.norm, config.d_model) @ through
         head_of_model: Any = model.head
         words = stack.embedding.weight if config.tie_embeddings else head_of_model.weight

@@ -188,6 +188,13 @@ def test_rows_that_see_nothing_are_left_out_and_a_single_key_leaves_no_choice() 
     assert single["entropy"] == 0
 
 
+def test_the_docs_have_a_row_for_each() -> None:
+    table = (Path(__file__).parents[2] / "docs/concepts/attention.md").read_text("utf-8")
+    assert [
+        each.title for each in METRICS.values() if f"\n| {each.title.lower()} |" not in table
+    ] == []
+
+
 @pytest.fixture
 def forward(small_models: Path) -> ForwardPass:
     opened = opened_model.opened_from(small_models / "translation", "translation")

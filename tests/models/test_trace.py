@@ -107,14 +107,18 @@ def test_the_stream_passes_every_site_in_order() -> None:
 def test_the_documented_sites_are_there() -> None:
     config = config_of("encoder-decoder")
     watched = trace(shaken(config), *inputs_of(config))
-    inside = "norm q_proj q_norm k_proj k_norm q k v mask bias scores masked weights head_out out"
+    inside = (
+        "norm q_proj q_norm k_proj k_norm q k v mask bias scores masked weights head_out out add"
+    )
     block = [f"self_attn.{name}" for name in (*inside.split(), "q_input", "k_input", "v_input")]
-    block += "mlp.input mlp.norm mlp.hidden mlp.out resid_pre resid_mid resid_post".split()
+    block += [f"mlp.{name}" for name in "input norm up hidden out add out_norm".split()]
+    block += "resid_pre resid_mid resid_post".split()
     crossing = [*block, *(f"cross_attn.{name}" for name in inside.split()), "resid_cross"]
-    expected = {"memory", "logits"}
+    expected = {"memory", "logits", "head.transform"}
     for stack, layers, names in (("encoder", 1, block), ("decoder", 2, crossing)):
         expected |= {f"{stack}.{i}.{name}" for i in range(layers) for name in names}
-        expected |= {f"{stack}.{name}" for name in ("positions", "embed", "pos_embed", "final")}
+        around = "positions embed pos_embed sum embed_norm final"
+        expected |= {f"{stack}.{name}" for name in around.split()}
     assert set(watched.sites) == expected
 
 
