@@ -9,7 +9,7 @@ from models.families.published import Published
 
 ROPE_FACTORS = "rope_freqs.weight"
 """By what rotary frequencies are divided: numbers of a config, stored like a weight."""
-FEW = 1 << 16
+MOST_ROWS = 1 << 16
 """Numbers of a tensor that may be read for a config."""
 
 
@@ -64,7 +64,7 @@ class Metadata:
 
     def few(self, tensor: str) -> list[float]:
         """The numbers of a short tensor."""
-        if len(self._shapes[tensor]) != 1 or self.rows(tensor) > FEW:
+        if len(self._shapes[tensor]) != 1 or self.rows(tensor) > MOST_ROWS:
             raise ValueError(f"{tensor} has a shape that it cannot have.")
         numbers: list[float] = self._numbers(tensor).tolist()
         return numbers

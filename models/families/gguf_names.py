@@ -9,7 +9,7 @@ from models.config import TransformerConfig
 from models.families.family import Names
 from models.families.layout import Interleaved, Rows, Same
 
-NORMS = {
+NORM_NAMES = {
     "pre": {
         "attn_norm": "self_residual.norm",
         "ffn_norm": "mlp_residual.norm",
@@ -49,7 +49,9 @@ def gguf_names(config: TransformerConfig, *, interleaved: bool = False) -> Names
         "output_norm": f"{stack}.norm",
         "output": "head",
     }
-    table |= {layer + theirs: block + ours for theirs, ours in NORMS[config.norm_position].items()}
+    table |= {
+        layer + theirs: block + ours for theirs, ours in NORM_NAMES[config.norm_position].items()
+    }
     if interleaved:
         table[layer + "attn_q"] = Interleaved((q,), config.n_heads)
         table[layer + "attn_k"] = Interleaved((k,), config.kv_heads)

@@ -5,7 +5,7 @@ Source: StarCoder: may the source be with you (Li et al. 2023), section 5.2.
 
 from models.config import TransformerConfig
 from models.families.family import Family, Names
-from models.families.gpt2 import ALIASES, gpt2_config, gpt2_names
+from models.families.gpt2 import GPT2_ALIASES, gpt2_config, gpt2_names
 from models.families.layout import HeadByHead, Rows
 from models.families.published import Published
 
@@ -29,6 +29,10 @@ def gpt_bigcode_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(
-    ("gpt_bigcode",), gpt_bigcode_config, gpt_bigcode_names, prefix="transformer.", aliases=ALIASES
+GPT_BIGCODE = Family(
+    ("gpt_bigcode",),
+    gpt_bigcode_config,
+    gpt_bigcode_names,
+    prefix="transformer.",
+    aliases=GPT2_ALIASES,
 )

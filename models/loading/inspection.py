@@ -23,7 +23,7 @@ from models.loading.weight_files import open_weights
 from models.model import Transformer
 from models.positional import PositionalEncoding
 
-POSITIONS = ".positions.table.weight"
+POSITION_TABLE = ".positions.table.weight"
 """How our name of a table of positions ends."""
 
 
@@ -143,7 +143,7 @@ def _as_filed(
         if name not in actual:
             config = config.replace(**{switch: False})
     if config.positions == "sinusoidal":
-        places = (n for n, one in family.layouts(config) if one.ours[0].endswith(POSITIONS))
+        places = (n for n, one in family.layouts(config) if one.ours[0].endswith(POSITION_TABLE))
         if not all(_sinusoidal(config, weights, actual[n]) for n in places if n in actual):
             config = config.replace(positions="learned", pairs=None)
     if config.share_embeddings and family.apart and actual.keys() >= set(family.apart):
