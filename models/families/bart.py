@@ -93,10 +93,10 @@ def two_stacks(
 
 def same(read: Published, first: str, second: str, default: int) -> int:
     """A size that both stacks must have in common."""
-    one, other = read.int(first, default), read.int(second, default)
-    if one != other:
-        raise ValueError(f"{first} {one} and {second} {other} differ, which is not supported.")
-    return one
+    value, other = read.int(first, default), read.int(second, default)
+    if value != other:
+        raise ValueError(f"{first} {value} and {second} {other} differ, which is not supported.")
+    return value
 
 
 def bart_names(config: TransformerConfig) -> Names:

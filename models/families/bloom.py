@@ -52,7 +52,7 @@ def bloom_published(config: TransformerConfig) -> dict[str, Any]:
 
 def bloom_names(config: TransformerConfig) -> Names:
     block, layer = "decoder.blocks.{i}.", "h.{i}."
-    qkv = tuple(f"{block}self_attn.{one}_proj" for one in "qkv")
+    qkv = tuple(f"{block}self_attn.{name}_proj" for name in "qkv")
     return {
         "word_embeddings.weight": "decoder.embedding.weight",
         "word_embeddings_layernorm": "decoder.embedding_norm",

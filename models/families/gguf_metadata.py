@@ -41,9 +41,9 @@ class Metadata:
     def given(self, *same: str, **names: str) -> dict[str, Any]:
         """What is there of these, by the name that a published config has for it."""
         names |= {name: name for name in same}
-        found = {published: self._full(name) for published, name in names.items()}
+        keys = {published: self._full(name) for published, name in names.items()}
         values = self._values.values
-        return {name: values[full] for name, full in found.items() if full in values}
+        return {name: values[full] for name, full in keys.items() if full in values}
 
     def require(self, name: str, *allowed: object) -> None:
         """Refuses every value but these, and none at all when the first is None."""

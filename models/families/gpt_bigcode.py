@@ -19,7 +19,7 @@ def gpt_bigcode_config(read: Published) -> TransformerConfig:
 def gpt_bigcode_names(config: TransformerConfig) -> Names:
     """GPT-2's, with matrices as they are usually stored."""
     block = "decoder.blocks.{i}."
-    qkv = tuple(f"{block}self_attn.{one}_proj" for one in "qkv")
+    qkv = tuple(f"{block}self_attn.{name}_proj" for name in "qkv")
     together = Rows(qkv) if config.kv_heads == 1 else HeadByHead(qkv, config.n_heads)
     return dict(gpt2_names(config)) | {
         "h.{i}.attn.c_attn": together,

@@ -66,7 +66,7 @@ def gpt_neox_published(config: TransformerConfig) -> dict[str, Any]:
 
 def gpt_neox_names(config: TransformerConfig) -> Names:
     block, layer = "decoder.blocks.{i}.", "layers.{i}."
-    qkv = tuple(f"{block}self_attn.{one}_proj" for one in "qkv")
+    qkv = tuple(f"{block}self_attn.{name}_proj" for name in "qkv")
     return {
         "embed_in.weight": "decoder.embedding.weight",
         layer + "input_layernorm": block + "self_residual.norm",

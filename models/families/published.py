@@ -179,7 +179,7 @@ class Published:
         if not isinstance(words, list) or len(words) > MOST_BANNED:
             raise ValueError(f"bad_words_ids must be a list of at most {MOST_BANNED:,} words.")
         alone = [word[0] for word in words if isinstance(word, list) and len(word) == 1]
-        if not all(type(one) is int for one in alone):
+        if not all(type(token) is int for token in alone):
             raise ValueError("bad_words_ids must be lists of whole numbers.")
         return tuple(alone)
 
