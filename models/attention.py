@@ -177,10 +177,10 @@ def show_mask_and_bias(
     shape = (1, 1, q.shape[2], k.shape[2])
     if tap.wants("mask"):
         everything = q.new_ones((), dtype=torch.bool).expand(shape)  # a view: one byte
-        shown = tap("mask", everything if mask is None else mask.expand(-1, -1, *shape[2:]))
-        mask = None if shown is everything else shown
+        full = tap("mask", everything if mask is None else mask.expand(-1, -1, *shape[2:]))
+        mask = None if full is everything else full
     if tap.wants("bias"):
         nothing = q.new_zeros(()).expand(shape)
-        shown = tap("bias", nothing if bias is None else bias)
-        bias = None if shown is nothing else shown
+        added = tap("bias", nothing if bias is None else bias)
+        bias = None if added is nothing else added
     return mask, bias

@@ -233,7 +233,7 @@ def seeded(seed: int, step: int, device: torch.device = CPU) -> Iterator[None]:
     kind = device.type if accelerators else CPU.type
     with torch.random.fork_rng(accelerators, device_type=kind):
         torch.default_generator.manual_seed(number)
-        for each in accelerators:
-            with torch.accelerator.device_index(each.index):
-                torch.get_device_module(each).manual_seed(number)
+        for accelerator in accelerators:
+            with torch.accelerator.device_index(accelerator.index):
+                torch.get_device_module(accelerator).manual_seed(number)
         yield
