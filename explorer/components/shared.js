@@ -123,7 +123,7 @@ export function say(element, template, parts) {
 export function tellLine(root, idle, said, isPinned = false) {
   const line = root.querySelector(".sentence");
   line.classList.toggle("idle", !said);
-  say(line, ...(said ?? [idle, {}]));
+  say(line, ...(said ?? [idle ?? "", {}]));
   if (isPinned) line.append(element("span", "where", "  pinned, Esc unpins"));
   return line;
 }
