@@ -195,7 +195,7 @@ def test_the_fill_can_be_switched() -> None:
         found = INSTRUMENTS["Fully masked row"](right.with_model(wrong))
         assert f"Fully masked row, {found.short} against 0." in said(at)
         assert (found.short == "NaN") is (fill == "−∞")
-        assert f"MISTAKES['filled-row {fill}']" in pasted(at)
+        assert f"'filled-row {fill}'" in pasted(at)
 
 
 def test_the_document_s_numbers_are_made_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:

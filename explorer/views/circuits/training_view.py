@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from explorer.analysis.attribution_patching import attribute
@@ -65,8 +67,8 @@ def draw_over_training(context: PageContext, question: Question) -> None:
         _draw_step(found[at])
     with curves:
         _draw_curves(found, found[at].step, question)
-    run, steps = Run(context.folder.parent), METHODS[method]
-    lines = script(over_training_code, context.opened, question, run, steps, LISTED)
+    asked = context.opened, question, context.folder, METHODS[method], LISTED
+    lines = script(over_training_code, *asked)
     code_panel(over_training, attribute, script=lines)
 
 
@@ -129,9 +131,10 @@ def _draw_step(at: ScoresAtStep) -> None:
 
 
 def over_training_code(
-    opened: Opened, question: Question, run: Run, steps: int, count: int
+    opened: Opened, question: Question, folder: Path, steps: int, count: int
 ) -> None:
-    models = ((step, open_folder(folder)) for step, folder in run.snapshots())
+    snapshots = Run(folder.parent).snapshots()
+    models = ((step, open_folder(snapshot)) for step, snapshot in snapshots)
     for each in over_training(question, models, steps):
         print(each.step, each.scores.difference)
         for place in each.scores.strongest(count):

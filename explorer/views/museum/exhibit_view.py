@@ -60,7 +60,7 @@ def draw_exhibit(context: PageContext) -> Script | None:
 
     if chosen is not None:
         head = head_place(context, chosen[0])
-        return script(instrument_code, *chosen, head, made, exhibit.sign)
+        return instrument_script(*chosen, head, made, exhibit.sign)
     if exhibit.name == "random-labels":
         return script(random_labels_code)
     return script(document_code, exhibit.name) if exhibit.name in DOCUMENT_NUMBERS else None
@@ -225,13 +225,26 @@ def _bytes(found: dict[str, InstrumentResult]) -> int:
     return sum(each.values.nbytes for each in pictures if each is not None) + 4096
 
 
-def instrument_code(
+def instrument_script(
     opened: Opened, forward: ForwardPass, head: HeadPlace, mistake: str, instrument: str
+) -> Script:
+    """What the instrument says of the model with a mistake, if one is made, and the right one."""
+    right = script(right_code, opened, forward, head, instrument)
+    if not mistake:
+        return right
+    return script(wrong_code, opened, forward, head, instrument, mistake) + right
+
+
+def wrong_code(
+    opened: Opened, forward: ForwardPass, head: HeadPlace, instrument: str, mistake: str
 ) -> None:
+    model = MISTAKES[mistake].make(opened.model)
+    wrong = right_run(opened, forward, head).with_model(model)
+    print(INSTRUMENTS[instrument](wrong).said)
+
+
+def right_code(opened: Opened, forward: ForwardPass, head: HeadPlace, instrument: str) -> None:
     right = right_run(opened, forward, head)
-    if mistake:
-        wrong = right.with_model(MISTAKES[mistake].make(opened.model))
-        print(INSTRUMENTS[instrument](wrong).said)
     print(INSTRUMENTS[instrument](right).said)
 
 

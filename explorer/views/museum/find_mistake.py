@@ -15,14 +15,14 @@ from explorer.views.museum.exhibit_view import (
     draw_given_away,
     draw_measured,
     head_place,
-    instrument_code,
+    instrument_script,
     measure,
 )
 from explorer.views.museum.exhibits import FINDABLE, Exhibit
 from explorer.views.museum.instruments import INSTRUMENTS
 from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.shared import widgets
-from explorer.views.shared.code_panel import Script, script
+from explorer.views.shared.code_panel import Script
 
 TRIES = 2
 AGAIN = "You have a second try: find an instrument whose number differs from the right one."
@@ -73,7 +73,7 @@ def draw_find_mistake(context: PageContext) -> Script | None:
         draw_given_away(hidden, wrong, right)
         for title, each in (("With the mistake", wrong), ("As it should be", right)):
             st.text(f"{title}: {each.said}")
-    return script(instrument_code, opened, forward, head, made, name)
+    return instrument_script(opened, forward, head, made, name)
 
 
 def mistakes_in_order(exhibits: list[Exhibit], seed: int) -> list[Exhibit]:

@@ -162,6 +162,7 @@ class _Lines:
         else:
             shown, hint = folder.name, "  # put the way to it in front"
         self.lines.append(f"{name} = {self._name(kind)}({shown!r}){hint}")
+        self.made[name] = folder
 
     def _literal(self, value: object) -> str:
         """A plain value as code."""
