@@ -16,7 +16,7 @@ from threading import Lock
 from explorer.app import streamlit_patches
 from explorer.system import limits
 
-LEAST = 500_000
+LEAST_COUNTED = 500_000
 """Bytes that a file counts at least, so that there are never many."""
 TWICE = "This file is being received already: wait until it is there."
 TAKEN_OUT = "The upload was taken out of the form."
@@ -73,7 +73,7 @@ class ReceivedUploads:
 
     def begin(self, place: Place, source: Source, size: int, stop: Callable[[], None]) -> Received:
         """Make room for a file that is on its way. UploadRefusedError where there is none."""
-        new = Received(place, source, max(size, LEAST), stop)
+        new = Received(place, source, max(size, LEAST_COUNTED), stop)
         with self._lock:
             if (before := self._files.get(place)) and before.stop:
                 raise UploadRefusedError(TWICE, 409)

@@ -87,7 +87,7 @@ class Stage:
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class CellEquation:
     """One number of a stage, and what it is computed from.
 
     `value` gives the whole values of a stage by its name, `places` the positions that the rows
@@ -166,7 +166,7 @@ class Kind:
         """How it follows from the stages it reads, in LaTeX and the symbols of this model."""
         return self.latex
 
-    def equation(self, cell: Cell) -> Equation | None:
+    def equation(self, cell: CellEquation) -> Equation | None:
         """One number of it, from the numbers it is computed from; None where there is none."""
         return None
 
@@ -238,7 +238,7 @@ def linear(module: Any, x: Tensor) -> Tensor:
     return made if module.bias is None else made + module.bias.double()
 
 
-def projected(cell: Cell, module: Any, row: int) -> Equation:
+def projected(cell: CellEquation, module: Any, row: int) -> Equation:
     """One number of a linear map: what is read times one row of the weight."""
     bias = None if module.bias is None else float(module.bias[row])
     symbols = symbol_read(cell.stage, cell.config), "w"
@@ -267,14 +267,14 @@ class Norm(Kind):
         size = rf"\sqrt{{\sigma^2 + {epsilon(config)}}}"
         return rf"{start} \gamma \odot \frac{{{x} - \mu}}{{{size}}} + \beta"
 
-    def equation(self, cell: Cell) -> Equation | None:
+    def equation(self, cell: CellEquation) -> Equation | None:
         return normed(cell.read(), cell.module, cell.column)
 
 
 class Softmax(Kind):
     shapes = SQUARE
 
-    def equation(self, cell: Cell) -> Equation | None:
+    def equation(self, cell: CellEquation) -> Equation | None:
         return softmax(cell.read(), cell.column)
 
 
@@ -312,10 +312,10 @@ class Projection(OfHeads):
         is_stream = reads == "m" and not stage.reads[0].endswith(".final")
         return made + (r", \quad m = x \text{ of the encoder}" if is_stream else "")
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         return projected(cell, cell.module, self._first(cell) + cell.column)
 
-    def _first(self, cell: Cell) -> int:
+    def _first(self, cell: CellEquation) -> int:
         """The first row of the weight that belongs to the head that is shown."""
         width = cell.config.head_width
         return cell.head * (len(cell.module.weight) // width) // cell.config.n_heads * width
@@ -326,7 +326,7 @@ class HeadNorm(OfHeads):
 
     text, addition = "The vectors of every head are normalized.", ", normalized"
 
-    def equation(self, cell: Cell) -> Equation | None:
+    def equation(self, cell: CellEquation) -> Equation | None:
         return normed(cell.read(), cell.module, cell.column)
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
@@ -342,7 +342,7 @@ class Rotation(OfHeads):
         r"\quad \varphi = t\,\theta_i"
     )
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         """A pair is rotated by position × frequency; what is beyond the pairs stays as it is."""
         rotary, x, column = cell.module, cell.read(), cell.column
         half = rotary.d_head // 2
@@ -374,7 +374,7 @@ class DotProducts(Kind):
     text = "The dot product of every query with every key."
     latex = r"q_i \cdot k_j = \sum_n q_{in}\,k_{jn}"
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         key = cell.whole(1)[cell.column]
         return dot_product(cell.read(), key, symbols=("q", "k"))
 
@@ -400,7 +400,7 @@ class Scores(Kind):
         cap = three(config.attention_cap)
         return rf"s_{{ij}} = {cap} \tanh\left(\frac{{1}}{{{cap}}} \cdot {scaled}\right)"
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         (product,), config = cell.numbers(), cell.config
         latex = rf"{number_latex(config.scale, alone=True)} \cdot {number_latex(product)}"
         if self._by_root(config):
@@ -420,7 +420,7 @@ class PositionBias(Kind):
             return r"b_{ij} = -m_h\,|i - j|"
         return r"b_{ij} = B_h[\mathrm{bucket}(j - i)]"
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         """What ALiBi subtracts by distance, or the number of the bucket of the distance."""
         module, head = cell.module, cell.head
         offset = cell.positions[cell.column] - cell.positions[cell.row]
@@ -440,7 +440,7 @@ class Masked(Kind):
         cases = rf"{summed} & i \text{{ may attend to }} j \\ -\infty & \text{{else}}"
         return rf"s_{{ij}} \leftarrow \begin{{cases}} {cases} \end{{cases}}"
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         if not cell.mask[cell.row, cell.column]:
             return Equation(r"-\infty \quad \text{this key is masked}", -math.inf)
         score, *bias = cell.numbers()
@@ -463,7 +463,7 @@ class HeadOut(Kind):
     text = "The mean of the values, weighted by the attention weights of each query."
     latex = r"o_i = \sum_j a_{ij}\,v_j"
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         values = cell.whole(1)[:, cell.column]
         return dot_product(cell.read(), values, symbols=("a", "v"))
 
@@ -474,7 +474,7 @@ class Concat(Kind):
     text = "The outputs of all heads, side by side."
     latex = r"H = [\,o^{(0)},\; o^{(1)},\; \dots\,]"
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         head, at = divmod(cell.column, cell.config.head_width)
         found = float(cell.value(cell.stage.name)[cell.row, cell.column])
         return looked_up(found, rf"o^{{({head})}}_{{{at}}}")
@@ -501,7 +501,7 @@ class Embedding(LookUp):
         is_all = config.positions not in ("sinusoidal", "learned") and not config.n_segments
         return rf"{'x' if is_all else 'e'}_t = {scaled}E[\mathrm{{id}}_t]"
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         token, width = int(cell.read()), cell.config.d_model
         found = float(cell.module.weight[token, cell.column])
         place = rf"E_{{{token},\,{cell.column}}}"
@@ -524,7 +524,7 @@ class PositionVectors(LookUp):
             return rf"p_t = \left[\sin{angle},\; \cos{angle}\right] \text{{, all sines first}}"
         return rf"p_{{t,2i}} = \sin{angle}, \quad p_{{t,2i+1}} = \cos{angle}"
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         module, place = cell.module, int(cell.positions[cell.row])
         column = cell.column
         if not isinstance(module, PositionalEncoding):
@@ -545,7 +545,7 @@ class Segments(LookUp):
     text = "One vector for the first text and one for the second, to be added to the embedding."
     latex = r"s_t = S[\text{segment of } t]"
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         row, column = int(cell.segments[cell.row]), cell.column
         return looked_up(float(cell.module.weight[row, column]), rf"S_{{{row},\,{column}}}")
 
@@ -557,7 +557,7 @@ class Addition(Kind):
     text = "The output of the sub-layer is added to the residual stream."
     latex = r"x \leftarrow x + z"
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         return added(cell.numbers())
 
 
@@ -584,7 +584,7 @@ class Linear(Kind):
         end = f" + {bias}" if getattr(config, self.has_bias) else ""
         return rf"{made} = {symbol_read(stage, config)}\,{weight}{end}"
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         return projected(cell, cell.module, cell.column)
 
 
@@ -599,7 +599,7 @@ class Activation(Kind):
         made = ACTIVATIONS[config.activation].replace("{x}", "g" if config.gated else "u")
         return f"h = {made}" + (r"\;\odot\; u" if config.gated else "")
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         _, *gated = cell.numbers()
         x = cell.read()[cell.column]
         made = activated(x, cell.config.activation, cell.activation)
@@ -625,7 +625,7 @@ class Pooling(Kind):
             return rf"c = \frac{{1}}{{T}}\sum_t {x}_t"
         return rf"c = {x}_{{\text{{{config.pooling}}}}}"
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         config, x, kept = cell.config, cell.whole()[:, cell.column], self._kept(cell)
         places = [at for at in range(len(x)) if kept is None or kept[0, at]]
         if config.pooling == "mean":
@@ -635,7 +635,7 @@ class Pooling(Kind):
         place = places[0 if config.pooling == "first" else -1]
         return looked_up(float(x[place]), rf"{symbol_read(cell.stage, config)}_{{{place}}}")
 
-    def _kept(self, cell: Cell) -> Tensor | None:
+    def _kept(self, cell: CellEquation) -> Tensor | None:
         """(1, t): which tokens are no padding; None where the model has no padding."""
         pad = cell.config.pad_id
         return None if pad is None else keep_of(cell.ids[None], pad)
@@ -648,7 +648,7 @@ class ClassHidden(Kind):
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
         return "h = " + ACTIVATIONS[config.classifier_activation].replace("{x}", r"c\,W + b")
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         x = linear(cell.model.head.hidden, cell.read())[cell.column]
         return activated(x, cell.config.classifier_activation, cell.model.head.activation)
 
@@ -661,7 +661,7 @@ class ClassLogits(Kind):
         x = "c" if config.d_classifier is None else "h"
         return rf"\ell = {x}\,W" + (" + b" if config.classifier_bias else "")
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         return projected(cell, cell.model.head.out, cell.column)
 
 
@@ -673,7 +673,7 @@ class Transform(Kind):
         x, name = symbol_read(stage, config), config.activation
         return rf"c = \mathrm{{Norm}}(f({x}\,W + b)), \quad f = \text{{{name}}}"
 
-    def equation(self, cell: Cell) -> Equation | None:
+    def equation(self, cell: CellEquation) -> Equation | None:
         x = cell.module.activation(linear(cell.module.proj, cell.read()))
         return normed(x, cell.module.norm, cell.column)
 
@@ -692,7 +692,7 @@ class Logits(Kind):
         cap = three(config.logit_cap)
         return rf"\ell = {cap} \tanh\left(\frac{{{made}}}{{{cap}}}\right)"
 
-    def equation(self, cell: Cell) -> Equation:
+    def equation(self, cell: CellEquation) -> Equation:
         head, column = cell.model.head, cell.column
         x = cell.whole()[cell.places[cell.row]] * head.scale
         bias = None if head.bias is None else float(head.bias[column])

@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map_only
 
 from explorer.analysis.forward_pass.equation import Equation
-from explorer.analysis.forward_pass.kinds import KINDS, Cell, Stage
+from explorer.analysis.forward_pass.kinds import KINDS, CellEquation, Stage
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.residual_writes import head_outs, positions_of
 from explorer.catalog.attention_parts import site
@@ -230,7 +230,7 @@ class PassValues:
 
     def equation(self, stage: Stage, row: int, column: int) -> Equation | None:
         """One number of a stage, from the numbers of the stages that it reads."""
-        cell = Cell(
+        cell = CellEquation(
             stage,
             row,
             column,
