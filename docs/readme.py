@@ -18,7 +18,7 @@ from docs.api import reference
 from explorer.catalog.real_models import REAL_MODELS
 from explorer.text.number_format import three
 from explorer.views.museum.document_numbers import DOCUMENT_NUMBERS, LARGE
-from explorer.views.museum.exhibit_details import COLUMNS, FILL_COLUMNS
+from explorer.views.museum.exhibit_details import FILL_COLUMNS, MEASUREMENT_COLUMNS
 from explorer.views.museum.exhibits import EXHIBITS, Exhibit
 from models.families import FAMILIES
 from models.families.gguf_architectures import ARCHITECTURES
@@ -151,7 +151,7 @@ def mistake(exhibit: Exhibit) -> str:
         f"In the app: `/museum?exhibit={quote_plus(exhibit.label)}`\n",
     ]
     if exhibit.name in DOCUMENT_NUMBERS and exhibit.name not in LARGE:
-        head = FILL_COLUMNS if exhibit.name == "filled-row" else COLUMNS
+        head = FILL_COLUMNS if exhibit.name == "filled-row" else MEASUREMENT_COLUMNS
         lines.append(table(head, DOCUMENT_NUMBERS[exhibit.name]()))
     return "\n".join(lines)
 

@@ -186,7 +186,7 @@ def test_a_signal_ends_the_training_with_its_state_written_down(root: Path) -> N
 def test_the_shelf_says_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     part = model_download.part_folder(REAL_MODELS["gpt2"].folder)
     part.mkdir(parents=True)
-    (part / f"x{model_download.PART}").write_bytes(bytes(3_000_000))
+    (part / f"x{model_download.PART_SUFFIX}").write_bytes(bytes(3_000_000))
     (tmp_path / "examples" / "t5-small").mkdir()
     (tmp_path / "examples" / "t5-small" / "config.json").touch()
     assert main(["get"]) == 0

@@ -32,7 +32,7 @@ TOGETHER = {"bias": "scores", "up": "gate"}
 """Kinds that stand in the column of another."""
 MOST_ROWS, MOST_COLUMNS, MOST_HEAD_COLUMNS = 32, 64, 16
 """Of a picture: tokens, dimensions of a vector, dimensions of one head's vector."""
-MOST_CELLS = 9_216
+MOST_INSIDE_CELLS = 9_216
 """Of one part over all heads: nine heads of 32 × 32."""
 
 
@@ -202,7 +202,7 @@ def _pooling(stage: Stage, whole: Tensor, heads: int) -> tuple[int, int]:
     rows, columns = whole.shape
     if stage.is_square:
         n = _parts(max(rows, columns), MOST_ROWS)
-        while heads * _parts(rows, n) * _parts(columns, n) > MOST_CELLS:
+        while heads * _parts(rows, n) * _parts(columns, n) > MOST_INSIDE_CELLS:
             n += 1
         return n, n
     most = MOST_HEAD_COLUMNS if stage.per_head else MOST_COLUMNS

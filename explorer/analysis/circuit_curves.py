@@ -18,7 +18,7 @@ from torch import Tensor
 
 from explorer.analysis.circuit_pass import CorruptedPass
 
-DRAWS = 3
+RANDOM_CIRCUITS = 3
 """Random circuits of every size."""
 ENOUGH = 0.9
 SEARCHED = 6
@@ -70,7 +70,7 @@ def circuit_curve(
 def random_orders(order: Tensor, seed: int = 0) -> list[Tensor]:
     """All edges in other orders, the same again from the same seed."""
     generator = torch.Generator().manual_seed(seed)
-    return [order[torch.randperm(len(order), generator=generator)] for _ in range(DRAWS)]
+    return [order[torch.randperm(len(order), generator=generator)] for _ in range(RANDOM_CIRCUITS)]
 
 
 def circuit_point(

@@ -23,7 +23,7 @@ from explorer.text.labels import cut
 LEVELS = ("error", "warning", "note", "fine")
 NAMED, LONGEST_NAME = 4, 60
 """Names in a sentence at most, and characters of each."""
-SAMPLED = 12
+MATRICES_SAMPLED = 12
 """Matrices that are compared with random ones, spread evenly over the model."""
 UNIFORM = 0.99
 """A head whose rows have more than this share of the largest possible entropy is uniform."""
@@ -234,9 +234,11 @@ def _sample(found: Sequence[TensorSummary]) -> list[str]:
         for one in found
         if len(one.shape) == 2 and min(one.shape) >= SMALLEST_SIDE and "positions" not in one.name
     ]
-    if len(names) <= SAMPLED:
+    if len(names) <= MATRICES_SAMPLED:
         return names
-    return [names[at * (len(names) - 1) // (SAMPLED - 1)] for at in range(SAMPLED)]
+    return [
+        names[at * (len(names) - 1) // (MATRICES_SAMPLED - 1)] for at in range(MATRICES_SAMPLED)
+    ]
 
 
 def attention_findings(found: Sequence[HeadMetrics]) -> list[Diagnostic]:

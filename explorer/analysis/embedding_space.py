@@ -15,7 +15,7 @@ EMBEDDING, STREAM, UNEMBEDDING = "Token embedding", "Residual stream", "Unembedd
 """What the axes are the principal components of: rows for every token, or the text's vectors."""
 MOST_SAMPLED = 1_000
 """Tokens of the vocabulary that are drawn besides; a whole one would hide everything."""
-MOST_TOKENS = 24
+MOST_MOVING_TOKENS = 24
 NEAREST = 3
 
 

@@ -28,7 +28,9 @@ MOST_WEIGHTS = 1 << 24
 PER_WEIGHT = 500
 """Multiplications that take as long as one weight that is made, cut and read, not fused."""
 TOO_MANY = "There are too many edges in so long a text: shorten it."
-TOO_LONG = "So many passes of this model take too long: shorten the text, or choose a later layer."
+TOO_LONG_FOR_CIRCUITS = (
+    "So many passes of this model take too long: shorten the text, or choose a later layer."
+)
 
 
 class TooManyEdgesError(ValueError):
@@ -57,7 +59,7 @@ def cutting_cost(
     passes = sum(count < edges for count in COUNTS) * (1 + draws) + 1
     found = passes * (multiplications(base, part, layer) + PER_WEIGHT * heads * cells)
     if found > MOST:
-        raise TooManyEdgesError(TOO_LONG)
+        raise TooManyEdgesError(TOO_LONG_FOR_CIRCUITS)
     return found
 
 

@@ -29,7 +29,7 @@ NAMES = (
     *("Robert", "Emma", "Michael", "Laura", "George", "Kate"),
 )
 PROMPT = "When {a} and {b} went to the store, {b} gave a drink to"
-FEWEST = 4
+FEWEST_NAMES = 4
 """Names that a model must know as one token."""
 
 
@@ -76,7 +76,7 @@ def name_prompts(opened: Opened) -> list[NamePrompt]:
     if (opened.config.kind, opened.config.head) != ("decoder", "language-model"):
         return []
     known = [name for name in NAMES if _token_of(opened, name) is not None]
-    if len(known) < FEWEST:
+    if len(known) < FEWEST_NAMES:
         return []
     pairs = list(zip(known[::2], known[1::2], strict=False))
     found = []

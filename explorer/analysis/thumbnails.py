@@ -13,7 +13,7 @@ from torch.nn.functional import max_pool2d, pad
 
 from explorer.inference.forward_pass import ForwardPass
 
-SIDE = 32
+THUMBNAIL_SIDE = 32
 """The most cells of a thumbnail along one side."""
 MOST_EXACT = 1 << 19
 """The most weights of all heads together that are kept as they are: 1 MB at 16 bits each."""
@@ -85,7 +85,7 @@ def thumbnails_of_weights(weights: Tensor) -> Thumbnails:
 
 def cells_pooled(queries: int, keys: int) -> int:
     """How many cells a side become one."""
-    return max(1, -(-max(queries, keys) // SIDE))
+    return max(1, -(-max(queries, keys) // THUMBNAIL_SIDE))
 
 
 def largest_of(weights: Tensor, n: int) -> Tensor:

@@ -21,7 +21,7 @@ MOST_CELLS = 128
 """Cells along one side of a picture."""
 VECTOR_WIDTH = 32
 """A vector is drawn in rows of this many cells, and in at most as many rows."""
-KINDS = ("matrix", "gain", "bias")
+WEIGHT_KINDS = ("matrix", "gain", "bias")
 IN_A_LAYER = re.compile(r"(?P<stack>\w+)\.blocks\.(?P<layer>\d+)\.(?P<part>.+)")
 
 

@@ -13,7 +13,7 @@ from threading import Lock
 
 from cachetools import TTLCache
 
-SETTING = "EXPLORER_ADMIN_TOKEN"
+ADMIN_SETTING = "EXPLORER_ADMIN_TOKEN"
 SHORTEST = 16
 """Characters; what is shorter could be guessed."""
 TRIES, WAIT = 5, 60
@@ -28,13 +28,15 @@ class TooManyTriesError(Exception):
 
 def is_set() -> bool:
     """Whether anybody can be let in."""
-    return bool(os.environ.get(SETTING))
+    return bool(os.environ.get(ADMIN_SETTING))
 
 
 def fault() -> str | None:
     """One sentence saying what is wrong with the setting, for whoever starts the server."""
-    if is_set() and len(os.environ[SETTING]) < SHORTEST:
-        return f"{SETTING} must have at least {SHORTEST} characters, so that nobody guesses it."
+    if is_set() and len(os.environ[ADMIN_SETTING]) < SHORTEST:
+        return (
+            f"{ADMIN_SETTING} must have at least {SHORTEST} characters, so that nobody guesses it."
+        )
     return None
 
 
@@ -43,7 +45,7 @@ def is_right(said: str, network: str) -> bool:
 
     TooManyTriesError after some wrong ones from this network: guessing a weak one takes long.
     """
-    token = os.environ.get(SETTING, "")
+    token = os.environ.get(ADMIN_SETTING, "")
     with _lock:
         if _wrong.get(network, 0) >= TRIES:
             raise TooManyTriesError

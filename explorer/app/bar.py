@@ -41,7 +41,7 @@ from explorer.text.literal import literal
 
 MORE_MODELS = "More models"
 IN_THIS_MODEL = "in this model"
-STEP = "training_step"
+STEP_KEY = "training_step"
 MODEL_WIDTH, PART_WIDTH, NUMBER_WIDTH, STEP_WIDTH = 160, 112, 72, 88
 
 
@@ -108,12 +108,12 @@ def _draw_model(models: Mapping[str, ModelEntry], entry: ModelEntry) -> None:
 def _draw_step(entry: ModelEntry) -> None:
     """The step of its training at which the model is shown, where snapshots were kept of it."""
     names = step_names(entry, snapshots_of(entry))
-    settle(STEP, names, TRAINED)
+    settle(STEP_KEY, names, TRAINED)
     if len(names) > 1:
-        _Picker(STEP, list(names), TRAINED, STEP_WIDTH, names.__getitem__).draw()
+        _Picker(STEP_KEY, list(names), TRAINED, STEP_WIDTH, names.__getitem__).draw()
     else:
-        _keep(STEP)
-        url.remove(STEP)
+        _keep(STEP_KEY)
+        url.remove(STEP_KEY)
 
 
 def _take_model() -> None:
@@ -244,10 +244,10 @@ def _notes_on_address(
     if name is not None and name not in models:
         faults = {each.name: each.fault for each in reader_models.entries()}
         notes.append(url.invalid_model(name, reader_models.default(models).name, faults.get(name)))
-    names = step_names(entry, snapshots_of(entry)) if STEP in asked else {}
-    if STEP in asked and asked[STEP] not in names.values():
+    names = step_names(entry, snapshots_of(entry)) if STEP_KEY in asked else {}
+    if STEP_KEY in asked and asked[STEP_KEY] not in names.values():
         trained = names[TRAINED] or "the trained model"
-        notes.append(url.invalid_option("Step", asked[STEP], trained, "in its training"))
+        notes.append(url.invalid_option("Step", asked[STEP_KEY], trained, "in its training"))
     first_part, layer, head = context.default_head
     named = {part.title: part for part in parts_of(entry)}
     part = next(each for each in named.values() if each.name == first_part)

@@ -19,7 +19,7 @@ UNDO = frozenset({"hide"})
 """Undoes what a click in a picture does, so it is never hidden."""
 STREAMLITS = ("embed", "embed_options")
 BAR = tuple(name for name in FRAME if name != "special")
-NAMED = 3
+MOST_NAMES_QUOTED = 3
 """Names that a message quotes at most."""
 
 
@@ -123,8 +123,8 @@ def _is_understood(name: str) -> bool:
 
 def _listed(names: list[str]) -> str:
     """In quotes, the first few."""
-    quoted = [f"“{cut(name, url.LONGEST_QUOTED)}”" for name in names[:NAMED]]
-    if more := names[NAMED:]:
+    quoted = [f"“{cut(name, url.LONGEST_QUOTED)}”" for name in names[:MOST_NAMES_QUOTED]]
+    if more := names[MOST_NAMES_QUOTED:]:
         quoted.append(f"{len(more):,} more")
     return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 

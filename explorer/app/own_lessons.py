@@ -14,7 +14,7 @@ from cachetools import LRUCache
 from explorer.lessons.lesson import Lesson
 from explorer.system.limits import OWN_LESSONS_BYTES
 
-MOST = 10
+MOST_OWN_LESSONS = 10
 """Lessons of one reader; another takes the place of the first."""
 Sized = tuple[Lesson, int]
 
@@ -48,7 +48,7 @@ class OwnLessons:
             kept = dict(self._by_owner.get(owner, {}))
             kept.pop(lesson.name, None)
             kept[lesson.name] = lesson, size
-            self._by_owner[owner] = dict([*kept.items()][-MOST:])
+            self._by_owner[owner] = dict([*kept.items()][-MOST_OWN_LESSONS:])
 
 
 OWN_LESSONS = OwnLessons()

@@ -16,13 +16,13 @@ from pathlib import Path
 from explorer.system.data_folders import runs_root
 from explorer.system.operating_system import is_mine_alone
 
-NAME = ".secret"
-BYTES = 32
+OWN_FILE = ".secret"
+SECRET_BYTES = 32
 
 
 def digest(text: str) -> str:
     """The same text has the same digest, here and until the secret is deleted."""
-    return hmac.digest(_of(runs_root() / NAME), text.encode(), "sha256").hex()[:32]
+    return hmac.digest(_of(runs_root() / OWN_FILE), text.encode(), "sha256").hex()[:32]
 
 
 @lru_cache(maxsize=4)
@@ -31,7 +31,7 @@ def _of(file: Path) -> bytes:
     with suppress(OSError):  # without a disk it lasts as long as the server
         _make(file)
         return file.read_bytes()
-    return secrets.token_bytes(BYTES)
+    return secrets.token_bytes(SECRET_BYTES)
 
 
 def _make(file: Path) -> None:
@@ -41,10 +41,10 @@ def _make(file: Path) -> None:
             return
         file.unlink()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    beside = file.with_name(f"{NAME}.{secrets.token_hex(8)}")
+    beside = file.with_name(f"{OWN_FILE}.{secrets.token_hex(8)}")
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as made:
-        made.write(secrets.token_bytes(BYTES))
+        made.write(secrets.token_bytes(SECRET_BYTES))
     with suppress(FileExistsError):
         os.link(beside, file)
     beside.unlink()
@@ -52,4 +52,4 @@ def _make(file: Path) -> None:
 
 def _is_private(file: Path) -> bool:
     found = file.stat()
-    return found.st_size == BYTES and is_mine_alone(found)
+    return found.st_size == SECRET_BYTES and is_mine_alone(found)

@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.app import streamlit_patches, url
 from explorer.app.controls import note_invalid, say_invalid
 
-OPEN = "true"
+IS_OPEN = "true"
 
 
 def expander(key: str, **how: Any) -> Any:
@@ -25,10 +25,10 @@ def popover(key: str, icon: str, **how: Any) -> Any:
     """The same behind a button; Streamlit binds none to the address."""
     _check(key)
     if key not in st.session_state or streamlit_patches.came_back():
-        st.session_state[key] = url.asked(key).lower() == OPEN
+        st.session_state[key] = url.asked(key).lower() == IS_OPEN
     panel = st.popover(icon=icon, on_change="rerun", **url.words_of(key), **how)
     if panel.open:
-        url.write(key, OPEN)
+        url.write(key, IS_OPEN)
     else:
         url.remove(key)
     say_invalid(key, panel.open)
@@ -37,6 +37,6 @@ def popover(key: str, icon: str, **how: Any) -> Any:
 
 def _check(key: str) -> None:
     asked = url.asked(key)
-    if key not in st.session_state and asked.lower() not in ("", OPEN, "false"):
+    if key not in st.session_state and asked.lower() not in ("", IS_OPEN, "false"):
         sentence = url.invalid_option(url.row_of(key).label, asked, "it closed")
         note_invalid(key, False, sentence)

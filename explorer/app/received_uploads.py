@@ -16,7 +16,7 @@ from threading import Lock
 from explorer.app import streamlit_patches
 from explorer.system import limits
 
-LEAST = 500_000
+LEAST_COUNTED = 500_000
 """Bytes that a file counts as at least, so that there are never many."""
 TWICE = "This file is already being uploaded. Wait until it is complete."
 TAKEN_OUT = "The upload was removed from the form."
@@ -75,7 +75,7 @@ class ReceivedUploads:
         self, place: Place, source: Source, size: int, stop: Callable[[], None]
     ) -> IncomingUpload:
         """Make room for a file that is on its way. UploadRefusedError where there is none."""
-        new = IncomingUpload(place, source, max(size, LEAST), stop)
+        new = IncomingUpload(place, source, max(size, LEAST_COUNTED), stop)
         with self._lock:
             if (before := self._files.get(place)) and before.stop:
                 raise UploadRefusedError(TWICE, 409)

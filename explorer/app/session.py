@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.app.choice import Choice
 from explorer.catalog.available_models import ModelEntry
 
-KEY = "_session"
+SESSION_KEY = "_session"
 State = TypeVar("State")
 
 
@@ -108,9 +108,9 @@ class Session:
 def session() -> Session:
     """The session of the reader whose run this is."""
     try:
-        found: Session = st.session_state[KEY]
+        found: Session = st.session_state[SESSION_KEY]
     except KeyError:
-        found = st.session_state[KEY] = Session()
+        found = st.session_state[SESSION_KEY] = Session()
     return found
 
 

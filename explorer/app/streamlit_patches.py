@@ -465,7 +465,7 @@ def is_for_readers(data: bytes) -> bool:
 # traceback in the log, for which no page of the app is at fault.
 
 STREAMLITS_VALUE = WStates.__getitem__
-NUMBERS = {"int_value", "double_value"}
+NUMBER_FIELDS = {"int_value", "double_value"}
 """A field for whole numbers sends the one and is registered as the other."""
 
 
@@ -480,7 +480,7 @@ def value_of(states: WStates, widget: str) -> Any:
     if not isinstance(said, Serialized) or about is None:
         return STREAMLITS_VALUE(states, widget)
     kinds = {said.value.WhichOneof("value"), about.value_type}
-    if len(kinds) == 1 or None in kinds or kinds == NUMBERS:
+    if len(kinds) == 1 or None in kinds or kinds == NUMBER_FIELDS:
         with suppress(Exception):  # whatever its reader of values fails with
             return STREAMLITS_VALUE(states, widget)
     states.states[widget] = Value(about.deserializer(None))

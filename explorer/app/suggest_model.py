@@ -13,7 +13,7 @@ from explorer.app.session import session, state_of
 from explorer.catalog import ModelError
 from explorer.inference.readable_text import Unknown, unknown_of
 
-UNKNOWN = "unknown words"
+UNKNOWN_WORDS = "unknown words"
 """The key of the note under the bar."""
 
 
@@ -27,8 +27,8 @@ def draw_unknown(context: PageContext) -> None:
     if found and found.reader and "model" not in session().hidden:
         suggestion.label = f"Read it with {reader_models.labels(context.models)[found.reader]}"
         suggestion.choose = partial(choose_model, found.reader)
-    keep_note(UNKNOWN, *(found.said if found else ()), until=context.choice)
-    if said := take_notes(UNKNOWN, context.choice):
+    keep_note(UNKNOWN_WORDS, *(found.said if found else ()), until=context.choice)
+    if said := take_notes(UNKNOWN_WORDS, context.choice):
         with st.container(horizontal=True, vertical_alignment="center", key="unknown"):
             st.text(" ".join(said), width="content")
             draw_suggestion()

@@ -34,7 +34,7 @@ QUANTUM = 0.05
 MOMENT = 0.005
 """Seconds of computing between two looks whether to go on."""
 STOPPED = "The operator of this server stopped this. Try again later."
-LONGEST_PIECE = 1.0
+LONGEST_STEP_SECONDS = 1.0
 """Seconds after which work that takes no step no longer counts: others begin beside it."""
 
 
@@ -137,7 +137,7 @@ class Turns:
     def _hand_out(self) -> None:
         now = time.monotonic()
         while self._beginning or self._going_on:
-            late = now - LONGEST_PIECE
+            late = now - LONGEST_STEP_SECONDS
             if sum(since > late for since in self._at_work.values()) >= self._most():
                 return
             begins = bool(self._beginning) and not (self._last_began and self._going_on)

@@ -12,7 +12,7 @@ from explorer.app.session import session
 from explorer.system import long_texts
 from explorer.system.limits import TEXT_CHARACTERS
 
-FILE = "text_file"
+TEXT_FILE = "text_file"
 SENTENCE = "sentence"
 """The key of the note that a text was too long, or that of a link is not here."""
 NOT_HERE = (
@@ -37,8 +37,8 @@ def settle_text(usual: str) -> bool:
     was_long, reader.has_long_text = reader.has_long_text, len(typed) > TEXT_LIMIT
     if reader.has_long_text:
         _keep_in_file(typed)
-    elif url.is_asked(FILE):
-        url.remove(FILE)
+    elif url.is_asked(TEXT_FILE):
+        url.remove(TEXT_FILE)
     if was_long and not reader.has_long_text:
         state["text"] = typed  # what is bound anew tells the address only what a script has chosen
     return reader.has_long_text
@@ -47,8 +47,8 @@ def settle_text(usual: str) -> bool:
 def _take_from_address(usual: str, came_back: bool) -> None:
     state, reader = st.session_state, session()
     asked = url.asked("text")
-    if url.is_asked(FILE) and not asked:
-        found = long_texts.read(url.asked(FILE))
+    if url.is_asked(TEXT_FILE) and not asked:
+        found = long_texts.read(url.asked(TEXT_FILE))
         if found is None:
             keep_note(SENTENCE, NOT_HERE)
         else:
@@ -64,7 +64,7 @@ def _keep_in_file(text: str) -> None:
     streamlit_patches.keep_in_address("text")
     url.remove("text")
     if name:
-        url.write(FILE, name)
+        url.write(TEXT_FILE, name)
     else:
-        url.remove(FILE)
+        url.remove(TEXT_FILE)
         keep_note(SENTENCE, NO_ROOM)

@@ -7,18 +7,18 @@ from typing import Any
 from explorer.text.number_format import three
 from models import TransformerConfig
 
-KINDS = {
+KINDS_IN_WORDS = {
     "encoder": "An encoder",
     "decoder": "A decoder",
     "encoder-decoder": "An encoder-decoder",
 }
-HEADS = {
+HEADS_IN_WORDS = {
     "language-model": "that predicts the next token at every position",
     "masked-language-model": "that predicts masked tokens",
     "classifier": "that classifies the whole text",
     "none": "without a head, which ends in one vector per token",
 }
-POSITIONS = {
+POSITIONS_IN_WORDS = {
     "sinusoidal": "sinusoidal positions",
     "learned": "learned positions",
     "rotary": "rotary positions",
@@ -48,8 +48,9 @@ def config_sentences(config: TransformerConfig) -> str:
         feed_forward = f"feed-forward width {widths} ({gate}{config.activation})"
     norm = {"layer": "layer norm", "rms": "RMS norm"}[config.norm]
     return (
-        f"{KINDS[config.kind]} {HEADS[config.head]}: {layers} layer{'' if layers == '1' else 's'}, "
-        f"{heads}, d_model {config.d_model:,}, {feed_forward}, {POSITIONS[config.positions]}, "
+        f"{KINDS_IN_WORDS[config.kind]} {HEADS_IN_WORDS[config.head]}: "
+        f"{layers} layer{'' if layers == '1' else 's'}, {heads}, d_model {config.d_model:,}, "
+        f"{feed_forward}, {POSITIONS_IN_WORDS[config.positions]}, "
         f"{norm} ({config.norm_position}). "
         f"It reads at most {config.max_len:,} tokens.{_also(config)}"
     )

@@ -14,7 +14,7 @@ CONTINUED = (
     "The keys to the cabinet are on the table, so the cabinet",
     ANY_EXAMPLE,
 )
-WHOLE = ("I am a student.", "The cat that the dog chased is tired.")
+WHOLE_SENTENCES = ("I am a student.", "The cat that the dog chased is tired.")
 
 
 def examples_for(config: TransformerConfig, family: str, folder: Path) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ def _sentences(config: TransformerConfig, family: str, folder: Path) -> tuple[st
         return tuple(text.format(mask=mask) for text in MASKED)
     if config.kind == "encoder-decoder":
         prefix = "translate English to German: " if "t5" in family else ""
-        return tuple(prefix + text for text in WHOLE)
+        return tuple(prefix + text for text in WHOLE_SENTENCES)
     if config.head == "classifier":
         return CLASSIFIED
-    return CONTINUED if config.kind == "decoder" else WHOLE[::-1]
+    return CONTINUED if config.kind == "decoder" else WHOLE_SENTENCES[::-1]

@@ -10,12 +10,14 @@ from explorer.system.data_folders import systems_root, uploads_root
 GGUF = ".gguf"
 MOST_FOLDERS = 200
 UPLOAD = "upload-"
-OPENED = "path-"
+OPENED_PREFIX = "path-"
 RUN_KEY = "run-"
-KEY = re.compile(rf"-({UPLOAD}[0-9a-f]{{24}}|{RUN_KEY}[0-9a-f]{{24}}|{OPENED}[0-9a-f]{{12}})$")
+KEY = re.compile(
+    rf"-({UPLOAD}[0-9a-f]{{24}}|{RUN_KEY}[0-9a-f]{{24}}|{OPENED_PREFIX}[0-9a-f]{{12}})$"
+)
 CLUSTER = ".cluster.json"
 """In the folder of runs, where the processes that train are while they live."""
-SEARCHED = ("", "snapshots/*", "*", "*/snapshots/*")
+SEARCHED_FOLDERS = ("", "snapshots/*", "*", "*/snapshots/*")
 """A model, one in the hub's cache, and folders of either."""
 
 
@@ -40,7 +42,7 @@ def checkpoints_in(place: Path) -> list[Path]:
 
     A folder of several GGUF files holds as many models.
     """
-    for pattern in SEARCHED:
+    for pattern in SEARCHED_FOLDERS:
         try:
             folders = sorted(place.glob(pattern)) if pattern else [place]
             found = [model for each in folders for model in _models_of(each)]
@@ -89,7 +91,7 @@ def brought_name(folder: Path) -> str:
     name = model_name(folder)
     if any(folder.is_relative_to(root) for root in (uploads_root(), systems_root())):
         return name
-    return f"{name}-{OPENED}{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
+    return f"{name}-{OPENED_PREFIX}{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
 
 
 def own_name(name: str) -> str:

@@ -24,7 +24,7 @@ from models.loading.weight_files import ENDING, PICKLED, open_weights
 
 ANSWERS_WITHIN = 15.0
 """Seconds for one answer of the hub about a model."""
-LONGEST_NAME = 120
+LONGEST_HUB_NAME = 120
 CONVERTER, CONVERSION = "SFconvertbot", "Adding `safetensors` variant of this model"
 """Who on the hub makes safetensors of pickled weights, and what it calls its pull request."""
 
@@ -127,7 +127,9 @@ def _plan(hub_id: str, revision: str | None = None) -> HubPlan:
 
 def _is_plain(name: str) -> bool:
     """Whether it is the name of a file in the folder itself, as any system can store it."""
-    return name.isprintable() and len(name) <= LONGEST_NAME and not set(name) & set('/\\:*?"<>|')
+    return (
+        name.isprintable() and len(name) <= LONGEST_HUB_NAME and not set(name) & set('/\\:*?"<>|')
+    )
 
 
 def _is_pickled_only(names: Sequence[str]) -> bool:

@@ -12,13 +12,13 @@ from itertools import groupby
 import torch
 from torch import nn
 
-from explorer.catalog.descriptions import POSITIONS
+from explorer.catalog.descriptions import POSITIONS_IN_WORDS
 from models import Transformer, TransformerConfig
 
 Term = tuple[tuple[str, int], ...]
 """Sizes by their names in the config, to be multiplied."""
 
-NAMES = {
+PARAMETER_NAMES = {
     "embedding": "token embedding",
     "segments": "segment embedding",
     "embedding_norm": "embedding norm",
@@ -46,7 +46,7 @@ NAMES = {
 
 COMPUTED = ("sinusoidal", "rotary", "alibi")
 """Position schemes without parameters."""
-MOST_ADDED = 4
+MOST_TERMS = 4
 """A sum of more terms is not written out."""
 
 
@@ -87,7 +87,7 @@ class ParameterNode:
         counts = [child.count for child in self.children if child.count]
         if len(counts) > 1 and len(set(counts)) == 1:
             return f"{len(counts)} × {counts[0]:,}"
-        return " + ".join(f"{count:,}" for count in counts) if len(counts) <= MOST_ADDED else ""
+        return " + ".join(f"{count:,}" for count in counts) if len(counts) <= MOST_TERMS else ""
 
 
 def _added(terms: list[str]) -> str:
@@ -181,10 +181,10 @@ class _Builder:
 def _part_name(path: tuple[str, ...], config: TransformerConfig) -> str:
     """`("decoder", "blocks", "0", "self_attn", "q_proj")` is "query projection"."""
     if path[-1] == "positions":
-        return POSITIONS[config.positions]
+        return POSITIONS_IN_WORDS[config.positions]
     if path[-1] == "norm" and len(path) == 2:
         return "final norm"
-    return NAMES.get(path[-1], path[-1])
+    return PARAMETER_NAMES.get(path[-1], path[-1])
 
 
 def _input_and_output(path: tuple[str, ...], config: TransformerConfig) -> tuple[Term, Term]:

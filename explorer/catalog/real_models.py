@@ -96,7 +96,7 @@ SENTIMENT = (
     "A wonderful little film, not a minute too long.",
     "Not a bad film, but I would not see it again.",
 )
-MASKED = ("The capital of France is [MASK].", "The keys to the cabinet [MASK] on the table.")
+REAL_MASKED = ("The capital of France is [MASK].", "The keys to the cabinet [MASK] on the table.")
 
 
 def _table(models: Iterable[RealModel]) -> Mapping[str, RealModel]:
@@ -216,7 +216,7 @@ REAL_MODELS = _table(
             made_by="Google",
             kind="encoder, 12 × 12 heads",
             good_for="it reads both ways and fills [MASK]; heads for syntax and for separators",
-            examples=MASKED,
+            examples=REAL_MASKED,
         ),
         RealModel(
             name="distilbert-sst2",

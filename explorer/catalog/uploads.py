@@ -39,13 +39,13 @@ LARGEST_UPLOAD = 2 * limits.GB
 COPIES = 4
 """An upload is in memory as it came, in 32 bits when it is opened, and something has to be left."""
 DAY = 24 * 3600
-OWNER = ".owner"
+OWNER_MARK = ".owner"
 """The file that says whose an upload is; no model's folder begins with a dot."""
 LEAST = 4 * limits.MB
 """What an upload counts at least: folders are scanned, so they may not be too many either."""
 USED_EVERY = 60
 """Seconds after which it is noted again that an upload is used."""
-MOST_FILES = 40
+MOST_UPLOADED_FILES = 40
 LONGEST_NAME, LONGEST_TITLE = 120, 60
 
 
@@ -98,8 +98,8 @@ def keep_upload(
     visible = [path for path in paths.values() if not _is_hidden(path)]
     needed = _needed(visible, home, _shards(index) if index else set())
     taken = sorted(name for name, path in paths.items() if path in needed)
-    if len(taken) > MOST_FILES:
-        raise ModelError(f"A model has at most {MOST_FILES} files, not {len(taken):,}.")
+    if len(taken) > MOST_UPLOADED_FILES:
+        raise ModelError(f"A model has at most {MOST_UPLOADED_FILES} files, not {len(taken):,}.")
     size = sum(sizes[name] for name in taken)
     bounds = (limits.UPLOAD_BYTES, limits.UPLOADS_KEPT_OF_READER, limits.UPLOADS_KEPT)
     most = min(largest or bounds[0].most, *(each.most for each in bounds[1:]))
@@ -263,7 +263,7 @@ def _one_at_a_time(root: Path) -> Iterator[None]:
 
 
 def _write_owner(folder: Path, whose: Uploader) -> None:
-    handle = os.open(folder / OWNER, os.O_WRONLY | os.O_CREAT, 0o600)
+    handle = os.open(folder / OWNER_MARK, os.O_WRONLY | os.O_CREAT, 0o600)
     with os.fdopen(handle, "w") as file:
         file.write(" ".join(whose))
 
@@ -324,7 +324,7 @@ def delete(root: Path, name: str) -> None:
 def _seen(folder: Path) -> StoredUpload:
     whose, size, used = NOBODY, 0, 0
     with suppress(OSError, TypeError):  # TypeError: not two words
-        whose = Uploader(*(folder / OWNER).read_text("utf-8").split(" "))
+        whose = Uploader(*(folder / OWNER_MARK).read_text("utf-8").split(" "))
     with suppress(OSError):  # another removes it meanwhile
         for each in folder.rglob("*"):
             size += each.stat().st_size if each.is_file() else 0

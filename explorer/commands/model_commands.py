@@ -25,13 +25,13 @@ from explorer.export import published_folder
 from explorer.runs.open_run import newest_in, open_folder
 from models.generation import generate
 
-NAMED = "a run by its name in the app's list, or the folder of a run or a checkpoint"
+WHAT_A_MODEL_IS = "a run by its name in the app's list, or the folder of a run or a checkpoint"
 
 
 def add_commands(commands: Any) -> None:
     text = commands.add_parser("generate", help="generate text with a trained model")
     text.set_defaults(command=run_generate)
-    text.add_argument("model", metavar="MODEL", help=NAMED)
+    text.add_argument("model", metavar="MODEL", help=WHAT_A_MODEL_IS)
     text.add_argument("prompt", metavar="TEXT")
     text.add_argument("--max-length", type=int, default=50, metavar="N", help="new tokens at most")
     text.add_argument("--temperature", type=float, default=0.7, metavar="X", help="0 is greedy")
@@ -44,7 +44,7 @@ def add_commands(commands: Any) -> None:
 
     out = commands.add_parser("export", help="write a model as the folder of a published family")
     out.set_defaults(command=export_model)
-    out.add_argument("model", metavar="MODEL", help=NAMED)
+    out.add_argument("model", metavar="MODEL", help=WHAT_A_MODEL_IS)
     out.add_argument("out", type=Path, metavar="OUT", help="the folder to write")
     adapter = "write the LoRA adapter of a run alone, as PEFT's files"
     out.add_argument("--adapter", action="store_true", help=adapter)

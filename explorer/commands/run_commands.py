@@ -37,7 +37,7 @@ from models.loading.checkpoint import peek
 from models.loading.weight_files import WEIGHTS
 
 SWEPT = TUNED_SETTINGS | SETTINGS
-EVERY = 0.2
+STATUS_EVERY = 0.2
 """Seconds between two looks at the runs of a sweep."""
 
 
@@ -119,7 +119,7 @@ def _follow(runs: Sequence[Run]) -> None:
             bar.set_postfix_str(f"{sum(not status.is_active for status in every)} ended")
             if leave.is_set() or not any(status.is_active for status in every):
                 return
-            time.sleep(EVERY)
+            time.sleep(STATUS_EVERY)
 
 
 def list_runs(asked: argparse.Namespace) -> None:

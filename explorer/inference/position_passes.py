@@ -24,7 +24,7 @@ from models.output_heads import LanguageModelHead
 from models.positional import Positions
 from models.trace import CHEAP_SITES, Trace, trace
 
-TRAINED = ("learned", "relative")
+TRAINED_POSITIONS = ("learned", "relative")
 """Schemes with trained parameters: only a model that was trained with them has some."""
 MAX_EXTRAPOLATED = 2_048
 """Tokens of the longest text that is run only to see what happens."""
@@ -42,7 +42,7 @@ def can_run(model: Transformer, scheme: str, length: int = 1) -> bool:
 
 def _fault(config: TransformerConfig, scheme: str, max_len: int) -> str | None:
     """Why there is no such model, in a sentence."""
-    if scheme in TRAINED and scheme != config.positions:
+    if scheme in TRAINED_POSITIONS and scheme != config.positions:
         return f"{scheme.capitalize()} positions are trained parameters, and this model has none."
     if scheme == "learned" and max_len != config.max_len:
         return f"The table has {config.max_len:,} rows, for so many tokens and no others."

@@ -22,13 +22,13 @@ PAPER = "low, lower, newest, widest"
 TRANSLATION = "Sentences to translate"
 README = "The README of this app"
 TEXTS = (TRANSLATION, PAPER, README)
-COUNTS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
+WORD_COUNTS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 """The example of Sennrich et al. 2016."""
 
 SIZES = (5, 10, 20, 50, 100, 200, 500, 1_000)
 """Pieces of a Unigram besides the characters of its text."""
 
-KEPT = 24
+UNIGRAMS_KEPT = 24
 """Unigrams; they are small, and so is the part of a text that they are trained on."""
 
 BYTES_KEPT = 100_000_000
@@ -39,7 +39,7 @@ BYTES_KEPT = 100_000_000
 def shipped_text(name: str) -> str:
     """A text that comes with the app."""
     if name == PAPER:
-        return " ".join(word for word, times in COUNTS.items() for _ in range(times))
+        return " ".join(word for word, times in WORD_COUNTS.items() for _ in range(times))
     if name == TRANSLATION:
         return "\n".join(islice(translation_sentences(held_out=False), 2_000))
     return (ROOT / "README.md").read_text("utf-8")
@@ -74,7 +74,7 @@ def unigram_pieces(text: str, size: int) -> UnigramPieces:
     return _unigram_pieces(checked(text, limits.TOKENIZER_CHARACTERS)[:MAX_UNIGRAM_TEXT], size)
 
 
-@cached(LRUCache(KEPT), condition=CancellableCondition())
+@cached(LRUCache(UNIGRAMS_KEPT), condition=CancellableCondition())
 def _unigram_pieces(text: str, size: int) -> UnigramPieces:
     return train_unigram(text, size)
 

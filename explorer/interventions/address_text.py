@@ -14,8 +14,8 @@ from typing import Any
 from explorer.interventions import edits
 from explorer.interventions.edits import EditHistory, Intervention
 
-VERSION = "1"
-MAX_CHARACTERS = 1_500
+EDITS_VERSION = "1"
+MAX_EDITS_CHARACTERS = 1_500
 """Of all interventions in an address."""
 MAX_EDITS = 60
 MAX_PATCH_TEXT = 300
@@ -100,7 +100,7 @@ CODECS: dict[str, Codec] = {
     "strength": (lambda number: repr(float(number)).replace(".", "_"), _read_strength),
     "texts": (
         lambda texts: ".".join(map(_pack, texts)),
-        lambda text: tuple(_unpack(each, MAX_CHARACTERS) for each in text.split(".")),
+        lambda text: tuple(_unpack(each, MAX_EDITS_CHARACTERS) for each in text.split(".")),
     ),
 }
 """How a field is written and read; what is not named here is a number."""
@@ -135,29 +135,29 @@ def edit_from_text(text: str) -> Intervention:
 def has_room_for(history: EditHistory, edit: Intervention) -> bool:
     """Whether an address can hold one more."""
     more = history.add(edit)
-    return len(more.edits) <= MAX_EDITS and len(to_address(more)) <= MAX_CHARACTERS
+    return len(more.edits) <= MAX_EDITS and len(to_address(more)) <= MAX_EDITS_CHARACTERS
 
 
 def to_address(history: EditHistory) -> str:
     """The whole history as text; empty where it is."""
     if not history.edits:
         return ""
-    return "~".join((f"{VERSION}.{history.done}", *map(edit_to_text, history.edits)))
+    return "~".join((f"{EDITS_VERSION}.{history.done}", *map(edit_to_text, history.edits)))
 
 
 def from_address(text: str) -> tuple[EditHistory, tuple[str, ...]]:
     """The history that an address holds, and a sentence about each part that cannot be read."""
     if not text:
         return EditHistory(), ()
-    if len(text) > MAX_CHARACTERS:
+    if len(text) > MAX_EDITS_CHARACTERS:
         return EditHistory(), (
             f"The interventions in the address have {len(text):,} characters; at most "
-            f"{MAX_CHARACTERS:,} are read, so none was applied.",
+            f"{MAX_EDITS_CHARACTERS:,} are read, so none was applied.",
         )
     head, *rest = text.split("~")
     version, _, count = head.partition(".")
     try:
-        if version != VERSION or len(rest) > MAX_EDITS:
+        if version != EDITS_VERSION or len(rest) > MAX_EDITS:
             raise ValueError(head)
         done = min(_read_number(count), len(rest))
     except ValueError:

@@ -13,7 +13,7 @@ from explorer.lessons.lesson_file import LessonError
 
 Pages = Mapping[str, Collection[str]]
 """The parameters of each page, by the name of the page."""
-OF_LESSON = {"lesson", "lesson_step"}
+WRITTEN_BY_PANEL = {"lesson", "lesson_step"}
 """The panel writes them."""
 DECIMAL = re.compile(r"(?<![\d.])\d[\d,]*\.\d+")
 PROVEN = ("text", "predict, question", "predict, why")
@@ -49,7 +49,7 @@ def _of_address(step: LessonStep, pages: Pages) -> Iterator[str]:
         yield f"`open` names no page “{step.page[:40]}”: use one of {', '.join(sorted(pages))}."
         return
     for name in step.choices:
-        if name in OF_LESSON:
+        if name in WRITTEN_BY_PANEL:
             yield f"`open` has {name}, which the panel writes: leave it out."
         elif name not in pages[step.page]:
             yield _no_parameter("open", step.page, name)
@@ -63,7 +63,7 @@ def _of_task(step: LessonStep, pages: Pages) -> Iterator[str]:
         return
     for where, values in (("done", step.done), ("show", step.show)):
         for name in values:
-            if name != PAGE and (name in OF_LESSON or name not in pages[page]):
+            if name != PAGE and (name in WRITTEN_BY_PANEL or name not in pages[page]):
                 yield _no_parameter(where, page, name)
     if bool(step.do) != bool(step.done):
         has, misses = ("do", "done") if step.do else ("done", "do")

@@ -27,7 +27,7 @@ TAUGHT = (
     "a_mistake_of_the_museum",
 )
 """The shipped lessons in the order in which one would teach them."""
-MOST_FILES = 200
+MOST_LESSONS = 200
 """Of one folder; those behind them, by name, are not read."""
 
 
@@ -63,7 +63,7 @@ def _read_folder(folder: Path, pages: Pages) -> LessonShelf:
         files = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX)
     except OSError:
         return LessonShelf({}, (f"{FOLDER} names a folder that cannot be read: check its name.",))
-    found = [_known(path, pages) for path in files[:MOST_FILES]]
+    found = [_known(path, pages) for path in files[:MOST_LESSONS]]
     lessons = {each.name: each for each in found if isinstance(each, Lesson)}
     return LessonShelf(lessons, tuple(each for each in found if isinstance(each, str)))
 

@@ -15,7 +15,7 @@ from explorer.runs.settings import MODEL_SETTINGS, TRAINING_SETTINGS
 from explorer.runs.spec import RunSpec
 from explorer.tasks import TASKS
 
-SHORT = {
+SHORT_NAMES = {
     "lr": "lr",
     "warmup": "warm-up",
     "batch_size": "batch",
@@ -34,7 +34,7 @@ SHORT = {
     "lora_targets": "LoRA on",
 }
 WORDS = {setting.field: setting.label.lower() for setting in (*MODEL_SETTINGS, *TRAINING_SETTINGS)}
-COUNTED = {"n_layers", "n_encoder_layers", "n_heads", "steps"}
+COUNTED_FIELDS = {"n_layers", "n_encoder_layers", "n_heads", "steps"}
 """Whose number stands before the word: 2 layers."""
 NAMED_BY_VALUE = {"positions": "{} positions", "norm": "{} norm", "norm_position": "{}-norm"}
 NAMED_BY_VALUE |= {"schedule": "{} schedule", "optimizer": "{}", "activation": "{}"}
@@ -50,7 +50,7 @@ FOLLOWS = {
     "lora_targets": "lora_rank",
 }
 """A field that may change with another alone, which is then the one that is named."""
-NOTHING = (0, None, "none", False, "")
+UNSET = (0, None, "none", False, "")
 
 
 def settings_of(spec: RunSpec) -> dict[str, object]:
@@ -109,20 +109,20 @@ def said(field: str, value: object) -> str:
     word = _word(field)
     if field in NAMED_BY_VALUE:
         shown = NAMED_BY_VALUE[field].format(_shown(value))
-        return shown if value not in NOTHING else f"no {word}"
-    if field in COUNTED:
+        return shown if value not in UNSET else f"no {word}"
+    if field in COUNTED_FIELDS:
         return f"{_shown(value)} {word[:-1] if value == 1 else word}"
-    if value in NOTHING and "seed" not in field:
+    if value in UNSET and "seed" not in field:
         return WITHOUT.get(field, f"no {word}")
     return word if value is True else f"{word} {_shown(value)}"
 
 
 def _change(field: str, before: object, after: object) -> str:
-    if after in NOTHING and "seed" not in field and field not in COUNTED:
+    if after in UNSET and "seed" not in field and field not in COUNTED_FIELDS:
         return said(field, after)
-    if before in NOTHING and "seed" not in field:
+    if before in UNSET and "seed" not in field:
         return f"+ {said(field, after)}"
-    if field in COUNTED:
+    if field in COUNTED_FIELDS:
         return f"{_shown(before)} → {said(field, after)}"
     if field in NAMED_BY_VALUE:
         return f"{said(field, before)} → {said(field, after)}"
@@ -144,7 +144,7 @@ def _follows(every: Sequence[Mapping[str, object]], name: str, other: str | None
 
 
 def _word(field: str) -> str:
-    return SHORT.get(field) or WORDS.get(field, field.replace("_", " "))
+    return SHORT_NAMES.get(field) or WORDS.get(field, field.replace("_", " "))
 
 
 def _shown(value: object) -> str:

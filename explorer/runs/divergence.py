@@ -18,7 +18,7 @@ from models.transformer import evaluating
 
 POOR, LOST = 20, 1_000
 """Times the loss of a guess: weights so bad are not kept, and those are never any good again."""
-PATIENCE = 50
+STEPS_OF_PATIENCE = 50
 """Updates in a row after which a poor model counts as lost, too."""
 LOOKED_AT = 8
 """The share of a batch that is looked at before weights are kept, as one part of so many."""
@@ -41,7 +41,7 @@ class Health:
         is_poor = not report.loss <= POOR * self.guess
         self._poor_for = self._poor_for + 1 if is_poor else 0
         is_finite = math.isfinite(report.loss) and math.isfinite(report.grad_norm)
-        if is_finite and report.loss <= LOST * self.guess and self._poor_for < PATIENCE:
+        if is_finite and report.loss <= LOST * self.guess and self._poor_for < STEPS_OF_PATIENCE:
             return
         found = f"the loss is {three(report.loss)}" if is_finite else "the loss is not finite"
         if math.isfinite(report.loss) and not is_finite:

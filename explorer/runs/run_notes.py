@@ -15,7 +15,7 @@ from typing import Any
 
 from explorer.system.atomic_files import read_json_object, write_json
 
-FILE = "notes.json"
+NOTES_FILE = "notes.json"
 MOST_TAGS, LONGEST_TAG, LONGEST_NOTE, LONGEST_TITLE = 8, 24, 1_000, 80
 SWEEP = re.compile(r"[0-9a-f]{12}|")
 
@@ -36,7 +36,7 @@ class RunNotes:
 def notes_in(folder: Path) -> RunNotes:
     """What is noted in this folder of a run; nothing where there is nothing that can be read."""
     try:
-        found = read_json_object(folder / FILE)
+        found = read_json_object(folder / NOTES_FILE)
     except (OSError, ValueError):
         return RunNotes()
     tags = found.get("tags")
@@ -52,7 +52,7 @@ def notes_in(folder: Path) -> RunNotes:
 def write_notes(folder: Path, notes: RunNotes) -> None:
     """Replace what is noted there. OSError where it cannot be written."""
     kept = notes.replace(tags=as_tags(notes.tags), note=notes.note[:LONGEST_NOTE])
-    write_json(folder / FILE, dataclasses.asdict(kept))
+    write_json(folder / NOTES_FILE, dataclasses.asdict(kept))
 
 
 def as_tags(words: Iterable[object]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from models.training import batch_loss, in_precision
 
 STATE = {"sgd": 1, "adam": 2, "adamw": 2, "muon": 2}
 """Numbers that an optimizer keeps of each parameter, at most."""
-FEW = 16
+FEW_EXAMPLES = 16
 """Examples of the batch whose lengths stand for those of all."""
 TIMED = 3
 LARGEST_TIMED = 2e9
@@ -95,7 +95,7 @@ def memory_fault(task: Task, spec: RunSpec) -> str | None:
 def batch_shape(task: Task, spec: RunSpec) -> PassShape:
     """What one forward pass of the training reads; its lengths are those of the first examples."""
     training = spec.training
-    few = task.batch(0, training.replace(batch_size=min(FEW, training.batch_size)))
+    few = task.batch(0, training.replace(batch_size=min(FEW_EXAMPLES, training.batch_size)))
     shape = shape_of(spec.model, few.inputs, slice(None))
     texts = -(-training.batch_size // training.accumulation)
     return replace(shape, texts=texts, leaves="graph")
@@ -112,7 +112,7 @@ def expected_speed(task: Task, spec: RunSpec) -> ExpectedSpeed:
 
 def _key(task: Task, spec: RunSpec) -> object:
     training = spec.training
-    few = task.batch(0, training.replace(batch_size=FEW, seed=0))
+    few = task.batch(0, training.replace(batch_size=FEW_EXAMPLES, seed=0))
     text = blake2b(b"".join(ids.numpy().tobytes() for ids in few.inputs)).digest()
     how = training.batch_size, training.accumulation, training.precision
     return task.name, text, spec.model, how, spec.lora_rank, spec.lora_targets

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from explorer.catalog.opened_model import Opened
-from explorer.runs.differing import SHORT
+from explorer.runs.differing import SHORT_NAMES
 from explorer.runs.finetuning import finetune_spec, fitted
 from explorer.runs.run import Run, RunError
 from explorer.runs.run_notes import LONGEST_TITLE, RunNotes
@@ -118,7 +118,7 @@ def notes_of(title: str) -> RunNotes:
 def title_of(values: Mapping[str, Sequence[Any]]) -> str:
     """What a sweep over these values is called, such as "lr 0.001, 0.003 × layers 1, 2"."""
     distinct = {
-        SHORT.get(name, name.replace("_", " ")): dict.fromkeys(each)
+        SHORT_NAMES.get(name, name.replace("_", " ")): dict.fromkeys(each)
         for name, each in values.items()
     }
     several = {name: each for name, each in distinct.items() if len(each) > 1}

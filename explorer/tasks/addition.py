@@ -24,7 +24,7 @@ from models.losses import IGNORE
 from models.training import Batch, TrainConfig
 
 MODULUS = 23
-SHARE = 0.7
+TRAINED_SHARE = 0.7
 """The share of the pairs that is trained on."""
 LEFT, RIGHT, EQUALS = 1, 3, 4
 """Where in `<s> a + b =` they are."""
@@ -90,7 +90,9 @@ def split_sums(ordered: bool = False) -> tuple[Sums, Sums]:
     numbers = split[:, 0] * MODULUS + split[:, 1]
     kinds = numbers.unique()
     order = torch.randperm(len(kinds), generator=torch.Generator().manual_seed(0))
-    is_trained: Bool[Tensor, b] = torch.isin(numbers, kinds[order[: round(SHARE * len(kinds))]])
+    is_trained: Bool[Tensor, b] = torch.isin(
+        numbers, kinds[order[: round(TRAINED_SHARE * len(kinds))]]
+    )
     return pairs[is_trained], pairs[~is_trained]
 
 

@@ -18,8 +18,8 @@ from explorer.tasks.task_models import classifier
 from explorer.text import CLASSIFIER, character_tokenizer
 from models.training import Batch, TrainConfig
 
-LONGEST = 12
-ONE_IN = 4
+LONGEST_BRACKETS = 12
+ONE_HELD_OUT_IN = 4
 """One in this many is held out: of 196 balanced texts one in eight would be too few to measure."""
 CLASSES = ("unbalanced", "balanced")
 READ = 32
@@ -40,7 +40,9 @@ class Brackets(Task):
     def groups(self) -> tuple[Rows, ...]:
         """Balanced; unbalanced with as many of either bracket; all others."""
         texts = [
-            "".join(each) for n in range(2, LONGEST + 1, 2) for each in product("()", repeat=n)
+            "".join(each)
+            for n in range(2, LONGEST_BRACKETS + 1, 2)
+            for each in product("()", repeat=n)
         ]
         rows = sentence_rows(self.tokenizer, texts)
         is_even = torch.tensor([text.count("(") == text.count(")") for text in texts])
@@ -85,7 +87,7 @@ def is_balanced(text: str) -> bool:
 
 
 def _held_out(rows: Rows) -> Bool[Tensor, b]:
-    return is_held_out(rows, ONE_IN)
+    return is_held_out(rows, ONE_HELD_OUT_IN)
 
 
 def _some(rows: Rows, count: int) -> Rows:
@@ -125,6 +127,6 @@ def build_brackets() -> Brackets:
         ),
         training=TrainConfig(steps=1600, batch_size=64, lr=3e-3, warmup=50, schedule="linear"),
         goal=0.99,
-        held_out=f"one text in {ONE_IN}, chosen by a hash of its brackets",
+        held_out=f"one text in {ONE_HELD_OUT_IN}, chosen by a hash of its brackets",
         classes=CLASSES,
     )

@@ -19,7 +19,7 @@ COUNTED = 20
 """Batches that are counted: enough for shares to a percent or two."""
 MOST_COUNTED = 4_096
 """Examples that are counted at most, however large the batches are."""
-PIECE = 10_000
+PIECE_CHARACTERS = 10_000
 """Characters that are tokenized at a time."""
 IGNORED = Token(IGNORE, "–", special=True)
 """What stands where the loss ignores a position."""
@@ -111,7 +111,9 @@ def unknown_words(task: Task, most: int = 10) -> list[tuple[str, int]]:
     """
     unk, counts = task.tokenizer.unk_id, Counter[str]()
     pieces = (
-        text[at : at + PIECE] for text in task.held_out_texts for at in range(0, len(text), PIECE)
+        text[at : at + PIECE_CHARACTERS]
+        for text in task.held_out_texts
+        for at in range(0, len(text), PIECE_CHARACTERS)
     )
     for piece in pieces if unk is not None else ():
         tokens = task.tokenizer.encode(piece)

@@ -22,7 +22,7 @@ from explorer.text import CLASSIFIER, Token, word_tokenizer
 from models.training import Batch, TrainConfig
 
 SUBJECTS = ("film", "food", "room", "service", "book", "music", "hotel", "story")
-VERBS = ("is", "was", "seems")
+LINKING_VERBS = ("is", "was", "seems")
 NEGATORS = ("", "not", "never")
 DEGREES = ("", "very", "really", "so")
 NEUTRAL = ("long", "short", "old", "new", "local", "modern", "foreign", "small")
@@ -30,7 +30,7 @@ POSITIVE = ("good", "great", "lovely", "fine", "brilliant", "charming", "wonderf
 NEGATIVE = ("bad", "awful", "boring", "poor", "dull", "terrible", "dreadful", "horrible")
 
 ADJECTIVES = (*NEGATIVE, *NEUTRAL, *POSITIVE)
-WORDS = ("the", *SUBJECTS, *VERBS, *NEGATORS, *DEGREES, *ADJECTIVES)
+WORDS = ("the", *SUBJECTS, *LINKING_VERBS, *NEGATORS, *DEGREES, *ADJECTIVES)
 CLASSES = ("negative", "neutral", "positive")
 
 
@@ -45,7 +45,7 @@ class Negation(Task):
         """All of them in a fixed order."""
         texts, labels = [], []
         for subject, verb, negator, degree, adjective in product(
-            SUBJECTS, VERBS, NEGATORS, DEGREES, ADJECTIVES
+            SUBJECTS, LINKING_VERBS, NEGATORS, DEGREES, ADJECTIVES
         ):
             texts.append(f"the {subject} {verb} {negator} {degree} {adjective}")
             labels.append(class_of(adjective, bool(negator)))

@@ -23,7 +23,7 @@ EXPLANATION = (
 )
 EXPECTATION = "Cross-attention goes from each target token to the source tokens that it stands for."
 
-HELD_OUT = 500
+HELD_OUT_PAIRS = 500
 MAX_TOKENS = 128
 """Of either side. A longer pair is refused: half of it would teach nonsense."""
 
@@ -106,7 +106,7 @@ def split_pairs(pairs: Pairs) -> tuple[Pairs, Pairs]:
             f"The table has {len(sources)} different sources; give at least {MIN_SOURCES}."
         )
     random.Random(0).shuffle(sources)
-    aside = set(sources[:: max(5, round(len(sources) / HELD_OUT))][:HELD_OUT])
+    aside = set(sources[:: max(5, round(len(sources) / HELD_OUT_PAIRS))][:HELD_OUT_PAIRS])
     training = [pair for pair in pairs if pair[0] not in aside]
     return training, [pair for pair in pairs if pair[0] in aside]
 

@@ -17,7 +17,7 @@ from explorer.text import ALONE, Token, character_tokenizer
 from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
 
-LETTERS = 16
+LETTERS_USED = 16
 HELD_OUT = 256
 
 
@@ -38,15 +38,15 @@ class ReverseEncoder(Task):
 
     def draw(self, count: int, random: torch.Generator) -> Rows:
         first = self.tokenizer.id_of("a")
-        return torch.randint(first, first + 26, (count, LETTERS), generator=random)
+        return torch.randint(first, first + 26, (count, LETTERS_USED), generator=random)
 
     def pattern(
         self, source: Sequence[Token], target: Sequence[Token] = ()
     ) -> Float[Tensor, "q k"] | None:
         """Each position attends to its mirror image, in a text as long as in training."""
-        if len(source) != LETTERS:
+        if len(source) != LETTERS_USED:
             return None
-        return torch.eye(LETTERS).flip(-1)
+        return torch.eye(LETTERS_USED).flip(-1)
 
 
 def _mirrored(rows: Rows) -> Batch:
@@ -74,7 +74,7 @@ def build_reverse_encoder() -> ReverseEncoder:
             n_layers=1,
             n_heads=1,
             d_ff=64,
-            max_len=LETTERS,
+            max_len=LETTERS_USED,
             scale_embedding=False,
             pad_id=tokenizer.pad_id,
         ),

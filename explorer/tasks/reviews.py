@@ -24,7 +24,7 @@ EXPLANATION = (
 EXPECTATION = (
     "Every token attends to the words that express a judgement, and little to articles and names."
 )
-EXAMPLES = (
+REVIEW_EXAMPLES = (
     "The food was delicious and the staff friendly",
     "I would not recommend this place",
     "Works great, and the battery lasts all day",
@@ -32,8 +32,8 @@ EXAMPLES = (
 )
 
 HIDDEN = "In training a random half of the tokens of every sentence is replaced by padding."
-MAX_TOKENS = 96
-HELD_OUT = 500
+REVIEW_TOKENS = 96
+HELD_OUT_REVIEWS = 500
 MIN_SENTENCES = 40
 MAX_CLASSES = 20
 
@@ -119,8 +119,8 @@ def split_reviews(labelled: Labelled) -> tuple[Labelled, Labelled]:
     order = sorted(labelled)
     random.Random(0).shuffle(order)
     order.sort(key=lambda item: item[1])
-    every = max(5, round(len(order) / HELD_OUT))
-    held_out = order[::every][:HELD_OUT]
+    every = max(5, round(len(order) / HELD_OUT_REVIEWS))
+    held_out = order[::every][:HELD_OUT_REVIEWS]
     return sorted(set(order) - set(held_out)), held_out
 
 
@@ -142,7 +142,7 @@ def from_labelled(
         title=TITLE,
         explanation=EXPLANATION,
         expectation=EXPECTATION,
-        examples=EXAMPLES,
+        examples=REVIEW_EXAMPLES,
         tokenizer=reads,
         model=classifier(
             reads,
@@ -152,7 +152,7 @@ def from_labelled(
             n_heads=4,
             d_head=4,
             d_ff=0,
-            max_len=MAX_TOKENS,
+            max_len=REVIEW_TOKENS,
             positions="none",
             scale_embedding=False,
             final_norm=False,
@@ -180,11 +180,11 @@ def from_labelled(
 
 def _cut_note(tokenizer: TrainedWith, texts: list[str]) -> str:
     """Which texts are read in part; empty where all are read whole."""
-    cut = sum(len(ids) > MAX_TOKENS for ids in tokenizer.many_ids(texts))
-    return f"Cut at {MAX_TOKENS} tokens: {cut:,} of {len(texts):,}." if cut else ""
+    cut = sum(len(ids) > REVIEW_TOKENS for ids in tokenizer.many_ids(texts))
+    return f"Cut at {REVIEW_TOKENS} tokens: {cut:,} of {len(texts):,}." if cut else ""
 
 
 def labelled_batch(tokenizer: TrainedWith, labelled: Labelled) -> Batch:
     """One row for each sentence, truncated where it is too long for the model."""
-    rows = sentence_rows(tokenizer, [text for text, _ in labelled])[:, :MAX_TOKENS]
+    rows = sentence_rows(tokenizer, [text for text, _ in labelled])[:, :REVIEW_TOKENS]
     return Batch((rows,), torch.tensor([label for _, label in labelled]))

@@ -29,12 +29,12 @@ EXAMPLES = (
 )
 
 VOCABULARY = 1024
-MIN_CHARACTERS = 20_000
+MIN_CORPUS = 20_000
 
 
 def shakespeare_from_text(text: str) -> LanguageTask:
     """The task of this text. The tokenizer is trained on its training part only."""
-    text = checked_corpus(text, MIN_CHARACTERS)
+    text = checked_corpus(text, MIN_CORPUS)
     parts = split_text(text)
     tokenizer = byte_tokenizer(parts[0], VOCABULARY)
     training, held_out = training_and_held_out_ids(tokenizer, parts, CONTEXT)

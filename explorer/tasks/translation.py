@@ -19,8 +19,8 @@ from explorer.text import SOURCE, Token, word_tokenizer
 from models.training import Batch, TrainConfig
 
 TRAINING_SENTENCES = 8192
-HELD_OUT = 512
-MAX_TOKENS = 12
+HELD_OUT_SENTENCES = 512
+TRANSLATION_TOKENS = 12
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,7 +36,8 @@ class TranslationTask(Task):
     @cached_property
     def held_out_batch(self) -> Batch:
         return pair_batch(
-            self.tokenizer, *self._rows(islice(translation_sentences(held_out=True), HELD_OUT))
+            self.tokenizer,
+            *self._rows(islice(translation_sentences(held_out=True), HELD_OUT_SENTENCES)),
         )
 
     @property
@@ -127,7 +128,7 @@ def build_translation() -> TranslationTask:
             n_layers=1,
             n_heads=2,
             d_ff=128,
-            max_len=MAX_TOKENS,
+            max_len=TRANSLATION_TOKENS,
         ),
         training=TrainConfig(steps=300, batch_size=64, lr=3e-3, warmup=50, schedule="linear"),
         goal=0.99,

@@ -22,8 +22,8 @@ from explorer.text.labels import byte_alphabet
 from explorer.text.library_training import (
     BPE,
     GOES_ON,
+    NO_TEXT,
     NORMALIZER,
-    NOTHING,
     UNKNOWN,
     WORD_SPLITTERS,
     WORDPIECE,
@@ -101,7 +101,7 @@ def _every_other(at: NDArray[np.intp], after: NDArray[np.intp]) -> NDArray[np.in
 
 
 BYTES = 256
-MAX_MERGES = 5_000
+MOST_TRAINED_MERGES = 5_000
 SHOWN = 12
 STATE_EVERY = 100
 """Merges between two states that are kept."""
@@ -211,7 +211,7 @@ class MergeTraining:
 def train_merges(text: str, merges: int, algorithm: str = BPE) -> MergeTraining:
     """At most so many merges, by the library. Cost grows with the text, counted once."""
     text = checked(text, limits.CORPUS_CHARACTERS)
-    merges = min(merges, MAX_MERGES)
+    merges = min(merges, MOST_TRAINED_MERGES)
     options: dict[str, Any] = {}
     if algorithm == BPE:
         alphabet = options["initial_alphabet"] = sorted(byte_alphabet())
@@ -224,7 +224,7 @@ def train_merges(text: str, merges: int, algorithm: str = BPE) -> MergeTraining:
     learned = learned_merges(in_parts(text), algorithm, options)
     words: dict[str, int] = learned["words"]
     if not words:
-        raise TextError(NOTHING)
+        raise TextError(NO_TEXT)
     numbers: dict[str, int] = learned["vocab"]
     prefix = GOES_ON if algorithm == WORDPIECE else ""
     joined = (

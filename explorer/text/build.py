@@ -17,7 +17,7 @@ from explorer.text.token import DECODER, SPECIALS, UNKNOWN, Reads
 from explorer.text.tokenizer import Tokenizer
 
 BYTES = 256
-LARGEST_VOCABULARY = 50_000
+MOST_TRAINED_ENTRIES = 50_000
 
 
 def character_tokenizer(
@@ -53,9 +53,9 @@ def byte_tokenizer(
     It reads any text whatsoever: what was never seen is read byte by byte.
     """
     specials = SPECIALS[reads]
-    if not BYTES + len(specials) <= vocab_size <= LARGEST_VOCABULARY:
+    if not BYTES + len(specials) <= vocab_size <= MOST_TRAINED_ENTRIES:
         raise TextError(
-            f"A byte-level vocabulary has {BYTES + len(specials)} to {LARGEST_VOCABULARY:,} "
+            f"A byte-level vocabulary has {BYTES + len(specials)} to {MOST_TRAINED_ENTRIES:,} "
             f"tokens, not {vocab_size:,}."
         )
     options = {
@@ -75,8 +75,8 @@ def byte_tokenizer(
 def _look_up(entries: Sequence[str], reads: Reads, lowercase: bool) -> Library:
     names = [*SPECIALS[reads], UNKNOWN]
     names += [entry for entry in entries if entry not in names]
-    if len(names) > LARGEST_VOCABULARY:
-        raise TextError(f"A vocabulary has at most {LARGEST_VOCABULARY:,} tokens.")
+    if len(names) > MOST_TRAINED_ENTRIES:
+        raise TextError(f"A vocabulary has at most {MOST_TRAINED_ENTRIES:,} tokens.")
     vocabulary = {name: index for index, name in enumerate(names)}
     library = Library(models.WordLevel(vocabulary, unk_token=UNKNOWN))
     library.normalizer = normalizers.Lowercase() if lowercase else None

@@ -27,7 +27,7 @@ from explorer.text.checked_text import TextError
 
 BPE, WORDPIECE = "Byte-level BPE", "WordPiece"
 GOES_ON, UNKNOWN = "##", "[UNK]"
-NOTHING = "There is no text to train on yet: type one or choose another."
+NO_TEXT = "There is no text to train on yet: type one or choose another."
 NORMALIZER = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
 """That of WordPiece: BERT's, but it keeps capitals and accents."""
 LONGEST_WORD = 1_000
@@ -48,14 +48,14 @@ UNIGRAM_SPLITTER = pre_tokenizers.Sequence(
 
 LONG_TEXT, LONG_WORDS = 500_000, 30_000
 """Characters of a text, and of its different words: above them a training takes a moment."""
-AT_ONCE = 2
+TRAININGS_AT_ONCE = 2
 CHECK_SECONDS = 0.1
 """Seconds of waiting after which it is asked again whether there is still a reader."""
-ROOM = 2_000_000_000
+CHILD_BYTES = 2_000_000_000
 """Bytes of memory that a child may take."""
 ROOT = Path(__file__).resolve().parents[2]
 
-_turns = Semaphore(AT_ONCE)
+_turns = Semaphore(TRAININGS_AT_ONCE)
 
 
 LookUp = Callable[[], None]
@@ -145,7 +145,7 @@ def _in_a_child(name: str, given: list[Any]) -> Any:
         while not _turns.acquire(timeout=CHECK_SECONDS):
             look_up()
         try:
-            request = json.dumps([name, limits.WORK_SECONDS.most, ROOM, *given])
+            request = json.dumps([name, limits.WORK_SECONDS.most, CHILD_BYTES, *given])
             return _answer(request.encode(), look_up)
         finally:
             _turns.release()

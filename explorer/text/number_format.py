@@ -59,13 +59,13 @@ def _rounded(size: float, places: int) -> Decimal:
     return Decimal(size).quantize(Decimal(1).scaleb(-places), context=EXACT)
 
 
-ROUNDING = 1e-12
+DISPLAY_ROUNDING = 1e-12
 """Below this a standard deviation is float64 rounding, which differs between machines."""
 
 
 def spread(value: float) -> str:
     """Three significant digits, or that it is 0 but for rounding."""
-    return "0 within rounding" if value < ROUNDING else three(value)
+    return "0 within rounding" if value < DISPLAY_ROUNDING else three(value)
 
 
 def megabytes(size: int) -> str:

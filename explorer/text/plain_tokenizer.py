@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MAX_WORD = 100
 """Characters; WordPiece makes a longer word one unknown token."""
 
-LABELS_KEPT = 20_000
+PLAIN_LABELS_KEPT = 20_000
 """One step of training labels a thousand tokens three times."""
 
 
@@ -59,7 +59,7 @@ class PlainTokenizer:
         return visible_token(self.library.id_to_token(number) or "", self.algorithm)
 
 
-@lru_cache(maxsize=LABELS_KEPT)
+@lru_cache(maxsize=PLAIN_LABELS_KEPT)
 def visible_token(token: str, algorithm: str) -> str:
     """A token of one of the three algorithms, with everything visible."""
     if algorithm == BPE:

@@ -13,7 +13,7 @@ from explorer.text.published import PublishedTokenizer
 from explorer.text.published.child_wire import from_wire
 from explorer.text.published.library_engine import LibraryEngine
 from explorer.text.published.roles import Roles
-from explorer.text.token import AROUND, TYPED, AnyTokenizer, Piece, TokenizerStep
+from explorer.text.token import ADD_SPECIAL_TOKENS, TYPED, AnyTokenizer, Piece, TokenizerStep
 from explorer.text.tokenizer import Tokenizer
 
 MAX_STEPPED_CHARACTERS = 1_000
@@ -36,7 +36,7 @@ def steps(tokenizer: AnyTokenizer | PlainTokenizer, text: str) -> tuple[Tokenize
         if isinstance(tokenizer, PlainTokenizer):
             return of_text
         whole = [Piece(t.label, t.start, t.end, t.id, t.special, t.special) for t in tokens]
-        return (*of_text, TokenizerStep(AROUND, tuple(whole)))
+        return (*of_text, TokenizerStep(ADD_SPECIAL_TOKENS, tuple(whole)))
     typed = [Piece(t.label, t.start, t.end, t.id, changed=True) for t in tokens]
     return (
         TokenizerStep(TYPED, (Piece(readable(text), 0, len(text)),)),

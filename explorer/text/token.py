@@ -95,7 +95,7 @@ class AnyTokenizer(Protocol):
 
 
 TYPED = "The text as it was typed."
-AROUND = "Add the special tokens that the model reads around the text."
+ADD_SPECIAL_TOKENS = "Add the special tokens that the model reads around the text."
 
 
 @dataclass(frozen=True)

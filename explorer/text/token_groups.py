@@ -17,7 +17,7 @@ from explorer.text.labels import NEWLINE, RETURN, SPACE, TAB
 JOINER, PIECE, DOTTED = "\u200d", "##", "◌"
 CONJUNCTS = ("DEVANAGARI", "BENGALI", "GUJARATI", "ORIYA", "TELUGU", "MALAYALAM")
 """Scripts whose virama joins two consonants into one sign."""
-LONGEST = 4
+MOST_IN_GROUP = 4
 """Bytes of a character in UTF-8."""
 VIRAMA = 9
 WRITTEN = re.compile(r"<0x([0-9A-F]{2})>|<U\+([0-9A-F]{4,6})>")
@@ -62,7 +62,7 @@ def bytes_in_words(label: str, before: Sequence[str] = ()) -> str:
     if not WRITTEN.search(label):
         return ""
     own = _bytes_of(label)
-    begun = _unfinished(b"".join(map(_bytes_of, before[-LONGEST:])))
+    begun = _unfinished(b"".join(map(_bytes_of, before[-MOST_IN_GROUP:])))
     ends = _unfinished(begun + own)
     if ends and own:
         first, count = max(1, len(ends) - len(own) + 1), _bytes_led_by(ends[0])
@@ -74,7 +74,7 @@ def bytes_in_words(label: str, before: Sequence[str] = ()) -> str:
 
 def _unfinished(data: bytes) -> bytes:
     """The bytes at the end that begin a character and do not end it."""
-    for back in range(1, min(LONGEST, len(data) + 1)):
+    for back in range(1, min(MOST_IN_GROUP, len(data) + 1)):
         if count := _bytes_led_by(data[-back]):
             return data[-back:] if count > back else b""
     return b""

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from explorer.text.checked_text import TextError, checked
-from explorer.text.library_training import NOTHING, learned_pieces
+from explorer.text.library_training import NO_TEXT, learned_pieces
 
 UNIGRAM = "Unigram"
 MAX_UNIGRAM_TEXT = 100_000
@@ -46,7 +46,7 @@ def train_unigram(text: str, size: int) -> UnigramPieces:
     """At most so many pieces, by the library; every character of the text is one of them."""
     text = checked(text, MAX_UNIGRAM_TEXT)
     if not text.strip():
-        raise TextError(NOTHING)
+        raise TextError(NO_TEXT)
     options = {
         "vocab_size": size,
         "special_tokens": [UNKNOWN],

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from explorer.analysis.block_inside import (
     LEFT_OUT,
-    MOST_CELLS,
     MOST_COLUMNS,
+    MOST_INSIDE_CELLS,
     MOST_ROWS,
     BlockPart,
     block_inside,
@@ -107,7 +107,7 @@ def test_a_long_text_and_wide_vectors_are_pooled(tmp_path: Path) -> None:
     assert count > 2 * MOST_ROWS
     for part in block_inside(forward, "decoder", 0).parts:
         heads, rows, columns = part.cells.shape
-        assert heads * rows * columns <= MOST_CELLS
+        assert heads * rows * columns <= MOST_INSIDE_CELLS
         assert rows <= MOST_ROWS
         assert columns <= MOST_COLUMNS
         if part.stage.kind == "weights":

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.circuit_curves import (
-    DRAWS,
+    RANDOM_CIRCUITS,
     SEARCHED,
     circuit_curve,
     restored,
@@ -82,7 +82,9 @@ def test_a_curve_gives_the_shares_of_a_circuit_of_what_is_left_and_of_random_one
     last = points[-1]
     ends = (last.circuit, last.complement, last.random, last.low, last.high)
     assert ends == pytest.approx((1, 0, 1, 1, 1), abs=1e-6)
-    expected = [size for size in sizes(EDGES) for size in (size, EDGES - size, *[size] * DRAWS)]
+    expected = [
+        size for size in sizes(EDGES) for size in (size, EDGES - size, *[size] * RANDOM_CIRCUITS)
+    ]
     assert passes[0].asked == passes[1].asked == expected
 
 

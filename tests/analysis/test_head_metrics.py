@@ -331,7 +331,7 @@ def test_pooling_keeps_the_largest() -> None:
         weights = heads(*shape)
         small = thumbnails.thumbnails_of_weights(weights)
         cells, n = small.cells, small.pooled
-        assert max(cells.shape[2:]) <= thumbnails.SIDE
+        assert max(cells.shape[2:]) <= thumbnails.THUMBNAIL_SIDE
         for q, k in product(range(cells.shape[2]), range(cells.shape[3])):
             block = weights[:, :, q * n : q * n + n, k * n : k * n + n]
             assert torch.equal(cells[:, :, q, k], block.amax((2, 3))), shape

@@ -18,7 +18,13 @@ from explorer.analysis.singular_values import (
     singular_values_of,
 )
 from explorer.analysis.weight_change import Unpaired, rank_of, rank_of_change, weight_changes
-from explorer.analysis.weight_statistics import KINDS, by_layer, pooled, summarized, tensor_summary
+from explorer.analysis.weight_statistics import (
+    WEIGHT_KINDS,
+    by_layer,
+    pooled,
+    summarized,
+    tensor_summary,
+)
 from models import Transformer, TransformerConfig
 from models.lora import add_lora, lora_leaves, merge
 from tests.closeness import assert_close_to
@@ -82,7 +88,7 @@ def test_norms_stand_by_layer_and_part() -> None:
     assert (encoder.stack, decoder.stack) == ("encoder", "decoder")
     assert (len(encoder.values), len(decoder.values)) == (2, 3)
     assert float(decoder.values[2, decoder.parts.index("cross_attn.k_proj.weight")]) == 0.5
-    tables = [table for kind in KINDS for table in by_layer(found, kind)]
+    tables = [table for kind in WEIGHT_KINDS for table in by_layer(found, kind)]
     inside = sum(int((~table.values.isnan()).sum()) for table in tables)
     assert inside == sum(".blocks." in one.name for one in found)
 

@@ -7,7 +7,7 @@ import pytest
 
 from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.kept_session import LEAST_BYTES, NEW, KeptSession, KeptSessions, read_list
-from explorer.app.own_lessons import MOST, OwnLessons
+from explorer.app.own_lessons import MOST_OWN_LESSONS, OwnLessons
 from explorer.charts.figure_data import OfflinePicture
 from explorer.export.kept_view import LONGEST_VIEW_NOTE, LONGEST_VIEW_TITLE, KeptView
 from explorer.lessons.lesson_file import lesson_from
@@ -133,10 +133,13 @@ LESSON = lesson_from(f'title = "a"\nabout = "b"\nminutes = 1\n{STEP}'.encode(), 
 
 def test_a_reader_finds_their_own_lessons_and_the_first_leave_where_there_are_many() -> None:
     kept = OwnLessons()
-    for at in range(MOST + 2):
+    for at in range(MOST_OWN_LESSONS + 2):
         kept.add("me", replace(LESSON, name=f"lesson-{at}"), 1)
     kept.add("me", replace(LESSON, name="lesson-2"), 1)
-    assert [*kept.of("me")] == [*(f"lesson-{at}" for at in range(3, MOST + 2)), "lesson-2"]
+    assert [*kept.of("me")] == [
+        *(f"lesson-{at}" for at in range(3, MOST_OWN_LESSONS + 2)),
+        "lesson-2",
+    ]
     assert kept.of("you") == {}
 
 

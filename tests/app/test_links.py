@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app import address_table
 from explorer.app.kept_session import KEPT, KeptSession
-from explorer.app.session import KEY
+from explorer.app.session import SESSION_KEY
 from explorer.system import long_texts
 from tests.apps import SHELL, at_address, run, said
 
@@ -93,7 +93,7 @@ def test_every_link_repeats_what_is_around_a_view_and_a_kept_view_leaves_it_out(
     assert [link for link in found if link | asked != link] == []
     at.button(key="keep").click()
     run(at)
-    (view,) = (KEPT.of(at.session_state[KEY].owner) or KeptSession()).views
+    (view,) = (KEPT.of(at.session_state[SESSION_KEY].owner) or KeptSession()).views
     assert view.address == "/attention?model=letters&layer=1"
 
 
@@ -111,7 +111,7 @@ def test_the_class_builder_writes_what_is_hidden_into_the_link() -> None:
     assert sent(at, "copy_link") == [
         ["hidden", ["view", "layer", "Training", "model", "show_all"]],
         ["sidebar", ["folded"]],
-        ["model", [at.session_state[KEY].shown_model]],
+        ["model", [at.session_state[SESSION_KEY].shown_model]],
         ["version", [str(address_table.VERSION)]],
     ]
 

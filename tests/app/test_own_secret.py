@@ -31,7 +31,7 @@ def test_a_network_cannot_be_found_by_trying_all(
     said = reader.network_digest()
     assert said == reader.network_digest() == as_another_process(network_of(ADDRESS))
     assert said != sha256(ADDRESS.encode()).hexdigest()[:32]
-    file = root / own_secret.NAME
+    file = root / own_secret.OWN_FILE
     assert file.stat().st_mode & 0o777 == 0o600
     assert list(root.iterdir()) == [file], "nothing is left of its making"
     monkeypatch.setenv("EXPLORER_RUNS", str(root / "of another installation"))
@@ -41,13 +41,13 @@ def test_a_network_cannot_be_found_by_trying_all(
 def test_replicas_that_start_together_have_one(root: Path) -> None:
     make = own_secret._of.__wrapped__
     with ThreadPoolExecutor(8) as threads:
-        found = set(threads.map(make, [root / own_secret.NAME] * 40))
+        found = set(threads.map(make, [root / own_secret.OWN_FILE] * 40))
     assert len(found) == 1
 
 
 def test_one_that_others_could_read_or_that_is_cut_is_made_anew(root: Path) -> None:
     before = own_secret.digest(ADDRESS)
-    file = root / own_secret.NAME
+    file = root / own_secret.OWN_FILE
     file.chmod(0o644)
     after = as_another_process(ADDRESS)
     assert after != before

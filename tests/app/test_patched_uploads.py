@@ -18,7 +18,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRe
 
 from explorer.app import local_reader, streamlit_patches
 from explorer.app.received_uploads import RECEIVED
-from explorer.app.session import KEY
+from explorer.app.session import SESSION_KEY
 from explorer.catalog import uploads
 from explorer.components import matrix  # noqa: F401  (a view installs what it needs)
 from explorer.system import limits
@@ -151,7 +151,9 @@ def test_a_page_says_once_why_an_upload_was_not_received(monkeypatch: pytest.Mon
     monkeypatch.setattr(streamlit_patches, "session_id", lambda: "somebody")
     at = page(FIRST)
     assert not at.toast
-    assert RECEIVED.largest("somebody") == at.session_state[KEY].upload_megabytes * limits.MB
+    assert (
+        RECEIVED.largest("somebody") == at.session_state[SESSION_KEY].upload_megabytes * limits.MB
+    )
     RECEIVED.note("somebody", limits.UPLOADS_RECEIVING.refusal())
     at.run()
     assert [each.value for each in at.toast] == [limits.UPLOADS_RECEIVING.refusal()]

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.app import bar
 from explorer.app.context import open_first
 from explorer.app.reader_models import NamedModels
-from explorer.app.session import KEY
+from explorer.app.session import SESSION_KEY
 from explorer.catalog.folders import model_name
 from tests import apps
 from tests.apps import FIRST, said
@@ -120,7 +120,7 @@ def test_the_list_has_the_name_of_an_upload_and_the_address_its_key(
         shutil.copytree(small_models / "letters", folder)
         names.append(model_name(folder))
     at = app(model=names[0])
-    at.session_state[KEY].state(NamedModels).folders.append(folder)
+    at.session_state[SESSION_KEY].state(NamedModels).folders.append(folder)
     at.run()
     models = at.selectbox(key="model")
     assert [models.options[0], models.options[1], models.value] == ["mine", "mine (2)", names[0]]

@@ -238,7 +238,7 @@ def test_work_that_takes_no_step_does_not_count_for_ever(
     other = turns.ask(begins=True)
     turns.look()
     assert not other.is_set()
-    clock.now += throttle.LONGEST_PIECE
+    clock.now += throttle.LONGEST_STEP_SECONDS
     turns.look()
     assert other.is_set()
     third = turns.ask(begins=True)

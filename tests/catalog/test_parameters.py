@@ -78,7 +78,7 @@ def test_every_parameter_is_counted_once_by_a_formula_of_sizes(subtests: pytest.
                     assert part.each == sum(terms) == worth(part.symbols, model.config)
                     assert bool(part.each) != bool(part.said)
             words = {word for part in leaves(found) for word in part.name.split()}
-            names = {name for name in parameters.NAMES if "_" in name}
+            names = {name for name in parameters.PARAMETER_NAMES if "_" in name}
             assert not words & names, "words, not names"
 
 

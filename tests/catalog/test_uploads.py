@@ -134,14 +134,14 @@ def test_an_upload_is_kept_once_by_what_is_in_it(tmp_path: Path) -> None:
     assert uploads.uploaded(folders.model_name(mine), tmp_path) == mine
     assert not list(tmp_path.glob(f"{uploads.RECEIVING}*")), "also what a killed process left"
     assert keep(tmp_path, owner="somebody").parent != kept.parent, "nobody learns what is there"
-    assert (kept.parent / uploads.OWNER).read_text() == "me me"
+    assert (kept.parent / uploads.OWNER_MARK).read_text() == "me me"
     (tmp_path / f"{folders.UPLOAD}gone").symlink_to("nowhere")
     assert (0, uploads.NOBODY) in [(each.bytes, each.whose) for each in uploads.stored(tmp_path)]
     key = mine.parent.name
     for name in [
         *("", "upload-", "upload-../x", f"upload-{'0' * 24}", f"{key}/..", "x" * 9999),
         *(key, f"-{key}", f"other-{key}", f"..-{key}", f"my-bert-upload-{'0' * 24}", f"*-{key}"),
-        f"{uploads.OWNER}-{key}",
+        f"{uploads.OWNER_MARK}-{key}",
     ]:
         assert uploads.uploaded(name, tmp_path) is None
     (before := tmp_path / f"upload-{'1' * 24}").mkdir()

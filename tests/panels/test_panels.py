@@ -13,7 +13,7 @@ from explorer.analysis.circuits.exciting_lines import best_lines
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.head_metrics import METRICS
 from explorer.analysis.path_patching import edge_grid
-from explorer.app.session import KEY
+from explorer.app.session import SESSION_KEY
 from explorer.catalog import available_models, opened_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference import continuation
@@ -135,7 +135,7 @@ def flow(page: Panel) -> None:
 
 def training(page: Panel) -> None:
     """The losses of a run that a worker made, as the form asked for it."""
-    run = create(runs_root(), page.at.session_state[KEY].state(RequestedRun).spec)
+    run = create(runs_root(), page.at.session_state[SESSION_KEY].state(RequestedRun).spec)
     for _ in advance(run.folder):
         pass
     found = [loss for _, loss in run.metrics().update().losses()]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.runs.divergence import LOST, PATIENCE, POOR, Diverged, Health
+from explorer.runs.divergence import LOST, POOR, STEPS_OF_PATIENCE, Diverged, Health
 from explorer.runs.run import Run, RunError
 from explorer.runs.worker import train_to_end
 from models import load_checkpoint
@@ -31,7 +31,7 @@ def test_a_rate_of_a_billion_stops_and_good_weights_stay(optimizer: str, tmp_pat
     assert status.message.endswith(
         "; the model of step 0 is kept, and a lower learning rate may help."
     )
-    assert status.step < 1 + PATIENCE
+    assert status.step < 1 + STEPS_OF_PATIENCE
     task = run.task()
     assert kept_weights(run)
     for folder in kept_weights(run):
@@ -74,10 +74,10 @@ def test_what_is_poor_is_given_time_and_what_is_lost_none() -> None:
 
     health = Health(config)
     for _ in range(3):  # as often as it recovers
-        for _ in range(PATIENCE - 1):
+        for _ in range(STEPS_OF_PATIENCE - 1):
             health.after(report(2 * POOR * guess))
         health.after(report(guess))
-    for _ in range(PATIENCE - 1):
+    for _ in range(STEPS_OF_PATIENCE - 1):
         health.after(report(2 * POOR * guess))
     with pytest.raises(Diverged, match=r"the loss is .* at step 7, while guessing"):
         health.after(report(2 * POOR * guess))

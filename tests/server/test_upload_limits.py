@@ -10,7 +10,7 @@ import pytest
 from starlette.types import Message, Scope
 
 from explorer.app import reader
-from explorer.app.received_uploads import LEAST, TAKEN_OUT
+from explorer.app.received_uploads import LEAST_COUNTED, TAKEN_OUT
 from explorer.server import upload_limits
 from explorer.server.upload_limits import UploadLimits
 from explorer.system import limits
@@ -73,7 +73,7 @@ def test_twelve_large_uploads_stay_within_what_one_reader_may_have(world: World)
 def test_many_small_files_count_for_what_they_are(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bound(monkeypatch, uploads_receiving_of_reader=3 * LEAST)
+    bound(monkeypatch, uploads_receiving_of_reader=3 * LEAST_COUNTED)
     answers = all_of(*(world.put("a") for _ in range(5)))
     assert [each.status for each in answers] == [204, 204, 204, 413, 413]
 
@@ -140,7 +140,7 @@ def test_what_goes_wrong_on_its_way_is_freed(world: World) -> None:
         assert (answer.status, world.received.bytes, world.held) == (status, 0, 0)
         assert answer.read < 2 * len(BLOCK)
         said.append(world.received.take_note("a"))
-    assert said == [upload_limits.TOO_LONG, "", "", limits.DISK_LEFT.refusal(LEAST)]
+    assert said == [upload_limits.TOO_LONG, "", "", limits.DISK_LEFT.refusal(LEAST_COUNTED)]
 
 
 @in_a_loop
@@ -220,7 +220,7 @@ async def test_the_same_file_is_received_once_at_a_time(world: World) -> None:
     end.set()
     answers = [await first, second, await world.put("a", 9, file=file)]
     assert [each.status for each in answers] == [204, 409, 204]
-    assert (world.held, world.received.bytes) == (9, LEAST)
+    assert (world.held, world.received.bytes) == (9, LEAST_COUNTED)
 
 
 def test_nobody_touches_the_uploads_of_another(world: World) -> None:
@@ -235,7 +235,7 @@ def test_nobody_touches_the_uploads_of_another(world: World) -> None:
             assert (answer.status, answer.text) == (410, upload_limits.DISCONNECTED)
     answer = run_in_thread(world.ask("DELETE", "a/junk", {}, nothing, Answer()))
     assert (answer.status, answer.text) == (400, upload_limits.NOT_AN_UPLOAD)
-    assert (world.held, world.received.bytes, world.run) == (9, LEAST, [])
+    assert (world.held, world.received.bytes, world.run) == (9, LEAST_COUNTED, [])
 
 
 @in_a_loop
@@ -254,7 +254,7 @@ async def test_an_upload_that_is_taken_out_on_its_way_is_ended(world: World) -> 
     await world.put("a", 5, file=file)
     answer, held = await first, world.held
     assert (answer.status, answer.text) == (408, TAKEN_OUT)
-    assert (held, world.received.bytes) == (5, LEAST), "what came after it"
+    assert (held, world.received.bytes) == (5, LEAST_COUNTED), "what came after it"
 
 
 def test_of_a_form_with_many_parts_nothing_is_kept(world: World) -> None:
@@ -278,7 +278,7 @@ def test_what_is_taken_out_of_the_form_or_left_behind_is_freed(
 
     for place in (f"a/{files[0]}", f"a/{UUID(int=9)}", f"b/{files[1]}"):
         assert run_in_thread(world.ask("DELETE", place, {}, nothing, Answer())).status == 204
-    assert (world.held, world.received.bytes) == (27, 3 * LEAST)
+    assert (world.held, world.received.bytes) == (27, 3 * LEAST_COUNTED)
     later: list[Callable[[], None]] = []
 
     async def connection(*_: Any) -> None:
@@ -296,7 +296,7 @@ def test_what_is_taken_out_of_the_form_or_left_behind_is_freed(
             world.connected["a"] = ""
         later.pop()()
         assert world.held == (27 if comes_back else 9)
-    assert world.received.bytes == LEAST
+    assert world.received.bytes == LEAST_COUNTED
 
 
 @in_a_loop

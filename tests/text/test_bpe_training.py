@@ -15,7 +15,7 @@ from explorer.text import TextError
 from explorer.text.bpe_training import (
     BPE,
     GOES_ON,
-    MAX_MERGES,
+    MOST_TRAINED_MERGES,
     NORMALIZER,
     STATE_EVERY,
     UNKNOWN,
@@ -199,7 +199,7 @@ def test_no_word_of_the_beginning_is_cut() -> None:
 def test_where_nothing_can_be_merged_there_are_few_rules_or_none(way: str) -> None:
     for text in ["a", "🙂", "a b c", "a\0\x07\x1b", "\u202ea"]:
         learnt = train_merges(text, 1_000_000, way)
-        assert len(learnt.merges) <= 10 < MAX_MERGES
+        assert len(learnt.merges) <= 10 < MOST_TRAINED_MERGES
         assert learnt.counts_after(len(learnt.merges)).pairs == ()
 
 

@@ -181,7 +181,7 @@ def test_few_words_after_the_first_to_differ_are_matched(monkeypatch: pytest.Mon
     same, rest = ["a", "b"] * 2_000, ["c"] * 4_000
     said = lost(" ".join([*same, "x", *rest]), " ".join([*same, "y", *rest]))
     assert said == "The first difference is at word 4001: “x” is decoded as “y”."
-    assert max(matched) <= tokenizer_comparison.LOOKED_AT
+    assert max(matched) <= tokenizer_comparison.WORDS_COMPARED
 
 
 @given(ANY)

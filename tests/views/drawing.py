@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from explorer.app.session import KEY
+from explorer.app.session import SESSION_KEY
 from explorer.catalog import opened_model
 from explorer.components import wire
 from explorer.text import character_tokenizer
@@ -112,13 +112,13 @@ def run_part(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
 
 def persistent(at: AppTest, name: str) -> dict[str, Any]:
     """The choices that this page keeps while their controls are not drawn."""
-    found: dict[str, Any] = at.session_state[KEY].persistent[name]
+    found: dict[str, Any] = at.session_state[SESSION_KEY].persistent[name]
     return found
 
 
 def put_persistent(at: AppTest, name: str, **values: object) -> AppTest:
     """Draw it again with these choices instead."""
-    at.session_state[KEY].persistent[name] = dict(values)
+    at.session_state[SESSION_KEY].persistent[name] = dict(values)
     at.run()
     assert not at.exception
     return at

@@ -68,7 +68,7 @@ def test_without_a_token_nobody_is_let_in(
 def test_who_types_another_reads_a_sentence(runs: dict[str, Run]) -> None:
     for wrong in (TOKEN[:-1], TOKEN.upper(), "é" * 16):
         at = opened(wrong)
-        assert token_field.WRONG in said(at)
+        assert token_field.NOT_ADMIN in said(at)
         assert not at.dataframe
         assert at.text_input(key="admin_token").value == ""
 
@@ -78,7 +78,7 @@ def test_after_some_wrong_tokens_a_network_waits(
 ) -> None:
     monkeypatch.setattr(token_field, "network", lambda: "a network")
     for _ in range(admin_token.TRIES):
-        assert token_field.WRONG in said(opened("wrong"))
+        assert token_field.NOT_ADMIN in said(opened("wrong"))
     for token in ("wrong", TOKEN):
         at = opened(token)
         assert token_field.TOO_MANY in said(at)
@@ -88,7 +88,7 @@ def test_after_some_wrong_tokens_a_network_waits(
         assert opened().dataframe
     clock[0] += admin_token.WAIT
     assert opened().dataframe
-    assert token_field.WRONG in said(opened("wrong"))
+    assert token_field.NOT_ADMIN in said(opened("wrong"))
 
 
 def test_a_token_that_can_be_guessed_is_refused_at_the_start(

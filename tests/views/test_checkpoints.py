@@ -8,14 +8,14 @@ import torch
 from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
 
-from explorer.app.session import KEY
+from explorer.app.session import SESSION_KEY
 from explorer.catalog import uploads
 from explorer.runs.open_run import open_folder
 from explorer.runs.worker import train_to_end
 from explorer.system import data_folders
 from explorer.text.number_format import megabytes
 from explorer.views.checkpoints import VIEWS
-from explorer.views.checkpoints.model_list import MOST_ROWS
+from explorer.views.checkpoints.model_list import MOST_MODELS_SHOWN
 from explorer.views.checkpoints.weight_norms import short_part
 from models import Transformer, TransformerConfig
 from tests import apps, tiny
@@ -179,19 +179,19 @@ def test_a_folder_that_is_no_model_says_why_when_asked(spoiled: Path) -> None:
 
 
 def test_of_many_models_the_first_and_the_chosen_one_are_listed(spoiled: Path) -> None:
-    for number in range(MOST_ROWS):
+    for number in range(MOST_MODELS_SHOWN):
         save_model(spoiled, f"many{number}", None, "the cat")
 
     few = page(model="many7")
     every = listed(page(model="many7").toggle(key="all_models").set_value(True).run())
     assert sorted(every) == sorted(folder.name for folder in spoiled.iterdir())
-    chosen = [] if "many7" in every[:MOST_ROWS] else ["many7"]
-    assert listed(few) == every[:MOST_ROWS] + chosen
+    chosen = [] if "many7" in every[:MOST_MODELS_SHOWN] else ["many7"]
+    assert listed(few) == every[:MOST_MODELS_SHOWN] + chosen
 
 
 def test_an_upload_over_the_limit_of_its_reader_is_refused_though_the_server_took_it() -> None:
     at = apps.page("models/checkpoints")
-    at.session_state[KEY].upload_megabytes = 1
+    at.session_state[SESSION_KEY].upload_megabytes = 1
     at.run()
     sizes = {"config.json": 2, WEIGHTS: 2_000_000}
     files = [(f"mine/{name}", bytes(size), "") for name, size in sizes.items()]

@@ -20,7 +20,7 @@ from explorer.analysis.circuits.text_pairs import Question, TextPair, question_o
 from explorer.catalog.opened_model import Opened, open_model
 from explorer.components.circuit_map import MOST_CIRCUIT_EDGES, drawn_places
 from explorer.inference.forward_pass import run_text
-from explorer.views.circuits.edge_card import NO_HEAD
+from explorer.views.circuits.edge_card import NO_HEAD_AT_EDGE
 from tests import apps
 from tests.closeness import assert_close_to
 from tests.views.drawing import handed, sent
@@ -148,4 +148,4 @@ def test_a_chosen_edge_opens_with_what_it_carries_and_the_card_of_its_head() -> 
         assert f"**{titles[number]}**" in said
         assert any(each.startswith("It carries ") for each in said)
         assert ("card_map" in apps.views(at)) is is_shown
-        assert (NO_HEAD in apps.said(at)) is not is_shown
+        assert (NO_HEAD_AT_EDGE in apps.said(at)) is not is_shown

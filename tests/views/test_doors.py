@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.block_inside import block_inside
-from explorer.app.session import KEY, Session
+from explorer.app.session import SESSION_KEY, Session
 from explorer.components.pass_map import DOORS
 from explorer.views.overview.doors import TITLES, Door, checked_door, door_of_stage
 from explorer.views.shared.pinned import Pinned
@@ -101,7 +101,7 @@ def opened(value: Any) -> tuple[AppTest, Session]:
     at.session_state["up_to"] = "scores"
     at.run()
     assert not at.exception
-    found: Session = at.session_state[KEY]
+    found: Session = at.session_state[SESSION_KEY]
     return at, found
 
 

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app import reader_models
 from explorer.app.reader_models import NamedModels
-from explorer.app.session import KEY
+from explorer.app.session import SESSION_KEY
 from explorer.views.checkpoints import own_model
 from tests import tiny
 from tests.apps import page, said
@@ -69,7 +69,7 @@ def test_an_address_means_the_same_folder_after_others_opened_some_of_its_name(
         addresses.append(at.query_params["model"])
     assert one.selectbox(key="model").options[:2] == ["mine", "mine (2)"]
     for address, folder in zip(addresses, folders, strict=True):
-        kept = page("models/checkpoints", model=address).session_state[KEY]
+        kept = page("models/checkpoints", model=address).session_state[SESSION_KEY]
         assert kept.state(NamedModels).folders == [folder]
 
 

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis.forward_pass.stage_cut import BETWEEN
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.query_key import strongest
-from explorer.app.session import KEY
+from explorer.app.session import SESSION_KEY
 from explorer.catalog import opened_model
 from explorer.components import mounting
 from explorer.components.mounting import Mounted
@@ -64,7 +64,7 @@ def test_a_step_exports_the_stage_on_screen_and_no_longer_the_one_before(
         with monkeypatch.context() as patch:
             patch.setattr(mounting, "begin", lambda: pytest.fail("only the part is drawn"))
             run_part(at, monkeypatch)
-        assert set(at.session_state[KEY].state(Mounted).drawn) == {"stage_list", drawn}
+        assert set(at.session_state[SESSION_KEY].state(Mounted).drawn) == {"stage_list", drawn}
 
 
 def test_a_token_and_a_number_are_read_as_numbers() -> None:
@@ -114,8 +114,8 @@ def test_the_sidebar_leads_to_the_same_stage_of_another_layer() -> None:
 def test_a_view_that_has_not_heard_of_the_new_layer_does_not_turn_back() -> None:
     """What it says of the bar is the layer before; the stage stays, the bar follows."""
     at = page(WEIGHTS)
-    assert at.session_state[KEY].state(StageBar).at == ("letters", "decoder.self_attn", 1)
-    at.session_state[KEY].state(StageClicks).was_clicked = True
+    assert at.session_state[SESSION_KEY].state(StageBar).at == ("letters", "decoder.self_attn", 1)
+    at.session_state[SESSION_KEY].state(StageClicks).was_clicked = True
     put_state(at, layer=0)
     assert kept(at)["stage"] == WEIGHTS
     assert at.selectbox(key="layer").value == 1

@@ -12,7 +12,7 @@ from explorer.components import wire
 from explorer.components.stages import encode
 from explorer.inference import forward_pass
 from explorer.views.head_steps.stage_matrices import (
-    MOST,
+    WINDOW_TOKENS,
     spoken_equation,
     stage_equation,
     stage_panels,
@@ -95,11 +95,11 @@ def test_of_a_long_text_a_window_around_the_pinned_cell_is_shown(
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     at = page(model="long", text="abc " * 499, held="q1000k40")
     assert "32 of 1,9" in sent(at, "stages")[0]["about"]
-    assert at.slider(key="queries").value == 1000 - MOST // 2
-    assert at.slider(key="keys").value == 40 - MOST // 2
+    assert at.slider(key="queries").value == 1000 - WINDOW_TOKENS // 2
+    assert at.slider(key="keys").value == 40 - WINDOW_TOKENS // 2
     at.slider(key="keys").set_value(3).run()
     assert not at.exception
-    assert sent(at, "stages")[0]["panels"][0]["shape"] == f"{MOST} × {MOST}"
+    assert sent(at, "stages")[0]["panels"][0]["shape"] == f"{WINDOW_TOKENS} × {WINDOW_TOKENS}"
     asked = page(model="long", text="abc " * 499, queries="9999", keys="many")
     assert "“Queries: 32 from position” goes from 0 to 1,9" in said(asked)
     assert "not “9999”; showing 1,9" in said(asked)

@@ -78,7 +78,7 @@ def test_an_update_after_a_snapshot_is_the_one_of_the_run(trained: Run) -> None:
     for place, step in ((0, 0), (3, 3), (6, 10)):
         put_state(at, update_after=place)
         assert f"Update {step + 1} of 12 · Loss per token" in said(at)
-        assert update_found.SAME in said(at)
+        assert update_found.EXACTLY_TRAINED in said(at)
         assert f"their mean, {three(loss_at(trained, step + 1))} nats" in said(at)
 
 
@@ -151,7 +151,11 @@ def test_settings_that_changed_while_it_trained_are_those_of_its_updates(runs: P
     at = apps.page(PAGE, run=made.name, update_after="1", update_stage="1")
     assert words not in said(at), "not of the beginning"
     put_state(at, update_after=6)
-    for each in (words, update_found.SAME, f"their mean, {three(loss_at(made, 11))} nats"):
+    for each in (
+        words,
+        update_found.EXACTLY_TRAINED,
+        f"their mean, {three(loss_at(made, 11))} nats",
+    ):
         assert each in said(at)
     assert values(put_state(at, update_stage=2))["clipped to"] == "0.0100"
     model, now = open_folder(dict(made.snapshots())[12]).model, made.training_now()

@@ -4,7 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.notes import take_notes
-from explorer.app.session import KEY, session
+from explorer.app.session import SESSION_KEY, session
 from explorer.catalog.opened_model import Opened, open_model
 from explorer.inference import edited_pass
 from explorer.inference.forward_pass import ForwardPass, run_text
@@ -185,7 +185,7 @@ def test_a_full_history_says_so() -> None:
         patch.setattr(edit_history.st, "session_state", state)
         edit_history.add_edit(AblateHead(D, 0, 1))
         assert take_notes("edits", state["edits"]) == (edit_history.FULL,)
-        at.session_state[KEY] = session()
+        at.session_state[SESSION_KEY] = session()
     at.run()
     assert edit_history.FULL in said(at)
 

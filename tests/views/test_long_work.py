@@ -4,7 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.ablation import MOST
-from explorer.app.session import KEY
+from explorer.app.session import SESSION_KEY
 from explorer.catalog.opened_model import open_model
 from explorer.components.mounting import Mounted
 from explorer.views.shared import long_work
@@ -75,4 +75,4 @@ def test_what_takes_long_waits_for_a_click(name: str, monkeypatch: pytest.Monkey
 
 def drawn(at: AppTest) -> set[str]:
     """The keys of all views and charts."""
-    return {*at.session_state[KEY].state(Mounted).drawn}
+    return {*at.session_state[SESSION_KEY].state(Mounted).drawn}

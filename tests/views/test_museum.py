@@ -79,7 +79,7 @@ def shown(_small_models: Path) -> Iterator[dict[str, AppTest]]:
     """Every exhibit on the encoder-decoder, with its lines to paste; only to be read."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EXPLORER_CHECKPOINTS", str(_small_models))
-        patch.setattr(paired_training, "STEPS", 4)
+        patch.setattr(paired_training, "PAIRED_STEPS", 4)
         found = {}
         for exhibit in EXHIBITS:
             found[exhibit.name] = page(exhibit=exhibit.label)
@@ -163,7 +163,7 @@ def test_two_trainings_side_by_side(
     name: str, small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of random labels the lines print the last points of the curves."""
-    monkeypatch.setattr(paired_training, "STEPS", 4)
+    monkeypatch.setattr(paired_training, "PAIRED_STEPS", 4)
     monkeypatch.setattr(paired_training.train_on_random_labels, "__defaults__", (4,))
     (exhibit,) = (each for each in EXHIBITS if each.name == name)
     at = page(exhibit=exhibit.label)

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import information_flow
-from explorer.app.session import KEY, Session
+from explorer.app.session import SESSION_KEY, Session
 from explorer.catalog import opened_model
 from explorer.charts.figure_data import TableData
 from explorer.inference.forward_pass import run_text
@@ -127,7 +127,7 @@ def holding(value: object) -> None:
 def told(value: Any) -> tuple[AppTest, Session]:
     at = AppTest.from_function(holding, args=(value,), default_timeout=60).run()
     assert not at.exception
-    return at, at.session_state[KEY]
+    return at, at.session_state[SESSION_KEY]
 
 
 def test_what_is_told_is_in_the_address_from_then_on() -> None:

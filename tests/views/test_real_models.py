@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.app.session import KEY
+from explorer.app.session import SESSION_KEY
 from explorer.catalog.downloads import background
 from explorer.catalog.downloads.background import DownloadState
 from explorer.catalog.downloads.model_download import DownloadProgress
@@ -122,11 +122,11 @@ def test_a_model_that_was_waited_for_opens_and_one_that_is_there_can_be_opened(
     assert at.selectbox(key="model").value == "gpt2"
     assert "**GPT\\" in said(at) or "GPT-2" in said(at)
     at = page(model="letters")
-    at.session_state[KEY].state(AskedDownloads).add("gpt2")
+    at.session_state[SESSION_KEY].state(AskedDownloads).add("gpt2")
     at.run()
     assert not at.exception
     assert at.selectbox(key="model").value == "gpt2"
-    assert at.session_state[KEY].state(AskedDownloads) == set()
+    assert at.session_state[SESSION_KEY].state(AskedDownloads) == set()
 
 
 def test_only_who_runs_the_app_can_add_models(

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.reader_runs import SOMEBODY_ELSES
-from explorer.app.session import KEY, Session
+from explorer.app.session import SESSION_KEY, Session
 from explorer.catalog.available_models import ListedRun, list_models
 from explorer.runs.run import Run, all_runs, create
 from explorer.runs.settings import spec_of
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("cluster")
 def page(owner: str, **address: str) -> AppTest:
     """The Training page, as this reader has it."""
     at = apps.at_address(str(ROOT / "pages" / "training" / "training.py"), **address)
-    at.session_state[KEY] = Session(owner=owner)
+    at.session_state[SESSION_KEY] = Session(owner=owner)
     return apps.run(at)
 
 
@@ -111,7 +111,7 @@ def test_a_message_that_no_button_sends_changes_nothing_of_anothers_run(
     assert commands(at) == COMMANDS - {"resume"} | {"pause"}
     for key in ("pause", "stop", "delete_run"):
         at = page(ANN, run=run.name)
-        at.session_state[KEY].owner = BOB
+        at.session_state[SESSION_KEY].owner = BOB
         press(at, key)
         assert run.commanded() == "train"
         assert len(all_runs(tmp_path)) == 1

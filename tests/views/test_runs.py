@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.app.session import KEY
+from explorer.app.session import SESSION_KEY
 from explorer.catalog.opened_model import open_model
 from explorer.components.mounting import Mounted
 from explorer.runs.run import Run, all_runs, create
@@ -91,8 +91,10 @@ def test_several_are_compared_by_what_differs_and_the_lines_make_the_curves(
     trained: list[Run], tmp_path: Path
 ) -> None:
     at = page(runs=[each.name for each in trained])
-    assert at.session_state[KEY].state(ChosenRuns).names == tuple(each.name for each in trained)
-    (figure,) = at.session_state[KEY].state(Mounted).drawn["compared_loss"].figures()
+    assert at.session_state[SESSION_KEY].state(ChosenRuns).names == tuple(
+        each.name for each in trained
+    )
+    (figure,) = at.session_state[SESSION_KEY].state(Mounted).drawn["compared_loss"].figures()
     assert set(figure.columns["name"]) == {"lr 0.001", "lr 0.003"}
     made, _ = run(pasted(at), tmp_path.parent)
     assert list(made["curves"]) == ["lr 0.001", "lr 0.003"]

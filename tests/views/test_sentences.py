@@ -501,12 +501,12 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
     (
         {"explorer.views.circuits.tracing_view.MOST": 1},
         "experiments/circuits?text=the+cat&corrupted=the+hat&circuit_view=Causal+tracing",
-        [tracing_view.TOO_LONG],
+        [tracing_view.TOO_LONG_FOR_TRACING],
     ),
     (
         {"explorer.views.circuits.path_view.MOST": 1},
         "experiments/circuits?text=the+cat&corrupted=the+hat&circuit_view=Path+patching",
-        [path_view.TOO_LONG],
+        [path_view.TOO_LONG_FOR_PATHS],
     ),
     (
         {"explorer.analysis.information_flow.MOST_WORK": 2 * 16 * 10**2},

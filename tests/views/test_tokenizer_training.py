@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from explorer.app.session import KEY
+from explorer.app.session import SESSION_KEY
 from explorer.inference import trained_tokenizers
 from explorer.text.bpe_training import BPE, WORDPIECE
 from explorer.text.plain_tokenizer import visible_token
@@ -131,12 +131,12 @@ def test_a_file_is_kept_from_page_to_page_until_it_is_refused_or_removed() -> No
     assert "1,200,000 characters; the limit is 1,000,000 characters" in said(
         brought(at, b"a " * 600_000)
     )
-    assert at.session_state[KEY].state(TrainingFile).text == ""
+    assert at.session_state[SESSION_KEY].state(TrainingFile).text == ""
     assert "is not text in UTF-8" in said(brought(at, b"\xff\xfe"))
     assert "tokens long" in said(brought(at, b"a b aa"))
     at.file_uploader(key="learn_file").set_value(None).run()
     assert "no text to train on" in said(at)
-    assert at.session_state[KEY].state(TrainingFile).text == ""
+    assert at.session_state[SESSION_KEY].state(TrainingFile).text == ""
 
 
 def test_what_the_scores_of_a_unigram_sum_to_is_said() -> None:

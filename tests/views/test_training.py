@@ -13,7 +13,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Button
 
-from explorer.app.session import KEY
+from explorer.app.session import SESSION_KEY
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.opened_model import Opened, open_entry, open_model
 from explorer.catalog.shipped import SHIPPED
@@ -220,7 +220,7 @@ def test_a_long_curve_says_what_a_point_is_and_keeps_its_points_when_it_goes_on(
 
     def held_out_steps(at: AppTest) -> list[int]:
         assert not at.exception
-        (figure,) = at.session_state[KEY].state(Mounted).drawn["held_out_curve"].figures()
+        (figure,) = at.session_state[SESSION_KEY].state(Mounted).drawn["held_out_curve"].figures()
         return list(figure.columns["step"])
 
     at = page(run=run.name)

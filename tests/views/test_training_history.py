@@ -104,7 +104,7 @@ def test_weights_that_are_replaced_make_another_frame(run: Run) -> None:
 def test_a_sentence_too_long_for_a_film_is_said_before_any_pass(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("explorer.views.training_history.film_view.MOST_TOKENS", 3)
+    monkeypatch.setattr("explorer.views.training_history.film_view.MOST_FILM_TOKENS", 3)
     monkeypatch.setattr(moments, "history_of", lambda context: pytest.fail("passes were made"))
     assert "A film shows at most 3 tokens" in said(page(run))
 

@@ -7,7 +7,7 @@ from explorer.inference.trained_tokenizers import README, TRANSLATION, shipped_t
 from explorer.system.limits import LINE_CHARACTERS
 
 OF_TASK = "Examples of its task"
-MOST = 300
+MOST_LINES = 300
 """Lines of each."""
 
 
@@ -21,7 +21,7 @@ def built_in_lines(opened: Opened, name: str) -> tuple[str, ...]:
     text = _examples(opened) if name == OF_TASK else shipped_text(name)
     rows = (row.strip() for row in text.splitlines())
     prose = (row for row in rows if row[:1].isalpha() and LINE_CHARACTERS.allows(len(row)))
-    return tuple(dict.fromkeys(prose))[:MOST]
+    return tuple(dict.fromkeys(prose))[:MOST_LINES]
 
 
 def _has_examples(opened: Opened) -> bool:

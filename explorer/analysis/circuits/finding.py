@@ -23,7 +23,7 @@ from explorer.inference.results_cache import kept
 from explorer.system.limits import FINDING_BYTES
 
 FORMAT, VERSION = "attention-explorer finding", 1
-MOST_EDGES = 1_000
+MOST_EDGES_KEPT = 1_000
 """The strongest edges are in the file; how many there are in all is too."""
 
 
@@ -121,7 +121,7 @@ class Finding:
     embedding: Found
     heads: tuple[FoundHead, ...]
     feed_forward: tuple[FoundLayer, ...]
-    edges: tuple[Edge, ...] = field(metadata={AT_MOST: MOST_EDGES})
+    edges: tuple[Edge, ...] = field(metadata={AT_MOST: MOST_EDGES_KEPT})
     edges_in_all: int
     correlation: float | None
     faithfulness: tuple[CircuitPoint, ...]

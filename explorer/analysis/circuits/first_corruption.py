@@ -18,7 +18,7 @@ from explorer.text import TextError, Token
 
 TRIED = 8
 """Candidates, one pass each; the pass of the clean text is the page's own."""
-LONGEST = 400
+LONGEST_CORRUPTED = 400
 """Characters of a text for which one is looked for."""
 
 WORD = re.compile(r"\w+")
@@ -39,7 +39,7 @@ def first_corruption(opened: Opened, clean: str) -> str:
 
 def _found(opened: Opened, clean: str) -> str:
     usable = ""
-    if not clean.strip() or len(clean) > LONGEST:
+    if not clean.strip() or len(clean) > LONGEST_CORRUPTED:
         return usable
     try:
         tokens = opened.tokenizer.encode(clean)

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from explorer.analysis.circuit_curves import CircuitPoint
 from explorer.analysis.circuits.finding import (
     FORMAT,
-    MOST_EDGES,
+    MOST_EDGES_KEPT,
     VERSION,
     Finding,
     Found,
@@ -66,7 +66,7 @@ def finding_of(opened: Opened, question: Question, measured: Measured) -> Findin
     )
     known = [(each.estimate, each.exact) for each in heads if each.exact is not None]
     patched = dict(enumerate(measured.exact_edges))
-    strongest = scores.strongest(MOST_EDGES)
+    strongest = scores.strongest(MOST_EDGES_KEPT)
     return Finding(
         format=FORMAT,
         version=VERSION,

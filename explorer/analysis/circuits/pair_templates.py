@@ -201,7 +201,7 @@ def _induction(random: Random, found: WordGroups) -> TextPair:
 def _agreement(random: Random, found: WordGroups) -> TextPair:
     subject, beside = random.sample(found.groups, 2)
     verb, number = random.choice(words.VERBS), random.randint(0, 1)
-    where = f"{random.choice(words.BESIDE)} the {random.choice(beside)}"
+    where = f"{random.choice(words.PREPOSITIONS)} the {random.choice(beside)}"
     clean, corrupted = (f"The {subject[each]} {where}" for each in (number, 1 - number))
     return TextPair(clean, corrupted, f" {verb[number]}", f" {verb[1 - number]}")
 

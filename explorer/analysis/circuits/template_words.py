@@ -26,7 +26,7 @@ NOUNS = _groups(
     "window/windows table/tables chair/chairs friend/friends author/authors"
 )
 VERBS = (("is", "are"), ("was", "were"), ("has", "have"))
-BESIDE = ("near", "behind", "beside", "with")
+PREPOSITIONS = ("near", "behind", "beside", "with")
 
 CAPITALS = _groups(
     "France/Paris Italy/Rome Germany/Berlin Spain/Madrid Japan/Tokyo China/Beijing Russia/Moscow "

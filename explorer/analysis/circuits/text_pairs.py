@@ -25,7 +25,7 @@ from explorer.text import Token
 from explorer.text.number_format import error_of, three
 from models import TransformerConfig
 
-LEAST = 1e-3
+LEAST_AGREEMENT = 1e-3
 """Of the pairs' differences without their signs, what is left of them with signs at least."""
 
 
@@ -106,7 +106,7 @@ def question_of(opened: Opened, pairs: Iterable[TextPair], metric: str) -> Quest
 def question_from(pairs: tuple[TokenPair, ...], metric: str) -> Question:
     """The question of pairs that were read. PairError where what they differ by cancels out."""
     differences = [pair.clean_value - pair.corrupted_value for pair in pairs]
-    if abs(sum(differences)) < LEAST * sum(map(abs, differences)):
+    if abs(sum(differences)) < LEAST_AGREEMENT * sum(map(abs, differences)):
         raise PairError(
             "The differences of these pairs cancel out, so their mean explains nothing: leave out "
             "those whose texts are turned round."

@@ -23,7 +23,7 @@ from explorer.system import operating_system
 from explorer.system.atomic_files import is_held, read_json_object, write_json
 from explorer.system.data_folders import ROOT
 
-STATE = "progress.json"
+STATE_FILE = "progress.json"
 ENDS_WITHIN = 10.0
 """Seconds that a process is given to end."""
 
@@ -67,7 +67,7 @@ def start(model: RealModel) -> None:
         _cancelled.discard(folder)
         _last_words.pop(folder, None)
         with suppress(OSError):  # the process will say what is wrong with the folder
-            (part_folder(folder) / STATE).unlink()
+            (part_folder(folder) / STATE_FILE).unlink()
         _processes[folder] = subprocess.Popen(
             [sys.executable, "-m", "explorer.catalog.downloads.download_process", model.name],
             cwd=ROOT,
@@ -149,18 +149,18 @@ def _fault(model: RealModel, process: subprocess.Popen[bytes] | None) -> str:
 
 def write_progress(folder: Path, progress: DownloadProgress, speed: float) -> None:
     """For the process: how far it is."""
-    write_json(part_folder(folder) / STATE, {**vars(progress), "speed": speed})
+    write_json(part_folder(folder) / STATE_FILE, {**vars(progress), "speed": speed})
 
 
 def write_fault(folder: Path, sentence: str) -> None:
     """For the process: why it ended, for whoever did not start it."""
     part_folder(folder).mkdir(parents=True, exist_ok=True)
-    write_json(part_folder(folder) / STATE, {"fault": sentence})
+    write_json(part_folder(folder) / STATE_FILE, {"fault": sentence})
 
 
 def _read(part: Path) -> dict[str, Any]:
     try:
-        return read_json_object(part / STATE)
+        return read_json_object(part / STATE_FILE)
     except (OSError, ValueError):
         return {}
 

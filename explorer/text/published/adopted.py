@@ -15,11 +15,11 @@ from explorer.text.published.tokenizer_files import TokenizerText
 from explorer.text.token import BOS, CLS, EOS, PAD, SPECIALS, Reads
 from explorer.text.tokenizer import Tokenizer
 
-MOST_TOKENS = 60_000
+MOST_ADOPTED_TOKENS = 60_000
 """Every token is a row of the embedding, which is trained."""
 LARGEST = 12_000_000
 """Characters of the file, which stands beside every snapshot."""
-UNREADABLE = "The tokenizer file is not readable JSON: choose another one."
+UNREADABLE_TOKENIZER = "The tokenizer file is not readable JSON: choose another one."
 ROLES = {PAD: "pad", BOS: "bos", EOS: "eos", CLS: "cls"}
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 
@@ -50,10 +50,10 @@ def adopted_json(text: str, reads: Reads) -> str:
         added.sort(key=lambda each: int(each["id"]))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         raise TextError("The tokenizer file does not describe a tokenizer.") from None
-    if following > MOST_TOKENS:
+    if following > MOST_ADOPTED_TOKENS:
         raise TextError(
-            f"This tokenizer has {following:,} tokens; at most {MOST_TOKENS:,} are trained with "
-            "here, so choose another one."
+            f"This tokenizer has {following:,} tokens; at most {MOST_ADOPTED_TOKENS:,} are "
+            "trained with here, so choose another one."
         )
     around = {
         name: {"id": name, "ids": [ids[name]], "tokens": [name]} for name in reads if name != "$A"
@@ -118,7 +118,7 @@ def _stored(text: str) -> dict[str, Any]:
     try:
         stored = json.loads(text)
     except (ValueError, RecursionError):
-        raise TextError(UNREADABLE) from None
+        raise TextError(UNREADABLE_TOKENIZER) from None
     if not isinstance(stored, dict) or not isinstance(stored.get("model"), dict):
         raise TextError("The tokenizer file cannot be used: it has no model.")
     return stored
@@ -155,10 +155,10 @@ def _unknown(model: dict[str, Any]) -> str | None:
 
 
 TrainedWith = Tokenizer | TrainingTokenizer
-KEPT = 16
+ENGINES_KEPT = 16
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=ENGINES_KEPT)
 def trained_with(text: str) -> TrainedWith:
     """What the `to_json` of either wrote; TextError for anything else."""
     try:

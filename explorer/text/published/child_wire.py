@@ -13,7 +13,7 @@ from explorer.text.checked_text import TextError
 from explorer.text.labels import cut
 from explorer.text.merging import Unit
 from explorer.text.published.roles import Roles
-from explorer.text.token import AROUND, Piece, TokenizerStep
+from explorer.text.token import ADD_SPECIAL_TOKENS, Piece, TokenizerStep
 
 MOST_TOKENS = 200_000
 LONGEST_LABEL = 200
@@ -151,10 +151,10 @@ def short_label(label: str) -> str:
     return cut(label, LONGEST_LABEL)
 
 
-MOST_PLACES = 1_000_000
+MOST_PIECES = 1_000_000
 """Pieces of all steps together; more would not be sent and read in a moment."""
 
-TOO_MANY = "it has too many steps to show; shorten it."
+TOO_MANY_STEPS = "it has too many steps to show; shorten it."
 NONE_AROUND = "No special tokens are added: these are what the model reads."
 
 Row = tuple[str, int, int, int | None, bool]
@@ -169,7 +169,7 @@ class StepCollector:
         self._index: dict[Row, int] = {}
         self._units: dict[int, tuple[Unit, int]] = {}
         self._steps: list[dict[str, Any]] = []
-        self._left = MOST_PLACES
+        self._left = MOST_PIECES
 
     def add(
         self,
@@ -215,7 +215,7 @@ class StepCollector:
             for place, (_, start, end, _, special) in enumerate(rows)
             if special and start == end
         ]
-        self.add(AROUND if added else NONE_AROUND, rows, added)
+        self.add(ADD_SPECIAL_TOKENS if added else NONE_AROUND, rows, added)
         return {"pieces": list(self._index), "steps": self._steps}
 
     def _place(self, row: Row) -> int:
@@ -231,7 +231,7 @@ class StepCollector:
     ) -> None:
         self._left -= len(places)
         if self._left < 0:
-            raise TextError(TOO_MANY)
+            raise TextError(TOO_MANY_STEPS)
         self._steps.append(
             {"action": action, "places": places, "changed": list(changed), "rank": rank}
         )

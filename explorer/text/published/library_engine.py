@@ -22,7 +22,7 @@ from explorer.text.published.steps import MOST_UNITS, LibrarySteps
 from explorer.text.published.tokenizer_json import check_bounds, model_type, prepare_json
 
 WORD_START = "▁"
-_KINDS = {"WordPiece": "wordpiece", "Unigram": "sentencepiece", "WordLevel": "words"}
+_LIBRARY_KINDS = {"WordPiece": "wordpiece", "Unigram": "sentencepiece", "WordLevel": "words"}
 
 
 class LibraryEngine:
@@ -170,7 +170,7 @@ def _kind(stored: dict[str, Any]) -> str:
         return "sentencepiece"
     if model == "WordLevel" and "Split" in types:
         return "characters"
-    return _KINDS.get(model, "pieces")
+    return _LIBRARY_KINDS.get(model, "pieces")
 
 
 def _parts(value: Any) -> Iterator[dict[str, Any]]:

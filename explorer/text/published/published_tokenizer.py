@@ -14,7 +14,7 @@ from explorer.text.token import BOS, EOS, PAD, Token, TokenizerStep
 
 READING_SECONDS = 0.9
 LABELS_KEPT = 100_000
-LARGEST_ID = 10_000_000
+LARGEST_ASKED_ID = 10_000_000
 NO_PROMPT = "The chat template of this model cannot be used"
 NO_STEPS = "Steps are shown of plain text; this sentence is a chat prompt with special tokens."
 
@@ -160,7 +160,7 @@ class PublishedTokenizer:
 def _numbers(ids: Sequence[int]) -> list[int]:
     ids = [int(token_id) for token_id in ids]
     for token_id in ids:
-        if not 0 <= token_id < LARGEST_ID:
+        if not 0 <= token_id < LARGEST_ASKED_ID:
             raise TextError(f"Token {token_id} is in no vocabulary.")
     return ids
 

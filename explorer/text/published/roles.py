@@ -6,7 +6,7 @@ from typing import Any
 from explorer.text.checked_text import TextError
 
 ROLES = ("pad", "bos", "eos", "unk", "cls", "sep", "mask")
-LONGEST = 1_000
+LONGEST_SPECIAL = 1_000
 
 FAMILIES = {
     "bert": "Bert",
@@ -116,7 +116,7 @@ def token_text(token: Any) -> str | None:
     text = token.get("content") if isinstance(token, dict) else token
     if text is None or text == "":
         return None
-    if not isinstance(text, str) or len(text) > LONGEST:
+    if not isinstance(text, str) or len(text) > LONGEST_SPECIAL:
         raise TextError("a special token in its settings is not a short text.")
     return text
 
@@ -136,4 +136,4 @@ def added_entries(
     known = {token_text(token) for token in listed.values()}
     for text, number in added.items():
         if text not in known and type(number) is int and 0 <= number < 10**8:
-            yield number, text[:LONGEST], text in special
+            yield number, text[:LONGEST_SPECIAL], text in special

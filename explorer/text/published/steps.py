@@ -15,7 +15,13 @@ from tokenizers import models
 from explorer.text.checked_text import TextError
 from explorer.text.labels import readable
 from explorer.text.merging import Merge, Ranks, Unit, merges
-from explorer.text.published.child_wire import TOO_MANY, Row, StepCollector, rows_of, short_label
+from explorer.text.published.child_wire import (
+    TOO_MANY_STEPS,
+    Row,
+    StepCollector,
+    rows_of,
+    short_label,
+)
 from explorer.text.token import TYPED
 
 MAX_MERGES = 300_000
@@ -145,7 +151,7 @@ class LibrarySteps:
     ) -> None:
         units = self._units(text, self._without_merges(words))
         if sum(map(len, units)) > self._most_units:
-            raise TextError(TOO_MANY)
+            raise TextError(TOO_MANY_STEPS)
         taken: list[Merge] = list(merges(units, self._ranks(units)))
         end = taken[-1].words if taken else units
         if [unit.token for word in end for unit in word] != tokens:

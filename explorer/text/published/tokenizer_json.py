@@ -19,13 +19,13 @@ from explorer.text.published.roles import Roles
 
 MOST_ENTRIES = 1_000_000
 LARGEST_ID = 4_000_000
-LONGEST_TOKEN = 10_000
+LONGEST_ENTRY = 10_000
 MOST_ADDED = 50_000
 MOST_MERGES = 4_000_000
 MOST_PARTS, DEEPEST = 20_000, 24
 LONGEST_PATTERN = 4_000
 LONGEST_CHARSMAP = 8_000_000
-PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
+PIPELINE = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
 MODELS = ("BPE", "Unigram", "WordPiece", "WordLevel")
 
 
@@ -36,7 +36,7 @@ def check_bounds(stored: dict[str, Any]) -> None:
         raise TextError("it has no model.")
     _check_model(model)
     _check_added(stored.get("added_tokens"))
-    for name in PARTS:
+    for name in PIPELINE:
         _check_part(name, stored.get(name))
 
 
@@ -87,7 +87,7 @@ def _check_texts(entries: Iterable[Any]) -> None:
     texts = list(entries)
     if not 0 < len(texts) <= MOST_ENTRIES:
         raise TextError(f"its vocabulary has {len(texts):,} tokens, not 1 to {MOST_ENTRIES:,}.")
-    if not all(isinstance(text, str) and len(text) <= LONGEST_TOKEN for text in texts):
+    if not all(isinstance(text, str) and len(text) <= LONGEST_ENTRY for text in texts):
         raise TextError("a token of its vocabulary is not a short text.")
 
 
@@ -118,7 +118,7 @@ def _check_added(added: Any) -> None:
     for token in added:
         if not isinstance(token, dict) or not isinstance(token.get("content"), str):
             raise TextError("one of its added tokens has no text.")
-        if len(token["content"]) > LONGEST_TOKEN:
+        if len(token["content"]) > LONGEST_ENTRY:
             raise TextError("one of its added tokens is not a short text.")
     _check_ids([token.get("id") for token in added])
 
@@ -184,7 +184,7 @@ def prepare_json(stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> 
         if token["content"] in special
     }
     stored["added_tokens"] = [
-        {**_FLAGS, **token, "special": token["content"] in special}
+        {**_USUAL_FLAGS, **token, "special": token["content"] in special}
         for token in added
         if token["content"] not in renamed
     ]
@@ -200,7 +200,7 @@ def _keep_spaces(part: Any) -> None:
             _keep_spaces(inner)
 
 
-_FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+_USUAL_FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
 
 
 def _rename(model: dict[str, Any], special: set[str]) -> dict[str, int]:

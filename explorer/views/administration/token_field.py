@@ -7,9 +7,9 @@ from explorer.app.notes import keep_note, take_notes
 from explorer.app.reader import network
 from explorer.app.session import session
 
-CLOSED = f"This page is closed. To open it, set {admin_token.SETTING} and restart the server."
+CLOSED = f"This page is closed. To open it, set {admin_token.ADMIN_SETTING} and restart the server."
 PROMPT = "This page is for the operator of the server. Type the token that it was started with."
-WRONG = "This is not the token of this server."
+NOT_ADMIN = "This is not the token of this server."
 TOO_MANY = (
     f"Too many wrong tokens came from your network, so this one was not read. Try again in "
     f"{admin_token.WAIT} seconds."
@@ -42,6 +42,6 @@ def _take() -> None:
     widget_state.put("admin_token", "")
     try:
         reader.is_admin = admin_token.is_right(token, network())
-        keep_note("administration", "" if reader.is_admin else WRONG)
+        keep_note("administration", "" if reader.is_admin else NOT_ADMIN)
     except admin_token.TooManyTriesError:
         keep_note("administration", TOO_MANY)

@@ -21,7 +21,7 @@ from explorer.app.persistent_choices import PersistentChoices, Text
 from explorer.app.url import whole_number
 from explorer.catalog.attention_parts import head_title, map_title
 
-HEADS = {
+HEADS_DRAWN = {
     "This head": ("one", False),
     "Mean": ("mean", False),
     "Max": ("max", False),
@@ -31,7 +31,7 @@ HEADS = {
 WEIGHTING = {"None": "plain", "Value norm": "value"}
 SCALING = {"1": "one", "Matrix": "all", "Row": "row", "Column": "column"}
 CHOICES = {
-    "heads": tuple(HEADS),
+    "heads": tuple(HEADS_DRAWN),
     "weighting": tuple(WEIGHTING),
     "colours": tuple(SCALING),
     "sentences": tuple(SENTENCES),
@@ -47,7 +47,11 @@ DEFAULTS: dict[str, Any] = {
 TOO_MANY_HIDDEN = f"At most {HIDE.most} keys can be hidden one by one: the others are shown."
 RAW = "Raw attention weights"
 
-SCALES = {"all": "colours per matrix", "row": "colours per row", "column": "colours per column"}
+SCALES_IN_WORDS = {
+    "all": "colours per matrix",
+    "row": "colours per row",
+    "column": "colours per column",
+}
 KEPT = PersistentChoices("display", DEFAULTS)
 
 
@@ -124,7 +128,7 @@ def options_summary(options: DisplayOptions) -> str:
         f"{options.mass} % of the attention mass": options.mass < 100,
         "words merged": options.words,
         options.sentences: options.sentences != ALL,
-        SCALES.get(options.scaling, ""): options.scaling != "one",
+        SCALES_IN_WORDS.get(options.scaling, ""): options.scaling != "one",
         "log colours": options.log,
     }
     return " · ".join(name for name, is_chosen in chosen.items() if is_chosen) or RAW
@@ -233,7 +237,7 @@ def _options(context: PageContext, chosen: dict[str, Any], names: list[str]) -> 
     hidden = {places[name] for name in chosen["hide"]}
     for switch, keys in _hidden_by_switches(context).items():
         hidden |= keys if chosen[switch] else set()
-    heads, all_layers = HEADS[chosen["heads"]]
+    heads, all_layers = HEADS_DRAWN[chosen["heads"]]
     return DisplayOptions(
         heads=heads,
         weighting=WEIGHTING[chosen["weighting"]],

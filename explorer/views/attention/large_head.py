@@ -42,7 +42,7 @@ from explorer.views.shared.pinned import Pinned
 
 MOST_CELLS_IN_LINES = 1 << 22
 """Heads × rows × columns that are sent for the lines: 16 heads of 512 tokens."""
-OWN_SCALE = (
+HALVES_SCALES = (
     "Each half of a token has its own colour scale here; the chosen one applies to the other views."
 )
 
@@ -161,7 +161,7 @@ def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
         pinned=pinned.pinned_token(found, *groups, one_strip=is_one_strip),
         on_pin=lambda token: pinned.pin_token(found, token, *groups),
     )
-    own = [OWN_SCALE] if options != _without_colours(options) else []
+    own = [HALVES_SCALES] if options != _without_colours(options) else []
     _draw_below(found, *made.notes, *own)
 
 

@@ -17,7 +17,7 @@ from explorer.text.literal import literal
 from explorer.text.number_format import megabytes
 from explorer.views.checkpoints.findings import draw_folder_findings
 
-COLUMNS = {
+COLUMN_WIDTHS = {
     "Model": 33,
     "Kind": 52,
     "Family": 14,
@@ -26,10 +26,10 @@ COLUMNS = {
     "Held-out metric": 36,
     "": 21,
 }
-NUMBERS = ("Parameters", "On disk")
-LONGEST_NAME = 17
+NUMBER_COLUMNS = ("Parameters", "On disk")
+LONGEST_IN_LIST = 17
 """Characters that fit into one line of their column; a longer name takes more lines."""
-MOST_ROWS = 10
+MOST_MODELS_SHOWN = 10
 """Of more models than this, the others are shown when they are asked for."""
 
 
@@ -46,10 +46,10 @@ def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
         return
     with st.container(key="shelf", border=True, gap="xsmall"):
         for heading, place in _columns().items():
-            place.caption(heading, text_alignment="right" if heading in NUMBERS else "left")
+            place.caption(heading, text_alignment="right" if heading in NUMBER_COLUMNS else "left")
         for entry in _shown(entries, chosen):
             _draw_row(entry, is_chosen=entry.name == chosen)
-        if len(entries) > MOST_ROWS:
+        if len(entries) > MOST_MODELS_SHOWN:
             name = f"Show all {len(entries)} models"
             st.toggle(name, key="all_models")
     for entry in entries:
@@ -62,17 +62,19 @@ def _shown(entries: Sequence[ModelEntry], chosen: str) -> Sequence[ModelEntry]:
     """The first ones and the chosen one, or all where they are asked for."""
     if widget_state.get("all_models"):
         return entries
-    return [entry for at, entry in enumerate(entries) if at < MOST_ROWS or entry.name == chosen]
+    return [
+        entry for at, entry in enumerate(entries) if at < MOST_MODELS_SHOWN or entry.name == chosen
+    ]
 
 
 def _columns() -> dict[str, DeltaGenerator]:
-    places = st.columns(list(COLUMNS.values()), gap="small", vertical_alignment="center")
-    return dict(zip(COLUMNS, places, strict=True))
+    places = st.columns(list(COLUMN_WIDTHS.values()), gap="small", vertical_alignment="center")
+    return dict(zip(COLUMN_WIDTHS, places, strict=True))
 
 
 def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
     columns = _columns()
-    columns["Model"].text(entry.short_name, wrap=len(entry.short_name) > LONGEST_NAME)
+    columns["Model"].text(entry.short_name, wrap=len(entry.short_name) > LONGEST_IN_LIST)
     _draw_number(columns["On disk"], megabytes(entry.bytes))
     if entry.config is None:
         columns["Kind"].caption("cannot be opened", wrap=False)

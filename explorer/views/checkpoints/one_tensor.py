@@ -42,7 +42,7 @@ MEAN, LARGEST = "Mean", "Largest |w|"
 CLIPPED, BEYOND = 0.995, 3.0
 """The colour scale ends at this quantile where the largest cell is this many times larger."""
 LINEAR, LOGARITHMIC = "Linear", "Logarithmic"
-EXPLANATION = (
+MARCHENKO_PASTUR = (
     "Untrained weights are random, and the singular values of a random matrix end at a known "
     "edge. What training has learned stands out above it."
 )
@@ -166,7 +166,7 @@ def _draw_curve(name: str, found: SingularValues, logarithmic: bool) -> None:
         chart(spec, height=CURVE_HEIGHT, key="spectrum", title=f"Singular values of {name}")
         count = len(figure.drawn_ranks(len(values)))
         some = f" The chart has {count} of {len(values):,} ranks." if count < len(values) else ""
-        st.caption(f"{EXPLANATION} {found.method}{some}")
+        st.caption(f"{MARCHENKO_PASTUR} {found.method}{some}")
     with beside:
         facts(_singular_value_facts(found))
 

@@ -32,7 +32,7 @@ HELP = (
     f"{', '.join(FAMILIES)}."
 )
 GGUF_HELP = "One file with config, weights and tokenizer, as llama.cpp reads it."
-NO_ROOM = "There is not enough disk space for this upload; free some and try again."
+NO_ROOM_FOR_UPLOAD = "There is not enough disk space for this upload; free some and try again."
 CLOSED_TO_ALL = (
     "Models of this server are added by whoever runs it; paths and hub IDs are disabled."
 )
@@ -135,7 +135,7 @@ def _open_folder(find: Callable[[], KeptUpload]) -> None:
         found = find()
         entry = brought_model(found.folder)
     except (ModelError, OSError) as error:
-        say(str(error) if isinstance(error, ModelError) else NO_ROOM)
+        say(str(error) if isinstance(error, ModelError) else NO_ROOM_FOR_UPLOAD)
         return
     if entry.fault:
         say(entry.fault)

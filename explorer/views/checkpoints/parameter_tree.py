@@ -14,14 +14,14 @@ from explorer.views.shared import tables, widgets
 from explorer.views.shared.code_panel import Script, script
 from models.presets import PRESETS
 
-CHOSEN = "Chosen model"
+CHOSEN_MODEL = "Chosen model"
 IDENTICAL = "Identical layers appear once, as “each”: the parts below add up to one layer."
 
 
 def draw_parameters(context: PageContext, opened: Opened) -> Script:
     """A line for each module: the lines below one add up to it, and the first is the total."""
-    picked = one_of("ledger", (CHOSEN, *PRESETS), as_list=True, width=320)
-    if picked == CHOSEN:
+    picked = one_of("ledger", (CHOSEN_MODEL, *PRESETS), as_list=True, width=320)
+    if picked == CHOSEN_MODEL:
         node = parameters.parameter_tree(opened.model)
         draw_parameter_tree(node)
         draw_parameter_icicle(node)

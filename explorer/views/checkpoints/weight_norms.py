@@ -18,7 +18,7 @@ from explorer.text.number_format import shape
 from explorer.views.shared.code_panel import Script, script
 
 ROW, AROUND, HIGHEST = 46, 150, 700
-TITLES = {"Matrices": "matrix", "Norm gains": "gain", "Biases": "bias"}
+KIND_TITLES = {"Matrices": "matrix", "Norm gains": "gain", "Biases": "bias"}
 SHORTER = (
     (".weight", ""),
     ("self_attn.", ""),
@@ -28,7 +28,7 @@ SHORTER = (
     ("cross_residual.", "cross."),
     ("mlp_residual.", "mlp."),
 )
-EXPLANATION = (
+NORMS_EXPLAINED = (
     "The root mean square of the weights of every part, √(mean of w²). A layer that differs from "
     "the others in its column was trained differently, or read incorrectly."
 )
@@ -48,14 +48,14 @@ def summaries(opened: Opened) -> tuple[TensorSummary, ...]:
 def draw_weight_norms(context: PageContext, opened: Opened) -> Script:
     """One kind at a time, since norm gains are far larger than weights; then every tensor."""
     found = summaries(opened)
-    known = {title: by_layer(found, kind) for title, kind in TITLES.items()}
+    known = {title: by_layer(found, kind) for title, kind in KIND_TITLES.items()}
     known = {title: tables for title, tables in known.items() if tables}
     title = one_of("tensors", list(known), next(iter(known)), label_visibility="collapsed")
     st.markdown(f"**{title}: root mean square** · layers down, parts across")
     for place, table in zip(st.columns(len(known[title])), known[title], strict=True):
         with place:
             _draw_norms(table, own_name(context.choice.model))
-    st.caption(EXPLANATION)
+    st.caption(NORMS_EXPLAINED)
     st.markdown("**Every tensor**")
     _draw_tensor_list(found)
     return script(norms_code, opened)

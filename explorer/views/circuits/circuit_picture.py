@@ -35,7 +35,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.text.labels import cut
 
-KEY = "circuit_map"
+CIRCUIT_MAP_KEY = "circuit_map"
 USUAL, LEAST = 40, 0.02
 """Edges that are drawn at first, and what each of them carries at least, of the strongest."""
 IN_ADDRESS = PersistentChoices("circuit_picture", {"drawn_edges": "", "drawn_part": ""})
@@ -60,7 +60,7 @@ def draw_circuit_map(
     held = held_now(shown)
     texts = question.pairs[0].texts
     title = f"{context.opened.title}: the circuit between “{texts.clean}” and “{texts.corrupted}”"
-    circuit_map(shown, key=KEY, title=title, held=held, on_held=hold)
+    circuit_map(shown, key=CIRCUIT_MAP_KEY, title=title, held=held, on_held=hold)
     return chosen_in(held, shown.edges)
 
 

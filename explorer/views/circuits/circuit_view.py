@@ -40,8 +40,8 @@ from explorer.views.circuits.measured import (
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
 
-CURVES = 320
-LISTED = 420
+CURVES_HEIGHT = 320
+TABLE_HEIGHT = 420
 
 
 def draw_circuit(context: PageContext, question: Question) -> None:
@@ -86,7 +86,7 @@ def draw_circuit(context: PageContext, question: Question) -> None:
 def _draw_curve(curve: FaithfulnessCurve, scores: EdgeScores) -> None:
     spec = circuit_curves(curve.points, curve.smallest)
     title = "Share of the difference that circuits of every size restore"
-    chart(spec, height=CURVES, key="circuit_curves", title=title)
+    chart(spec, height=CURVES_HEIGHT, key="circuit_curves", title=title)
     total = len(scores.order)
     if curve.smallest is None:
         st.text(f"No circuit that was tried restores 90 %, out of {total:,} edges.")
@@ -117,7 +117,7 @@ def _draw_edges(question: Question, edges: list[Edge], method: str) -> None:
         table["spread"] = ["" if e.spread is None else three(e.spread) for e in edges]
     right = st.column_config.TextColumn(alignment="right")
     columns = dict.fromkeys([*table][1:], right)
-    st.dataframe(table, hide_index=True, height=LISTED, column_config=columns)
+    st.dataframe(table, hide_index=True, height=TABLE_HEIGHT, column_config=columns)
     if r is not None:
         st.text(f"Pearson's r of estimate and exact value over these {len(known)} edges: {r:.3f}.")
 

@@ -18,7 +18,7 @@ from explorer.catalog.opened_model import Opened
 from explorer.text.number_format import three
 from explorer.views.circuits.head_card import draw_head_card
 
-NO_HEAD = "Neither end of this edge is a head, so there is no attention map to show."
+NO_HEAD_AT_EDGE = "Neither end of this edge is a head, so there is no attention map to show."
 
 
 def draw_edge_card(context: PageContext, question: Question, edge: Edge) -> None:
@@ -29,7 +29,7 @@ def draw_edge_card(context: PageContext, question: Question, edge: Edge) -> None
     )
     ends = {each.title: each for each in (edge.target, edge.source) if each.kind == "head"}
     if not ends:
-        st.caption(NO_HEAD)
+        st.caption(NO_HEAD_AT_EDGE)
         return
     names = tuple(ends)
     picked = one_of("card_of", names) if len(names) > 1 else names[0]

@@ -77,7 +77,7 @@ MEASURES = {
         "The largest attention weight in the line on another token than the first",
     ),
 }
-EXPLANATION = (
+EVIDENCE_EXPLAINED = (
     "The first token and special tokens do not count: attention that finds nothing else rests "
     "there. One pass gives all heads, so another head is shown at once. What is kept on disk are "
     "these numbers under a digest of model and tokens, not the text."
@@ -105,7 +105,7 @@ def draw_evidence(context: PageContext, question: Question) -> None:
     for place, line in enumerate(best[:LARGE]):
         _draw_line(opened, read, line, by, (at.layer, at.head), f"line_{place}")
     _draw_list(read, best, by)
-    st.caption(f"{by.meaning}. {EXPLANATION}")
+    st.caption(f"{by.meaning}. {EVIDENCE_EXPLAINED}")
     text = "" if is_built_in(source) else "\n".join(lines)
     text = text if len(text) <= SHORT else Expression('open("lines.txt", encoding="utf-8").read()')
     made = script(evidence_code, opened, source, text, by.name, at.layer, at.head)

@@ -22,7 +22,7 @@ from explorer.text.number_format import three
 from explorer.views.circuits.measured import measured_by_now
 
 LISTED = 10
-FILE = "finding_file"
+FINDING_FILE = "finding_file"
 
 
 def open_finding(context: PageContext) -> Finding | None:
@@ -30,7 +30,7 @@ def open_finding(context: PageContext) -> Finding | None:
     file = st.file_uploader(
         "A finding, as this page or the command line wrote it",
         type=["json"],
-        key=FILE,
+        key=FINDING_FILE,
         max_upload_size=-(-FINDING_BYTES.most // MB),
         width=520,
         help="A link to this page does not hold the file.",

@@ -15,7 +15,7 @@ from explorer.text.number_format import three
 from explorer.text.token_labels import label_at, named_at, text_of
 from explorer.views.interventions.output_effects import signed
 
-LONGEST = 16
+LONGEST_SOURCE = 16
 """Characters of a token in the table."""
 NO_TOKENS = "The output is a class, so there are no tokens that a head raises or lowers."
 
@@ -60,5 +60,7 @@ def draw_sources(opened: Opened, pair: TokenPair, layer: int, head: int) -> None
 
 
 def _tokens(opened: Opened, found: Iterable[tuple[int, float]]) -> str:
-    labels = ((cut(text_of(opened.tokenizer.label(i)), LONGEST), value) for i, value in found)
+    labels = (
+        (cut(text_of(opened.tokenizer.label(i)), LONGEST_SOURCE), value) for i, value in found
+    )
     return "   ".join(f"{label} {signed(value)}" for label, value in labels)

@@ -14,7 +14,7 @@ from explorer.system import limits
 from explorer.text.checked_text import TextError, decoded, lines_in
 
 PASTED, FILE = "Pasted text", "Text file"
-MOST_PASTED = 50_000
+MOST_PASTED_LINES = 50_000
 MB = 1_000_000
 
 BYTES_OF_CHARACTER = 4
@@ -50,7 +50,7 @@ def _pasted() -> str:
         st.text_area(
             "Your text, line by line",
             key="evidence_text",
-            max_chars=MOST_PASTED,
+            max_chars=MOST_PASTED_LINES,
             placeholder="Type or paste lines; upload a longer text as a file",
             persist_state="session",
         )

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from explorer.analysis.attribution_patching import Attribution
 from explorer.analysis.circuit_curves import (
-    DRAWS,
+    RANDOM_CIRCUITS,
     CircuitPoint,
     circuit_point,
     random_orders,
@@ -35,7 +35,11 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.opened_model import Opened
 from explorer.inference.results_cache import if_kept, kept
-from explorer.views.circuits.question_costs import TOO_LONG, cost_of_branches, cost_of_passes
+from explorer.views.circuits.question_costs import (
+    TOO_LONG_FOR_PAIRS,
+    cost_of_branches,
+    cost_of_passes,
+)
 from explorer.views.shared.long_work import piece_by_piece
 
 BACKWARD = 3
@@ -74,7 +78,7 @@ def scores_of_question(context: PageContext, question: Question, method: str) ->
         _size_of_attribution,
         cost_of_passes(opened, question) * (1 + BACKWARD * steps),
         "Attribution",
-        TOO_LONG,
+        TOO_LONG_FOR_PAIRS,
     )
     if pieces is None:
         return None
@@ -97,7 +101,7 @@ def exact_of_writers(context: PageContext, question: Question) -> list[float] | 
         lambda made: made.nbytes,
         2 * cost_of_passes(opened, question) + cost_of_branches(opened, question) * columns,
         "Exact values, pair by pair",
-        TOO_LONG,
+        TOO_LONG_FOR_PAIRS,
     )
     return None if pieces is None else _mean(pieces)
 
@@ -142,7 +146,7 @@ def exact_of_edges(
         lambda made: made.nbytes,
         2 * cost_of_passes(opened, question) + cost_of_branches(opened, question) * count,
         "Exact values of edges, pair by pair",
-        TOO_LONG,
+        TOO_LONG_FOR_PAIRS,
     )
     return None if pieces is None else _mean(pieces)
 
@@ -172,9 +176,9 @@ def curve_of(
         [(*key, count) for count in counts],
         lambda at: circuit_point(passes, clean, scores.order, draws, counts[at]),
         lambda _: 200,
-        cost_of_passes(opened, question) * CIRCUIT * (2 + DRAWS) * len(counts),
+        cost_of_passes(opened, question) * CIRCUIT * (2 + RANDOM_CIRCUITS) * len(counts),
         "Circuits of every size",
-        TOO_LONG,
+        TOO_LONG_FOR_PAIRS,
     )
     if points is None:
         return None

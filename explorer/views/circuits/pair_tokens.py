@@ -17,7 +17,7 @@ from explorer.text.labels import cut, readable
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
 
-LONGEST_NAME = 80
+LONGEST_PAIR_NAME = 80
 
 
 def draw_pairs(context: PageContext, question: Question) -> None:
@@ -51,7 +51,7 @@ def shown_pair(question: Question) -> TokenPair:
 
 def _names(question: Question) -> list[str]:
     return [
-        f"{at + 1} · {cut(readable(pair.texts.clean).replace('␣', ' '), LONGEST_NAME)}"
+        f"{at + 1} · {cut(readable(pair.texts.clean).replace('␣', ' '), LONGEST_PAIR_NAME)}"
         for at, pair in enumerate(question.pairs)
     ]
 

@@ -42,7 +42,7 @@ ESTIMATE, EXACT = "Estimate", "Exact value"
 FEED_FORWARD = "MLP"
 LISTED, NAMED = 10, 3
 SCATTER = 340
-WIDTH = 930
+MAP_WIDTH = 930
 """Pixels that the grid has at most, and so its square cells at most their share of it."""
 
 
@@ -136,7 +136,7 @@ def _draw_grid(
         scale="diverging",
         top=max(of_heads) or None,
         height=min(
-            cells_height(len(rows)), AROUND_CELLS + len(rows) * WIDTH // (wiring.layers + 1)
+            cells_height(len(rows)), AROUND_CELLS + len(rows) * MAP_WIDTH // (wiring.layers + 1)
         ),
         error=error,
     )

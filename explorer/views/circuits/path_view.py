@@ -30,7 +30,9 @@ from explorer.views.shared.long_work import is_started, stoppable
 
 FROM, INTO = "From this head", "Into this head"
 INPUT_NAMES = {"q": "Queries", "k": "Keys", "v": "Values"}
-TOO_LONG = "A pass for every edge takes too long here: shorten both texts or choose a later layer."
+TOO_LONG_FOR_PATHS = (
+    "A pass for every edge takes too long here: shorten both texts or choose a later layer."
+)
 FEED_FORWARD = "MLP"
 LISTED = 10
 
@@ -50,7 +52,7 @@ def draw_paths(context: PageContext, question: Question) -> None:
     edges = (edges_from if is_sender else edges_into)(wiring, at.layer, at.head, reads)
     cost = cost_of_branches(opened, question) * len(edges)
     if cost > MOST:
-        st.text(TOO_LONG)
+        st.text(TOO_LONG_FOR_PATHS)
         return
     key = ("paths", *question.key, at.layer, at.head, is_sender, reads)
     if not is_started("path_patching", (opened.name, key), cost):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.catalog.opened_model import Opened
 
-TOO_LONG = "So many passes of this model take too long: take fewer pairs, or shorten the texts."
+TOO_LONG_FOR_PAIRS = (
+    "So many passes of this model take too long: take fewer pairs, or shorten the texts."
+)
 
 
 def cost_of_passes(opened: Opened, question: Question) -> int:

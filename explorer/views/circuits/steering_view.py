@@ -38,7 +38,7 @@ from explorer.views.shared.edit_history import draw_history, edit_button
 from explorer.views.shared.long_work import is_started
 from models.interventions import Add
 
-CHART_HEIGHT = 300
+STEERING_HEIGHT = 300
 TEXT_HEIGHT = 130
 """Room for `MOST_WRITTEN` tokens, so that nothing moves with the strength."""
 
@@ -160,7 +160,7 @@ def _draw_curves(
         spec = steering_chart(points, over, metric_in_words(question.metric), chosen)
         title = f"{question.metric} with a direction added, by {over}"
         with st.container(key=f"steered_over_{over}"):
-            chart(spec, height=CHART_HEIGHT, key=f"steered_by_{over}", title=title)
+            chart(spec, height=STEERING_HEIGHT, key=f"steered_by_{over}", title=title)
 
 
 def _draw_texts(context: PageContext, question: Question, steer: Steer | None) -> str:

@@ -46,8 +46,8 @@ PATCHED = {
 }
 DENOISING, NOISING = "Denoising", "Noising"
 SHARE, CHANGE = "Share", "Metric"
-TOO_LONG = "One pass for every token and layer takes too long here: shorten both texts."
-LISTED = 8
+TOO_LONG_FOR_TRACING = "One pass for every token and layer takes too long here: shorten both texts."
+PLACES_LISTED = 8
 ROOM, SMALLEST_CELL = 620, 16
 """Pixels: the width of a large picture without its labels, and a cell of a deep model."""
 
@@ -68,7 +68,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     ]
     cost = sum(each.cost for each in tracings)
     if cost > MOST:
-        st.text(TOO_LONG)
+        st.text(TOO_LONG_FOR_TRACING)
         return
     key = ("tracing", *Question(pairs, question.metric).key, what, way)
     if not is_started("tracing", (opened.name, key), cost):
@@ -213,7 +213,7 @@ def _draw_largest(values: Tensor, names: Sequence[str], unit: str, error: float)
     """A row for each of the largest values of (t, layers)."""
     st.markdown("**Largest effects**")
     flat, layers = values.flatten(), values.shape[1]
-    order = flat.abs().nan_to_num().argsort(descending=True)[:LISTED].tolist()
+    order = flat.abs().nan_to_num().argsort(descending=True)[:PLACES_LISTED].tolist()
     st.dataframe(
         {
             "token": [f"{names[i // layers]} ({i // layers})" for i in order],

@@ -25,7 +25,7 @@ from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
 from explorer.text.number_format import three
 from explorer.views.circuits.measured import BACKWARD, choose_method
-from explorer.views.circuits.question_costs import TOO_LONG, cost_of_passes
+from explorer.views.circuits.question_costs import TOO_LONG_FOR_PAIRS, cost_of_passes
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.shared.long_work import piece_by_piece
@@ -33,7 +33,7 @@ from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
 
 FOLLOWED, LISTED = 6, 10
-HEIGHT = 320
+OVER_TRAINING_HEIGHT = 320
 
 
 def draw_over_training(context: PageContext, question: Question) -> None:
@@ -90,7 +90,7 @@ def _measure(
         lambda made: made.scores.nbytes,
         cost_of_passes(opened, question) * (1 + BACKWARD * METHODS[method]) * len(steps),
         "Attribution, snapshot by snapshot",
-        TOO_LONG,
+        TOO_LONG_FOR_PAIRS,
     )
 
 
@@ -107,7 +107,7 @@ def _draw_curves(found: list[ScoresAtStep], shown: int, question: Question) -> N
     title = "Strongest edges over training"
     with st.container(key="over_training"):
         st.markdown(f"**{title}**")
-        chart(drawn, height=HEIGHT, key="edges_over_steps", title=title)
+        chart(drawn, height=OVER_TRAINING_HEIGHT, key="edges_over_steps", title=title)
     st.caption(
         f"The {FOLLOWED} strongest edges of the trained model, and how much of the metric "
         f"({metric_in_words(question.metric)}) each carries with the weights of every snapshot. "

@@ -23,7 +23,7 @@ from explorer.views.shared.map_pair import MapSide
 
 MOST_HEIGHT = 320
 MOST_UNPAIRED = 200
-TOO_LONG = "Their ranks are not counted: with matrices of this size it takes too long."
+TOO_LARGE_FOR_RANKS = "Their ranks are not counted: with matrices of this size it takes too long."
 Row = dict[str, str]
 
 
@@ -49,7 +49,7 @@ def draw_changed_weights(context: PageContext, first: MapSide, second: MapSide) 
         lambda _: 32,
         sum(each.cost_of_rank for each in found.matrices),
         "Ranks of the changes",
-        TOO_LONG,
+        TOO_LARGE_FOR_RANKS,
     )
     _draw_table("changed_weights", rows(found.matrices, ranks))
     if found.unpaired:

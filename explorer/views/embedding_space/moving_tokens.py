@@ -8,7 +8,7 @@ from torch.linalg import LinAlgError
 
 from explorer.analysis.embedding_space import (
     EMBEDDING,
-    MOST_TOKENS,
+    MOST_MOVING_TOKENS,
     NEAREST,
     STREAM,
     UNEMBEDDING,
@@ -40,7 +40,7 @@ MEANING = {
     "tokens' vectors are drawn as it reads them, after the final norm",
 }
 NOT_FINITE = "These vectors contain NaN or infinite values, so they have no principal components."
-STEPS = 8
+MOVING_STEPS = 8
 """Rows of a table in sight."""
 Labels = dict[int, str]
 
@@ -69,7 +69,9 @@ def draw_moving_tokens(context: PageContext, shown: ShownSpace, place: int) -> N
         of = shown.table_name.lower()
         st.markdown(f"**Nearest to {name} at every step, in the {of}**")
         steps = nearest_by_step(found, shown.drawn.index(place), labels)
-        st.dataframe(steps, hide_index=True, height=38 + 35 * min(len(found.paths.steps), STEPS))
+        st.dataframe(
+            steps, hide_index=True, height=38 + 35 * min(len(found.paths.steps), MOVING_STEPS)
+        )
 
 
 def nearest_by_step(found: EmbeddingSpace, place: int, labels: Labels) -> dict[str, list[str]]:
@@ -204,5 +206,5 @@ def caption_of(found: EmbeddingSpace, shown: ShownSpace) -> str:
         text += f" The components are computed from {axes.rows:,} of {axes.size:,} vectors."
     if len(shown.drawn) < len(shown.tokens):
         which = "first" if shown.stack == "encoder" else "last"
-        text += f" The {which} {MOST_TOKENS} of your {len(shown.tokens):,} tokens are drawn."
+        text += f" The {which} {MOST_MOVING_TOKENS} of your {len(shown.tokens):,} tokens are drawn."
     return text

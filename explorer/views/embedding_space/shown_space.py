@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.analysis.embedding_space import EMBEDDING, MOST_TOKENS, STREAM, UNEMBEDDING
+from explorer.analysis.embedding_space import EMBEDDING, MOST_MOVING_TOKENS, STREAM, UNEMBEDDING
 from explorer.analysis.nearest_tokens import nearest_tokens
 from explorer.analysis.principal_components import principal_axes
 from explorer.analysis.token_paths import as_read, is_tied, token_paths, unembedding
@@ -34,7 +34,7 @@ class ShownSpace:
     def drawn(self) -> range:
         """Which of them are drawn: the first of an encoder's, the last of a decoder's."""
         count = len(self.tokens)
-        most = min(count, MOST_TOKENS)
+        most = min(count, MOST_MOVING_TOKENS)
         return range(most) if self.stack == "encoder" else range(count - most, count)
 
     @property

@@ -30,7 +30,7 @@ from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from models.beam_search import Beams, beam_search, beam_steps, considered, length_penalty
 
-IDLE = (
+BEAM_IDLE = (
     "Each column is a step; tokens that are not kept are faint. Click a token to continue from it "
     "token by token."
 )
@@ -60,7 +60,7 @@ def draw_beam_search(context: PageContext) -> Script:
         _nodes(opened, found, alpha),
         key="beam_tree",
         title="Beam search: tokens considered",
-        idle=IDLE,
+        idle=BEAM_IDLE,
         rows=considered(opened.config, beams),
         marked=_nodes_to(found, found.ends[0]),
         on_pick=take,

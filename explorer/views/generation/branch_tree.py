@@ -30,7 +30,7 @@ DO_NOT_FIT = (
 )
 CLICK = "generation"
 """The key of the notes on what was clicked."""
-ROWS = 4
+TREE_ROWS = 4
 IDLE = "A node is a token with its probability at temperature 1. Click one to go back to it."
 EMPTY = "Nothing is generated yet. Sample a token, or click one above: the branches appear here."
 
@@ -145,7 +145,7 @@ def draw_branches(
         key="branches_tree",
         title="Branches",
         idle=IDLE if found.done else EMPTY,
-        rows=min(ROWS, 1 + max(node.row for node in made)),
+        rows=min(TREE_ROWS, 1 + max(node.row for node in made)),
         marked=line[: step + 1],
         follows=True,
         on_pick=pick,

@@ -21,7 +21,7 @@ TOO_LONG = (
     f"The prompt has {{length:,}} characters, and a sentence has at most {TEXT_LIMIT:,}: shorten "
     "the messages."
 )
-EMPTY = "There is no message yet: type one."
+NO_MESSAGE = "There is no message yet: type one."
 
 
 def draw_chat_panel(context: PageContext) -> None:
@@ -44,7 +44,7 @@ def draw_chat_panel(context: PageContext) -> None:
             with st.popover("Template"):
                 st.code(template, language="jinja2", wrap_lines=True)
         if not user.strip():
-            say(EMPTY)
+            say(NO_MESSAGE)
             return
         with made:
             try:

@@ -29,7 +29,7 @@ UP_TO = ("scores", "scaled", "masked", "softmax", "values")
 FIRST_SHOWN = {"dots": 0, "scaled": 1, "added": 2, "logits": 2, "weights": 3, "v": 4, "out": 4}
 """The step of `UP_TO` from which on a tensor is drawn; queries and keys are from the start."""
 LABELLED = ("dots", "q", "k", "v", "out")
-MOST = 32
+WINDOW_TOKENS = 32
 """So many queries and keys are large enough to be read beside each other."""
 
 
@@ -170,12 +170,12 @@ def _about(found: HeadStages, rows: int, columns: int) -> str:
 
 def _window(key: str, count: int, inside: int) -> range:
     """The part of a long text that is shown: around the pinned token, until another is chosen."""
-    if count <= MOST:
+    if count <= WINDOW_TOKENS:
         return range(count)
-    start = max(0, min(inside - MOST // 2, count - MOST))
-    label = f"{url.row_of(key).label}: {MOST} from position"
-    first = number(key, count - MOST, start, label=label)
-    return range(first, first + MOST)
+    start = max(0, min(inside - WINDOW_TOKENS // 2, count - WINDOW_TOKENS))
+    label = f"{url.row_of(key).label}: {WINDOW_TOKENS} from position"
+    first = number(key, count - WINDOW_TOKENS, start, label=label)
+    return range(first, first + WINDOW_TOKENS)
 
 
 def steps_code(forward: ForwardPass, part: str, layer: int, head: int) -> None:

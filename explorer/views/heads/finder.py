@@ -23,7 +23,7 @@ from explorer.views.shared.head_table import (
     why_unmeasured,
 )
 
-SHOWN = ("6", "12", "24")
+HEADS_SHOWN = ("6", "12", "24")
 HIGHEST, LOWEST = "Highest first", "Lowest first"
 FIRST_CHOICES = ("previous", "diagonal")
 
@@ -90,7 +90,7 @@ def _choose(known: dict[str, HeadMetric]) -> tuple[HeadMetric, str, str]:
             first = (usual or [*known])[0]
             title = one_of("metric", list(known), first, as_list=True)
         order = one_of("best_is", (HIGHEST, LOWEST))
-        shown = one_of("best", SHOWN)
+        shown = one_of("best", HEADS_SHOWN)
     return known[title], order, shown
 
 

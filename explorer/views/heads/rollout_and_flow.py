@@ -24,19 +24,19 @@ from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.head_table import input_key
 
 HEIGHT, FLOW_HEIGHT, CHOICE_WIDTH = 560, 250, 240
-SOURCE = "Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers."
+FLOW_SOURCE = "Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers."
 ROLLOUT = (
     "A row is a token after these layers, a column an input token. Each layer is ½ mean attention "
     "weights over the heads + ½ identity for the residual connection; rollout is the product of "
     "the layers, so every row sums to 1. Values, norms and feed-forward layers are ignored. "
-    f"{SOURCE}"
+    f"{FLOW_SOURCE}"
 )
 FLOW = (
     "Flow is the maximum flow from each input token up to the token; the capacities of a layer are "
     "½ mean attention weights over the heads + ½ identity, as in rollout. Input tokens share "
     "edges, so flows need not sum to 1: here they sum to {total}, and the largest is {largest}. "
     "Rollout sums to 1 over the input tokens; weight is the mean over the heads of layer {layer} "
-    f"alone. Each row has its own colour scale. {SOURCE}"
+    f"alone. Each row has its own colour scale. {FLOW_SOURCE}"
 )
 TOO_MANY = (
     "Up to {edges:,} edges from each of {inputs:,} input tokens take too long to solve: edges × "

@@ -32,7 +32,7 @@ from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.head_table import NO_VISIBLE_KEYS, input_key
 
-NEAREST = 6
+NEAREST_HEADS = 6
 HEIGHT, WIDTH = 690, 740
 MOST_IN_WORDS = 48
 """With more heads their rows are too narrow for whole words."""
@@ -89,7 +89,7 @@ def _draw_nearest(context: PageContext, weights: Tensor) -> None:
         return
     at = context.choice
     order = f"Similarity to layer {at.layer}, head {at.head}"
-    head_strip(context, places[:NEAREST], len(places), key="nearest_heads", order=order)
+    head_strip(context, places[:NEAREST_HEADS], len(places), key="nearest_heads", order=order)
 
 
 def _draw_matrix(context: PageContext, divergence: Tensor, heads: list[tuple[int, int]]) -> None:

@@ -28,7 +28,7 @@ from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
 from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.inside_training.measuring import (
-    TOO_LONG,
+    TOO_LARGE_TO_MEASURE,
     batch_tokens,
     batch_words,
     has_room,
@@ -147,7 +147,7 @@ def _measured(chosen: InsideRun, kind: str) -> tuple[Ground, list[Tensor], Tenso
         lambda made: made.nbytes,
         (SIDE * SIDE + on_path) * batch_tokens(chosen) * chosen.parameters,
         "The loss, row by row",
-        TOO_LONG,
+        TOO_LARGE_TO_MEASURE,
     )
     return None if pieces is None else (ground(), pieces[:SIDE], pieces[SIDE])
 

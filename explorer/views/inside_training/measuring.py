@@ -16,7 +16,9 @@ from models.training import Batch
 
 ROWS = 64
 """Held-out examples that are measured."""
-TOO_LONG = "This takes too long with a model of this size: choose the run of a smaller model."
+TOO_LARGE_TO_MEASURE = (
+    "This takes too long with a model of this size: choose the run of a smaller model."
+)
 Made = TypeVar("Made")
 
 
@@ -63,7 +65,7 @@ def of_snapshots(
             size,
             cost * len(steps),
             doing,
-            TOO_LONG,
+            TOO_LARGE_TO_MEASURE,
         )
     except ModelError as error:
         say(str(error))

@@ -12,13 +12,13 @@ from explorer.text.number_format import three
 from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.inside_training.update_found import FoundUpdate
 from explorer.views.shared import widgets
-from explorer.views.shared.batch_example import EXPLANATION, draw_example
+from explorer.views.shared.batch_example import BATCH_EXPLAINED, draw_example
 from models.losses import IGNORE
 from models.training import Batch
 
 DRAWN, PICTURE_HEIGHT = 64, 480
 """Examples and positions of the picture of losses, of more the first; pixels of it."""
-SOMEBODY_ELSES = (
+HIDDEN_BATCHES = (
     "This run learns from the text of another reader, so its batches are not shown. The other "
     "stages are."
 )
@@ -27,7 +27,7 @@ SOMEBODY_ELSES = (
 def draw_batch(chosen: InsideRun, found: FoundUpdate) -> None:
     """One example of the batch, token by token, with what is to be predicted under each."""
     if chosen.hides_text:
-        st.text(SOMEBODY_ELSES)
+        st.text(HIDDEN_BATCHES)
         return
     at = _choose_example(found)
     _draw_example(chosen, found, at)
@@ -40,7 +40,7 @@ def draw_batch(chosen: InsideRun, found: FoundUpdate) -> None:
 
 
 def _how_to_read(labels: torch.Tensor) -> str:
-    return "" if labels.dim() == 1 else f" {EXPLANATION}"
+    return "" if labels.dim() == 1 else f" {BATCH_EXPLAINED}"
 
 
 def draw_losses(chosen: InsideRun, found: FoundUpdate) -> None:
@@ -53,7 +53,7 @@ def draw_losses(chosen: InsideRun, found: FoundUpdate) -> None:
     left, right = widgets.side_by_side(1, 1)
     with left:
         if chosen.hides_text:
-            st.text(SOMEBODY_ELSES)
+            st.text(HIDDEN_BATCHES)
         else:
             _draw_example(chosen, found, _choose_example(found), with_losses=True)
     with right:

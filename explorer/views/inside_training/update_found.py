@@ -27,13 +27,13 @@ from explorer.views.inside_training.measuring import has_room
 from explorer.views.shared.long_work import is_started, stoppable
 from models.losses import has_large_logits
 
-COPIES = 8
+COPIES_OF_UPDATE = 8
 """Of the weights: the model, its gradients, Adam's two, those before and after, and two more."""
 SAVED = (
     "Weights and optimizer state are those that the run has saved: resumed, it would make this "
     "update next."
 )
-SAME = (
+EXACTLY_TRAINED = (
     "A run keeps the optimizer state of its newest step only, so it was trained again from step 0 "
     "to here. The weights equal those of the snapshot bit for bit."
 )
@@ -93,7 +93,7 @@ def update_after(chosen: InsideRun, step: int) -> FoundUpdate | None:
     if not training.label_smoothing and has_large_logits(chosen.first.model, batch.labels):
         st.text(TOO_MANY_LOGITS)
         return None
-    needed = COPIES * chosen.first.bytes
+    needed = COPIES_OF_UPDATE * chosen.first.bytes
     if not has_room(needed):
         return None
     with MEMORY.spend(needed, kept=0):
@@ -128,7 +128,7 @@ def _begun(chosen: InsideRun, step: int) -> tuple[Trained, str, bool] | None:
     if found is None:
         return None
     most = largest_difference(found.model, folder)
-    return found.copy(), SAME if most == 0 else ANOTHER.format(most=three(most)), True
+    return found.copy(), EXACTLY_TRAINED if most == 0 else ANOTHER.format(most=three(most)), True
 
 
 def _trained_again(chosen: InsideRun, step: int) -> Trained | None:

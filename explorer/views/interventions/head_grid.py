@@ -45,8 +45,8 @@ from models.interventions import Edit
 KL, LOGIT = "KL divergence", "Change in the top logit"
 ABLATED, PATCHED = "Ablated", "Patched"
 SELECTS, ABLATES = "Selects the head", "Ablates the head"
-TOO_LONG = "One pass for every head of this model takes too long: shorten the text."
-LISTED = 8
+TOO_LONG_FOR_HEADS = "One pass for every head of this model takes too long: shorten the text."
+HEADS_LISTED = 8
 
 
 def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> Script | None:
@@ -76,7 +76,7 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
     costs = [ablation.multiplications(base, at.part, layer) for layer in range(part.layers)]
     cost = part.heads * sum(costs)
     if cost > ablation.MOST:
-        st.text(TOO_LONG)
+        st.text(TOO_LONG_FOR_HEADS)
         return lines
     key = (*identity(edited), at.part, position, text)
     if not is_started("heads", (opened.name, *key), cost):
@@ -150,7 +150,7 @@ def _draw_grid(context: PageContext, values: Tensor, is_kl: bool, title: str) ->
 def _draw_strongest(values: Tensor, unit: str) -> None:
     st.markdown("**Largest effects**")
     flat, heads = values.flatten(), values.shape[1]
-    order = flat.abs().argsort(descending=True)[:LISTED].tolist()
+    order = flat.abs().argsort(descending=True)[:HEADS_LISTED].tolist()
     st.dataframe(
         {
             "layer": [i // heads for i in order],

@@ -14,9 +14,9 @@ from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 
-SHOWN = 5
+PREDICTIONS_SHOWN = 5
 BAR = 28
-WIDTH = 560
+LAYERS_WIDTH = 560
 
 
 def draw_layer_predictions(opened: Opened, logits: Tensor) -> None:
@@ -25,7 +25,7 @@ def draw_layer_predictions(opened: Opened, logits: Tensor) -> None:
     probabilities, output = logits.double().softmax(-1), int(logits[-1].argmax())
     kind = "classes" if opened.config.head == "classifier" else "tokens"
     st.markdown(f"**Likeliest {kind} after each layer**")
-    best = probabilities.topk(min(SHOWN, logits.shape[-1]), -1)
+    best = probabilities.topk(min(PREDICTIONS_SHOWN, logits.shape[-1]), -1)
     columns = {
         f"{rank + 1}.": [
             f"{option_text(opened, index)}  {three(value)}"
@@ -37,7 +37,7 @@ def draw_layer_predictions(opened: Opened, logits: Tensor) -> None:
     }
     height = 38 + 35 * min(len(steps), 16)
     st.dataframe({"after": steps, **columns}, hide_index=True, height=height)
-    with st.container(width=WIDTH):
+    with st.container(width=LAYERS_WIDTH):
         st.markdown(f"**Output: {literal(option_text(opened, output))}**")
         ranks = ranks_by_layer(logits, output)
         labels = [f"{step} · rank {rank}" for step, rank in zip(steps, ranks, strict=True)]

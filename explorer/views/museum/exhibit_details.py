@@ -20,14 +20,14 @@ from explorer.views.museum.exhibits import Exhibit
 from explorer.views.museum.mistakes.output_mistakes import lowest_loss
 from explorer.views.museum.paired_training import CURVES, TrainingPoint
 
-COLUMNS = ("measurement", "with the mistake", "right")
+MEASUREMENT_COLUMNS = ("measurement", "with the mistake", "right")
 FILL_COLUMNS = ("a fully masked row of three, filled with", "float32", "float16")
-LARGE = (
+LARGE_MODEL = (
     "The notebook's own model has {count:,} parameters, {size:,.0f} MB, while this is computed; "
     "it takes some seconds."
 )
 TASK_OF_ALL = "negation"
-SHORT = (
+SHORT_RUNS = (
     "Both training runs are short and tied to this page: leaving or reloading it ends them. Points "
     "measured before a stop stay."
 )
@@ -87,13 +87,13 @@ def _draw_document_numbers(name: str) -> None:
     if name in document_numbers.LARGE and name not in results:
         notebook = document_numbers.notebook_tutorial()
         count, size = document_numbers.parameters_and_bytes(notebook)
-        st.text(LARGE.format(count=count, size=size / 1e6))
+        st.text(LARGE_MODEL.format(count=count, size=size / 1e6))
         if not st.button("Compute them", key="compute"):
             return
         with st.spinner("Building the notebook's model"):
             results[name] = compute()
     lines = results.get(name) or compute()
-    columns = FILL_COLUMNS if name == "filled-row" else COLUMNS
+    columns = FILL_COLUMNS if name == "filled-row" else MEASUREMENT_COLUMNS
     st.table(
         {column: [line[i] for line in lines] for i, column in enumerate(columns)},
         border="horizontal",
@@ -107,16 +107,16 @@ def _draw_softmax_trainings(opened: Opened) -> None:
     outputs = len(task.classes) if task.model.head == "classifier" else task.model.vocab_size
     st.markdown("**Two training runs from the same weights**")
     st.text(
-        f"Task {task.name}, {paired_training.STEPS} steps of 32. With the softmax inside, the loss "
-        f"cannot fall below {three(lowest_loss(outputs))}."
+        f"Task {task.name}, {paired_training.PAIRED_STEPS} steps of 32. With the softmax inside, "
+        f"the loss cannot fall below {three(lowest_loss(outputs))}."
     )
     points = _draw_training_buttons(
         f"softmax_{task.name}",
-        lambda: paired_training.train_softmax_twice(task, paired_training.STEPS),
+        lambda: paired_training.train_softmax_twice(task, paired_training.PAIRED_STEPS),
     )
     if points:
         top = max(point.value for point in points)
-        chart = loss_curves(paired_training.STEPS, top, run="run")
+        chart = loss_curves(paired_training.PAIRED_STEPS, top, run="run")
         _draw_curves(points, "loss", "loss", chart, CURVES_HEIGHT)
 
 
@@ -124,14 +124,15 @@ def _draw_random_label_trainings() -> None:
     st.markdown("**Training on random labels, and on a task**")
     st.text(
         f"The web tutorial's classifier, 389,218 parameters, on 16 × 20 random tokens, "
-        f"{paired_training.STEPS} steps; beside it the small classifier of the task negation. "
-        "The document measures with dropout on; here it is off."
+        f"{paired_training.PAIRED_STEPS} steps; beside it the small classifier of the task "
+        "negation. The document measures with dropout on; here it is off."
     )
     points = _draw_training_buttons(
-        "random_labels", lambda: paired_training.train_on_random_labels(paired_training.STEPS)
+        "random_labels",
+        lambda: paired_training.train_on_random_labels(paired_training.PAIRED_STEPS),
     )
     if points:
-        chart = held_out_curves("accuracy", paired_training.STEPS, run="run")
+        chart = held_out_curves("accuracy", paired_training.PAIRED_STEPS, run="run")
         _draw_curves(points, "value", "accuracy", chart, CURVES_HEIGHT + 60)
 
 
@@ -141,7 +142,7 @@ def _draw_training_buttons(
     """The points so far; a click trains, another one stops, and the points stay."""
     results = state_of(MuseumResults)
     before: list[TrainingPoint] = results.get(name, [])
-    st.text(SHORT)
+    st.text(SHORT_RUNS)
     button, bar = st.empty(), st.empty()
     if not button.button("Train both" if not before else "Train both again", key="train_both"):
         return before
@@ -149,8 +150,8 @@ def _draw_training_buttons(
     points = results[name] = []
     for point in interruptible(begin()):
         points.append(point)
-        share = point.step / paired_training.STEPS
-        bar.progress(share, f"Step {point.step} of {paired_training.STEPS}")
+        share = point.step / paired_training.PAIRED_STEPS
+        bar.progress(share, f"Step {point.step} of {paired_training.PAIRED_STEPS}")
     bar.empty()
     st.rerun()
 

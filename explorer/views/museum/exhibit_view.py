@@ -32,7 +32,7 @@ MAP, FILLED = "Attention map", "filled-row"
 SIDES = ("wrong", "right")
 PICTURE_HEIGHT, FLAT_HEIGHT, FLAT = 360, 240, 0.5
 """A picture much wider than high, as of a few positions, needs less room."""
-NO_MODEL = "No model here can have this mistake: {why}."
+NO_MODEL_FOR_IT = "No model here can have this mistake: {why}."
 HAS_NUMBERS = " The document's own numbers are below."
 
 
@@ -207,7 +207,7 @@ def _fitting_model(context: PageContext, mistake: str) -> tuple[Opened, ForwardP
         )
         return other, forward
     has_numbers = mistake.partition(" ")[0] in DOCUMENT_NUMBERS
-    say(NO_MODEL.format(why=why) + HAS_NUMBERS * has_numbers)
+    say(NO_MODEL_FOR_IT.format(why=why) + HAS_NUMBERS * has_numbers)
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HANDOUT, NOTEBOOK, WEB = "lecture handout", "notebook tutorial", "web tutorial"
-README = "repository README"
+REPOSITORY = "repository README"
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ EXHIBITS = (
         13,
         "norm-order",
         "Post-norm in words, pre-norm in code",
-        README,
+        REPOSITORY,
         "The README's equations normalize the sum after a sublayer; the repository's model.py, "
         "read at its commit 7620f86, normalizes the input. Nor does that file parse, and the "
         "repository's Transformer has no generate, which the README calls.",

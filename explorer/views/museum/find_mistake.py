@@ -24,9 +24,9 @@ from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script
 
-TRIES = 2
-AGAIN = "You have a second try: find an instrument whose number differs from the right one."
-NOTHING = (
+TRIES_ALLOWED = 2
+SECOND_TRY = "You have a second try: find an instrument whose number differs from the right one."
+NO_MISTAKE = (
     "This model can have none of these mistakes. Choose another model above, such as translation."
 )
 TASK = (
@@ -47,7 +47,7 @@ def draw_find_mistake(context: PageContext) -> Script | None:
     opened = context.opened
     fitting = [e for e in FINDABLE if MISTAKES[e.name].misfit(opened.config) is None]
     if not fitting:
-        say(NOTHING)
+        say(NO_MISTAKE)
         return None
     forward, head = context.forward, head_place(context, context.opened)
     widgets.notes(forward.notes)
@@ -110,7 +110,7 @@ def _answers(key: str) -> dict[str, bool]:
 def _is_settled(key: str) -> bool:
     """Found, or no try left."""
     answers = _answers(key)
-    return any(answers.values()) or len(answers) >= TRIES
+    return any(answers.values()) or len(answers) >= TRIES_ALLOWED
 
 
 def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
@@ -132,7 +132,7 @@ def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
         st.text("Found." if any(answers.values()) else "Not that one either.")
         st.markdown(f"It is **{hidden.title.lower()}**, exhibit {hidden.number}.")
     elif answers:
-        st.text(f"Not {next(iter(answers))}. {AGAIN}")
+        st.text(f"Not {next(iter(answers))}. {SECOND_TRY}")
 
 
 def _draw_score() -> None:

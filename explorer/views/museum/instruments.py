@@ -24,7 +24,7 @@ from explorer.views.museum.mistakes.stack_mistakes import stream_sizes
 from models.losses import IGNORE, cross_entropy
 from models.positional import PositionalEncoding
 
-MOST_WRITTEN = 12
+MOST_GENERATED = 12
 PADS = 10
 POSITIONS_SEEN, OFFSET = 60, 5
 
@@ -216,7 +216,7 @@ def _generation(run: MeasuredRun) -> InstrumentResult:
     room = config.max_len - read
     if room < 1:
         return InstrumentResult(None, "there is no room to generate after this sentence")
-    ids = run.model.generate(run.ids, max_length=min(MOST_WRITTEN, room), temperature=0.0)
+    ids = run.model.generate(run.ids, max_length=min(MOST_GENERATED, room), temperature=0.0)
     new = ids[0, read:].tolist()
     different = len(set(new))
     lines = (

@@ -14,10 +14,10 @@ from models import Transformer
 from models.presets import web_tutorial_classifier
 from models.training import Batch, TrainConfig, train
 
-STEPS = 60
+PAIRED_STEPS = 60
 BATCH, LENGTH, VOCABULARY = 16, 20, 5000
 HELD_OUT = 256
-EVERY = 4
+MEASURED_EVERY = 4
 """Accuracy is measured every so many steps."""
 CURVES = ("random labels, training batch", "random labels, held out", "real labels, held out")
 
@@ -31,7 +31,7 @@ class TrainingPoint:
     value: float
 
 
-def train_softmax_twice(task: Task, steps: int = STEPS) -> Iterator[TrainingPoint]:
+def train_softmax_twice(task: Task, steps: int = PAIRED_STEPS) -> Iterator[TrainingPoint]:
     """The loss of the same untrained model with a softmax inside, and with logits."""
     how = task.training.replace(steps=steps, batch_size=32, warmup=min(20, task.training.warmup))
     inside = MISTAKES["softmax-twice"].make(Transformer(task.model))
@@ -42,7 +42,7 @@ def train_softmax_twice(task: Task, steps: int = STEPS) -> Iterator[TrainingPoin
             yield TrainingPoint(report.step, name, report.loss)
 
 
-def train_on_random_labels(steps: int = STEPS) -> Iterator[TrainingPoint]:
+def train_on_random_labels(steps: int = PAIRED_STEPS) -> Iterator[TrainingPoint]:
     """The web tutorial's classifier on its random labels; a small one on real ones.
 
     The random labels are for one batch of 16 × 20 tokens, as in the document. Accuracy is
@@ -59,7 +59,7 @@ def train_on_random_labels(steps: int = STEPS) -> Iterator[TrainingPoint]:
         for model, batch_at, config in zip(models, batches, (how, real), strict=True)
     ]
     for wrong, right in zip(*trainings, strict=True):
-        if wrong.step % EVERY and wrong.step != 1:
+        if wrong.step % MEASURED_EVERY and wrong.step != 1:
             continue
         yield TrainingPoint(wrong.step, CURVES[0], accuracy(models[0], learned))
         yield TrainingPoint(wrong.step, CURVES[1], accuracy(models[0], held_out))

@@ -24,7 +24,7 @@ from explorer.views.shared.code_panel import Script, script
 from models import Transformer
 from models.presets import PRESETS
 
-NO_ROOM = "There is not enough disk space for this model; free some and try again."
+NO_ROOM_FOR_SYSTEM = "There is not enough disk space for this model; free some and try again."
 FOUR = (
     "Four documents, five systems: the web tutorial builds two. The repository's README describes "
     "its model as that of the paper “Attention is all you need”."
@@ -79,7 +79,7 @@ def _draw_open_button(system: System, size: int, model: str, text: str) -> None:
     try:
         _open_system(system, text)
     except (ModelError, OSError) as error:
-        say(str(error) if isinstance(error, ModelError) else NO_ROOM)
+        say(str(error) if isinstance(error, ModelError) else NO_ROOM_FOR_SYSTEM)
         return
     st.rerun()
 

@@ -24,7 +24,7 @@ LAYERS_AT_ONCE = 4
 
 NO_CHARACTER = "\ufffd"
 Cell = tuple[str, float]
-TITLES = {"encoder": "Encoder", "decoder": "Decoder"}
+STACK_TITLES = {"encoder": "Encoder", "decoder": "Decoder"}
 BEHIND = {
     "decoder": "After {token}",
     "encoder": "In place of {token}",
@@ -53,7 +53,7 @@ def _picture(opened: Opened, forward: ForwardPass) -> PassMap:
     stacks = [
         MapStack(
             name,
-            TITLES[name],
+            STACK_TITLES[name],
             forward.source if name == "encoder" else forward.target,
             list(flow.stacks[name][0].attended) if flow.stacks[name] else [],
         )

@@ -21,8 +21,8 @@ from explorer.views.positions.missing_positions import CANNOT, draw_missing_posi
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 
-HEIGHT = 280
-FACTORS = {"1.25 ×": 1.25, "1.5 ×": 1.5, "2 ×": 2.0}
+LENGTHS_HEIGHT = 280
+LENGTH_FACTORS = {"1.25 ×": 1.25, "1.5 ×": 1.5, "2 ×": 2.0}
 BEYOND = {
     "sinusoidal": "The formula continues: later positions get vectors that the model has never "
     "seen.",
@@ -85,9 +85,11 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Script | Non
 
 def _choose_length(trained: int) -> int:
     """How many tokens are run; a note names the lengths that are too long to offer."""
-    fitting = [name for name, factor in FACTORS.items() if trained * factor <= MAX_EXTRAPOLATED]
-    factor = FACTORS[one_of("times", fitting, fitting[-1])]
-    if others := [name for name in FACTORS if name not in fitting]:
+    fitting = [
+        name for name, factor in LENGTH_FACTORS.items() if trained * factor <= MAX_EXTRAPOLATED
+    ]
+    factor = LENGTH_FACTORS[one_of("times", fitting, fitting[-1])]
+    if others := [name for name in LENGTH_FACTORS if name not in fitting]:
         st.caption(
             f"Texts of more than {MAX_EXTRAPOLATED:,} tokens are not run here, so "
             f"{' and '.join(others)} {'are' if len(others) > 1 else 'is'} not offered."
@@ -105,7 +107,7 @@ def _draw_curves(found: Extrapolated, model: str, where: str) -> None:
         with place:
             st.markdown(widgets.bold_title(title))
             spec = position_curve(numbers.tolist(), found.trained, unit)
-            chart(spec, height=HEIGHT, key=f"extrapolated_{unit}", title=title)
+            chart(spec, height=LENGTHS_HEIGHT, key=f"extrapolated_{unit}", title=title)
             st.caption(_averages(found, numbers, unit, formula))
 
 

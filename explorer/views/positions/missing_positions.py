@@ -9,11 +9,11 @@ import streamlit as st
 from explorer.app.choosing import choose_model
 from explorer.app.context import PageContext, config_of
 from explorer.app.messages import say
-from explorer.inference.position_passes import TRAINED
+from explorer.inference.position_passes import TRAINED_POSITIONS
 from explorer.text.literal import literal
 from explorer.views.shared import widgets
 
-MOST_NAMED = 3
+MOST_MODELS_NAMED = 3
 NO_TABLE = "This model has no such trained positions to show."
 CANNOT = "These positions are trained parameters, and this model has none."
 DO_NOT_WORK = "The weights of this model do not work with this scheme: choose another one."
@@ -21,12 +21,12 @@ DO_NOT_WORK = "The weights of this model do not work with this scheme: choose an
 
 def draw_missing_positions(context: PageContext, scheme: str, why: str) -> None:
     """One sentence, with models here that have such positions, or how to get one."""
-    if scheme not in TRAINED:
+    if scheme not in TRAINED_POSITIONS:
         say(DO_NOT_WORK)
         return
     found = [
         entry.name for entry in context.models.values() if config_of(entry).positions == scheme
-    ][:MOST_NAMED]
+    ][:MOST_MODELS_NAMED]
     if not found:
         say(
             f"{why} No other model here has them either: train one with them (Model, Positions), "

@@ -33,7 +33,7 @@ from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 
 REVERSED, SWAP, CUSTOM = "Reversed", "Swap two tokens", "Custom order"
-ROUNDING = 1e-4
+PERMUTATION_ROUNDING = 1e-4
 """A change of a vector below this share of its norm is rounding in single precision."""
 LEAST_SCALE = 0.01
 """The least end of the colour scale of a difference, or rounding would look like a change."""
@@ -107,7 +107,7 @@ def _verdict(found: Permuted) -> str:
         return "The order is the same, so nothing changes."
     if math.isnan(found.largest):
         return NO_VALUES
-    if found.largest < ROUNDING:
+    if found.largest < PERMUTATION_ROUNDING:
         return "Only the order changes: the final vector of every token stays the same."
     change = _percent(found.largest)
     return (

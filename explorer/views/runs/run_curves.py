@@ -22,7 +22,7 @@ from explorer.runs.metrics import Metrics
 from explorer.text.literal import literal
 from explorer.views.runs.run_rows import RunRow
 
-AXES = ("Steps", "Seconds")
+CURVE_AXES = ("Steps", "Seconds")
 
 
 class ComparedMetrics(dict[str, Metrics]):
@@ -36,7 +36,7 @@ def names_of(rows: Sequence[RunRow]) -> list[str]:
 
 def choose_axis() -> str:
     """Over what curves are drawn."""
-    return one_of("curves_over", AXES)
+    return one_of("curves_over", CURVE_AXES)
 
 
 def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:

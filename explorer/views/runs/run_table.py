@@ -33,7 +33,7 @@ from explorer.views.training.run_links import draw_run_links
 from explorer.views.training.run_list import choose_run_next
 from explorer.views.training.run_words import duration
 
-EVERY = 2.0
+TABLE_EVERY = 2.0
 MOST_COMPARED = 32
 ROW, HEAD_ROW, MOST_ROWS = 35, 37, 12
 """Pixels of a row, and how many are seen without scrolling."""
@@ -66,7 +66,7 @@ def draw_table() -> list[Run]:
         st.markdown("No run has all these words.")
         return []
     is_live = any(row.status and row.status.is_active for row in rows)
-    draw = fragment(every=EVERY if is_live else None)(_draw_rows)
+    draw = fragment(every=TABLE_EVERY if is_live else None)(_draw_rows)
     draw([row.run for row in rows], chosen, is_live)
     picked = [runs[name] for name in chosen if name in runs]
     if not picked:
@@ -247,7 +247,7 @@ def _delete(picked: Sequence[Run]) -> None:
 def _draw_comparison(picked: Sequence[Run]) -> None:
     axis = choose_axis()
     is_live = any(run.status_or_new().is_active for run in picked)
-    fragment(every=EVERY if is_live else None)(_draw_compared)(picked, axis)
+    fragment(every=TABLE_EVERY if is_live else None)(_draw_compared)(picked, axis)
     draw_run_comparison(picked)
 
 

@@ -12,7 +12,7 @@ from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
 from explorer.runs.run import RunError
 
-LONGEST = 250
+LONGEST_ADDRESS = 250
 
 
 def draw_scheduler_field() -> None:
@@ -29,7 +29,7 @@ def draw_scheduler_field() -> None:
             typed = st.text_input(
                 "Address of a Dask scheduler",
                 placeholder="tcp://host:8786",
-                max_chars=LONGEST,
+                max_chars=LONGEST_ADDRESS,
                 key="scheduler_address",
                 width=360,
             )

@@ -28,7 +28,7 @@ from explorer.views.training.own_text import OwnText, draw_own_text
 from explorer.views.training.start_from import NEW_WEIGHTS, models_to_start_from
 
 LONGEST_VALUES = 400
-NAMED = 8
+MOST_VALUES_NAMED = 8
 """Runs of a sweep that are named before its start."""
 
 
@@ -84,8 +84,8 @@ def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) ->
         say(str(error))
         return
     named = what_differs(specs)
-    more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
-    st.caption(f"{literal(' · '.join(named[:NAMED]))}{more}")
+    more = f" and {len(named) - MOST_VALUES_NAMED} more" if len(named) > MOST_VALUES_NAMED else ""
+    st.caption(f"{literal(' · '.join(named[:MOST_VALUES_NAMED]))}{more}")
     if parent:
         st.caption(_stored(parent, specs))
     st.button(

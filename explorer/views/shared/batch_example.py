@@ -16,7 +16,7 @@ TOKENS_SHOWN = 128
 """Of one example; it says how many it has."""
 NO_VALUE = -1.0
 """What `chips` draw without a shade."""
-EXPLANATION = (
+BATCH_EXPLAINED = (
     "The second row is the target at each position; “–” is ignored in the loss. Muted tokens are "
     "special or padding."
 )

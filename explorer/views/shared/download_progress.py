@@ -17,7 +17,7 @@ from explorer.catalog.real_models import RealModel
 from explorer.components.fragment import fragment
 from explorer.text.number_format import megabytes
 
-EVERY = 0.5
+PROGRESS_EVERY = 0.5
 """Seconds between two looks at a running download."""
 
 
@@ -55,7 +55,7 @@ def open_when_there(model: RealModel, state: DownloadState) -> None:
 
 def draw_progress(model: RealModel, key: str) -> None:
     """The bar of a running download, drawn again until it ends; then the whole page is."""
-    fragment(every=EVERY)(_draw_now)(model, key)
+    fragment(every=PROGRESS_EVERY)(_draw_now)(model, key)
 
 
 def _draw_now(model: RealModel, key: str) -> None:

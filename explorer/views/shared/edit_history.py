@@ -15,7 +15,7 @@ from explorer.catalog.opened_model import Opened
 from explorer.inference.edited_pass import EditedPass, run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.address_text import (
-    MAX_CHARACTERS,
+    MAX_EDITS_CHARACTERS,
     edit_to_text,
     from_address,
     has_room_for,
@@ -114,7 +114,7 @@ def _why_no_room(history: EditHistory, edit: Intervention) -> str:
         return FULL
     return (  # letters other than a to z are written with several characters
         f"This intervention takes {len(edit_to_text(edit)):,} characters in the address, which has "
-        f"room for about {MAX_CHARACTERS:,}: shorten its text."
+        f"room for about {MAX_EDITS_CHARACTERS:,}: shorten its text."
     )
 
 

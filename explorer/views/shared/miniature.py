@@ -15,7 +15,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
 
 KEY, HEIGHT = "miniature", 170
-PARTS = {
+PASS_PARTS = {
     "tokens": ("Tokens", "tokens"),
     "embedding": ("Embedding", "embedding_space"),
     "positions": ("Positions", "positions"),
@@ -65,7 +65,7 @@ def _draw(context: PageContext, opened: Opened, found: ForwardPass) -> None:
         traced,
         key=KEY,
         title="The forward pass; each part links to its page",
-        parts=[(name, PARTS[name][0]) for name in _parts()],
+        parts=[(name, PASS_PARTS[name][0]) for name in _parts()],
         lit=_lit(),
         layer=_layer(context),
         height=HEIGHT,
@@ -88,7 +88,7 @@ def _lit() -> tuple[str, ...]:
 
 def _parts() -> list[str]:
     """The names of those whose pages are there."""
-    return [name for name, (_, page) in PARTS.items() if page in session().pages]
+    return [name for name, (_, page) in PASS_PARTS.items() if page in session().pages]
 
 
 def _layer(context: PageContext) -> tuple[str, int]:
@@ -101,4 +101,4 @@ def _go(name: str, layer: int | None) -> None:
     reader = session()
     if layer is not None:
         reader.choose_next = {**reader.choose_next, "layer": layer}
-    reader.next_page = PARTS["attention" if layer is not None else name][1]
+    reader.next_page = PASS_PARTS["attention" if layer is not None else name][1]

@@ -25,7 +25,7 @@ COLUMNS = {
     "option": ("option", "the first"),
 }
 """The names of the columns in the address, what they are, and the default."""
-LONGEST = 40
+LONGEST_QUOTED_NAME = 40
 
 
 @dataclass
@@ -79,7 +79,9 @@ def chosen_position(context: PageContext) -> PassPosition:
     stage = str(asked.get("stage") or names[0])
     if stage not in names:
         title = made[0].title
-        invalid["stage"] = f"This model has no stage “{cut(stage, LONGEST)}”; showing {title}."
+        invalid["stage"] = (
+            f"This model has no stage “{cut(stage, LONGEST_QUOTED_NAME)}”; showing {title}."
+        )
         stage = names[0]
     counts = {"encoder": len(forward.source), "decoder": len(forward.target)}
     tokens = {}
@@ -88,7 +90,9 @@ def chosen_position(context: PageContext) -> PassPosition:
         text = str(asked.get(name) or "")
         tokens[stack] = token_of(stack, counts[stack])
         if text and whole_number(text, counts[stack]) is None:
-            invalid[name] = f"There is no token “{cut(text, LONGEST)}” here; showing {last}."
+            invalid[name] = (
+                f"There is no token “{cut(text, LONGEST_QUOTED_NAME)}” here; showing {last}."
+            )
     columns = {}
     if asked.get("encoder_token") and "encoder" in tokens:
         columns["encoder_token"] = tokens["encoder"]
@@ -97,7 +101,9 @@ def chosen_position(context: PageContext) -> PassPosition:
         if (found := whole_number(text)) is not None:
             columns[name] = found
         elif text:
-            invalid[name] = f"There is no {kind} “{cut(text, LONGEST)}” here; showing {usual}."
+            invalid[name] = (
+                f"There is no {kind} “{cut(text, LONGEST_QUOTED_NAME)}” here; showing {usual}."
+            )
     at = PassPosition(made, names.index(stage), tokens, columns)
     STAGE_CHOICES.settle(
         {

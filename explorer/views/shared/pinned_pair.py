@@ -17,7 +17,7 @@ from explorer.catalog.attention_parts import site
 from explorer.views.shared import pinned
 from explorer.views.shared.pinned import Pinned
 
-NAMES = ("stage", "encoder_token", "decoder_token", "number", "key_token", "option")
+STAGE_PARAMETERS = ("stage", "encoder_token", "decoder_token", "number", "key_token", "option")
 
 
 @dataclass
@@ -27,7 +27,7 @@ class StageBar:
     at: tuple[str, str, int] | None = None
 
 
-STAGE_CHOICES = PersistentChoices("stages", dict.fromkeys(NAMES, ""), goes_with=StageBar)
+STAGE_CHOICES = PersistentChoices("stages", dict.fromkeys(STAGE_PARAMETERS, ""), goes_with=StageBar)
 
 
 @dataclass

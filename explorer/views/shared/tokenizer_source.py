@@ -22,7 +22,7 @@ from explorer.text.unigram import UNIGRAM
 
 ALGORITHMS = (BPE, WORDPIECE, UNIGRAM)
 OWN, FILE = "Your own text", "A text file"
-SIZES = ("20", "50", "100", "200", "500", "1000")
+SIZES_OFFERED = ("20", "50", "100", "200", "500", "1000")
 FIRST_SIZE = "100"
 CHOICES = {"learn_from": TEXTS[0], "learn_rules": FIRST_SIZE, "learn_own": ""}
 BYTES_OF_CHARACTER = 4
@@ -44,7 +44,7 @@ class TrainingFile:
 def chosen_training() -> tuple[str, int]:
     """The text and the most new tokens, for a page without these controls; in its address too."""
     found = {key: _chosen(key, first) for key, first in CHOICES.items()}
-    most = found["learn_rules"] if found["learn_rules"] in SIZES else FIRST_SIZE
+    most = found["learn_rules"] if found["learn_rules"] in SIZES_OFFERED else FIRST_SIZE
     name = found["learn_from"]
     if name == FILE:
         return _uploaded_text(), int(most)
@@ -57,8 +57,9 @@ def training_summary() -> str:
     """What `chosen_training` is, in a sentence."""
     name, most = (_chosen(key, CHOICES[key]) for key in ("learn_from", "learn_rules"))
     name = name if name in (*TEXTS, OWN, FILE) else TEXTS[0]
+    most = most if most in SIZES_OFFERED else FIRST_SIZE
     return (
-        f"Trained here: on “{name}”, with at most {most if most in SIZES else FIRST_SIZE} new "
+        f"Trained here: on “{name}”, with at most {most} new "
         "tokens. No special tokens are added; what the vocabulary does not cover is unknown."
     )
 
@@ -86,7 +87,7 @@ def choose_text() -> str:
 
 
 def choose_size() -> int:
-    return int(one_of("learn_rules", SIZES, FIRST_SIZE, **PERSISTENT))
+    return int(one_of("learn_rules", SIZES_OFFERED, FIRST_SIZE, **PERSISTENT))
 
 
 def choose_algorithm() -> str:

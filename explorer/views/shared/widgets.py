@@ -14,7 +14,7 @@ from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.notes import kept_notes
 from explorer.app.page_table import ROWS
-from explorer.app.suggest_model import UNKNOWN
+from explorer.app.suggest_model import UNKNOWN_WORDS
 from explorer.catalog import attention_parts
 from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix, mounting
@@ -43,7 +43,7 @@ OUTPUTS = {
     "classes": "Class probabilities",
 }
 
-NO_PROBABILITIES = (
+NO_FINITE_PROBABILITIES = (
     "The probabilities are not a number (NaN), because the logits are not finite: choose another "
     "model, or read on the page Checkpoints which of its tensors is at fault."
 )
@@ -81,7 +81,7 @@ def recomputed(what: str, error: float) -> str:
 def notes(sentences: Iterable[str]) -> None:
     """What a reader should know about what is on screen, unless it is said under the bar."""
     for sentence in sentences:
-        if sentence not in kept_notes(UNKNOWN):
+        if sentence not in kept_notes(UNKNOWN_WORDS):
             st.text(sentence)
 
 
@@ -164,7 +164,7 @@ def draw_answer(forward: ForwardPass, key: str = "answer") -> None:
         return
     st.markdown(f"**{OUTPUTS[answer.kind]}**")
     if any(math.isnan(guess.probability) for guess in answer.guesses):
-        st.text(NO_PROBABILITIES)
+        st.text(NO_FINITE_PROBABILITIES)
         return
     if answer.kind != "classes":
         st.caption(f"The {len(answer.guesses)} likeliest tokens. {literal(answer.note)}")

@@ -22,7 +22,7 @@ from explorer.text.plain_tokenizer import tokenizer_after, visible_token
 from explorer.views.shared import widgets
 from explorer.views.shared.step_slider import stepper
 
-BUSY = "Training on the text: about a second per megabyte"
+MERGES_COST = "Training on the text: about a second per megabyte"
 EXCERPT = 400
 """Characters of the training text that are shown in tokens."""
 
@@ -40,7 +40,7 @@ class ExcerptToken:
 
 def draw_merges(text: str, most: int, algorithm: str, sentence: str) -> int:
     """One step of the training on `text`, and the sentence by the merges so far."""
-    with st.spinner(BUSY):
+    with st.spinner(MERGES_COST):
         found = trained_tokenizers.trained_merges(text, most, algorithm)
         found.keep_states()
     count = len(found.merges)

@@ -23,10 +23,10 @@ from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Expression, Script, script
 from explorer.views.shared.step_slider import stepper
 
-BUSY = "Training on the text: some seconds for 100,000 characters"
+UNIGRAM_COST = "Training on the text: some seconds for 100,000 characters"
 TABLE_HEIGHT = 388
 WORDS_SHOWN = 40
-UNREADABLE = "has an unknown character"
+UNKNOWN_CHARACTER = "has an unknown character"
 LONGEST_PRINTED = 2_500
 """Characters of a text that stands in the script itself."""
 
@@ -36,7 +36,7 @@ def draw_unigram(text: str, most: int, sentence: str) -> int:
     sizes = trained_tokenizers.unigram_sizes(text, most)
     names = [f"at most {size:,} pieces" for size in sizes]
     step = stepper("learn_size", len(sizes), 0, names=names, arrows=True)
-    with st.spinner(BUSY):
+    with st.spinner(UNIGRAM_COST):
         found = trained_tokenizers.unigram_pieces(text, sizes[step])
         larger = trained_tokenizers.unigram_pieces(text, sizes[step - 1]) if step else None
     total = sum(map(math.exp, found.scores.values()))
@@ -89,7 +89,9 @@ def _draw_segmentations(found: UnigramPieces, sentence: str) -> None:
     best = {word: segmentations(f"▁{word}", found.scores) for word in words}
     table = {
         "word": list(best),
-        "likeliest": [_pieces_text(each[0]) if each else UNREADABLE for each in best.values()],
+        "likeliest": [
+            _pieces_text(each[0]) if each else UNKNOWN_CHARACTER for each in best.values()
+        ],
         "sum of scores": [f"{each[0].score:.3f}" if each else "" for each in best.values()],
         "second": [_pieces_text(each[1]) if len(each) > 1 else "none" for each in best.values()],
         "its sum": [f"{each[1].score:.3f}" if len(each) > 1 else "" for each in best.values()],

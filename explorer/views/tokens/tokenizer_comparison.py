@@ -24,8 +24,8 @@ from explorer.text.token_labels import texts
 from explorer.views.shared import tokenizer_source, widgets
 from models.loading.checkpoint import CheckpointError
 
-LONGEST = 24
-LOOKED_AT = 50
+LONGEST_DIFFERENCE = 24
+WORDS_COMPARED = 50
 """Words after the first difference that are compared: the cost is their square."""
 
 
@@ -41,10 +41,10 @@ def lost(text: str, back: str) -> str:
     pairs = enumerate(zip(words, others, strict=False))
     shorter = min(len(words), len(others))
     start = next((at for at, (word, other) in pairs if word != other), shorter)
-    differ, come = words[start : start + LOOKED_AT], others[start : start + LOOKED_AT]
+    differ, come = words[start : start + WORDS_COMPARED], others[start : start + WORDS_COMPARED]
     _, _, end, _, ended = SequenceMatcher(None, differ, come, autojunk=False).get_opcodes()[0]
     was, is_now = (
-        f"“{cut(readable(' '.join(part)), LONGEST)}”" if part else "nothing"
+        f"“{cut(readable(' '.join(part)), LONGEST_DIFFERENCE)}”" if part else "nothing"
         for part in (differ[:end], come[:ended])
     )
     if not differ[:end]:

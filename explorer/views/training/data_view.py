@@ -24,10 +24,10 @@ from explorer.tasks.data_summary import (
 )
 from explorer.text.literal import literal
 from explorer.text.number_format import three
-from explorer.views.shared.batch_example import EXPLANATION, TOKENS_SHOWN, draw_example
+from explorer.views.shared.batch_example import BATCH_EXPLAINED, TOKENS_SHOWN, draw_example
 from models.training import Batch, TrainConfig
 
-SHOWN = 4
+EXAMPLES_SHOWN = 4
 """Examples of the batch that are drawn."""
 MOST_BARS = 12
 MASK_HEIGHT = 320
@@ -89,7 +89,7 @@ def _counted(summary: DataSummary) -> str:
 def _draw_examples(task: Task, training: TrainConfig) -> None:
     """The first rows of the first batch, and the masks of one of them."""
     batch = task.batch(0, training)
-    found = examples_of(task, batch, SHOWN)
+    found = examples_of(task, batch, EXAMPLES_SHOWN)
     st.markdown(f"**The first {len(found)} of {len(batch.labels):,} examples of the first batch**")
     st.caption(_how_to_read(task))
     for at, example in enumerate(found):
@@ -100,7 +100,7 @@ def _draw_examples(task: Task, training: TrainConfig) -> None:
 
 def _how_to_read(task: Task) -> str:
     of_class = "Muted tokens are special or padding; padding is masked."
-    return of_class if task.classes else EXPLANATION
+    return of_class if task.classes else BATCH_EXPLAINED
 
 
 def _draw_masks(task: Task, batch: Batch) -> None:

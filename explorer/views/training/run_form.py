@@ -52,7 +52,7 @@ from models.training import TrainConfig, learning_rate
 
 TASK_SHAPE, RUN_SHAPE = "task default", "as in the run"
 BY_NAME = {each.name: each for each in TRAINING_SETTINGS}
-KINDS = {
+MODEL_KINDS = {
     "encoder": "An encoder",
     "decoder": "A decoder",
     "encoder-decoder": "An encoder and a decoder",
@@ -181,7 +181,7 @@ def _architecture(spec: RunSpec) -> str:
     """That of the model that is trained further, which cannot be chosen."""
     model = spec.model
     return (
-        f"{KINDS[model.kind]} of {model.n_layers} layers with {model.n_heads} heads, d_model "
+        f"{MODEL_KINDS[model.kind]} of {model.n_layers} layers with {model.n_heads} heads, d_model "
         f"{model.d_model}, as it was trained."
     )
 
@@ -278,7 +278,7 @@ def _draw_model_settings(
     )
     said = f"{layers} × {heads} {'head' if heads == 1 else 'heads'}, d {width}"
     with _group("model_settings", "Model", said):
-        st.caption(f"{KINDS[task.model.kind]}, as the task needs it.")
+        st.caption(f"{MODEL_KINDS[task.model.kind]}, as the task needs it.")
         if len(own) + len(fitting) > 1:
             widget_state.put(inputs.key("like"), chosen)
             inputs.draw(Setting("like", "Shape of", (*own, *fitting)), own[0])

@@ -22,7 +22,7 @@ from explorer.text.literal import literal
 from explorer.views.training.own_text import OwnText
 from explorer.views.training.run_list import choose_run_next
 
-MOST_NAMED = 4
+MOST_RUNS_NAMED = 4
 RESETS = {
     "Same weights": "The same run from step 0: the same weights, the same batches.",
     "New weights": "Other weights at step 0, from the next seed; the same batches.",
@@ -93,8 +93,8 @@ def draw_differences(run: Run, now: RunSpec, spec: RunSpec) -> None:
     found = differences(now, spec)
     if not found:
         return
-    named = ", ".join(each.words for each in found[:MOST_NAMED])
-    more = f", and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    named = ", ".join(each.words for each in found[:MOST_RUNS_NAMED])
+    more = f", and {len(found) - MOST_RUNS_NAMED} more" if len(found) > MOST_RUNS_NAMED else ""
     st.caption(f"Differs from **{literal(run.title)}**: {named}{more}. Needs a restart.")
 
 

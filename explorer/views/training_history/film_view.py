@@ -35,12 +35,12 @@ from explorer.views.training_history.two_moments import FIRST, SECOND, TITLE, VI
 MAP_HEIGHT = 250
 FILM, STEP = "film", "film_step"
 PASS, LAYER, AROUND = "film_pass", 64, 260
-MOST_BYTES = 16_000_000
+MOST_FILM_BYTES = 16_000_000
 """Of all frames together; beyond, no weights of all heads are sent, only their thumbnails."""
-MOST_TOKENS = 128
+MOST_FILM_TOKENS = 128
 """Of a sentence: the browser has the maps of all frames."""
-MOST_POINTS = 200
-TOO_LONG = (
+MOST_FILM_POINTS = 200
+TOO_LONG_FOR_FILM = (
     "A film shows at most {most} tokens, and this sentence has {found:,}: shorten it, or compare "
     "two moments."
 )
@@ -49,9 +49,9 @@ TOO_LONG = (
 def is_too_long(forward: ForwardPass) -> bool:
     """Whether no film is made of this, which the page then says."""
     longest = max(len(forward.source), len(forward.target))
-    if longest > MOST_TOKENS:
-        st.text(TOO_LONG.format(most=MOST_TOKENS, found=longest))
-    return longest > MOST_TOKENS
+    if longest > MOST_FILM_TOKENS:
+        st.text(TOO_LONG_FOR_FILM.format(most=MOST_FILM_TOKENS, found=longest))
+    return longest > MOST_FILM_TOKENS
 
 
 def draw_film(context: PageContext, history: History) -> None:
@@ -61,7 +61,7 @@ def draw_film(context: PageContext, history: History) -> None:
     at, name = context.choice, history.run.title
     scores = history.scores(at.part)
     shown = _formation_of_head(context, scores)
-    exact = _bytes(context, history) <= MOST_BYTES
+    exact = _bytes(context, history) <= MOST_FILM_BYTES
     curves = (*_curves(history), _score_curve(shown))
     steps = [each.step for each in history.passes]
     usual = at.training_step if at.training_step in steps else steps[-1]
@@ -229,8 +229,10 @@ def _curves(history: History) -> list[Curve]:
         name = "held-out metric"
     is_share = history.task is not None and history.task.higher_is_better
     curves = [
-        Curve("training loss", tuple(thinned(metrics.losses(), MOST_POINTS))),
-        Curve(f"{name}, held out", tuple(thinned(metrics.values(), MOST_POINTS)), share=is_share),
+        Curve("training loss", tuple(thinned(metrics.losses(), MOST_FILM_POINTS))),
+        Curve(
+            f"{name}, held out", tuple(thinned(metrics.values(), MOST_FILM_POINTS)), share=is_share
+        ),
     ]
     return [curve for curve in curves if curve.points]
 

@@ -9,7 +9,7 @@ from explorer.app.context import PageContext
 from explorer.text.number_format import three
 from explorer.views.training_history.moments import History
 
-MOST_NAMED = 3
+MOST_HEADS_NAMED = 3
 
 
 def draw_formations(context: PageContext, history: History) -> None:
@@ -23,8 +23,10 @@ def draw_formations(context: PageContext, history: History) -> None:
         return
     first = [each for each in found if each.step is not None and each.step == found[0].step]
     if first:
-        names = " and ".join(f"layer {each.layer}, head {each.head}" for each in first[:MOST_NAMED])
-        more = f" and {len(first) - MOST_NAMED} more" if len(first) > MOST_NAMED else ""
+        names = " and ".join(
+            f"layer {each.layer}, head {each.head}" for each in first[:MOST_HEADS_NAMED]
+        )
+        more = f" and {len(first) - MOST_HEADS_NAMED} more" if len(first) > MOST_HEADS_NAMED else ""
         st.text(f"First to form, by step {first[0].step:,}: {names}{more}.")
     st.dataframe(
         {

@@ -35,11 +35,11 @@ from explorer.views.shared.long_work import piece_by_piece
 from explorer.views.shared.training_snapshots import identity_of, open_snapshot
 
 EXPECTED = "expected pattern"
-SCORES = ("previous", "first", "itself", "induction", "duplicate", "diagonal", "anti_diagonal")
+FILM_SCORES = ("previous", "first", "itself", "induction", "duplicate", "diagonal", "anti_diagonal")
 """The head metrics that say what a head attends to."""
-GUESSES = 4
+FILM_GUESSES = 4
 MOST_OFFERED = 6
-TOO_LONG = "So many passes of this model take too long: shorten the sentence."
+TOO_LONG_FOR_SCORES = "So many passes of this model take too long: shorten the sentence."
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class PassAtStep:
         """What it writes or predicts, in a line."""
         if not self.answer.guesses:
             return "Writes", self.answer.text or "–"
-        guesses = self.answer.guesses[:GUESSES]
+        guesses = self.answer.guesses[:FILM_GUESSES]
         return "Predicts", " · ".join(f"{g.label} {three(g.probability)}" for g in guesses)
 
 
@@ -141,7 +141,7 @@ def history_of(context: PageContext) -> History | None:
             lambda made: made.bytes,
             len(steps) * _cost(context.opened, context.forward),
             "The sentence at every step",
-            TOO_LONG,
+            TOO_LONG_FOR_SCORES,
         )
     except ModelError as error:
         say(str(error))
@@ -191,7 +191,7 @@ def _task_of(run: Run) -> Task | None:
 
 def _scores(forward: ForwardPass, part: str, expected: Tensor | None) -> dict[str, Tensor]:
     metrics = join_layers([*metrics_by_layer(forward, part)])
-    found = {METRICS[name].title.lower(): metrics.values[name] for name in SCORES}
+    found = {METRICS[name].title.lower(): metrics.values[name] for name in FILM_SCORES}
     if expected is None:
         return found
     weights = forward.all_weights(part)

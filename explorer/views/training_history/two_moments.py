@@ -11,7 +11,7 @@ from explorer.views.training_history.moments import History, PassAtStep
 
 VIEW, TITLE = "history_view", "Two moments"
 FIRST, SECOND = "first_step", "second_step"
-WIDTH = 120
+STEP_WIDTH = 120
 
 
 def draw_two_moments(context: PageContext, history: History) -> None:
@@ -19,8 +19,8 @@ def draw_two_moments(context: PageContext, history: History) -> None:
     named = {str(each.step): each for each in history.passes}
     names = [*named]
     with st.container(horizontal=True):
-        first = one_of(FIRST, names, names[0], width=WIDTH, as_list=True)
-        second = one_of(SECOND, names, names[-1], width=WIDTH, as_list=True)
+        first = one_of(FIRST, names, names[0], width=STEP_WIDTH, as_list=True)
+        second = one_of(SECOND, names, names[-1], width=STEP_WIDTH, as_list=True)
     sides = _side(context, named[first]), _side(context, named[second])
     top = max(float(side.values.max()) for side in sides)
     title = history.run.title

@@ -130,7 +130,7 @@ def test_a_download_of_another_process_is_seen_and_not_ended(model: RealModel) -
     part = part_folder(model.folder)
     part.mkdir(parents=True)
     said = {"phase": "fetching", "done": 10, "total": 110, "speed": 20.0}
-    write_json(part / background.STATE, said)
+    write_json(part / background.STATE_FILE, said)
     with Lock(part / "lock") as lock:
         assert lock.acquire()
         state = state_of(model)
@@ -142,5 +142,5 @@ def test_a_download_of_another_process_is_seen_and_not_ended(model: RealModel) -
         background.cancel(model)
         assert state_of(model).kind == "running"
         for damaged in ("", "[]", '{"phase": 3, "done": "x"}'):
-            (part / background.STATE).write_text(damaged)
+            (part / background.STATE_FILE).write_text(damaged)
             assert state_of(model).progress == DownloadProgress("asking", 0, model.download)

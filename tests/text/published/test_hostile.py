@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explorer.text import TextError, open_published, steps
-from explorer.text.published.child_wire import MOST_PLACES
+from explorer.text.published.child_wire import MOST_PIECES
 from explorer.text.published.process import CHILDREN, MAX_CHILDREN
 from tests.models.loading.mutations import changed_bytes, changed_json
 from tests.text.published.conftest import Made, children
@@ -105,7 +105,7 @@ def test_a_file_that_never_ends_is_ended(
         except TextError as error:
             one_sentence(str(error))
         else:
-            assert sum(len(step.pieces) for step in taken) <= MOST_PLACES
+            assert sum(len(step.pieces) for step in taken) <= MOST_PIECES
 
 
 def test_padding_and_truncation_are_dropped(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from explorer.text import PublishedTokenizer, TextError, TokenizerStep, open_published, steps
 from explorer.text.published import steps as taking
 from explorer.text.published.child_wire import NONE_AROUND
-from explorer.text.token import AROUND
+from explorer.text.token import ADD_SPECIAL_TOKENS
 from tests.text.published.conftest import Made, Opened
 from tests.text.published.hostile_tokenizers import BPE, words
 from tests.text.published.tokenizer_folders import FOLDERS, TEXTS
@@ -40,7 +40,7 @@ def assert_ends_in_the_encoding(
     # All that the last step adds is what stands around: the steps before came there themselves.
     spoken = [token for token in tokens if not token[4] or token[3] > token[2]]
     assert shown[-2] == spoken or not spoken
-    assert taken[-1].action == (AROUND if len(spoken) < len(tokens) else NONE_AROUND)
+    assert taken[-1].action == (ADD_SPECIAL_TOKENS if len(spoken) < len(tokens) else NONE_AROUND)
     assert all(0 <= p.start <= p.end <= len(text) for step in taken for p in step.pieces)
     return taken
 
@@ -95,10 +95,10 @@ def test_a_word_piece_says_how_each_word_is_cut(tmp_path: Path) -> None:
         "The longest piece that “playing” begins with: play, then ##ing.",
         "The longest piece that “##ing” begins with: ##ing.",
         "“owl” cannot be made of pieces of the vocabulary, so it becomes [UNK].",
-        AROUND,
+        ADD_SPECIAL_TOKENS,
     ]
     typed = [step.action for step in steps(tokenizer, "[MASK] the")]
-    assert typed[2:] == ["Take every word that is in the vocabulary.", AROUND]
+    assert typed[2:] == ["Take every word that is in the vocabulary.", ADD_SPECIAL_TOKENS]
     too_long = [step.action for step in steps(tokenizer, "a" * 120)]
     assert too_long[1].endswith(" has more than 100 characters, so it becomes [UNK].")
 
