@@ -1,10 +1,8 @@
 """Writes what the README and these pages say of the code from the code: `python -m docs.readme`.
 
-A page has a block, such as `<!-- tree -->` to `<!-- /tree -->`, where one is to be made. A test
+A page has a block, such as `<!-- rooms -->` to `<!-- /rooms -->`, where one is to be made. A test
 compares the two, so no page goes out of date.
 """
-
-from __future__ import annotations
 
 import ast
 import json
@@ -32,8 +30,6 @@ PAGES = (README, SECURITY, *sorted((ROOT / "docs").rglob("*.md")))
 SECURITY_TESTS = ROOT / "docs" / "security_tests.toml"
 BENCHMARKS = ROOT / "docs" / "benchmarks.json"
 SHIPPED = ROOT / "models" / "checkpoints"
-ROOMS = ("pages", "explorer", "models")
-WIDTH = 26
 FEW = (
     "training step, 2+2 layers, d 256",
     "all attention weights and all logits, GPT-2 small, 128",
@@ -46,38 +42,13 @@ FEW = (
     "server memory of each further reader",
 )
 """How the rows begin that the README has."""
-OTHERS = {
-    "models/checkpoints": "the trained models that come with the app",
-    "tests": "what proves all of it; docs/testing.md says which folder proves what",
-    "docs": "these pages, and what makes their pictures and tables",
-}
 
 
-def tree() -> str:
-    """The rooms and their files, one line each, in the words of their docstrings."""
-    lines = [line("app.py", ROOT / "app.py", 0)]
-    for room in ROOMS:
-        lines += branch(ROOT / room, 0)
-    lines += [f"{name + '/':{WIDTH}}{OTHERS[name]}" for name in ("tests", "docs")]
-    return "```\n" + "\n".join(lines) + "\n```\n"
-
-
-def branch(folder: Path, depth: int) -> Iterator[str]:
-    """One folder: its files if it is a room or a section, else a single line."""
-    name = folder.relative_to(ROOT).as_posix()
-    front = folder / "__init__.py"
-    yield line(folder.name + "/", front, depth, OTHERS.get(name, ""))
-    if depth and folder.parent.name != "pages":
-        return
-    for path in sorted(folder.iterdir(), key=lambda path: (path.is_dir(), path.name)):
-        if path.is_dir() and path.name[0] not in "._":
-            yield from branch(path, depth + 1)
-        elif path.suffix == ".py" and path.name[0] != "_":
-            yield line(path.name, path, depth + 1)
-
-
-def line(name: str, path: Path, depth: int, otherwise: str = "") -> str:
-    return f"{'  ' * depth + name:{WIDTH}}{purpose(path) or otherwise}".rstrip()
+def rooms() -> str:
+    """The folders of the code with what each holds, in the words of their docstrings."""
+    folders = [*sorted((ROOT / "explorer").glob("*/__init__.py")), ROOT / "models" / "__init__.py"]
+    rows = [f"| `{path.parent.relative_to(ROOT)}` | {purpose(path)} |" for path in folders]
+    return "\n".join(["| Room | What it holds |", "|---|---|", *rows]) + "\n"
 
 
 def purpose(path: Path) -> str:
@@ -109,7 +80,7 @@ def checkpoints() -> str:
 
 
 def real_models() -> str:
-    """The shelf of models that are downloaded when somebody asks."""
+    """The models that are downloaded when somebody asks."""
     lines = ["| `get` | Model | Good to look at | Download | Licence |", "|---|---|---|---|---|"]
     for name, model in REAL_MODELS.items():
         what = f"{model.title}, by {model.made_by}: {model.kind}"
@@ -203,8 +174,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "figures": figures,
     "mistakes": mistakes,
     "real models": real_models,
+    "rooms": rooms,
     "security tests": security_tests,
-    "tree": tree,
 }
 
 

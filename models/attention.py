@@ -157,24 +157,17 @@ class MultiHeadAttention(nn.Module):
     def attend(
         self, q: Queries, k: Keys, v: Keys, mask: Mask | None, bias: Bias | None, tap: Tap
     ) -> Queries:
-        """The weighted mean of the values, by the fused kernel unless the tap wants the weights."""
+        """The weighted mean of the values; torch's fused kernel never holds the weights."""
         if self.cap is not None or any(map(tap.wants, ("scores", "masked", "weights"))):
             return scaled_dot_product_attention(q, k, v, mask, bias, self.scale, self.cap, tap)[0]
-        return fused_attention(q, k, v, mask, bias, self.scale)
+        if bias is not None:
+            bias = bias.to(q.dtype)
+            mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
+        grouped = k.shape[1] != q.shape[1]
+        return F.scaled_dot_product_attention(q, k, v, mask, scale=self.scale, enable_gqa=grouped)
 
     def split(self, x: Float[Tensor, "b t hd"]) -> Float[Tensor, "b h t d"]:
         return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
-
-
-def fused_attention(
-    q: Queries, k: Keys, v: Keys, mask: Mask | None, bias: Bias | None, scale: float
-) -> Queries:
-    """`scaled_dot_product_attention` by torch's kernel, which never holds the weights."""
-    if bias is not None:
-        bias = bias.to(q.dtype)
-        mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
-    grouped = k.shape[1] != q.shape[1]
-    return F.scaled_dot_product_attention(q, k, v, mask, scale=scale, enable_gqa=grouped)
 
 
 def show_mask_and_bias(
@@ -184,10 +177,10 @@ def show_mask_and_bias(
     shape = (1, 1, q.shape[2], k.shape[2])
     if tap.wants("mask"):
         everything = q.new_ones((), dtype=torch.bool).expand(shape)  # a view: one byte
-        shown = tap("mask", everything if mask is None else mask.expand(-1, -1, *shape[2:]))
-        mask = None if shown is everything else shown
+        full = tap("mask", everything if mask is None else mask.expand(-1, -1, *shape[2:]))
+        mask = None if full is everything else full
     if tap.wants("bias"):
         nothing = q.new_zeros(()).expand(shape)
-        shown = tap("bias", nothing if bias is None else bias)
-        bias = None if shown is nothing else shown
+        added = tap("bias", nothing if bias is None else bias)
+        bias = None if added is nothing else added
     return mask, bias

@@ -74,8 +74,8 @@ def beam_search(
     alpha: float = 0.6,
 ) -> Beams:
     """The best continuations of one prompt, or answers to one source: the last of `beam_steps`."""
-    *_, found = beam_steps(model, prompt, beams=beams, max_length=max_length, alpha=alpha)
-    return found
+    *_, beams_at_end = beam_steps(model, prompt, beams=beams, max_length=max_length, alpha=alpha)
+    return beams_at_end
 
 
 def beam_steps(
@@ -128,8 +128,8 @@ def _steps(
         ended = sorted(ended, key=lambda n: -nodes[n].score)[:beams]
         alive = kept
         open_ends = alive if step == last or len(ended) < beams else []
-        found = sorted([*ended, *open_ends], key=lambda n: -nodes[n].score)[:beams]
-        yield Beams(tuple(nodes), tuple(found))
+        best_ends = sorted([*ended, *open_ends], key=lambda n: -nodes[n].score)[:beams]
+        yield Beams(tuple(nodes), tuple(best_ends))
         is_won = len(ended) == beams and not _may_beat(nodes, alive, ended, max_length, alpha)
         if step == last or not alive or is_won:
             return

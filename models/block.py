@@ -66,13 +66,7 @@ class StackContext:
 
 
 Choose = Callable[[MultiHeadAttention, nn.Module, Stream, Tap], Callable[..., Stream]]
-
-
-def choose_shared_input(
-    attention: MultiHeadAttention, norm: nn.Module, x: Stream, tap: Tap
-) -> Callable[..., Stream]:
-    """All heads read the norm of x: the attention itself. `models.head_inputs` has another."""
-    return attention
+"""What runs as an attention: for example `models.head_inputs.choose_head_inputs`."""
 
 
 class Block(nn.Module):
@@ -80,7 +74,7 @@ class Block(nn.Module):
 
     `window` is how many keys self-attention attends to. In a parallel block the feed-forward
     layer reads what self-attention reads (GPT-J, Wang and Komatsuzaki 2021). `residual` makes
-    the residual connection of a sub-layer, `choose` says what runs as self-attention.
+    the residual connection of a sub-layer.
     """
 
     def __init__(
@@ -91,7 +85,7 @@ class Block(nn.Module):
         mlp: FeedForward | None = None,
         window: int = 0,
         parallel: bool = False,
-        choose: Choose = choose_shared_input,
+        choose: Choose | None = None,
     ) -> None:
         super().__init__()
         self.window, self.parallel, self.choose = window, parallel, choose
@@ -125,8 +119,11 @@ class Block(nn.Module):
     ) -> Stream:
         """The residual stream after self-attention and cross-attention."""
         scope = tap.at("self_attn")
+        attention: Callable[..., Stream] = self.self_attn
+        if self.choose is not None:
+            attention = self.choose(self.self_attn, self.self_residual.input_norm, x, scope)
         layer = partial(
-            self.choose(self.self_attn, self.self_residual.input_norm, x, scope),
+            attention,
             mask=shared.masks[self.window],
             bias=shared.bias,
             rotate=shared.rotate,

@@ -5,6 +5,7 @@ round-trips through JSON, refuses unknown keys, and `fault()` says in one senten
 combination of values is no model.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from models.classifier import POOLINGS
@@ -29,7 +30,7 @@ TOKENS = ("pad_id", "bos_id")
 LARGEST_SIZE = 1_000_000
 """No single size of a model may be larger: a config is read before it is trusted."""
 LARGEST_VOCABULARY = 300_000
-"""The largest in common use has 262,144 tokens (Gemma). Much that is shown goes through all."""
+"""The largest in common use has 262,144 tokens (Gemma)."""
 LARGEST_EMBEDDING = 4_000_000_000
 """Numbers of vocab_size × d_model; the most published are 3.1 billion (Command R+)."""
 MOST_LAYERS = 200
@@ -194,100 +195,88 @@ class TransformerConfig(PlainData):
 
     def fault(self) -> str | None:
         """One sentence saying why this is no model, or None when it is one."""
-        return (
-            super().fault()
-            or _size_fault(self)
-            or _position_fault(self)
-            or _kind_fault(self)
-            or _token_fault(self)
-            or _combination_fault(self)
-        )
+        return super().fault() or next(_faults(self), None)
 
 
-def _size_fault(config: TransformerConfig) -> str | None:
+def _faults(config: TransformerConfig) -> Iterator[str]:
+    """Why the values do not go together, the sizes first; what follows relies on them."""
     if config.d_head is None and config.d_model % config.n_heads:
-        return f"d_model {config.d_model} is not divisible by n_heads {config.n_heads}."
+        yield f"d_model {config.d_model} is not divisible by n_heads {config.n_heads}."
     if config.n_heads % config.kv_heads:
-        return f"n_heads {config.n_heads} is not divisible by n_kv_heads {config.kv_heads}."
+        yield f"n_heads {config.n_heads} is not divisible by n_kv_heads {config.kv_heads}."
     layers = max(config.n_layers, config.encoder_layers)
     if layers * config.n_heads > MOST_HEADS_IN_ALL:
         heads = f"{layers} layers of {config.n_heads} heads"
-        return f"{heads} are too many: a model has at most {MOST_HEADS_IN_ALL:,} heads."
+        yield f"{heads} are too many: a model has at most {MOST_HEADS_IN_ALL:,} heads."
     vocabulary = max(config.vocab_size, config.src_vocab_size or 0)
     if vocabulary * config.d_model > LARGEST_EMBEDDING:
         table = f"An embedding of {vocabulary:,} tokens × {config.d_model:,} numbers"
-        return f"{table} is too large: at most {LARGEST_EMBEDDING:,} numbers are read."
+        yield f"{table} is too large: at most {LARGEST_EMBEDDING:,} numbers are read."
     if config.windows and len(config.windows) != config.n_layers:
-        return f"windows must name one per layer, {config.n_layers}, not {len(config.windows)}."
+        yield f"windows must name one per layer, {config.n_layers}, not {len(config.windows)}."
     if any(not 0 <= window <= LARGEST_MAX_LEN for window in config.windows):
-        return f"Every one of windows must be between 0 and {LARGEST_MAX_LEN:,}."
-    return None
+        yield f"Every one of windows must be between 0 and {LARGEST_MAX_LEN:,}."
+    yield from _position_faults(config)
+    yield from _kind_faults(config)
+    yield from _token_faults(config)
+    if config.kind == "decoder" and config.head == "classifier" and config.pooling == "first":
+        why = "The first token of a decoder attends to itself alone"
+        yield f"{why}, so pooling must be mean or last."
+    if config.shared_norm and not config.parallel:
+        yield "shared_norm is for parallel blocks, whose two parts read the same stream."
+    if config.parallel and config.norm_position != "pre":
+        yield "Parallel blocks norm what they read, so norm_position must be pre."
+    if config.share_embeddings and config.src_vocab_size not in (None, config.vocab_size):
+        yield "share_embeddings needs one vocabulary, but src_vocab_size is another."
 
 
-def _position_fault(config: TransformerConfig) -> str | None:
+def _position_faults(config: TransformerConfig) -> Iterator[str]:
     if config.positions == "rotary":
-        if config.rotary_width % 2:
-            width = config.rotary_width
-            return f"Rotary positions turn pairs of numbers, so a head of {width} is odd."
-        if config.rotary_width > config.head_width:
-            return f"d_rotary {config.d_rotary} is wider than a head of {config.head_width}."
+        if (width := config.rotary_width) % 2:
+            yield f"Rotary positions turn pairs of numbers, so a head of {width} is odd."
+        if width > config.head_width:
+            yield f"d_rotary {config.d_rotary} is wider than a head of {config.head_width}."
     elif config.rope_scaling is not None:
-        return "rope_scaling is for rotary positions."
+        yield "rope_scaling is for rotary positions."
     if config.positions == "relative" and config.max_distance <= config.n_buckets // 2:
-        return "max_distance must be above half of n_buckets, whose near half counts one by one."
+        yield "max_distance must be above half of n_buckets, whose near half counts one by one."
     if config.rope_scaling is not None and config.rope_theta <= 1:
-        return "rope_theta must be above 1 to be scaled."
+        yield "rope_theta must be above 1 to be scaled."
     table = config.max_len * config.d_model
     if config.positions == "sinusoidal" and table > LARGEST_POSITION_TABLE:
-        return f"A table of max_len × d_model = {table:,} sinusoids is too large."
-    return None
+        yield f"A table of max_len × d_model = {table:,} sinusoids is too large."
 
 
-def _kind_fault(config: TransformerConfig) -> str | None:
+def _kind_faults(config: TransformerConfig) -> Iterator[str]:
     if config.n_segments and config.kind != "encoder":
-        return "n_segments is for models of kind encoder; no other is told the sentence of a token."
+        yield "n_segments is for models of kind encoder; no other is told the sentence of a token."
     if config.kind == "encoder-decoder":
         if config.head == "classifier":
-            return "A classifier head needs kind encoder or decoder."
-        return "windows are for models of one stack." if config.windows else None
+            yield "A classifier head needs kind encoder or decoder."
+        if config.windows:
+            yield "windows are for models of one stack."
+        return
     if config.src_vocab_size is not None:
-        return "src_vocab_size is for encoder-decoders; this model reads what vocab_size counts."
+        yield "src_vocab_size is for encoder-decoders; this model reads what vocab_size counts."
     if config.n_encoder_layers is not None:
-        return "n_encoder_layers is for encoder-decoders; n_layers counts the only stack."
+        yield "n_encoder_layers is for encoder-decoders; n_layers counts the only stack."
     if config.d_ff_encoder is not None:
-        return "d_ff_encoder is for encoder-decoders; d_ff is the width of the only stack."
+        yield "d_ff_encoder is for encoder-decoders; d_ff is the width of the only stack."
     if config.share_embeddings:
-        return "share_embeddings is for encoder-decoders; this model has one table."
-    return None
+        yield "share_embeddings is for encoder-decoders; this model has one table."
 
 
-def _token_fault(config: TransformerConfig) -> str | None:
+def _token_faults(config: TransformerConfig) -> Iterator[str]:
     last, generation = config.vocab_size - 1, config.generation
     ids: dict[str, tuple[int | None, ...]] = {name: (getattr(config, name),) for name in TOKENS}
     ids["generation.forced_first_id"] = (generation.forced_first_id,)
     ids["generation.eos_ids"] = generation.eos_ids
     ids["generation.banned_ids"] = generation.banned_ids
-    for name, tokens in ids.items():
-        for token in tokens:
-            if token is not None and not 0 <= token <= last:
-                return f"{name} must be between 0 and {last:,}, not {str(token)[:40]}."
+    for name, token in ((name, token) for name, tokens in ids.items() for token in tokens):
+        if token is not None and not 0 <= token <= last:
+            yield f"{name} must be between 0 and {last:,}, not {str(token)[:40]}."
     if len(set(generation.banned_ids)) == config.vocab_size:
-        return "generation.banned_ids must leave something to generate."
-    return None
-
-
-def _combination_fault(config: TransformerConfig) -> str | None:
-    if config.kind == "decoder" and config.head == "classifier" and config.pooling == "first":
-        return (
-            "The first token of a decoder attends to itself alone, so pooling must be mean or last."
-        )
-    if config.shared_norm and not config.parallel:
-        return "shared_norm is for parallel blocks, whose two parts read the same stream."
-    if config.parallel and config.norm_position != "pre":
-        return "Parallel blocks norm what they read, so norm_position must be pre."
-    if config.share_embeddings and config.src_vocab_size not in (None, config.vocab_size):
-        return "share_embeddings needs one vocabulary, but src_vocab_size is another."
-    return None
+        yield "generation.banned_ids must leave something to generate."
 
 
 CHOICES = {

@@ -51,7 +51,7 @@ def _allowed(mask: DocumentMask | None) -> Bool[Tensor, "#b #h #q #k"] | None:
     return mask.bool().reshape((1,) * (4 - mask.dim()) + mask.shape)
 
 
-class PositionalEncoding(positional.PositionalEncoding):
+class DocumentPositions(positional.PositionalEncoding):
     """Sinusoids added to x, and dropout of the sum, of which the handout has none."""
 
     def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0) -> None:
@@ -62,7 +62,7 @@ class PositionalEncoding(positional.PositionalEncoding):
         return self.dropout(super().forward(x))
 
 
-class MultiHeadAttention(attention.MultiHeadAttention):
+class DocumentAttention(attention.MultiHeadAttention):
     """Called with x alone (the handout), or with what queries, keys and values are made from."""
 
     def __init__(self, d_model: int, num_heads: int) -> None:
@@ -92,7 +92,7 @@ class InputEmbedding(nn.Embedding):
         return super().forward(ids) * math.sqrt(self.embedding_dim)
 
 
-class FeedForward(feed_forward.FeedForward):
+class DocumentFeedForward(feed_forward.FeedForward):
     """Two projections, a ReLU and dropout between them."""
 
     def __init__(self, d_model: int, d_ff: int = 256, dropout: float = 0.1) -> None:
@@ -127,6 +127,9 @@ class NotebookTransformer(core.Transformer):
         return likeliest_ids(self, target, memory)
 
 
+FeedForward = DocumentFeedForward
+MultiHeadAttention = DocumentAttention
+PositionalEncoding = DocumentPositions
 Transformer = NotebookTransformer
 
 

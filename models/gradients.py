@@ -89,11 +89,11 @@ def gradients(
     a `take`, the values and gradients. EditError as there; GradientError where a gradient is not
     finite. Source: Attribution Patching (Nanda 2023), on gradients by activations.
     """
-    found: dict[str, Tensor] = {}
-    taking = found.__setitem__ if take is None else take
+    kept: dict[str, Tensor] = {}
+    taking = kept.__setitem__ if take is None else take
 
     def checked(site: str, gradient: Tensor) -> None:
-        if not all(bool(each.isfinite()) for each in gradient.aminmax()):  # makes no copy
+        if not all(bool(extreme.isfinite()) for extreme in gradient.aminmax()):  # makes no copy
             raise GradientError(f"The gradient at {site} is not finite, so it says nothing.")
         taking(site, gradient)
 
@@ -106,5 +106,5 @@ def gradients(
         if scalar.numel() != 1:
             raise ValueError(f"A gradient is that of one number, not of {tuple(scalar.shape)}.")
         torch.autograd.grad(scalar, tap.anchor, allow_unused=True)
-    by_site = {site: found.get(site, torch.zeros_like(each)) for site, each in tap.values.items()}
+    by_site = {site: kept.get(site, torch.zeros_like(value)) for site, value in tap.values.items()}
     return Gradients(tap.values, by_site, output.detach(), float(scalar.detach()))

@@ -34,8 +34,8 @@ def initialize(model: nn.Module, config: TransformerConfig, seed: int) -> None:
                 parameter.fill_(1.0)
             else:
                 std = spread / depth if name.endswith(WRITES_TO_STREAM) else spread
-                drawn = torch.empty_like(parameter, device="cpu")
-                parameter.copy_(drawn.normal_(0.0, std, generator=generator))
+                numbers = torch.empty_like(parameter, device="cpu")
+                parameter.copy_(numbers.normal_(0.0, std, generator=generator))
 
 
 class _SkipFilling(TorchFunctionMode):

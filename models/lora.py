@@ -39,10 +39,10 @@ class LoRALinear(nn.Linear):
         self.base = base.requires_grad_(False)
         dtype, device = base.weight.dtype, base.weight.device
         widest = self.in_features**-0.5
-        drawn = torch.empty(rank, self.in_features).uniform_(-widest, widest, generator=generator)
+        uniform = torch.empty(rank, self.in_features).uniform_(-widest, widest, generator=generator)
         self.lora_A = nn.Linear(self.in_features, rank, bias=False, device="meta")
         self.lora_B = nn.Linear(rank, self.out_features, bias=False, device="meta")
-        self.lora_A.weight = nn.Parameter(drawn.to(device, dtype))
+        self.lora_A.weight = nn.Parameter(uniform.to(device, dtype))
         zeros = torch.zeros(self.out_features, rank, dtype=dtype, device=device)
         self.lora_B.weight = nn.Parameter(zeros)
 
@@ -116,11 +116,11 @@ def target_ranks(config: TransformerConfig) -> dict[str, int]:
     """The leaves of this config that can have an adapter, with the highest rank of each."""
     with torch.device("meta"):
         model = Transformer(config)
-    found: dict[str, int] = {}
+    ranks: dict[str, int] = {}
     for name, leaf in linear_leaves(model, TARGETS):
         last, width = name.rpartition(".")[2], min(leaf.in_features, leaf.out_features)
-        found[last] = min(width, found.get(last, width))
-    return {name: found[name] for name in TARGETS if name in found}
+        ranks[last] = min(width, ranks.get(last, width))
+    return {name: ranks[name] for name in TARGETS if name in ranks}
 
 
 def linear_leaves(model: nn.Module, targets: Sequence[str]) -> Iterator[tuple[str, nn.Linear]]:

@@ -1,10 +1,19 @@
 """Losses. Labels equal to `IGNORE` are left out."""
 
+from collections.abc import Sequence
+
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from models.output_heads import LanguageModelHead
+from models.tap import Tap
+from models.transformer import TransformerBase
+
 IGNORE = -100
+LARGE_LOGITS = 2**24
+"""Numbers in the logits of a batch, beyond which they are computed in parts."""
 
 
 def cross_entropy(logits: Float[Tensor, "*b v"], labels: Int[Tensor, "*b"]) -> Float[Tensor, ""]:
@@ -57,3 +66,43 @@ def linear_cross_entropy(
         reduction="mean" if n_labels is None else "sum",
         options=nn.LinearCrossEntropyOptions(),
     ) / (1 if n_labels is None else n_labels)
+
+
+def has_large_logits(model: TransformerBase, labels: Tensor) -> bool:
+    """Whether the logits of these labels are computed in parts.
+
+    It costs no time where there are as many tokens as a vector has numbers, or more.
+    """
+    head, words = model.head, model.last_stack.embedding.weight
+    if not isinstance(head, LanguageModelHead) or head.cap is not None:
+        return False
+    words = words if head.weight is None else head.weight
+    is_rounded = torch.is_autocast_enabled(labels.device.type)
+    is_large = labels.numel() * len(words) > LARGE_LOGITS
+    return is_large and labels.numel() >= words.shape[1] and not is_rounded
+
+
+def large_logits_loss(
+    model: TransformerBase,
+    inputs: Sequence[Tensor],
+    labels: Tensor,
+    n_labels: Tensor | None = None,
+) -> Float[Tensor, ""]:
+    """The cross-entropy of what the model predicts, in parts."""
+    head, final = model.head, FinalStream()
+    assert isinstance(head, LanguageModelHead)
+    model(*inputs, read_at=slice(0, 0), tap=final)
+    assert final.value is not None
+    x, words = head.factors(final.value, model.last_stack.embedding.weight)
+    return linear_cross_entropy(x, words, head.bias, labels, n_labels)
+
+
+class FinalStream(Tap):
+    """Keeps the residual stream that the head reads."""
+
+    value: Tensor | None = None
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        if name == "final":
+            self.value = value
+        return value

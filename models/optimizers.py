@@ -27,15 +27,15 @@ class MuonAndAdamW(Optimizer):
             Muon(hidden, adjust_lr_fn="match_rms_adamw"),
             AdamW(others, fused=True),
         )
-        super().__init__([group for each in self._parts for group in each.param_groups], {})
-        for each in self._parts:
-            each.state = self.state
+        super().__init__([group for part in self._parts for group in part.param_groups], {})
+        for part in self._parts:
+            part.state = self.state
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
         assert closure is None
-        for each in self._parts:
-            each.step()
+        for part in self._parts:
+            part.step()
 
 
 def optimizer_of(

@@ -44,8 +44,8 @@ class PlainData:
         """From parsed JSON. ValueError, in one sentence, for unknown keys or invalid values."""
         if not isinstance(values, dict):
             raise ValueError("The settings must be a JSON object of named values.")
-        known = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
-        if unknown := sorted(map(repr, values.keys() - known)):
+        names = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        if unknown := sorted(map(repr, values.keys() - names)):
             raise ValueError(f"There are unknown keys: {', '.join(unknown[:5])[:200]}.")
         kind: Any = cls
         if missing := sorted(_required(kind) - values.keys()):
@@ -87,7 +87,7 @@ def _type_fault(settings: PlainData) -> str | None:
         is_stray_bool = isinstance(value, bool) and bool not in (hint, *get_args(hint))
         if get_origin(hint) is tuple:
             item = get_args(hint)[0]
-            if not isinstance(value, tuple) or any(type(one) is not item for one in value):
+            if not isinstance(value, tuple) or any(type(element) is not item for element in value):
                 return f"{name} must be a list of {item.__name__}."
         elif is_stray_bool or not isinstance(value, allowed):
             return f"{name} must be {getattr(hint, '__name__', hint)}, not {type(value).__name__}."

@@ -197,33 +197,23 @@ class Trace:
 def trace(
     model: TransformerBase,
     *inputs: Int[Tensor, "b _t"],
-    keep: Bool[Tensor, "b s"] | None = None,
-    source_keep: Bool[Tensor, "b s"] | None = None,
-    target_keep: Bool[Tensor, "b t"] | None = None,
-    segments: Int[Tensor, "b s"] | None = None,
     read_at: slice = EVERYWHERE,
     sites: Sequence[str] = EVERYTHING,
     edits: Sequence[Edit] = (),
     recorder: type[RecordingTap] = RecordingTap,
+    **how: Any,
 ) -> Trace:
     """Run the model once, without dropout or gradients, and keep the values named by `sites`.
 
-    `inputs` are the IDs, or source and target; the rest is as the model takes it. Recording
+    `inputs` are the IDs, or source and target, and `how` what else the model takes (`keep`,
+    `segments`, …). Recording
     everything holds all attention weights (layers × heads × tokens²); `CHEAP_SITES` does
     not. A `recorder` of one's own sees every value pass. EditError when an edit does not fit
     or meets no site of this pass.
     """
     tap = recorder(sites, edits)
     with evaluating(model):
-        output = model(
-            *inputs,
-            keep=keep,
-            source_keep=source_keep,
-            target_keep=target_keep,
-            segments=segments,
-            read_at=read_at,
-            tap=tap,
-        )
+        output = model(*inputs, read_at=read_at, tap=tap, **how)
     if missed := tap.unfired():
         raise EditError(f"No site of this pass is called {', '.join(missed)}.")
     return Trace(model, tap.values, output, read_at)

@@ -18,8 +18,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from models import distributed
-from models.large_logits import has_large_logits, large_logits_loss
-from models.losses import IGNORE, label_smoothing
+from models.losses import IGNORE, has_large_logits, label_smoothing, large_logits_loss
 from models.model import Transformer
 from models.optimizers import OPTIMIZERS, optimizer_of
 from models.plain import PlainData, choice_field, number_field
@@ -234,7 +233,7 @@ def seeded(seed: int, step: int, device: torch.device = CPU) -> Iterator[None]:
     kind = device.type if accelerators else CPU.type
     with torch.random.fork_rng(accelerators, device_type=kind):
         torch.default_generator.manual_seed(number)
-        for each in accelerators:
-            with torch.accelerator.device_index(each.index):
-                torch.get_device_module(each).manual_seed(number)
+        for accelerator in accelerators:
+            with torch.accelerator.device_index(accelerator.index):
+                torch.get_device_module(accelerator).manual_seed(number)
         yield

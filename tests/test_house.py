@@ -9,7 +9,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from graphlib import CycleError, TopologicalSorter
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from tests.source import ROOT, files, imports, python_files
@@ -83,41 +83,15 @@ def test_imports_run_one_way() -> None:
     assert {path: rooms for path, rooms in against.items() if rooms} == {}
 
 
-CIRCLES = (
-    "generation transformer",
-    "gguf_weights weight_files",
-    "folders hub model_files",
-    "library_engine steps",
-)
-"""Files that still import each other; each leaves the list with the next change that parts them."""
-
-
 def test_no_files_import_each_other_in_a_circle() -> None:
-    """Also inside functions, and for types alone."""
-    modules = {".".join(path.with_suffix("").parts): path for path in python_files(*MAY_KNOW)}
-    graph = {name: imports(path) & modules.keys() - {name} for name, path in modules.items()}
-    found = []
-    while True:
-        try:
-            TopologicalSorter(graph).prepare()
-        except CycleError as error:
-            circle = error.args[1]
-            graph[circle[1]] -= {circle[0]}
-            found.append({name.rpartition(".")[2] for name in circle})
-        else:
-            break
-    assert [
-        circle for circle in found if not any(circle <= {*each.split()} for each in CIRCLES)
-    ] == []
+    """Also inside functions, and for types alone; the error names the files."""
+    paths = {".".join(path.with_suffix("").parts): path for path in python_files(*MAY_KNOW)}
+    graph = {name: imports(path) & paths.keys() - {name} for name, path in paths.items()}
+    TopologicalSorter(graph).prepare()
 
 
 def room(module: str) -> str:
-    """The room of a module; the command line stands outside of all of them, as do the limits:
-
-    they lie with the frame, which they are settings of, and know no room, so any may ask them.
-    """
-    if module == "explorer.app" or f"{module}.".startswith("explorer.system.limits."):
-        return ""
+    """The room of a module; the command line stands outside of all of them."""
     first, _, rest = module.partition(".")
     return rest.partition(".")[0] if first == "explorer" else first
 
@@ -184,17 +158,12 @@ def test_the_core_needs_little() -> None:
 def test_few_files_know_the_screen() -> None:
     others = [path for path in python_files("explorer") if path.parts[1] not in ABOUT_THE_SCREEN]
     assert [path for path in others if "streamlit" in known(path)] == []
+    views = [path for path in python_files("pages", "explorer") if path.parts[1] != "app"]
+    assert written(views, {"session_state": "asked by app/widget_state.py alone"}) == []
 
 
 def test_the_root_holds_what_was_agreed() -> None:
     assert {path.parts[0] for path in files()} <= TOP
-
-
-def test_a_view_reaches_the_widgets_by_one_door() -> None:
-    views = [path for path in python_files("pages", "explorer") if path.parts[1] != "app"]
-    assert (
-        written(views, {"session_state": "read and chosen by explorer/app/widget_state.py"}) == []
-    )
 
 
 def test_nothing_dangerous_is_written() -> None:

@@ -45,7 +45,7 @@ STEP = "training_step"
 MODEL_WIDTH, PART_WIDTH, NUMBER_WIDTH, STEP_WIDTH = 160, 112, 72, 88
 
 
-def draw_bar(shelf: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping[str, str]) -> None:
+def draw_bar(models: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping[str, str]) -> None:
     """What the page uses of the sentence, the model and one head; the context of this run.
 
     The rest stays chosen, and in the address, for other pages. `asked` is what the address of
@@ -62,20 +62,20 @@ def draw_bar(shelf: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping[
     if draws_model:
         with group:
             if "model" in uses:
-                _draw_model(shelf, entry)
+                _draw_model(models, entry)
             _draw_step(entry)
     for name in FRAME:
         if name not in uses:
             _keep(name)
-    context = state_of(CurrentContext).made = make_context(shelf)
+    context = state_of(CurrentContext).made = make_context(models)
     notes = _notes_on_address(asked, context, entry)
-    if before and before not in shelf:
+    if before and before not in models:
         notes = [*notes, url.removed_model(own_name(before), entry.short_name)]
     if is_new:
         notes = [*notes, *map(url.no_model_in, folders.places_without_models())]
     with group:
         lists = _draw_head_choice(context, entry)
-    reader.head_alone = HeadAlone(shelf, lists) if lists else None
+    reader.head_alone = HeadAlone(models, lists) if lists else None
     _draw_notes([*notes, *take_notes(SENTENCE)])
     for name in ("text", "pair"):
         if name in reader.hidden and name not in uses:
@@ -92,9 +92,9 @@ def _group(place: DeltaGenerator, width: Any) -> DeltaGenerator:
     )
 
 
-def _draw_model(shelf: Mapping[str, ModelEntry], entry: ModelEntry) -> None:
+def _draw_model(models: Mapping[str, ModelEntry], entry: ModelEntry) -> None:
     title = entry.title if entry.title != entry.short_name else in_short(config_of(entry))
-    named = {**reader_models.labels(shelf), MORE_MODELS: MORE_MODELS}
+    named = {**reader_models.labels(models), MORE_MODELS: MORE_MODELS}
     st.selectbox(
         options=list(named),
         format_func=named.__getitem__,
@@ -238,12 +238,12 @@ def _notes_on_address(
 ) -> list[str]:
     """A message for each value of the address that does not exist; none where nothing is asked."""
     notes = []
-    name, shelf = asked.get("model"), context.shelf
+    name, models = asked.get("model"), context.models
     if "pair" in asked and (length := url.length_asked("pair")) > TEXT_LIMIT:
         notes.append(url.shortened(length, TEXT_LIMIT, "The second sentence in the address"))
-    if name is not None and name not in shelf:
+    if name is not None and name not in models:
         faults = {each.name: each.fault for each in reader_models.entries()}
-        notes.append(url.invalid_model(name, reader_models.default(shelf).name, faults.get(name)))
+        notes.append(url.invalid_model(name, reader_models.default(models).name, faults.get(name)))
     names = step_names(entry, snapshots_of(entry)) if STEP in asked else {}
     if STEP in asked and asked[STEP] not in names.values():
         trained = names[TRAINED] or "the trained model"

@@ -49,13 +49,13 @@ def has_notes() -> bool:
 
 def choose_model(name: str) -> None:
     """Open another model: a typed text is kept, an untouched example is replaced."""
-    shelf = reader_models.openable()  # a model may have been trained since the page was drawn
-    before = shelf.get(session().shown_model or "")
-    if name not in shelf:
+    models = reader_models.openable()  # a model may have been trained since the page was drawn
+    before = models.get(session().shown_model or "")
+    if name not in models:
         return
     st.session_state["model"] = name
     if before is None or st.session_state.get("text", before.example) in before.examples:
-        st.session_state["text"] = shelf[name].example
+        st.session_state["text"] = models[name].example
     for each in ("part", "layer", "head"):  # the new model's own
         st.session_state[each] = None
     if "training_step" in st.session_state:
@@ -105,15 +105,15 @@ def asked_at_first() -> dict[str, str]:
     return {name: url.asked(name) for name in FRAME if url.is_asked(name)}
 
 
-def settle_model(shelf: Mapping[str, ModelEntry]) -> ModelEntry:
+def settle_model(models: Mapping[str, ModelEntry]) -> ModelEntry:
     """The chosen model, before anything is drawn; the address names it where that has to be said.
 
     The list shows what a model is called, an address what finds it. So the two are not bound.
     """
     state, asked = st.session_state, url.asked("model")
-    first, default = reader_models.first(shelf), reader_models.default(shelf)
+    first, default = reader_models.first(models), reader_models.default(models)
     chosen = asked if "model" not in state or streamlit_patches.came_back() else state["model"]
-    entry = shelf.get(chosen) or (default if url.everything() else first)
+    entry = models.get(chosen) or (default if url.everything() else first)
     if state.get("model") != entry.name:
         state["model"] = entry.name
     # Elsewhere the first may not be there: then the address says which, whatever it is.

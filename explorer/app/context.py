@@ -40,12 +40,12 @@ NO_MODEL = (
 class PageContext:
     """One run of a page. The model is opened once, and the text passed when first asked for.
 
-    On its `shelf` the chosen model is the one of the chosen step of its training.
+    Among its `models` the chosen one is that of the chosen step of its training.
     Where either cannot be done, the page says why in a sentence and ends.
     """
 
     choice: Choice
-    shelf: Mapping[str, ModelEntry]
+    models: Mapping[str, ModelEntry]
     model: Opened | ModelError
     """The chosen model with its tokenizer, or why it cannot be opened."""
     default_head: Head
@@ -82,7 +82,7 @@ class PageContext:
     @property
     def folder(self) -> Path:
         """Where the chosen model is on this machine."""
-        return self.shelf[self.choice.model].folder
+        return self.models[self.choice.model].folder
 
     @property
     def part(self) -> Part:
@@ -107,13 +107,13 @@ def page_context() -> PageContext:
     return current_context() or make_context(reader_models.openable())
 
 
-def make_context(shelf: Mapping[str, ModelEntry]) -> PageContext:
+def make_context(models: Mapping[str, ModelEntry]) -> PageContext:
     """From what the widgets hold now, and the address where nobody has chosen."""
     state = st.session_state
-    if not shelf:
+    if not models:
         no_head = "decoder.self_attn", 0, 0
-        return PageContext(Choice("", "", "", *no_head), shelf, ModelError(NO_MODEL), no_head)
-    entry = shelf.get(state.get("model", ""), reader_models.first(shelf))
+        return PageContext(Choice("", "", "", *no_head), models, ModelError(NO_MODEL), no_head)
+    entry = models.get(state.get("model", ""), reader_models.first(models))
     typed = state.get("text", entry.example), state.get("pair") if reads_pairs(entry) else ""
     bounds = TEXT_CHARACTERS.most, TEXT_LIMIT
     text, pair = (str(each or "")[:most] for each, most in zip(typed, bounds, strict=True))
@@ -123,12 +123,12 @@ def make_context(shelf: Mapping[str, ModelEntry]) -> PageContext:
     if folder is None:
         step = TRAINED
     else:
-        shelf = {**shelf, entry.name: entry_at(entry, folder)}
-        model = open_or_say_why(shelf[entry.name])
+        models = {**models, entry.name: entry_at(entry, folder)}
+        model = open_or_say_why(models[entry.name])
     first = _default_head(entry, trained)
     head = _settle_head(entry, first)
     model = reading_prompts(model) if special and isinstance(model, Opened) else model
-    return PageContext(Choice(text, pair, entry.name, *head, special, step), shelf, model, first)
+    return PageContext(Choice(text, pair, entry.name, *head, special, step), models, model, first)
 
 
 def open_or_say_why(entry: ModelEntry) -> Opened | ModelError:
@@ -150,8 +150,8 @@ def opened_as_chosen(entry: ModelEntry, choice: Choice) -> Opened:
 
 def open_first() -> None:
     """Open the models that are shown first, so that the first visitor finds them open."""
-    if shelf := reader_models.everybodys():
-        for entry in (reader_models.first(shelf), reader_models.default(shelf)):
+    if models := reader_models.everybodys():
+        for entry in (reader_models.first(models), reader_models.default(models)):
             _default_head(entry, open_or_say_why(entry))
 
 
@@ -209,7 +209,7 @@ def reads_pairs(entry: ModelEntry) -> bool:
 
 
 def config_of(entry: ModelEntry) -> TransformerConfig:
-    assert entry.config is not None, "only models that can be opened are on the shelf"
+    assert entry.config is not None, "only models that can be opened are on the models"
     return entry.config
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
-from explorer.export.kept_view import LONGEST_ADDRESS, TOO_LONG, KeptView, one_line
+from explorer.export.kept_view import ADDRESS_TOO_LONG, LONGEST_VIEW_ADDRESS, KeptView, one_line
 from explorer.system.limits import KEPT_BYTES, KEPT_BYTES_OF_READER, KEPT_VIEWS
 
 NEW = "Kept session"
@@ -57,8 +57,8 @@ class KeptSessions:
 
         Why not, in a sentence, or nothing.
         """
-        if len(view.address) > LONGEST_ADDRESS:
-            return TOO_LONG
+        if len(view.address) > LONGEST_VIEW_ADDRESS:
+            return ADDRESS_TOO_LONG
         with self._lock:
             kept = self._by_owner.get(owner, KeptSession())
             views = [*kept.views]
@@ -150,7 +150,7 @@ def _view_of(row: object) -> KeptView | None:
         return None
     address, title, note = row
     is_ours = address.startswith("/") and not address.startswith(("//", "/\\"))
-    if not is_ours or len(address) > LONGEST_ADDRESS or not address.isprintable():
+    if not is_ours or len(address) > LONGEST_VIEW_ADDRESS or not address.isprintable():
         return None
     return KeptView("", address).called(title, note)
 

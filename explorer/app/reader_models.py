@@ -56,19 +56,19 @@ def _by_name(found: Sequence[ModelEntry]) -> dict[str, ModelEntry]:
     return {entry.name: entry for entry in found if entry.config is not None}
 
 
-def first(shelf: Mapping[str, ModelEntry]) -> ModelEntry:
+def first(models: Mapping[str, ModelEntry]) -> ModelEntry:
     """What a new reader sees: what the app was started for, or a real model where it is there."""
-    usual, real = default(shelf), shelf.get(real_models.FIRST)
+    usual, real = default(models), models.get(real_models.FIRST)
     return real if real and real.origin == "added" and usual.origin != "named" else usual
 
 
-def default(shelf: Mapping[str, ModelEntry]) -> ModelEntry:
+def default(models: Mapping[str, ModelEntry]) -> ModelEntry:
     """What an address means that asks for something, but for no model; it is here on any machine.
 
     That is what the app was started for, or the shipped model that is shown first.
     """
-    named = next((entry for entry in shelf.values() if entry.origin == "named"), None)
-    return named or shelf.get(FIRST_MODEL) or next(iter(shelf.values()))
+    named = next((entry for entry in models.values() if entry.origin == "named"), None)
+    return named or models.get(FIRST_MODEL) or next(iter(models.values()))
 
 
 def labels(names: Collection[str]) -> dict[str, str]:
@@ -82,7 +82,7 @@ def labels(names: Collection[str]) -> dict[str, str]:
 
 
 def add_model(folder: Path) -> None:
-    """Put a folder on the shelf of this reader alone."""
+    """Add a folder to the models of this reader alone."""
     brought = _brought()
     if folder not in brought:
         brought.append(folder)
@@ -93,7 +93,7 @@ def add_model(folder: Path) -> None:
 
 
 def add_run(name: str) -> None:
-    """Keep a run on the shelf of this reader that is not among their newest."""
+    """Keep a run among the models of this reader that is not among their newest."""
     names = state_of(NamedModels).runs
     if name and name not in names:
         names.append(name)

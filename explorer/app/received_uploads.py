@@ -1,8 +1,8 @@
-"""What readers have uploaded and not opened yet: Streamlit keeps it in memory, here it is counted.
+"""Uploads that no page has opened yet: Streamlit keeps them in memory, here they are counted.
 
-Each upload counts from its first byte, with all that it says it has. Where there is no room, the
-network that holds the most loses the oldest of its reader who does: a stranger may be as many
-readers as they like, and comes from one network. What is refused, opened or taken out of the form
+Each upload counts from its first byte, with the size that it declares. If there is no room, the
+network with the most loses the oldest upload of its reader with the most: a stranger may be as many
+readers as they like, but comes from one network. What is refused, opened or removed from the form
 is freed at once, and what a reader leaves behind soon after.
 """
 
@@ -17,9 +17,9 @@ from explorer.app import streamlit_patches
 from explorer.system import limits
 
 LEAST = 500_000
-"""Bytes that a file counts at least, so that there are never many."""
-TWICE = "This file is being received already: wait until it is there."
-TAKEN_OUT = "The upload was taken out of the form."
+"""Bytes that a file counts as at least, so that there are never many."""
+TWICE = "This file is already being uploaded. Wait until it is complete."
+TAKEN_OUT = "The upload was removed from the form."
 Place = tuple[str, str]
 """A session and a file of it."""
 Source = tuple[str, str]
@@ -35,7 +35,7 @@ class UploadRefusedError(Exception):
 
 
 @dataclass(eq=False)
-class Received:
+class IncomingUpload:
     """One file of a session: it is on its way, or waits in memory until it is opened."""
 
     place: Place
@@ -51,7 +51,7 @@ class ReceivedUploads:
     """All of one server. Any thread may free one; only the server's loop begins and ends them."""
 
     def __init__(self) -> None:
-        self._files: dict[Place, Received] = {}
+        self._files: dict[Place, IncomingUpload] = {}
         """The oldest first."""
         self._largest: dict[str, int] = {}
         self._notes: dict[str, str] = {}
@@ -71,9 +71,11 @@ class ReceivedUploads:
         """Bytes that one upload of this session may have."""
         return self._largest.get(session, limits.UPLOAD_BYTES.most)
 
-    def begin(self, place: Place, source: Source, size: int, stop: Callable[[], None]) -> Received:
+    def begin(
+        self, place: Place, source: Source, size: int, stop: Callable[[], None]
+    ) -> IncomingUpload:
         """Make room for a file that is on its way. UploadRefusedError where there is none."""
-        new = Received(place, source, max(size, LEAST), stop)
+        new = IncomingUpload(place, source, max(size, LEAST), stop)
         with self._lock:
             if (before := self._files.get(place)) and before.stop:
                 raise UploadRefusedError(TWICE, 409)
@@ -87,9 +89,9 @@ class ReceivedUploads:
             self.note(each.place[0], each.refusal)
         return new
 
-    def _room_for(self, new: Received) -> list[Received]:
+    def _room_for(self, new: IncomingUpload) -> list[IncomingUpload]:
         """What has to go for it: the oldest of those who hold the most, unless it is theirs."""
-        theirs = defaultdict[Source, deque[Received]](deque)
+        theirs = defaultdict[Source, deque[IncomingUpload]](deque)
         held, of_network = Counter[Source](), Counter[str]()
         for each in (*self._files.values(), new):
             theirs[each.source].append(each)
@@ -112,11 +114,11 @@ class ReceivedUploads:
             of_network[most[0]] -= losing[-1].bytes
         return losing
 
-    def arrived(self, received: Received) -> None:
+    def arrived(self, received: IncomingUpload) -> None:
         """It is in memory as a whole."""
         received.stop = None
 
-    def give_up(self, received: Received) -> None:
+    def give_up(self, received: IncomingUpload) -> None:
         """It did not arrive, or was ended on its way."""
         with self._lock:
             if self._files.get(received.place) is received:
@@ -131,7 +133,7 @@ class ReceivedUploads:
             self.give_up(found)
 
     def take_out(self, place: Place) -> None:
-        """It was taken out of the form, also while it is on its way."""
+        """It was removed from the form, perhaps while it was on its way."""
         with self._lock:
             found = self._files.get(place)
         if found:
@@ -150,7 +152,7 @@ class ReceivedUploads:
             self._largest.pop(session, None)
             self._notes.pop(session, None)
 
-    def _end(self, received: Received, why: str = TAKEN_OUT) -> None:
+    def _end(self, received: IncomingUpload, why: str = TAKEN_OUT) -> None:
         received.refusal = why
         self.give_up(received)
         if received.stop:

@@ -22,7 +22,7 @@ State = TypeVar("State")
 class HeadAlone:
     """For a page that draws only what follows the head: `explorer.views.shared.head_alone`."""
 
-    shelf: Mapping[str, ModelEntry]
+    models: Mapping[str, ModelEntry]
     """The models that this reader could open when the page was drawn."""
     lists: Callable[[], None]
     """Draws the layer and the head in the bar."""

@@ -88,16 +88,16 @@ def settle_uploads(reader: Session) -> None:
 def draw_frame(reader: Session) -> None:
     """The sidebar and the bar, and from them the context of this run."""
     take_what_was_chosen()
-    shelf, asked = reader_models.openable(), asked_at_first()
-    entry = settle_model(shelf) if shelf else None
+    models, asked = reader_models.openable(), asked_at_first()
+    entry = settle_model(models) if models else None
     if entry is not None:
         settle_text(entry.example)
     reader.sidebar_head, reader.sidebar_foot = draw_sidebar(PAGES)
     reader.head_alone = None
     if entry is None:
-        state_of(CurrentContext).made = make_context(shelf)
+        state_of(CurrentContext).made = make_context(models)
     else:
-        draw_bar(shelf, entry, asked)
+        draw_bar(models, entry, asked)
     for sentence in links.notes():
         say(sentence)
 

@@ -25,7 +25,7 @@ def draw_unknown(context: PageContext) -> None:
     suggestion, found = state_of(Suggestion), _unknown_of(context)
     suggestion.label = ""
     if found and found.reader and "model" not in session().hidden:
-        suggestion.label = f"Read it with {reader_models.labels(context.shelf)[found.reader]}"
+        suggestion.label = f"Read it with {reader_models.labels(context.models)[found.reader]}"
         suggestion.choose = partial(choose_model, found.reader)
     keep_note(UNKNOWN, *(found.said if found else ()), until=context.choice)
     if said := take_notes(UNKNOWN, context.choice):
@@ -39,5 +39,5 @@ def _unknown_of(context: PageContext) -> Unknown | None:
     if isinstance(opened, ModelError):  # the page says it
         return None
     return unknown_of(
-        opened, at.text, at.pair, context.shelf, lambda each: second if reads_pairs(each) else ""
+        opened, at.text, at.pair, context.models, lambda each: second if reads_pairs(each) else ""
     )

@@ -1,7 +1,7 @@
 """At which step of its training the chosen model is shown: the snapshots of its run.
 
-A model at a step is a model like any other, in the place of the trained one on the shelf of this
-run of the page. So every page shows it without knowing of it.
+A model at a step is a model like any other: on this run of the page it takes the place of the
+trained one. So every page shows it without knowing of it.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from explorer.charts.fill import Spec, filled_chart, finite, written
 from explorer.text.labels import cut
 
 MONOSPACE = "'Source Code Pro', monospace"
-LONGEST = 18
+LONGEST_BAR_LABEL = 18
 
 
 def probability_bars(labels: Sequence[str], probabilities: Sequence[float]) -> Spec:
@@ -21,7 +21,7 @@ def probability_bars(labels: Sequence[str], probabilities: Sequence[float]) -> S
             "value": finite(value),
             "number": written(value, 3),
             "order": order,
-            "shown": f"\u2068{cut(label, LONGEST)}\u2069  {written(value, 3)}",
+            "shown": f"\u2068{cut(label, LONGEST_BAR_LABEL)}\u2069  {written(value, 3)}",
         }
         for order, (label, value) in enumerate(zip(labels, probabilities, strict=True))
     ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from explorer.charts.bars import LONGEST, MONOSPACE
+from explorer.charts.bars import LONGEST_BAR_LABEL, MONOSPACE
 from explorer.charts.fill import Spec, filled_chart, finite, written
 from explorer.charts.frame import (
     curves_in_bands,
@@ -23,7 +23,7 @@ from explorer.charts.frame import (
 from explorer.text.labels import cut
 
 BEFORE, AFTER = "before", "after"
-STRONGEST, RANDOM = "the strongest edges", "as many random edges"
+STRONGEST_EDGES, RANDOM_EDGES = "the strongest edges", "as many random edges"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def before_after_bars(
 ) -> Spec:
     """Two bars for every label, before over after, on one scale from 0 to 1."""
     names = [
-        f"\u2068{cut(label, LONGEST)}\u2069  {written(old, 3)} → {written(new, 3)}"
+        f"\u2068{cut(label, LONGEST_BAR_LABEL)}\u2069  {written(old, 3)} → {written(new, 3)}"
         for label, old, new in zip(labels, before, after, strict=True)
     ]
     rows = [
@@ -64,7 +64,7 @@ def edge_cut_curves(points: Sequence[EdgeCut]) -> Spec:
     curves: list[dict[str, Any]] = [
         {"edges": p.edges, "which": which, "KL": finite(value)}
         for p in points
-        for which, value in ((STRONGEST, p.strongest), (RANDOM, p.mean))
+        for which, value in ((STRONGEST_EDGES, p.strongest), (RANDOM_EDGES, p.mean))
     ]
     band: list[dict[str, Any]] = [
         {"edges": p.edges, "least": finite(p.least), "most": finite(p.most)} for p in points
@@ -106,7 +106,7 @@ def _pairs() -> Spec:
 def _edge_cuts() -> Spec:
     x = alt.X("edges:Q", title="edges cut", scale=alt.Scale(type="log", base=2, nice=False))
     y: dict[str, Any] = {"title": "KL in nats", "scale": fixed("y", zero=True)}
-    which: dict[str, Any] = {"sort": [STRONGEST, RANDOM]}
-    curves = curves_in_bands(x, y, "KL", ("least", "most"), which, RANDOM)
+    which: dict[str, Any] = {"sort": [STRONGEST_EDGES, RANDOM_EDGES]}
+    curves = curves_in_bands(x, y, "KL", ("least", "most"), which, RANDOM_EDGES)
     tooltip = [number_line("edges", places=0), text_line("strongest"), text_line("random")]
     return framed_spec(alt.layer(*curves, ruler(x, "edges", tooltip, "numbers")))

@@ -10,13 +10,13 @@ import altair as alt
 from explorer.charts.fill import Spec, filled_chart, written
 from explorer.charts.frame import MIDDLE, fixed, framed_spec, scale_ends, text_line
 
-ROW, AROUND = 24, 52
+BAR_ROW, AROUND_BARS = 24, 52
 """Pixels of a row, and of the axis below."""
-WIDEST_NAME = 270
+WIDEST_BLOCK_NAME = 270
 
 
 def height_of(names: Sequence[str]) -> int:
-    return ROW * len(names) + AROUND
+    return BAR_ROW * len(names) + AROUND_BARS
 
 
 def block_bars(names: Sequence[str], values: Sequence[float], unit: str) -> Spec:
@@ -47,7 +47,7 @@ def _rows(names: Sequence[str], values: Sequence[float]) -> list[dict[str, Any]]
 
 
 def _y() -> alt.Y:
-    return alt.Y("block:N", sort=None, title=None, axis=alt.Axis(labelLimit=WIDEST_NAME))
+    return alt.Y("block:N", sort=None, title=None, axis=alt.Axis(labelLimit=WIDEST_BLOCK_NAME))
 
 
 @cache

@@ -20,8 +20,12 @@ from explorer.charts.frame import (
     text_line,
 )
 
-CIRCUIT, COMPLEMENT, RANDOM = "the circuit alone", "all but the circuit", "random edges alone"
-LOWEST, HIGHEST = -0.5, 1.5
+CIRCUIT_ALONE, ALL_BUT_CIRCUIT, RANDOM_ALONE = (
+    "the circuit alone",
+    "all but the circuit",
+    "random edges alone",
+)
+LOWEST_SHARE, HIGHEST_SHARE = -0.5, 1.5
 """Shares outside this range are drawn at its ends; their numbers are in the tooltip."""
 
 
@@ -86,7 +90,11 @@ def circuit_curves(points: Sequence[Point], shown: int | None = None) -> Spec:
     curves: list[dict[str, Any]] = [
         {"edges": p.edges, "which": which, "share": _within(value)}
         for p in points
-        for which, value in ((CIRCUIT, p.circuit), (COMPLEMENT, p.complement), (RANDOM, p.random))
+        for which, value in (
+            (CIRCUIT_ALONE, p.circuit),
+            (ALL_BUT_CIRCUIT, p.complement),
+            (RANDOM_ALONE, p.random),
+        )
     ]
     band: list[dict[str, Any]] = [
         {"edges": p.edges, "low": _within(p.low), "high": _within(p.high)} for p in points
@@ -94,9 +102,9 @@ def circuit_curves(points: Sequence[Point], shown: int | None = None) -> Spec:
     numbers: list[dict[str, Any]] = [
         {
             "edges": p.edges,
-            CIRCUIT: written(p.circuit),
-            COMPLEMENT: written(p.complement),
-            RANDOM: f"{written(p.random)} ({written(p.low)} to {written(p.high)})",
+            CIRCUIT_ALONE: written(p.circuit),
+            ALL_BUT_CIRCUIT: written(p.complement),
+            RANDOM_ALONE: f"{written(p.random)} ({written(p.low)} to {written(p.high)})",
         }
         for p in points
     ]
@@ -108,7 +116,7 @@ def circuit_curves(points: Sequence[Point], shown: int | None = None) -> Spec:
 
 
 def _within(value: float) -> float | None:
-    return min(HIGHEST, max(LOWEST, value)) if math.isfinite(value) else None
+    return min(HIGHEST_SHARE, max(LOWEST_SHARE, value)) if math.isfinite(value) else None
 
 
 @cache
@@ -117,7 +125,10 @@ def _curves() -> Spec:
     axis = alt.Axis(values=sizes, format=",", labelOverlap="greedy")
     x = alt.X("edges:Q", title="edges", axis=axis, scale=alt.Scale(type="log", nice=False))
     y: dict[str, Any] = {"title": "share of the difference", "scale": fixed("y")}
-    which: dict[str, Any] = {"sort": [CIRCUIT, COMPLEMENT, RANDOM]}
-    curves = curves_in_bands(x, y, "share", ("low", "high"), which, RANDOM)
-    tooltip = [number_line("edges", places=0), *map(text_line, (CIRCUIT, COMPLEMENT, RANDOM))]
+    which: dict[str, Any] = {"sort": [CIRCUIT_ALONE, ALL_BUT_CIRCUIT, RANDOM_ALONE]}
+    curves = curves_in_bands(x, y, "share", ("low", "high"), which, RANDOM_ALONE)
+    tooltip = [
+        number_line("edges", places=0),
+        *map(text_line, (CIRCUIT_ALONE, ALL_BUT_CIRCUIT, RANDOM_ALONE)),
+    ]
     return framed_spec(alt.layer(*curves, shown_place(x), ruler(x, "edges", tooltip, "numbers")))

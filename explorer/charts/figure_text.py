@@ -13,9 +13,9 @@ from explorer.charts.figure_data import Value
 from explorer.text.labels import cut
 from explorer.text.number_format import three
 
-MOST = 3
+MOST_SAID = 3
 """Values that are said, and lines of a chart of curves."""
-LABEL = 40
+LONGEST_NAMED = 40
 """Letters of a label at most."""
 Table = Mapping[str, Sequence[Value]]
 
@@ -30,10 +30,10 @@ def figure_text(title: str, table: Table, spec: Mapping[str, Any] | None = None)
         return f"{title}."
     if x is not None and _is_number(table, x) and series != x:
         said = [_line(name, x, y, rows) for name, rows in _series(table, x, y, series)]
-        more = f"; and {len(said) - MOST} more" if len(said) > MOST else ""
-        return f"{title}. {'; '.join(said[:MOST])}{more}." if said else f"{title}."
+        more = f"; and {len(said) - MOST_SAID} more" if len(said) > MOST_SAID else ""
+        return f"{title}. {'; '.join(said[:MOST_SAID])}{more}." if said else f"{title}."
     rows = [at for at, value in enumerate(table[y]) if _finite(value)]
-    largest = nlargest(MOST, rows, key=lambda at: abs(_number(table[y][at])))
+    largest = nlargest(MOST_SAID, rows, key=lambda at: abs(_number(table[y][at])))
     names = [name for name in (x, series) if name is not None and name != y]
     said = [f"{_named(table, names, at)}: {three(_number(table[y][at]))}" for at in largest]
     return f"{title}. The largest {y}: {'; '.join(said)}." if said else f"{title}."
@@ -84,14 +84,14 @@ def _series(
 
 def _line(name: str, x: str, y: str, points: list[tuple[float, float]]) -> str:
     (first, begins), (last, ends) = points[0], points[-1]
-    what = cut(name, LABEL) if name != y else y
+    what = cut(name, LONGEST_NAMED) if name != y else y
     if first == last:
         return f"{what}: {three(begins)} at {x} {three(first)}"
     return f"{what}: from {three(begins)} at {x} {first:g} to {three(ends)} at {x} {last:g}"
 
 
 def _named(table: Table, names: Sequence[str], at: int) -> str:
-    words = (cut(str(table[name][at]), LABEL) for name in names)
+    words = (cut(str(table[name][at]), LONGEST_NAMED) for name in names)
     return ", ".join(filter(None, words)) or f"row {at + 1}"
 
 

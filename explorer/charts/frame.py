@@ -17,7 +17,7 @@ from explorer.charts.fill import Spec
 MIDDLE = "#757a83"
 """A grey that stands out as far from the light page as from the dark one."""
 
-CONFIG: Spec = {
+CHART_CONFIG: Spec = {
     "view": {"stroke": None},
     "axis": {
         "domain": False,
@@ -48,7 +48,7 @@ def framed_spec(chart: alt.TopLevelMixin) -> Spec:
     """The chart's Vega-Lite spec in the frame of this app, without any data."""
     spec = chart.to_dict()
     return {key: spec[key] for key in spec if key not in {"$schema", "datasets"}} | {
-        "config": CONFIG
+        "config": CHART_CONFIG
     }
 
 

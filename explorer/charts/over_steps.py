@@ -17,9 +17,9 @@ from explorer.charts.frame import (
     text_line,
 )
 
-STEPS = [0, *(10**power for power in range(8))]
-WHOLE = "format(datum.value, ',d')"
-COLUMNS, WIDEST_NAME = 3, 260
+STEP_TICKS = [0, *(10**power for power in range(8))]
+WHOLE_STEPS = "format(datum.value, ',d')"
+LEGEND_COLUMNS, WIDEST_LINE_NAME = 3, 260
 
 
 def lines_over_steps(
@@ -40,9 +40,9 @@ def lines_over_steps(
 
 @cache
 def _lines(unit: str, of: str) -> Spec:
-    axis = alt.Axis(values=STEPS, labelExpr=WHOLE)
+    axis = alt.Axis(values=STEP_TICKS, labelExpr=WHOLE_STEPS)
     x = alt.X("step:Q", title="step", axis=axis, scale=alt.Scale(type="symlog", nice=False))
-    legend = alt.Legend(columns=COLUMNS, labelLimit=WIDEST_NAME)
+    legend = alt.Legend(columns=LEGEND_COLUMNS, labelLimit=WIDEST_LINE_NAME)
     lines = (
         alt.Chart(alt.NamedData("lines"))
         .mark_line(point=alt.OverlayMarkDef(size=22))

@@ -10,7 +10,7 @@ from explorer.charts.fill import Spec, filled_chart
 from explorer.charts.frame import framed_spec, number_line, ruler
 from explorer.charts.theme import TOLD_APART, Palette
 
-MOST_PLACES = 150
+MOST_ALIGNED = 150
 """Places along the axis at which all runs have a point."""
 OVERLAID_HEIGHT = 260
 DASHES = tuple(
@@ -23,7 +23,7 @@ Curve = Sequence[tuple[float, float]]
 
 
 def aligned(
-    curves: Mapping[str, Curve], how: Literal["mean", "last"], most: int = MOST_PLACES
+    curves: Mapping[str, Curve], how: Literal["mean", "last"], most: int = MOST_ALIGNED
 ) -> dict[str, list[Any]]:
     """Curves over other places each, at places that all share: the columns x, run, name, value.
 

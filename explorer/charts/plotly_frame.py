@@ -8,12 +8,12 @@ import plotly.graph_objects as go
 from explorer.charts.theme import Palette
 from explorer.text.labels import cut
 
-CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage"]}
+PLOTLY_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage"]}
 """For `st.plotly_chart`: no links to other hosts, no picture without the page's theme."""
-LONGEST_LABEL = 24
+LONGEST_PLOTLY_LABEL = 24
 
 
-def plain_label(text: str, longest: int = LONGEST_LABEL) -> str:
+def plain_label(text: str, longest: int = LONGEST_PLOTLY_LABEL) -> str:
     """A label as plain text: plotly would draw `<b>` or `<a href=…>` in it as markup."""
     return escape(cut(text, longest), quote=False)
 

@@ -19,7 +19,7 @@ from explorer.charts.frame import (
     text_line,
 )
 
-MOST_NAMED = 8
+MOST_NAMED_CURVES = 8
 """The legend names at most this many heads; the tooltip names every one."""
 THICK = 4
 """Pixels of the chosen head's line."""
@@ -76,7 +76,7 @@ def head_curves(
     axes = scale_ends("x", min(offsets), max(*offsets, 1)) | scale_ends(
         "y", *around_zero([*beside, *(r[2] for r in rows)])
     )
-    spec = _heads(unit, len(heads) <= MOST_NAMED)
+    spec = _heads(unit, len(heads) <= MOST_NAMED_CURVES)
     return filled_chart(spec, {"rows": table}, heads=heads, thick=thick, **axes)
 
 

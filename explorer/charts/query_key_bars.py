@@ -23,7 +23,7 @@ AXIS_WIDTH = 56
 """The numbers beside every chart take the same room, so that dimensions stand in line."""
 FEWEST_NAMED = 32
 """Of more dimensions than this, every so many is named."""
-SIGNS = ["above zero", "below zero"]
+SIGN_NAMES = ["above zero", "below zero"]
 
 
 def dimension_bars(
@@ -44,7 +44,7 @@ def dimension_bars(
                 "dimension": dimension,
                 "value": finite(value),
                 "sum": finite(running),
-                "side": SIGNS[0] if value > 0 else SIGNS[1],
+                "side": SIGN_NAMES[0] if value > 0 else SIGN_NAMES[1],
             }
         )
     every = max(1, math.ceil(len(order) / FEWEST_NAMED))
@@ -73,7 +73,7 @@ def _dimensions(title: str, last: bool) -> Spec:
     named = alt.Axis(labelExpr=names, title="dimension", labelAngle=0)
     beside = alt.Axis(minExtent=AXIS_WIDTH, maxExtent=AXIS_WIDTH, tickCount=4)
     # The theme's first two colours, which every reader can tell apart.
-    side = alt.Color("side:N", scale=alt.Scale(domain=SIGNS), legend=None)
+    side = alt.Color("side:N", scale=alt.Scale(domain=SIGN_NAMES), legend=None)
     tooltip = [
         number_line("dimension", places=0),
         number_line("value", title, 6),

@@ -11,7 +11,7 @@ from explorer.charts.theme import Palette
 
 EDGES_DRAWN = 14
 """At most so many between two layers."""
-ROW, LEAST_HEIGHT, MOST_HEIGHT = 30, 280, 720
+SANKEY_ROW, SANKEY_LEAST, SANKEY_MOST = 30, 280, 720
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def rollout_sankey(
     number = {place: index for index, place in enumerate(places)}
     names = [plain_label(token, 16) for token in tokens]
     shown = {token for _, token in places}
-    height = min(MOST_HEIGHT, max(LEAST_HEIGHT, ROW * len(shown)))
+    height = min(SANKEY_MOST, max(SANKEY_LEAST, SANKEY_ROW * len(shown)))
     drawn = go.Sankey(
         arrangement="snap",
         node={

@@ -9,8 +9,8 @@ import altair as alt
 from explorer.charts.fill import Spec, filled_chart
 from explorer.charts.frame import MIDDLE, fixed, framed_spec, number_line, ruler, scale_ends
 
-MATRIX, RANDOM = "this matrix", "random matrix of its size"
-MOST_POINTS = 400
+THIS_MATRIX, RANDOM_MATRIX = "this matrix", "random matrix of its size"
+MOST_SINGULAR_VALUES = 400
 ALL_UP_TO = 100
 SMALLEST = 1e-6
 """On a logarithmic axis, values below this share of the largest lie on its lower end."""
@@ -18,9 +18,9 @@ SMALLEST = 1e-6
 
 def drawn_ranks(count: int) -> list[int]:
     """Which of `count` values are drawn: the first hundred, then evenly many."""
-    if count <= MOST_POINTS:
+    if count <= MOST_SINGULAR_VALUES:
         return list(range(count))
-    spread = MOST_POINTS - ALL_UP_TO
+    spread = MOST_SINGULAR_VALUES - ALL_UP_TO
     step = (count - 1 - ALL_UP_TO) / (spread - 1)
     return [*range(ALL_UP_TO), *(ALL_UP_TO + round(step * at) for at in range(spread))]
 
@@ -35,7 +35,7 @@ def singular_value_curves(
     rows = [
         {"rank": at + 1, "value": max(line[at], floor), "which": which}
         | {"own": values[at], "random": random[at]}
-        for which, line in ((MATRIX, values), (RANDOM, random))
+        for which, line in ((THIS_MATRIX, values), (RANDOM_MATRIX, random))
         for at in drawn
     ]
     low = floor
@@ -67,8 +67,8 @@ def _curves(logarithmic: bool) -> Spec:
     text = limit.mark_text(x="width", align="right", dy=-7, color=MIDDLE).encode(text="text:N")
     tooltip = [
         number_line("rank", places=0),
-        number_line("own", MATRIX),
-        number_line("random", RANDOM),
+        number_line("own", THIS_MATRIX),
+        number_line("random", RANDOM_MATRIX),
     ]
     layers = curves, rule, text, ruler(x, "rank", tooltip)
     return framed_spec(alt.layer(*layers, data=alt.NamedData("rows")))

@@ -16,17 +16,22 @@ SPACE_HEIGHT = 440
 DIAGONAL = 1.75
 """Of the box of the axes, as plotly measures; a unit is as long on every axis."""
 CAMERA = {"eye": {"x": 1.3, "y": -1.3, "z": 0.75}, "center": {"z": -0.1}}
-WHOLE_WAY, SLOWEST, QUICKEST, FRAME = 4_000, 600, 120, 40
+WHOLE_WAY, SLOWEST, QUICKEST, FRAME_TIME = 4_000, 600, 120, 40
 """Milliseconds: of all steps together, of one step at most and at least, of one picture."""
-DECIMALS, LONGEST_NOTE = 4, 90
+DECIMALS, LONGEST_TOKEN_NOTE = 4, 90
 TICKS = 4
 ROOM_OF_BUTTONS = 126
 """Pixels left of the slider."""
 BELOW = 0.06
 """The part of the height under the axes where the step is named."""
-ROOM = 0.06
+ROOM_AROUND = 0.06
 """Empty room at each end of an axis, as a part of its length."""
-VOCABULARY, WAYS, NEAR, TOKENS = "vocabulary", "way through the layers", "nearest", "your tokens"
+VOCABULARY_TRACE, WAYS_TRACE, NEAR_TRACE, TOKENS_TRACE = (
+    "vocabulary",
+    "way through the layers",
+    "nearest",
+    "your tokens",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +92,11 @@ def moving_scatter(
 def _vocabulary(drawn: MovingTokens, palette: Palette) -> go.Scatter3d:
     return go.Scatter3d(
         **_coordinates(drawn.around),
-        name=VOCABULARY,
+        name=VOCABULARY_TRACE,
         customdata=[plain_label(name) for name in drawn.names],
         mode="markers",
         marker={"size": 2, "color": palette.muted, "opacity": 0.35},
-        hovertemplate=f"%{{customdata}}<br>{VOCABULARY}<extra></extra>",
+        hovertemplate=f"%{{customdata}}<br>{VOCABULARY_TRACE}<extra></extra>",
     )
 
 
@@ -101,7 +106,7 @@ def _ways(places: Tensor, hues: Sequence[str]) -> go.Scatter3d:
     lines = torch.cat([places, gap]).transpose(0, 1).flatten(0, 1)
     return go.Scatter3d(
         **_coordinates(lines),
-        name=WAYS,
+        name=WAYS_TRACE,
         mode="lines",
         line={"width": 2, "color": [hue for hue in hues for _ in range(len(places) + 1)]},
         opacity=0.5,
@@ -114,7 +119,7 @@ def _near(near: tuple[Sequence[str], Sequence[str], Tensor], palette: Palette) -
     labels, notes, places = near
     return go.Scatter3d(
         **_coordinates(places),
-        name=NEAR,
+        name=NEAR_TRACE,
         text=list(labels),
         customdata=_notes(notes),
         mode="markers+text",
@@ -128,7 +133,7 @@ def _near(near: tuple[Sequence[str], Sequence[str], Tensor], palette: Palette) -
 def _tokens(drawn: MovingTokens, step: int, hues: Sequence[str], palette: Palette) -> go.Scatter3d:
     return go.Scatter3d(
         **_coordinates(drawn.places[step]),
-        name=TOKENS,
+        name=TOKENS_TRACE,
         text=list(drawn.labels),  # drawn on a canvas, never as markup
         customdata=_notes(drawn.told[step]),
         mode="markers+text",
@@ -142,7 +147,7 @@ def _tokens(drawn: MovingTokens, step: int, hues: Sequence[str], palette: Palett
 def _frames(drawn: MovingTokens, palette: Palette) -> list[dict[str, Any]]:
     """A frame for every step, under its number, and those on the way to it."""
     frames: list[dict[str, Any]] = []
-    between = round(_milliseconds(len(drawn.steps)) / FRAME)
+    between = round(_milliseconds(len(drawn.steps)) / FRAME_TIME)
     for step, places in enumerate(drawn.places):
         if step:
             before = drawn.places[step - 1]
@@ -203,7 +208,7 @@ def _slider(names: Sequence[str], start: int, palette: Palette) -> dict[str, Any
 
 def _buttons(palette: Palette) -> dict[str, Any]:
     go_on = {"mode": "immediate", "fromcurrent": True}
-    go_on |= {"frame": {"duration": FRAME, "redraw": True}, "transition": {"duration": 0}}
+    go_on |= {"frame": {"duration": FRAME_TIME, "redraw": True}, "transition": {"duration": 0}}
     stop = {"mode": "immediate", "frame": {"duration": 0, "redraw": False}}
     return {
         "type": "buttons",
@@ -225,7 +230,7 @@ def _buttons(palette: Palette) -> dict[str, Any]:
 
 
 def _notes(texts: Sequence[str]) -> list[str]:
-    return [plain_label(text, LONGEST_NOTE) for text in texts]
+    return [plain_label(text, LONGEST_TOKEN_NOTE) for text in texts]
 
 
 def _note(text: str, palette: Palette) -> dict[str, Any]:
@@ -250,7 +255,7 @@ def _ranges(drawn: MovingTokens) -> list[tuple[float, float]]:
     if not len(places):
         return [(-1.0, 1.0)] * 3
     low, high = places.min(0).values, places.max(0).values
-    room = ROOM * (high - low).clamp(min=1e-6)
+    room = ROOM_AROUND * (high - low).clamp(min=1e-6)
     return list(zip((low - room).tolist(), (high + room).tolist(), strict=True))
 
 

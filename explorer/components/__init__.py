@@ -1,7 +1,4 @@
-"""Canvas views that answer the pointer without the server; those most pages draw by their names.
-
-The others are imported from their folders: board, cells, inspect, ranked, stage_list, stages, tree.
-"""
+"""Canvas views that answer the pointer without the server; those most pages draw by their names."""
 
 from explorer.components.chips import chips
 from explorer.components.lines import lines

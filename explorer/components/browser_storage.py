@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from explorer.components.mounting import NOTHING, component, script
+from explorer.components.mounting import NO_HTML, component, script
 
-_REMEMBER = component("explorer_remember", html=NOTHING, js=script("browser_storage.js"))
+_REMEMBER = component("explorer_remember", html=NO_HTML, js=script("browser_storage.js"))
 
 
 def remembered(kept: Mapping[str, Any] | None) -> object:

@@ -10,7 +10,7 @@ from explorer.app.session import state_of
 from explorer.charts.figure_data import TableData, Value
 from explorer.charts.figure_text import figure_text
 from explorer.charts.fill import Rows, Spec
-from explorer.charts.plotly_frame import CONFIG
+from explorer.charts.plotly_frame import PLOTLY_CONFIG
 from explorer.components.mounting import Drawn, Mounted
 
 Table = Mapping[str, Sequence[Value]]
@@ -48,7 +48,7 @@ def chart(
 def plotly_chart(figure: go.Figure, *, key: str, title: str, table: Table) -> None:
     """Draw a plotly chart. Its `table` is exported; a picture would lose the page's theme."""
     state_of(Mounted).drawn[key] = Drawn(lambda: [TableData(table, title)])
-    st.plotly_chart(figure, key=key, config=CONFIG, alt=figure_text(title, table))
+    st.plotly_chart(figure, key=key, config=PLOTLY_CONFIG, alt=figure_text(title, table))
 
 
 def _rows(spec: Spec) -> list[Mapping[str, Any]]:

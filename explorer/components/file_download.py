@@ -9,9 +9,9 @@ import json
 from mimetypes import guess_type
 from secrets import token_hex
 
-from explorer.components.mounting import NOTHING, component, script
+from explorer.components.mounting import NO_HTML, component, script
 
-_HAND_OVER = component("explorer_hand_over", html=NOTHING, js=script("file_download.js"))
+_HAND_OVER = component("explorer_hand_over", html=NO_HTML, js=script("file_download.js"))
 
 
 def hand_over(name: str, file: bytes) -> None:

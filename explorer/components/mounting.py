@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 install_plain_states()
 
 NO_CHOICE: Final = object()
-VIEWS = sorted(path.parent.name for path in HERE.glob("*/view.js"))
+VIEW_NAMES = sorted(path.parent.name for path in HERE.glob("*/view.js"))
 IMPORT = re.compile(r'^(?:import {[^}]*} from|@import) "([^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
@@ -266,9 +266,9 @@ def mount_code() -> None:
         _CODE(key="code_of_views")
 
 
-NOTHING = '<span style="display:none"></span>'
+NO_HTML = '<span style="display:none"></span>'
 
-_CHOICE = component("explorer_choice", html=NOTHING, js=script("choice.js"))
-_BYTES = component("explorer_bytes", html=NOTHING, js=script("bytes.js"))
-_ASK = component("explorer_ask", html=NOTHING, js=script("ask.js"))
-_CODE = component("explorer_code", html=NOTHING, js=code(*VIEWS))
+_CHOICE = component("explorer_choice", html=NO_HTML, js=script("choice.js"))
+_BYTES = component("explorer_bytes", html=NO_HTML, js=script("bytes.js"))
+_ASK = component("explorer_ask", html=NO_HTML, js=script("ask.js"))
+_CODE = component("explorer_code", html=NO_HTML, js=code(*VIEW_NAMES))

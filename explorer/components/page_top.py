@@ -8,7 +8,7 @@ them.
 from explorer.app import links
 from explorer.app.session import session
 from explorer.charts import theme
-from explorer.components.mounting import NOTHING, component, script, style
+from explorer.components.mounting import NO_HTML, component, script, style
 
 
 def page_rules() -> str:
@@ -22,7 +22,7 @@ def page_rules() -> str:
 
 _PAGE_TOP = component(
     "explorer_page_top",
-    html=NOTHING,
+    html=NO_HTML,
     css=page_rules(),
     js=script("page_top.js"),
     isolate_styles=False,

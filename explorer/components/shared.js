@@ -296,8 +296,11 @@ export function putInWords(root, canvas, title, largest) {
 const ARROWS = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]};
 
 // The cell that this key leads to from another, or the first; none where it is no arrow.
-export const moved = (key, [row, column] = [NaN, NaN], [rows, columns]) => rows && columns && ARROWS[key]?.map(
-  (by, side) => Math.max(0, Math.min([rows, columns][side] - 1, ([row, column][side] + by) || 0)));
+export function moved(key, from, sizes) {
+  const step = ARROWS[key];
+  if (!step || sizes.includes(0)) return undefined;
+  return step.map((by, side) => from ? Math.max(0, Math.min(sizes[side] - 1, from[side] + by)) : 0);
+}
 
 // A key that has done something does nothing else.
 export function taken(event) {

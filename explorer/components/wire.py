@@ -26,14 +26,14 @@ import torch
 from torch import Tensor
 
 UNIT_STEPS = 10_000
-STEPS = 65_000
+CODE_STEPS = 65_000
 INFINITY = 65_533
 MINUS_INFINITY = 65_534
 ABSENT = 65_535
-FEW = 4_096
+FEW_CELLS = 4_096
 """Cells: a picture of no more has its numbers in single precision too, 4 bytes each, so that what
 is said of a cell is rounded once, like the same number in a sentence of the page."""
-ZERO, CLIPPED = 126, 6
+ZERO, CLIPPED_MEDIANS = 126, 6
 """Of small signed pictures: the code of zero, and where colours end, in medians of its numbers."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -75,9 +75,9 @@ def encode(values: Tensor | Array) -> Coded:
         low, high, steps = 0.0, 1.0, UNIT_STEPS
     elif least < 0 < most:
         largest = max(-least, most)
-        low, high, steps = -largest, largest, STEPS
+        low, high, steps = -largest, largest, CODE_STEPS
     else:
-        low, high, steps = min(least, 0.0), max(most, 0.0), STEPS
+        low, high, steps = min(least, 0.0), max(most, 0.0), CODE_STEPS
 
     filled = np.where(finite, array, 0.0)
     codes = np.rint((filled - low) * (steps / (high - low)))
@@ -113,7 +113,7 @@ def every_head(weights: Tensor, allowed: Tensor) -> dict[str, bytes]:
     precision where they are `few`, else their codes; and the mask of each layer.
     """
     array = as_array(weights)
-    is_few = array[0, 0].size <= FEW
+    is_few = array[0, 0].size <= FEW_CELLS
     heads = {"singles": singles(array)} if is_few else {"codes": plane(encode(array).codes)}
     return {**heads, "allowed": b"".join(map(bits, allowed))}
 
@@ -124,9 +124,9 @@ def singles(array: Array) -> bytes:
 
 
 def few(values: Tensor | Array) -> dict[str, bytes]:
-    """The plane of single precision of a picture of at most `FEW` cells; none of a larger one."""
+    """The plane of single precision of a picture of at most `FEW_CELLS`; none of a larger one."""
     array = as_array(values)
-    return {"exact": singles(array)} if array.size <= FEW else {}
+    return {"exact": singles(array)} if array.size <= FEW_CELLS else {}
 
 
 def shades(cells: Tensor) -> tuple[list[float | None], dict[str, bytes]]:
@@ -152,10 +152,10 @@ def signed_shades(cells: Tensor) -> tuple[list[list[float | None]], bytes]:
     """Small pictures (n, r, c) of numbers of either sign as a byte a cell, code 126 for zero.
 
     Each goes from -end, code 0, to end, code 252. The end is the largest absolute value, or
-    `CLIPPED` times the median of those that are not zero where that is less: one outlier would
-    leave the rest of a picture without colour, and is drawn as the end. By picture: the end and
-    the largest, both None where no number is finite. Codes 253 to 255 are infinity, -infinity
-    and NaN.
+    `CLIPPED_MEDIANS` times the median of those that are not zero where that is less: one
+    outlier would leave the rest of a picture without colour, and is drawn as the end. By
+    picture: the end and the largest, both None where no number is finite. Codes 253 to 255 are
+    infinity, -infinity and NaN.
     """
     array = as_array(cells).reshape(len(cells), -1)
     finite = np.isfinite(array)
@@ -164,7 +164,7 @@ def signed_shades(cells: Tensor) -> tuple[list[list[float | None]], bytes]:
     for row, known in zip(sizes, finite, strict=True):
         some = row[row > 0]
         largest = float(some.max()) if some.size else 0.0
-        end = min(largest, CLIPPED * float(np.median(some))) if some.size else 0.0
+        end = min(largest, CLIPPED_MEDIANS * float(np.median(some))) if some.size else 0.0
         ends.append([end, largest] if known.any() else [None, None])
     scale = np.array([[end or 1.0] for end, _ in ends])
     filled = np.where(finite, array, 0.0)

@@ -10,13 +10,13 @@ from explorer.charts.figure_data import Figure, FigureData, OfflinePicture, Offl
 from explorer.export.offline_page import markup
 from explorer.lessons.lesson_file import ADDRESS, LONG, SHORT
 
-LONGEST_TITLE, LONGEST_NOTE, LONGEST_ADDRESS = SHORT, LONG, ADDRESS
+LONGEST_VIEW_TITLE, LONGEST_VIEW_NOTE, LONGEST_VIEW_ADDRESS = SHORT, LONG, ADDRESS
 """Characters, as a lesson's step may have."""
-TOO_LONG = (
-    f"The address of this view has more than {LONGEST_ADDRESS:,} characters, the most that are "
-    "kept: shorten its text."
+ADDRESS_TOO_LONG = (
+    f"The address of this view has more than {LONGEST_VIEW_ADDRESS:,} characters, the most that "
+    "are kept: shorten its text."
 )
-MOST_FIGURES = 6
+MOST_KEPT_FIGURES = 6
 """Of a view, on one slide."""
 OF_A_CELL = 60
 """Bytes that Python takes for a cell of a table, about."""
@@ -64,13 +64,13 @@ class KeptView:
 
     def called(self, title: str, note: str) -> "KeptView":
         """With these words, cut to what a step may have."""
-        return replace(self, title=one_line(title), note=note.strip()[:LONGEST_NOTE])
+        return replace(self, title=one_line(title), note=note.strip()[:LONGEST_VIEW_NOTE])
 
 
 def one_line(title: str) -> str:
     """A title without line breaks and letters that nobody sees, as long as one may be."""
     plain = " ".join("".join(c if c.isprintable() else " " for c in title).split())
-    return plain[:LONGEST_TITLE].rstrip() or "Untitled"
+    return plain[:LONGEST_VIEW_TITLE].rstrip() or "Untitled"
 
 
 def _bytes_of(figure: Figure) -> int:

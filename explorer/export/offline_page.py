@@ -12,7 +12,7 @@ from pathlib import Path
 from explorer.charts import theme
 from explorer.charts.figure_data import OfflinePicture, OfflineView
 
-POLICY = (
+OFFLINE_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:"
 )
 """Nothing is fetched, by whoever opens the page."""
@@ -29,7 +29,7 @@ def offline_html(
     return f"""<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{OFFLINE_POLICY}">
 <meta name="viewport" content="width=device-width">
 <title>{html.escape(title)}</title>
 <style>{colours()}{STYLE}</style>

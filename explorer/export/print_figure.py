@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 PAGE_WIDTH = 6.3
 """Inches: the text of an A4 page with usual margins."""
 DOTS_PER_INCH = 300
-MOST_LABELS = 48
+MOST_PRINTED_LABELS = 48
 """Of more rows than this, every so many is labelled; in a narrower picture of fewer."""
-LONGEST_LABEL, LABEL = 25, 8 / 72
+LONGEST_PRINTED, LABEL_APART = 25, 8 / 72
 """Characters of a label, and inches from one to the next."""
 BOTH = " and "
 """In the name of a side: its labels name two things."""
-LINE, TITLE = 110, 90
+NOTE_LETTERS, TITLE_LETTERS = 110, 90
 """Characters of the note and of the title in one line."""
 EMBEDDED = 42
 """Matplotlib's number of the way in which a PDF holds the letters of its fonts, as letters."""
-MOST_ROWS = 40
+MOST_PRINTED_ROWS = 40
 """Of a table of texts."""
 DECADES = 3
 """How many a log scale spans below the fullest colour, as on the screen."""
@@ -89,7 +89,7 @@ def texts_of(taken: FigureData | TableData) -> list[str]:
     if isinstance(taken, FigureData):
         names = taken.unit, taken.note, taken.row_name, taken.column_name
         return [taken.title, *names, *taken.rows, *taken.columns]
-    cells = [str(cell) for column in taken.columns.values() for cell in column[:MOST_ROWS]]
+    cells = [str(cell) for column in taken.columns.values() for cell in column[:MOST_PRINTED_ROWS]]
     return [taken.title, *taken.columns, *cells]
 
 
@@ -127,7 +127,9 @@ def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = PAGE_W
     for row, is_nan in enumerate(unknown):
         axes.broken_barh(_runs(is_nan), (row - 0.5, 1), facecolor=LIGHT.muted)
     family = ["monospace", *more]
-    most = round(MOST_LABELS * (width - _around(width)) / (PAGE_WIDTH - _around(PAGE_WIDTH)))
+    most = round(
+        MOST_PRINTED_LABELS * (width - _around(width)) / (PAGE_WIDTH - _around(PAGE_WIDTH))
+    )
     down, across = (_labels(side, most) for side in sides(taken))
     axes.set_yticks(*down, fontfamily=family, fontsize=7)
     axes.set_xticks(*across, fontfamily=family, fontsize=7, rotation=90)
@@ -156,15 +158,21 @@ def _table(taken: TableData, more: tuple[str, ...], width: float) -> "Figure":
     from matplotlib.figure import Figure
 
     rows = [*taken.rows]
-    shown = [[plain(_written(cell), LONGEST_LABEL) for cell in row] for row in rows[:MOST_ROWS]]
+    shown = [
+        [plain(_written(cell), LONGEST_PRINTED) for cell in row] for row in rows[:MOST_PRINTED_ROWS]
+    ]
     figure = Figure(figsize=(width, 0.6 + 0.165 * (len(shown) + 1)), layout="constrained")
     axes = figure.add_subplot()
     axes.axis("off")
-    names = [plain(name, LONGEST_LABEL) for name in taken.columns]
+    names = [plain(name, LONGEST_PRINTED) for name in taken.columns]
     if names:
         _draw_cells(axes, names, shown, more)
-    if len(rows) > MOST_ROWS or not rows:
-        note = f"The first {MOST_ROWS} of {len(rows):,} rows." if rows else "There are no rows."
+    if len(rows) > MOST_PRINTED_ROWS or not rows:
+        note = (
+            f"The first {MOST_PRINTED_ROWS} of {len(rows):,} rows."
+            if rows
+            else "There are no rows."
+        )
         figure.supxlabel(note, fontsize=6, color=LIGHT.muted)
     figure.suptitle(_title(taken.title, width), fontsize=9)
     return figure
@@ -262,7 +270,7 @@ def _height(rows: int, columns: int, width: float) -> float:
 
 def _is_square(rows: int, columns: int, width: float) -> bool:
     """Whether its cells are: a wide matrix may need more height for the labels of its rows."""
-    if columns > rows and (width - _around(width)) / columns < LABEL:
+    if columns > rows and (width - _around(width)) / columns < LABEL_APART:
         return False
     return max(rows, columns) <= 4 * min(rows, columns)
 
@@ -274,12 +282,12 @@ def _around(width: float) -> float:
 
 def _line(width: float) -> int:
     """Characters of the note in one line."""
-    return round(LINE * width / PAGE_WIDTH)
+    return round(NOTE_LETTERS * width / PAGE_WIDTH)
 
 
 def _title(title: str, width: float) -> str:
     """The title, in as many lines as it needs."""
-    return plain("\n".join(textwrap.wrap(title, round(TITLE * width / PAGE_WIDTH)) or [""]))
+    return plain("\n".join(textwrap.wrap(title, round(TITLE_LETTERS * width / PAGE_WIDTH)) or [""]))
 
 
 def sides(taken: FigureData) -> list[Mapping[int, str]]:
@@ -302,7 +310,7 @@ def _groups(labels: Sequence[str]) -> Mapping[int, str]:
 def _labels(side: Mapping[int, str], most: int) -> tuple[list[int], list[str]]:
     every = max(1, -(-len(side) // most))
     shown = [*side.items()][::every]
-    return [place for place, _ in shown], [plain(label, LONGEST_LABEL) for _, label in shown]
+    return [place for place, _ in shown], [plain(label, LONGEST_PRINTED) for _, label in shown]
 
 
 def plain(text: str, longest: int | None = None) -> str:

@@ -13,7 +13,7 @@ from models import load_checkpoint
 from models.loading.export import export_adapter, export_checkpoint
 from models.loading.safe_files import ADAPTER_CONFIG
 
-MODEL = "model"
+MODEL_FOLDER = "model"
 """The folder in the download; the model's own name may be a stranger's."""
 
 
@@ -50,10 +50,10 @@ def adapter_to_zip(checkpoint: Path) -> bytes:
 
 def _packed(write: Callable[[Path], object]) -> bytes:
     with TemporaryDirectory() as place:
-        folder = Path(place) / MODEL
+        folder = Path(place) / MODEL_FOLDER
         write(folder)
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
             for path in sorted(folder.iterdir()):
-                archive.write(path, f"{MODEL}/{path.name}")
+                archive.write(path, f"{MODEL_FOLDER}/{path.name}")
         return packed.getvalue()

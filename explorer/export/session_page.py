@@ -12,7 +12,7 @@ from explorer.charts import theme
 from explorer.charts.figure_data import OfflineView
 from explorer.export import offline_page
 from explorer.export.kept_view import KeptView
-from explorer.export.offline_page import DRAW, POLICY
+from explorer.export.offline_page import DRAW, OFFLINE_POLICY
 from explorer.system.limits import SESSION_FILE_BYTES
 
 HERE = Path(__file__).parent
@@ -44,7 +44,7 @@ def session_html(title: str, views: Sequence[KeptView], base: str = "") -> bytes
     return f"""<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{OFFLINE_POLICY}">
 <meta name="viewport" content="width=device-width">
 <title>{name}</title>
 <style>{_colours()}{_read("session_page.css")}</style>

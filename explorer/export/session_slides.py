@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
     from pypdf import PageObject
 
-WIDE, HIGH, MARGIN = 960, 540, 40
+SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN = 960, 540, 40
 """Points, of 72 an inch: a slide of 13.3 by 7.5 inches."""
-MOST_FIGURES = 3
+MOST_ON_SLIDE = 3
 """Of one slide: of more, nothing could be read from the last row."""
-MOST_LABELS = 26
+MOST_LEGIBLE = 26
 """Along a side of a matrix that is one of several."""
-TITLE, WORDS, SMALL = 28, 14, 11
+TITLE_TYPE, WORDS_TYPE, SMALL_TYPE = 28, 14, 11
 """Points of type."""
 LEADING, LETTER = 1.4, 0.65
 """Of the size of type: from line to line, and the width of a letter that the usual font lacks."""
@@ -43,10 +43,10 @@ MAPS = {"pass_map": "The map of the pass"}
 """Views that only a browser draws."""
 GAP = 16
 FOOT = MARGIN / 2
-LARGEST, CHART, MATRIX = 2.2, 1.4, (1.7, 1.7, 1.35)
+LARGEST_SCALE, CHART_SCALE, MATRIX_SCALE = 2.2, 1.4, (1.7, 1.7, 1.35)
 """How far a figure is enlarged at most, and, where its height allows it, a chart and a matrix: one
 alone, of two, of three."""
-WIDEST, AXES = 3.4, 60
+WIDEST_MATRIX, AROUND_PLOT = 3.4, 60
 """Inches of a matrix before that; pixels beside the plot of a chart."""
 
 
@@ -76,7 +76,7 @@ def session_pdf(
             page, at = writer.add_page(drawn[at]), at + 1
             for figure, box in zip(slide.figures, slide.boxes, strict=True):
                 if isinstance(figure, TableData) and figure.spec is not None:
-                    wide, high = (round(each / CHART) - AXES for each in box[2:])
+                    wide, high = (round(each / CHART_SCALE) - AROUND_PLOT for each in box[2:])
                     size = wide, min(high, wide)
                     chart = chart_as_picture(figure.title, figure.spec, "pdf", size)
                     _put(PdfReader(io.BytesIO(chart)).pages[0], page, box)
@@ -107,7 +107,7 @@ def _drawn(slides: Sequence["_Slide"], turn: Turn) -> bytes:
             pages.savefig(slide.words())
             for figure, box in zip(slide.figures, slide.boxes, strict=True):
                 if isinstance(figure, FigureData) or figure.spec is None:
-                    wide = min(box[2] / 72 / MATRIX[len(slide.figures) - 1], WIDEST)
+                    wide = min(box[2] / 72 / MATRIX_SCALE[len(slide.figures) - 1], WIDEST_MATRIX)
                     made = print_figure.drawn(figure, more, wide)
                     pages.savefig(made, dpi=print_figure.DOTS_PER_INCH)
     with turn(), print_figure.printing(texts):  # the fonts are written
@@ -119,7 +119,7 @@ def main_figures(figures: Sequence[Figure]) -> Sequence[Figure]:
     """What a slide shows: pictures, and tables only where there is nothing else."""
     pictures = [each for each in figures if isinstance(each, FigureData) or each.spec is not None]
     legible = [each for each in pictures if _is_legible(each)]
-    shown = (legible or pictures or figures)[:MOST_FIGURES]
+    shown = (legible or pictures or figures)[:MOST_ON_SLIDE]
     if len(shown) < 2:
         return shown
     names = short_titles([each.title for each in shown])
@@ -131,7 +131,7 @@ def _is_legible(figure: Figure) -> bool:
     if not isinstance(figure, FigureData):
         return True
     return all(
-        len(side) <= MOST_LABELS or [*side.values()] == [*map(str, range(len(side)))]
+        len(side) <= MOST_LEGIBLE or [*side.values()] == [*map(str, range(len(side)))]
         for side in print_figure.sides(figure)  # of numbers that only count, some say enough
     )
 
@@ -160,34 +160,36 @@ class _Slide:
         self.head = [
             (line, size, colour, above if at == 0 else 0)
             for text, size, colour, above in (
-                (view.title, TITLE, LIGHT.text, 0),
-                (said, WORDS, LIGHT.muted, GAP / 2),
+                (view.title, TITLE_TYPE, LIGHT.text, 0),
+                (said, WORDS_TYPE, LIGHT.muted, GAP / 2),
             )
             for at, line in enumerate(_lines(text, size, 2))
         ]
-        self.caption = _lines(caption, WORDS, 2 if more else 3) + [more] * bool(more)
+        self.caption = _lines(caption, WORDS_TYPE, 2 if more else 3) + [more] * bool(more)
         self.texts = title, view.title, said, caption
         taken = sum(size * LEADING + above for _, size, _, above in self.head)
-        top = HIGH - MARGIN - taken - GAP
-        bottom = FOOT + SMALL + GAP + len(self.caption) * WORDS * LEADING
-        self.boxes = _boxes(self.figures, (MARGIN, bottom, WIDE - 2 * MARGIN, top - bottom))
+        top = SLIDE_HEIGHT - MARGIN - taken - GAP
+        bottom = FOOT + SMALL_TYPE + GAP + len(self.caption) * WORDS_TYPE * LEADING
+        self.boxes = _boxes(self.figures, (MARGIN, bottom, SLIDE_WIDTH - 2 * MARGIN, top - bottom))
 
     def words(self) -> "Drawing":
         from matplotlib.figure import Figure
 
-        slide = Figure(figsize=(WIDE / 72, HIGH / 72), facecolor="white")
-        y: float = HIGH - MARGIN
+        slide = Figure(figsize=(SLIDE_WIDTH / 72, SLIDE_HEIGHT / 72), facecolor="white")
+        y: float = SLIDE_HEIGHT - MARGIN
         for line, size, colour, above in self.head:
             y -= size * LEADING + above
             _write(slide, line, MARGIN, y, size, colour)
-        y = FOOT + SMALL + GAP
+        y = FOOT + SMALL_TYPE + GAP
         for line in reversed(self.caption):
-            _write(slide, line, MARGIN, y, WORDS, LIGHT.text)
-            y += WORDS * LEADING
-        _write(slide, cut(self.session, 80), MARGIN, FOOT, SMALL, LIGHT.muted)
-        _write(slide, self.place, WIDE - MARGIN, FOOT, SMALL, LIGHT.muted, align="right")
+            _write(slide, line, MARGIN, y, WORDS_TYPE, LIGHT.text)
+            y += WORDS_TYPE * LEADING
+        _write(slide, cut(self.session, 80), MARGIN, FOOT, SMALL_TYPE, LIGHT.muted)
+        _write(
+            slide, self.place, SLIDE_WIDTH - MARGIN, FOOT, SMALL_TYPE, LIGHT.muted, align="right"
+        )
         if self.link:
-            where = WIDE / 2, FOOT, SMALL, LIGHT.series[0]
+            where = SLIDE_WIDTH / 2, FOOT, SMALL_TYPE, LIGHT.series[0]
             _write(slide, "Open in the app", *where, align="center", url=self.link)
         return slide
 
@@ -204,13 +206,13 @@ def _write(
     url: str | None = None,
 ) -> None:
     """One line, whose letters stand on `y`."""
-    where = x / WIDE, y / HIGH
+    where = x / SLIDE_WIDTH, y / SLIDE_HEIGHT
     slide.text(*where, plain(text), fontsize=size, color=colour, ha=align, url=url)
 
 
 def _lines(text: str, size: float, most: int) -> list[str]:
     """The text in lines that fit on a slide, the last one cut where there are more than `most`."""
-    room = (WIDE - 2 * MARGIN) / size
+    room = (SLIDE_WIDTH - 2 * MARGIN) / size
     lines: list[str] = []
     for word in text.split():
         joined = f"{lines[-1]} {word}" if lines else word
@@ -280,6 +282,6 @@ def _put(figure: "PageObject", page: "PageObject", box: Box) -> None:
 
     left, bottom, width, height = box
     wide, high = float(figure.mediabox.width), float(figure.mediabox.height)
-    by = min(width / wide, height / high, LARGEST)
+    by = min(width / wide, height / high, LARGEST_SCALE)
     to = left + (width - wide * by) / 2, bottom + (height - high * by) / 2
     page.merge_transformed_page(figure, Transformation().scale(by).translate(*to))

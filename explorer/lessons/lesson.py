@@ -1,7 +1,5 @@
 """A lesson as plain data: steps that each open an address, say what stands there, and ask."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode, urlsplit

@@ -4,8 +4,6 @@ The walk in `tests/browser/test_lessons.py` does every step in a real browser; t
 what can be said without one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 from urllib.parse import urlsplit

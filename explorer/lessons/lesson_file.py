@@ -3,8 +3,6 @@
 What is wrong is one sentence that names the file, the step and what to do.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -96,7 +94,7 @@ def _no_long_keys(text: str, file: str) -> None:
             )
 
 
-def _step(of: _Fields) -> LessonStep:
+def _step(of: "_Fields") -> LessonStep:
     control = of.text("control", SHORT, needed=False)
     if control and not CONTROL.fullmatch(control):
         raise of.wrong("control", "must be the key of a control: letters, digits, _ and -")
@@ -117,7 +115,7 @@ def _step(of: _Fields) -> LessonStep:
     return step
 
 
-def _seen(of: _Fields, name: str) -> tuple[str, ...]:
+def _seen(of: "_Fields", name: str) -> tuple[str, ...]:
     texts = of.texts(name, 0, MOST_TEXTS)
     for each in texts:
         if len(each.strip()) < 2:
@@ -125,7 +123,7 @@ def _seen(of: _Fields, name: str) -> tuple[str, ...]:
     return texts
 
 
-def _predict(of: _Fields) -> Predict | None:
+def _predict(of: "_Fields") -> Predict | None:
     table = of.given("predict")
     if table is None:
         return None
@@ -141,7 +139,7 @@ def _predict(of: _Fields) -> Predict | None:
     return made
 
 
-def _do(of: _Fields) -> Mapping[str, object]:
+def _do(of: "_Fields") -> Mapping[str, object]:
     """How the reader does it: one of WAYS."""
     asked = of.given("do")
     if asked is None:

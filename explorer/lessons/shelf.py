@@ -1,7 +1,5 @@
 """Which lessons there are: those that ship, and a lecturer's own in the folder that is named."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass

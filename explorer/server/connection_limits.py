@@ -57,13 +57,13 @@ class ConnectionLimits:
             return ""
         if self.connected >= SESSIONS.most or files_are_scarce():
             return SESSIONS.refusal()
-        if self.by_network[network(scope)] >= SESSIONS_OF_ADDRESS.most:
+        if self.by_network[client_network(scope)] >= SESSIONS_OF_ADDRESS.most:
             return SESSIONS_OF_ADDRESS.refusal()
         return ""
 
     async def _count(self, scope: Scope, receive: Receive, send: Send) -> None:
         key = key_in(HTTPConnection(scope).cookies)
-        counts = [(self.by_network, network(scope))] + [(self.by_reader, key)] * bool(key)
+        counts = [(self.by_network, client_network(scope))] + [(self.by_reader, key)] * bool(key)
         self.connected += 1
         for counter, name in counts:
             counter[name] += 1
@@ -77,7 +77,7 @@ class ConnectionLimits:
                     del counter[name]
 
 
-def network(scope: Scope) -> str:
+def client_network(scope: Scope) -> str:
     """The network that a request comes from."""
     host, _ = scope.get("client") or ("", 0)
     return network_of(str(host))

@@ -17,7 +17,7 @@ from uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol
 from websockets.exceptions import ProtocolError
 from websockets.frames import Frame
 
-from explorer.server.connection_limits import network
+from explorer.server.connection_limits import client_network
 from explorer.system.limits import MESSAGE_BYTES, MESSAGE_RATE, MESSAGES_BYTES, NETWORK_SHARE
 
 log = logging.getLogger("explorer")
@@ -104,9 +104,9 @@ class MessageLimits:
             await self.app(scope, receive, send)
             return
         loop = asyncio.get_running_loop()
-        whose, longest = network(scope), 0
+        network, longest = client_network(scope), 0
         shared = RateLimit(CONNECTIONS_AT_FULL_RATE * MESSAGE_RATE.most)
-        rates = RateLimit(MESSAGE_RATE.most), self._rates.setdefault(whose, shared)
+        rates = RateLimit(MESSAGE_RATE.most), self._rates.setdefault(network, shared)
         is_closed = False
 
         async def send_while_open(message: Message) -> None:
@@ -137,27 +137,27 @@ class MessageLimits:
                 if not is_for_readers:
                     continue
                 if size > max(longest, LARGE_MESSAGE):
-                    if not self._has_room(whose, size - longest):
+                    if not self._has_room(network, size - longest):
                         return await close(TOO_LARGE, MESSAGES_BYTES.refusal())
-                    self._bytes[whose] += size - longest
+                    self._bytes[network] += size - longest
                     longest = size
                 return message
 
         try:
             await self.app(scope, receive_checked, send_while_open)
         finally:
-            loop.call_later(SESSION_SECONDS, self._release, whose, longest)
+            loop.call_later(SESSION_SECONDS, self._release, network, longest)
 
-    def _has_room(self, whose: str, more: int) -> bool:
+    def _has_room(self, network: str, more: int) -> bool:
         """Whether so many bytes more may be kept for this network, and in all."""
         share = MESSAGES_BYTES.most * NETWORK_SHARE.most // 100
         fits = MESSAGES_BYTES.allows(self._bytes.total() + more)
-        return fits and self._bytes[whose] + more <= share
+        return fits and self._bytes[network] + more <= share
 
-    def _release(self, whose: str, size: int) -> None:
-        self._bytes[whose] -= size
-        if self._bytes[whose] <= 0:
-            del self._bytes[whose]
+    def _release(self, network: str, size: int) -> None:
+        self._bytes[network] -= size
+        if self._bytes[network] <= 0:
+            del self._bytes[network]
 
 
 def _bytes(message: Message) -> bytes:

@@ -1,8 +1,8 @@
-"""Sets the key by which a reader is known, with the first page that a browser is given.
+"""Sets the cookie with a reader's key, with the first page that their browser opens.
 
-A WebSocket says whose it is in a header, which Streamlit compares before it goes on with a session
-(`server.trustedUserHeaders` in `.streamlit/config.toml`). Without it whoever knows the name of
-a session has it, with what its reader typed and owns.
+A WebSocket names its owner in a header, which Streamlit compares before it continues a session
+(`server.trustedUserHeaders` in `.streamlit/config.toml`). Without it whoever knows the ID of a
+session could take it over, with what its reader typed and owns.
 """
 
 from http import HTTPStatus
@@ -18,10 +18,10 @@ OWNER = "x-explorer-owner"
 
 
 class ReaderCookie:
-    """Adds the cookie to a page for whom it does not know; see `explorer.app.reader`.
+    """Adds the cookie to a page for a reader without a key; see `explorer.app.reader`.
 
-    Lax, since a strict one is not sent by who follows a link from elsewhere: the page would give
-    that reader a new key, and what was made with the old one would be lost.
+    It is Lax: browsers do not send a strict one when a reader follows a link from another site, so
+    the page would give that reader a new key, and what they made with the old one would be lost.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -46,7 +46,7 @@ class ReaderCookie:
 
 
 def with_owner(scope: Scope) -> Scope:
-    """The same with its reader's owner in the header, and nothing that a stranger put there."""
+    """The same with its owner in the header, instead of what a stranger may have put there."""
     others = [pair for pair in scope["headers"] if pair[0].lower() != OWNER.encode()]
     key = key_in(HTTPConnection(scope).cookies)
     ours = [(OWNER.encode(), owner_of(key).encode())] if key else []
@@ -54,13 +54,13 @@ def with_owner(scope: Scope) -> Scope:
 
 
 def cookie(scope: Scope) -> str:
-    """A new key as a header says it: no script reads it, and only TLS carries what came by it."""
-    said = f"{new_key()}; Path=/; Max-Age={SECONDS}; HttpOnly; SameSite=Lax"
-    return f"{BY_TLS}={said}; Secure" if _is_by_tls(scope) else f"{COOKIE}={said}"
+    """A new key as the value of a header: no script reads it, and TLS keeps what it carried."""
+    value = f"{new_key()}; Path=/; Max-Age={SECONDS}; HttpOnly; SameSite=Lax"
+    return f"{BY_TLS}={value}; Secure" if _is_by_tls(scope) else f"{COOKIE}={value}"
 
 
 def _has_key(scope: Scope) -> bool:
-    """By TLS another's does not count: a server beside this one may have set it."""
+    """Over TLS a cookie without TLS does not count: another server on this host may have set it."""
     cookies = HTTPConnection(scope).cookies
     return bool(key_in({BY_TLS: cookies.get(BY_TLS, "")} if _is_by_tls(scope) else cookies))
 
@@ -71,7 +71,7 @@ def _is_by_tls(scope: Scope) -> bool:
 
 
 def _is_page(scope: Scope, answer: Message) -> bool:
-    """Whether it is one, or says that the one the browser has is still right."""
+    """Whether the answer is a page, or says that the browser's copy of it is current."""
     if answer["status"] == HTTPStatus.NOT_MODIFIED:
         return "text/html" in Headers(scope=scope).get("accept", "")
     is_html = Headers(raw=answer["headers"]).get("content-type", "").startswith("text/html")

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 def inline_scripts() -> str:
-    """The scripts inside Streamlit's one HTML page, by their hashes."""
+    """The hashes of the scripts inside Streamlit's one HTML page."""
     package = find_spec("streamlit")
     assert package is not None
     assert package.origin is not None
@@ -44,7 +44,7 @@ HEADERS = {
 
 
 class SecurityHeaders:
-    """Adds the headers to every answer; plain ASGI, so that nothing is buffered."""
+    """Adds the headers to every answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from explorer.app import streamlit_patches
 from explorer.app.reader import key_in, owner_of
 from explorer.app.received_uploads import RECEIVED, Place, ReceivedUploads, UploadRefusedError
-from explorer.server.connection_limits import network
+from explorer.server.connection_limits import client_network
 from explorer.server.error_pages import send_error
 from explorer.system import limits
 
@@ -97,7 +97,7 @@ class UploadLimits:
 
         key = key_in(HTTPConnection(scope).cookies)
         reader = owner_of(key) if key else place[0]
-        upload = self.received.begin(place, (network(scope), reader), declared, stop)
+        upload = self.received.begin(place, (client_network(scope), reader), declared, stop)
         try:
             async with timeout:
                 await self.app(scope, receive_counted, answer)

@@ -13,15 +13,15 @@ from models.families.layout import SingleRow
 from models.families.published import Published
 from models.loading.safe_files import shown
 
-ALIASES = {
+BART_ALIASES = {
     "hidden_size": "d_model",
     "num_hidden_layers": "encoder_layers",
     "num_attention_heads": "encoder_attention_heads",
 }
-OFFSET = 2
+UNUSED_ROWS = 2
 """Rows of the table of positions that no token uses."""
 APART = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
-SMALL = {
+PLBART_DEFAULTS = {
     "vocab_size": 50005,
     "d_model": 768,
     "encoder_layers": 6,
@@ -39,7 +39,9 @@ def bart_config(
     read: Published, *, pre: bool = False, start: int | None = None
 ) -> TransformerConfig:
     base = two_stacks(read, pre=pre, embedding_norm=True, vocab_size=50265)
-    return base.replace(position_offset=OFFSET, **read.tokens(pad=1, bos=0, eos=2, start=start))
+    return base.replace(
+        position_offset=UNUSED_ROWS, **read.tokens(pad=1, bos=0, eos=2, start=start)
+    )
 
 
 def two_stacks(
@@ -91,10 +93,10 @@ def two_stacks(
 
 def same(read: Published, first: str, second: str, default: int) -> int:
     """A size that both stacks must have in common."""
-    one, other = read.int(first, default), read.int(second, default)
-    if one != other:
-        raise ValueError(f"{first} {one} and {second} {other} differ, which is not supported.")
-    return one
+    value, other = read.int(first, default), read.int(second, default)
+    if value != other:
+        raise ValueError(f"{first} {value} and {second} {other} differ, which is not supported.")
+    return value
 
 
 def bart_names(config: TransformerConfig) -> Names:
@@ -134,8 +136,8 @@ family = partial(
     prefix="model.",
     apart=APART,
     optional={"final_logits_bias": "head_bias"},
-    aliases=ALIASES,
+    aliases=BART_ALIASES,
 )
 BART = family(("bart",), partial(bart_config, start=2))
 MBART = family(("mbart",), partial(bart_config, pre=True))
-PLBART = family(("plbart",), lambda read: bart_config(read.over(SMALL)))
+PLBART = family(("plbart",), lambda read: bart_config(read.over(PLBART_DEFAULTS)))

@@ -5,9 +5,9 @@ from typing import Any
 from models.config import TransformerConfig
 from models.families.family import Family, Names
 from models.families.published import Published
-from models.families.writing import ACTIVATIONS, common
+from models.families.writing import WRITTEN_ACTIVATIONS, common
 
-CLASSES = {
+BERT_CLASSES = {
     "masked-language-model": "BertForMaskedLM",
     "classifier": "BertForSequenceClassification",
     "none": "BertModel",
@@ -56,7 +56,7 @@ def bert_config(
 
 def bert_published(config: TransformerConfig) -> dict[str, Any]:
     """It has always a first segment, also where ours has none."""
-    return common(config, CLASSES) | {
+    return common(config, BERT_CLASSES) | {
         "hidden_size": config.d_model,
         "num_hidden_layers": config.n_layers,
         "num_attention_heads": config.n_heads,
@@ -64,7 +64,7 @@ def bert_published(config: TransformerConfig) -> dict[str, Any]:
         "max_position_embeddings": config.max_len,
         "type_vocab_size": max(config.n_segments, 1),
         "layer_norm_eps": config.norm_eps,
-        "hidden_act": ACTIVATIONS[config.activation],
+        "hidden_act": WRITTEN_ACTIVATIONS[config.activation],
     }
 
 
@@ -94,7 +94,7 @@ def bert_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(
+BERT = Family(
     ("bert",),
     bert_config,
     bert_names,

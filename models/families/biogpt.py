@@ -5,7 +5,7 @@ from models.families.family import Family, Names
 from models.families.opt import opt_config, opt_names
 from models.families.published import Published
 
-DEFAULTS = {
+BIOGPT_DEFAULTS = {
     "vocab_size": 42384,
     "hidden_size": 1024,
     "num_hidden_layers": 24,
@@ -31,7 +31,7 @@ def biogpt_config(read: Published) -> TransformerConfig:
 
     Its norms have the usual ε, whatever its `layer_norm_eps` says.
     """
-    read = read.over(DEFAULTS)
+    read = read.over(BIOGPT_DEFAULTS)
     renamed = OPTS_OWN | {
         "ffn_dim": read.int("intermediate_size", 4096),
         "activation_function": read.values.get("hidden_act"),
@@ -48,6 +48,6 @@ def biogpt_names(config: TransformerConfig) -> Names:
     return table
 
 
-FAMILY = Family(
+BIOGPT = Family(
     ("biogpt",), biogpt_config, biogpt_names, prefix="biogpt.", output="output_projection.weight"
 )

@@ -4,7 +4,7 @@ from models.config import TransformerConfig
 from models.families.bart import family, two_stacks
 from models.families.published import Published
 
-DEFAULTS = {
+BLENDERBOT_DEFAULTS = {
     "d_model": 2560,
     "encoder_layers": 2,
     "decoder_layers": 24,
@@ -17,8 +17,8 @@ DEFAULTS = {
 
 
 def blenderbot_config(read: Published) -> TransformerConfig:
-    base = two_stacks(read.over(DEFAULTS), pre=True, vocab_size=8008)
+    base = two_stacks(read.over(BLENDERBOT_DEFAULTS), pre=True, vocab_size=8008)
     return base.replace(**read.tokens(pad=0, bos=1, eos=2, start=1))
 
 
-FAMILY = family(("blenderbot",), blenderbot_config)
+BLENDERBOT = family(("blenderbot",), blenderbot_config)

@@ -8,13 +8,13 @@ from models.families.layout import HeadByHead
 from models.families.published import Published
 from models.families.writing import classes, common
 
-DEFAULTS = {"bos_token_id": 1, "eos_token_id": 2}
-LONGEST = 2048
+BLOOM_DEFAULTS = {"bos_token_id": 1, "eos_token_id": 2}
+BLOOM_MAX_LEN = 2048
 """Tokens of its training. ALiBi has no end, so only the config may say more."""
 
 
 def bloom_config(read: Published) -> TransformerConfig:
-    read = read.over(DEFAULTS)
+    read = read.over(BLOOM_DEFAULTS)
     read.require("apply_residual_connection_post_layernorm", False)
     width = read.int("n_embed" if "n_embed" in read else "hidden_size", 64)
     return TransformerConfig(
@@ -25,7 +25,7 @@ def bloom_config(read: Published) -> TransformerConfig:
         n_layers=read.int("n_layer", 2),
         n_heads=read.int("n_head", 8),
         d_ff=4 * width,
-        max_len=read.optional_int("seq_length") or LONGEST,
+        max_len=read.optional_int("seq_length") or BLOOM_MAX_LEN,
         positions="alibi",
         scale_embedding=False,
         embedding_norm=True,
@@ -52,7 +52,7 @@ def bloom_published(config: TransformerConfig) -> dict[str, Any]:
 
 def bloom_names(config: TransformerConfig) -> Names:
     block, layer = "decoder.blocks.{i}.", "h.{i}."
-    qkv = tuple(f"{block}self_attn.{one}_proj" for one in "qkv")
+    qkv = tuple(f"{block}self_attn.{name}_proj" for name in "qkv")
     return {
         "word_embeddings.weight": "decoder.embedding.weight",
         "word_embeddings_layernorm": "decoder.embedding_norm",
@@ -68,7 +68,7 @@ def bloom_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(
+BLOOM = Family(
     ("bloom",),
     bloom_config,
     bloom_names,

@@ -4,7 +4,7 @@ from models.config import TransformerConfig
 from models.families.family import Family, Names
 from models.families.published import Published
 
-ALIASES = {
+DISTILBERT_ALIASES = {
     "hidden_size": "dim",
     "num_hidden_layers": "n_layers",
     "num_attention_heads": "n_heads",
@@ -64,12 +64,12 @@ def distilbert_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(
+DISTILBERT = Family(
     ("distilbert",),
     distilbert_config,
     distilbert_names,
     prefix="distilbert.",
     output="vocab_projector.weight",
-    aliases=ALIASES,
+    aliases=DISTILBERT_ALIASES,
 )
 """Sinusoids of some of its models are a table in their files like any other."""

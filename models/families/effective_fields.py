@@ -4,14 +4,20 @@ from typing import Any
 
 from models.config import TransformerConfig
 
-NEVER = ("dropout", "activation_dropout", "bias")
+FIELDS_WITHOUT_EFFECT = ("dropout", "activation_dropout", "bias")
 """Dropout is off when a model is read, and what `bias` says is written out for every part."""
-ROTARY = ("d_rotary", "rope_theta", "rope_scaling")
-RELATIVE = ("n_buckets", "max_distance")
-TABLE = ("position_offset",)
-CLASSES = ("n_classes", "pooling", "d_classifier", "classifier_activation", "classifier_bias")
-WORDS = ("tie_embeddings", "logit_scale", "logit_cap", "head_bias")
-FEED_FORWARD = ("activation", "gated", "mlp_bias", "parallel", "shared_norm")
+ROTARY_FIELDS = ("d_rotary", "rope_theta", "rope_scaling")
+RELATIVE_FIELDS = ("n_buckets", "max_distance")
+TABLE_FIELDS = ("position_offset",)
+CLASSIFIER_FIELDS = (
+    "n_classes",
+    "pooling",
+    "d_classifier",
+    "classifier_activation",
+    "classifier_bias",
+)
+VOCABULARY_FIELDS = ("tie_embeddings", "logit_scale", "logit_cap", "head_bias")
+FEED_FORWARD_FIELDS = ("activation", "gated", "mlp_bias", "parallel", "shared_norm")
 
 
 def effective_fields(config: TransformerConfig) -> dict[str, Any]:
@@ -41,13 +47,13 @@ def pair_layout(config: TransformerConfig) -> str | None:
 
 def unused_fields(config: TransformerConfig) -> set[str]:
     """Fields that say nothing in this config."""
-    away = set(NEVER)
-    away |= set() if config.positions == "rotary" else set(ROTARY)
-    away |= set() if config.positions == "relative" else set(RELATIVE)
-    away |= set() if config.positions == "learned" else set(TABLE)
+    away = set(FIELDS_WITHOUT_EFFECT)
+    away |= set() if config.positions == "rotary" else set(ROTARY_FIELDS)
+    away |= set() if config.positions == "relative" else set(RELATIVE_FIELDS)
+    away |= set() if config.positions == "learned" else set(TABLE_FIELDS)
     away |= set() if config.positions in ("learned", "sinusoidal") else {"count_padding"}
-    away |= set() if config.head == "classifier" else set(CLASSES)
-    away |= set() if config.head.endswith("language-model") else set(WORDS)
-    away |= set() if config.d_ff else set(FEED_FORWARD)
+    away |= set() if config.head == "classifier" else set(CLASSIFIER_FIELDS)
+    away |= set() if config.head.endswith("language-model") else set(VOCABULARY_FIELDS)
+    away |= set() if config.d_ff else set(FEED_FORWARD_FIELDS)
     away |= set() if config.d_classifier else {"classifier_activation"}
     return away

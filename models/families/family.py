@@ -8,7 +8,7 @@ from models.config import TransformerConfig
 from models.families.layout import Same
 from models.families.published import Published
 
-ENDINGS = (".weight", ".bias")
+PARAMETER_ENDINGS = (".weight", ".bias")
 WAY_OUT = "open one such as gpt2, llama, bert or t5"
 """For who brings another; both config.json and GGUF files call these so."""
 RENAMED = {".gamma": ".weight", ".beta": ".bias"}
@@ -80,8 +80,8 @@ def _numbered(theirs: str, layout: Same, i: int) -> Iterator[tuple[str, Same]]:
     """The tensors of one entry in layer i."""
     theirs = theirs.replace("{i}", str(i))
     ours = tuple(name.replace("{i}", str(i)) for name in layout.ours)
-    if ours[0].endswith(ENDINGS):
+    if ours[0].endswith(PARAMETER_ENDINGS):
         yield theirs, layout.of(ours)
         return
-    for ending in ENDINGS:
+    for ending in PARAMETER_ENDINGS:
         yield theirs + ending, layout.of(tuple(name + ending for name in ours))

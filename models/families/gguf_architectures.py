@@ -106,9 +106,11 @@ def turned(read: Metadata) -> float | None:
     width = max(head_width(read), 1)
     if not read.given(it="rope.dimension_count"):
         return None
-    found = read.whole("rope.dimension_count")
-    part = found / width
-    return part if int(width * part) == found else math.nextafter(part, 2)  # 49 · (1 / 49) < 1
+    rotary_width = read.whole("rope.dimension_count")
+    part = rotary_width / width
+    return (
+        part if int(width * part) == rotary_width else math.nextafter(part, 2)
+    )  # 49 · (1 / 49) < 1
 
 
 def rotary(
@@ -145,8 +147,8 @@ def llama3(read: Metadata) -> Values:
     low, high, length = LLAMA3.values()
     for i, factor in enumerate(factors):
         waves = length * theta ** (-i / len(factors)) / (2 * math.pi) if theta > 0 else 0
-        kept = min(max((waves - low) / (high - low), 0), 1)
-        if not math.isclose(factor * ((1 - kept) / largest + kept), 1, rel_tol=1e-4):
+        share = min(max((waves - low) / (high - low), 0), 1)
+        if not math.isclose(factor * ((1 - share) / largest + share), 1, rel_tol=1e-4):
             raise ValueError(f"{ROPE_FACTORS} holds a scaling that is not known.")
     return LLAMA3 | {"rope_type": "llama3", "factor": largest}
 

@@ -9,7 +9,7 @@ from models.families.published import Published
 
 ROPE_FACTORS = "rope_freqs.weight"
 """By what rotary frequencies are divided: numbers of a config, stored like a weight."""
-FEW = 1 << 16
+MOST_ROWS = 1 << 16
 """Numbers of a tensor that may be read for a config."""
 
 
@@ -41,9 +41,9 @@ class Metadata:
     def given(self, *same: str, **names: str) -> dict[str, Any]:
         """What is there of these, by the name that a published config has for it."""
         names |= {name: name for name in same}
-        found = {published: self._full(name) for published, name in names.items()}
+        keys = {published: self._full(name) for published, name in names.items()}
         values = self._values.values
-        return {name: values[full] for name, full in found.items() if full in values}
+        return {name: values[full] for name, full in keys.items() if full in values}
 
     def require(self, name: str, *allowed: object) -> None:
         """Refuses every value but these, and none at all when the first is None."""
@@ -64,7 +64,7 @@ class Metadata:
 
     def few(self, tensor: str) -> list[float]:
         """The numbers of a short tensor."""
-        if len(self._shapes[tensor]) != 1 or self.rows(tensor) > FEW:
+        if len(self._shapes[tensor]) != 1 or self.rows(tensor) > MOST_ROWS:
             raise ValueError(f"{tensor} has a shape that it cannot have.")
         numbers: list[float] = self._numbers(tensor).tolist()
         return numbers

@@ -9,7 +9,7 @@ from models.config import TransformerConfig
 from models.families.family import Names
 from models.families.layout import Interleaved, Rows, Same
 
-NORMS = {
+NORM_NAMES = {
     "pre": {
         "attn_norm": "self_residual.norm",
         "ffn_norm": "mlp_residual.norm",
@@ -35,7 +35,7 @@ def gguf_names(config: TransformerConfig, *, interleaved: bool = False) -> Names
     """
     stack = config.stacks[0]
     block, layer = f"{stack}.blocks.{{i}}.", "blk.{i}."
-    q, k, v = (f"{block}self_attn.{one}_proj" for one in "qkv")
+    q, k, v = (f"{block}self_attn.{name}_proj" for name in "qkv")
     table: dict[str, str | Same] = {
         "token_embd.weight": f"{stack}.embedding.weight",
         "position_embd.weight": f"{stack}.positions.table.weight",
@@ -49,7 +49,9 @@ def gguf_names(config: TransformerConfig, *, interleaved: bool = False) -> Names
         "output_norm": f"{stack}.norm",
         "output": "head",
     }
-    table |= {layer + theirs: block + ours for theirs, ours in NORMS[config.norm_position].items()}
+    table |= {
+        layer + theirs: block + ours for theirs, ours in NORM_NAMES[config.norm_position].items()
+    }
     if interleaved:
         table[layer + "attn_q"] = Interleaved((q,), config.n_heads)
         table[layer + "attn_k"] = Interleaved((k,), config.kv_heads)
@@ -79,7 +81,7 @@ def two_stack_names(config: TransformerConfig) -> Names:
         block, layer = stack + ".blocks.{i}.", short + ".blk.{i}."
         table |= {
             short + ".blk.0.attn_rel_b.weight": stack + ".positions.table.weight",
-            **{layer + f"attn_{one}": block + f"self_attn.{one}_proj" for one in "qkvo"},
+            **{layer + f"attn_{name}": block + f"self_attn.{name}_proj" for name in "qkvo"},
             layer + "attn_norm": block + "self_residual.norm",
             layer + "ffn_norm": block + "mlp_residual.norm",
             layer + "ffn_gate": block + "mlp.gate_proj",
@@ -88,5 +90,5 @@ def two_stack_names(config: TransformerConfig) -> Names:
             short + ".output_norm": stack + ".norm",
         }
     block, layer = "decoder.blocks.{i}.", "dec.blk.{i}."
-    table |= {layer + f"cross_attn_{one}": block + f"cross_attn.{one}_proj" for one in "qkvo"}
+    table |= {layer + f"cross_attn_{name}": block + f"cross_attn.{name}_proj" for name in "qkvo"}
     return table | {layer + "cross_attn_norm": block + "cross_residual.norm"}

@@ -6,10 +6,10 @@ from models.config import TransformerConfig
 from models.families.family import Family, Names
 from models.families.layout import Columns
 from models.families.published import Published
-from models.families.writing import ACTIVATIONS, classes, common
+from models.families.writing import WRITTEN_ACTIVATIONS, classes, common
 
-DEFAULTS = {"bos_token_id": 50256, "eos_token_id": 50256}
-ALIASES = {
+GPT2_DEFAULTS = {"bos_token_id": 50256, "eos_token_id": 50256}
+GPT2_ALIASES = {
     "hidden_size": "n_embd",
     "max_position_embeddings": "n_positions",
     "num_attention_heads": "n_head",
@@ -19,7 +19,7 @@ ALIASES = {
 
 
 def gpt2_config(read: Published) -> TransformerConfig:
-    read = read.over(DEFAULTS)
+    read = read.over(GPT2_DEFAULTS)
     read.require("scale_attn_weights", True)
     read.require("scale_attn_by_inverse_layer_idx", False)
     read.require("add_cross_attention", False)
@@ -59,7 +59,7 @@ def gpt2_published(config: TransformerConfig) -> dict[str, Any]:
         "n_head": config.n_heads,
         "n_inner": config.d_ff,
         "n_positions": config.max_len,
-        "activation_function": ACTIVATIONS[config.activation],
+        "activation_function": WRITTEN_ACTIVATIONS[config.activation],
         "layer_norm_epsilon": config.norm_eps,
     }
 
@@ -83,11 +83,11 @@ def gpt2_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(
+GPT2 = Family(
     ("gpt2",),
     gpt2_config,
     gpt2_names,
     prefix="transformer.",
     published=gpt2_published,
-    aliases=ALIASES,
+    aliases=GPT2_ALIASES,
 )

@@ -5,7 +5,7 @@ Source: StarCoder: may the source be with you (Li et al. 2023), section 5.2.
 
 from models.config import TransformerConfig
 from models.families.family import Family, Names
-from models.families.gpt2 import ALIASES, gpt2_config, gpt2_names
+from models.families.gpt2 import GPT2_ALIASES, gpt2_config, gpt2_names
 from models.families.layout import HeadByHead, Rows
 from models.families.published import Published
 
@@ -19,7 +19,7 @@ def gpt_bigcode_config(read: Published) -> TransformerConfig:
 def gpt_bigcode_names(config: TransformerConfig) -> Names:
     """GPT-2's, with matrices as they are usually stored."""
     block = "decoder.blocks.{i}."
-    qkv = tuple(f"{block}self_attn.{one}_proj" for one in "qkv")
+    qkv = tuple(f"{block}self_attn.{name}_proj" for name in "qkv")
     together = Rows(qkv) if config.kv_heads == 1 else HeadByHead(qkv, config.n_heads)
     return dict(gpt2_names(config)) | {
         "h.{i}.attn.c_attn": together,
@@ -29,6 +29,10 @@ def gpt_bigcode_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(
-    ("gpt_bigcode",), gpt_bigcode_config, gpt_bigcode_names, prefix="transformer.", aliases=ALIASES
+GPT_BIGCODE = Family(
+    ("gpt_bigcode",),
+    gpt_bigcode_config,
+    gpt_bigcode_names,
+    prefix="transformer.",
+    aliases=GPT2_ALIASES,
 )

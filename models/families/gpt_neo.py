@@ -9,8 +9,8 @@ from models.families.gpt2 import gpt2_config, gpt2_names
 from models.families.published import Published
 from models.loading.safe_files import shown
 
-KINDS = ("global", "local")
-ALIASES = {"num_attention_heads": "num_heads", "num_hidden_layers": "num_layers"}
+ATTENTION_KINDS = ("global", "local")
+GPT_NEO_ALIASES = {"num_attention_heads": "num_heads", "num_hidden_layers": "num_layers"}
 
 
 def gpt_neo_config(read: Published) -> TransformerConfig:
@@ -39,7 +39,7 @@ def kinds(read: Published, layers: int) -> list[str]:
     `attention_layers`, which files repeat them in, must say the same.
     """
     written = read.values.get("attention_types")
-    groups = [[list(KINDS), layers // 2]] if written is None else written
+    groups = [[list(ATTENTION_KINDS), layers // 2]] if written is None else written
     every: list[str] = []
     for group in groups if isinstance(groups, list) else [None]:
         match group:
@@ -47,7 +47,7 @@ def kinds(read: Published, layers: int) -> list[str]:
                 every += names * times
             case _:
                 raise ValueError("attention_types must list kinds of layers and their number.")
-        if len(every) > MOST_LAYERS or any(kind not in KINDS for kind in every):
+        if len(every) > MOST_LAYERS or any(kind not in ATTENTION_KINDS for kind in every):
             raise ValueError(f"attention_types {shown(repr(group))} are not supported.")
     if len(every) != layers:
         raise ValueError(f"attention_types must be of {layers} layers, not {len(every)}.")
@@ -70,4 +70,6 @@ def gpt_neo_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(("gpt_neo",), gpt_neo_config, gpt_neo_names, prefix="transformer.", aliases=ALIASES)
+GPT_NEO = Family(
+    ("gpt_neo",), gpt_neo_config, gpt_neo_names, prefix="transformer.", aliases=GPT_NEO_ALIASES
+)

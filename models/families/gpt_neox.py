@@ -10,13 +10,13 @@ from models.families.family import Family, Names
 from models.families.layout import HeadByHead
 from models.families.published import Published
 from models.families.rope import rope
-from models.families.writing import ACTIVATIONS, classes, common, rotation
+from models.families.writing import WRITTEN_ACTIVATIONS, classes, common, rotation
 
-DEFAULTS = {"bos_token_id": 0, "eos_token_id": 2}
+GPT_NEOX_DEFAULTS = {"bos_token_id": 0, "eos_token_id": 2}
 
 
 def gpt_neox_config(read: Published) -> TransformerConfig:
-    read = read.over(DEFAULTS)
+    read = read.over(GPT_NEOX_DEFAULTS)
     width, heads = read.int("hidden_size", 6144), read.int("num_attention_heads", 64)
     bias = read.flag("attention_bias", True)
     part, theta = "rotary_pct", "rotary_emb_base"
@@ -59,14 +59,14 @@ def gpt_neox_published(config: TransformerConfig) -> dict[str, Any]:
         "rope_scaling": rotation(config)["rope_scaling"],
         "layer_norm_eps": config.norm_eps,
         "use_parallel_residual": config.parallel,
-        "hidden_act": ACTIVATIONS[config.activation],
+        "hidden_act": WRITTEN_ACTIVATIONS[config.activation],
         "attention_bias": config.qkv_bias,
     }
 
 
 def gpt_neox_names(config: TransformerConfig) -> Names:
     block, layer = "decoder.blocks.{i}.", "layers.{i}."
-    qkv = tuple(f"{block}self_attn.{one}_proj" for one in "qkv")
+    qkv = tuple(f"{block}self_attn.{name}_proj" for name in "qkv")
     return {
         "embed_in.weight": "decoder.embedding.weight",
         layer + "input_layernorm": block + "self_residual.norm",
@@ -81,7 +81,7 @@ def gpt_neox_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(
+GPT_NEOX = Family(
     ("gpt_neox",),
     gpt_neox_config,
     gpt_neox_names,

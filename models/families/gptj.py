@@ -4,15 +4,15 @@ from typing import Any
 
 from models.config import TransformerConfig
 from models.families.family import Family, Names
-from models.families.gpt2 import ALIASES, inner_width
+from models.families.gpt2 import GPT2_ALIASES, inner_width
 from models.families.published import Published
-from models.families.writing import ACTIVATIONS, classes, common
+from models.families.writing import WRITTEN_ACTIVATIONS, classes, common
 
-DEFAULTS = {"bos_token_id": 50256, "eos_token_id": 50256}
+GPTJ_DEFAULTS = {"bos_token_id": 50256, "eos_token_id": 50256}
 
 
 def gptj_config(read: Published) -> TransformerConfig:
-    read = read.over(DEFAULTS)
+    read = read.over(GPTJ_DEFAULTS)
     width = read.int("n_embd", 4096)
     return TransformerConfig(
         kind="decoder",
@@ -49,7 +49,7 @@ def gptj_published(config: TransformerConfig) -> dict[str, Any]:
         "n_inner": config.d_ff,
         "n_positions": config.max_len,
         "rotary_dim": config.rotary_width,
-        "activation_function": ACTIVATIONS[config.activation],
+        "activation_function": WRITTEN_ACTIVATIONS[config.activation],
         "layer_norm_epsilon": config.norm_eps,
     }
 
@@ -71,11 +71,11 @@ def gptj_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(
+GPTJ = Family(
     ("gptj",),
     gptj_config,
     gptj_names,
     prefix="transformer.",
     published=gptj_published,
-    aliases=ALIASES,
+    aliases=GPT2_ALIASES,
 )

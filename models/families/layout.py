@@ -37,7 +37,7 @@ class Rows(Same):
     """Several of ours below one another (Phi-3's `qkv_proj`)."""
 
     def split(self, theirs: Tensor, ours: Sequence[Tensor]) -> list[Tensor]:
-        return list(theirs.split([len(one) for one in ours]))
+        return list(theirs.split([len(tensor) for tensor in ours]))
 
     def join(self, ours: Sequence[Tensor]) -> Tensor:
         return torch.cat(list(ours))
@@ -65,7 +65,7 @@ class HeadByHead(Same):
         return [by_head[:, i].flatten(0, 1) for i in range(len(ours))]
 
     def join(self, ours: Sequence[Tensor]) -> Tensor:
-        by_head = [one.unflatten(0, (self.n_heads, -1)) for one in ours]
+        by_head = [tensor.unflatten(0, (self.n_heads, -1)) for tensor in ours]
         return torch.stack(by_head, 1).flatten(0, 2)
 
 

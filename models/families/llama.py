@@ -13,7 +13,7 @@ from models.families.family import Family, Names
 from models.families.published import Published
 from models.families.rope import rope
 from models.families.windows import FULL, SLIDING, layer_windows
-from models.families.writing import ACTIVATIONS, classes, common, rotation
+from models.families.writing import WRITTEN_ACTIVATIONS, classes, common, rotation
 
 LLAMA_DEFAULTS = {
     "vocab_size": 32000,
@@ -121,7 +121,7 @@ def llama_published(config: TransformerConfig, *, stem: str) -> dict[str, Any]:
         "intermediate_size": config.d_ff,
         "max_position_embeddings": config.max_len,
         "rms_norm_eps": config.norm_eps,
-        "hidden_act": ACTIVATIONS[config.activation],
+        "hidden_act": WRITTEN_ACTIVATIONS[config.activation],
         "attention_bias": config.qkv_bias,
         "mlp_bias": config.has_mlp_bias,
         "sliding_window": max(config.windows, default=0) or None,

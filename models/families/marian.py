@@ -18,4 +18,4 @@ def marian_config(read: Published) -> TransformerConfig:
     return base.replace(vocab_size=written, src_vocab_size=base.vocab_size, share_embeddings=False)
 
 
-FAMILY = family(("marian",), marian_config)
+MARIAN = family(("marian",), marian_config)

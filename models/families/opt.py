@@ -5,15 +5,15 @@ from typing import Any
 from models.config import TransformerConfig
 from models.families.family import Family, Names
 from models.families.published import Published
-from models.families.writing import ACTIVATIONS, classes, common
+from models.families.writing import WRITTEN_ACTIVATIONS, classes, common
 
-DEFAULTS = {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 2}
+OPT_DEFAULTS = {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 2}
 FIRST_ROW = 2
 """Rows of its table of positions that no token has."""
 
 
 def opt_config(read: Published) -> TransformerConfig:
-    read = read.over(DEFAULTS)
+    read = read.over(OPT_DEFAULTS)
     width = read.int("hidden_size", 768)
     read.require("word_embed_proj_dim", width, None)
     read.require("layer_norm_elementwise_affine", True)
@@ -55,7 +55,7 @@ def opt_published(config: TransformerConfig) -> dict[str, Any]:
         "word_embed_proj_dim": config.d_model,
         "do_layer_norm_before": config.norm_position == "pre",
         "_remove_final_layer_norm": not config.final_norm,
-        "activation_function": ACTIVATIONS[config.activation],
+        "activation_function": WRITTEN_ACTIVATIONS[config.activation],
         "enable_bias": config.qkv_bias,
     }
 
@@ -79,4 +79,4 @@ def opt_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(("opt",), opt_config, opt_names, prefix="model.", published=opt_published)
+OPT = Family(("opt",), opt_config, opt_names, prefix="model.", published=opt_published)

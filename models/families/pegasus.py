@@ -10,4 +10,4 @@ def pegasus_config(read: Published) -> TransformerConfig:
     return base.replace(**read.tokens(pad=0, eos=1, start=0, pad_may_begin=True))
 
 
-FAMILY = family(("pegasus",), pegasus_config)
+PEGASUS = family(("pegasus",), pegasus_config)

@@ -5,11 +5,11 @@ from models.families.family import Family, Names
 from models.families.published import Published
 from models.families.rope import rope
 
-DEFAULTS = {"bos_token_id": 1, "eos_token_id": 2}
+PHI_DEFAULTS = {"bos_token_id": 1, "eos_token_id": 2}
 
 
 def phi_config(read: Published) -> TransformerConfig:
-    read = read.over(DEFAULTS)
+    read = read.over(PHI_DEFAULTS)
     read.require("qk_layernorm", False)
     width, heads = read.int("hidden_size", 2048), read.int("num_attention_heads", 32)
     head = read.optional_int("head_dim")
@@ -55,4 +55,4 @@ def phi_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(("phi",), phi_config, phi_names, prefix="model.")
+PHI = Family(("phi",), phi_config, phi_names, prefix="model.")

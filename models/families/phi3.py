@@ -8,7 +8,7 @@ from models.families.published import Published
 from models.families.rope import rope
 from models.families.windows import layer_windows
 
-DEFAULTS = {
+PHI3_DEFAULTS = {
     "vocab_size": 32064,
     "hidden_size": 3072,
     "intermediate_size": 8192,
@@ -22,7 +22,7 @@ DEFAULTS = {
 
 def phi3_config(read: Published) -> TransformerConfig:
     """Every layer has the window. Long versions scale their rotations in a way that is refused."""
-    read = read.over(DEFAULTS)
+    read = read.over(PHI3_DEFAULTS)
     read.require("layer_types", None)
     heads = read.int("num_attention_heads", 32)
     width = read.optional_int("head_dim") or read.int("hidden_size") // max(heads, 1)
@@ -44,4 +44,4 @@ def phi3_names(config: TransformerConfig) -> Names:
     return table
 
 
-FAMILY = Family(("phi3",), phi3_config, phi3_names, prefix="model.")
+PHI3 = Family(("phi3",), phi3_config, phi3_names, prefix="model.")

@@ -10,7 +10,7 @@ from typing import Any
 from models.config import GenerationConfig
 from models.loading.safe_files import shown
 
-ACTIVATIONS = {
+READ_ACTIVATIONS = {
     "relu": "relu",
     "gelu": "gelu",
     "gelu_new": "gelu-tanh",
@@ -19,7 +19,7 @@ ACTIVATIONS = {
     "silu": "silu",
     "swish": "silu",
 }
-HEADS = {
+HEADS_BY_CLASS = {
     "LMHeadModel": "language-model",
     "ForCausalLM": "language-model",
     "ForConditionalGeneration": "language-model",
@@ -103,9 +103,9 @@ class Published:
 
     def activation(self, name: str, default: str) -> str:
         value = self.values.get(name, default)
-        if not isinstance(value, str) or value not in ACTIVATIONS:
+        if not isinstance(value, str) or value not in READ_ACTIVATIONS:
             raise ValueError(f"{name} {shown(repr(value))} is an activation that is not supported.")
-        return ACTIVATIONS[value]
+        return READ_ACTIVATIONS[value]
 
     def require(self, name: str, *allowed: object) -> None:
         """Refuses every value but these, of which the first is the default."""
@@ -127,7 +127,7 @@ class Published:
         name = self.architecture()
         if name is None:
             return default
-        head = next((head for end, head in HEADS.items() if name.endswith(end)), "none")
+        head = next((head for end, head in HEADS_BY_CLASS.items() if name.endswith(end)), "none")
         if head in refused:
             raise ValueError(f"{shown(name)} is not supported.")
         return head
@@ -179,7 +179,7 @@ class Published:
         if not isinstance(words, list) or len(words) > MOST_BANNED:
             raise ValueError(f"bad_words_ids must be a list of at most {MOST_BANNED:,} words.")
         alone = [word[0] for word in words if isinstance(word, list) and len(word) == 1]
-        if not all(type(one) is int for one in alone):
+        if not all(type(token) is int for token in alone):
             raise ValueError("bad_words_ids must be lists of whole numbers.")
         return tuple(alone)
 

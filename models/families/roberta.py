@@ -41,7 +41,7 @@ def roberta_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(
+ROBERTA = Family(
     ("roberta", "xlm-roberta", "camembert"),
     roberta_config,
     roberta_names,

@@ -11,13 +11,13 @@ from models.families.published import Published
 from models.loading.safe_files import shown
 from models.rotary import RopeScaling
 
-KINDS = ("linear", "llama3", "yarn")
+SCALING_KINDS = ("linear", "llama3", "yarn")
 
 
 def rope(
     read: Published,
     *,
-    kinds: tuple[str, ...] = KINDS,
+    kinds: tuple[str, ...] = SCALING_KINDS,
     width: int | None = None,
     part: float = 1.0,
     theta_name: str = "rope_theta",

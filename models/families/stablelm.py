@@ -6,7 +6,7 @@ from models.families.llama import llama_config, llama_names
 from models.families.published import Published
 from models.families.rope import rope
 
-DEFAULTS = {
+STABLELM_DEFAULTS = {
     "vocab_size": 50304,
     "intermediate_size": 6912,
     "hidden_size": 2560,
@@ -18,7 +18,7 @@ DEFAULTS = {
 
 
 def stablelm_config(read: Published) -> TransformerConfig:
-    read = read.over(DEFAULTS)
+    read = read.over(STABLELM_DEFAULTS)
     read.require("qk_layernorm", False)
     width = read.int("hidden_size") // max(read.int("num_attention_heads", 32), 1)
     parallel = read.flag("use_parallel_residual", False)
@@ -31,4 +31,4 @@ def stablelm_config(read: Published) -> TransformerConfig:
     ).replace(norm="layer", norm_eps=read.number("layer_norm_eps", 1e-5))
 
 
-FAMILY = Family(("stablelm",), stablelm_config, llama_names, prefix="model.")
+STABLELM = Family(("stablelm",), stablelm_config, llama_names, prefix="model.")

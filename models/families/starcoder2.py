@@ -6,7 +6,7 @@ from models.families.llama import llama_config, llama_names
 from models.families.published import Published
 from models.families.windows import layer_windows
 
-DEFAULTS = {
+STARCODER2_DEFAULTS = {
     "vocab_size": 49152,
     "hidden_size": 3072,
     "intermediate_size": 12288,
@@ -23,7 +23,7 @@ DEFAULTS = {
 
 def starcoder2_config(read: Published) -> TransformerConfig:
     """Every layer has the window, where there is one."""
-    read = read.over(DEFAULTS)
+    read = read.over(STARCODER2_DEFAULTS)
     read.require("layer_types", None)
     bias = read.flag("use_bias", True)
     eps = read.number("norm_epsilon", 1e-5)
@@ -40,4 +40,4 @@ def starcoder2_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(("starcoder2",), starcoder2_config, starcoder2_names, prefix="model.")
+STARCODER2 = Family(("starcoder2",), starcoder2_config, starcoder2_names, prefix="model.")

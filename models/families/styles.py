@@ -90,8 +90,10 @@ def _like_preset(config: TransformerConfig, name: str) -> TransformerConfig:
     theirs = PRESETS[name]()
     if config.kind != theirs.kind:
         raise ValueError(f"The {name} is of kind {theirs.kind}; this task needs {config.kind}.")
-    kept = CHOSEN if theirs.kind == "encoder-decoder" else (*CHOSEN, *SMALL_ENOUGH, "d_classifier")
-    choices = {field: getattr(theirs, field) for field in kept}
+    fields = (
+        CHOSEN if theirs.kind == "encoder-decoder" else (*CHOSEN, *SMALL_ENOUGH, "d_classifier")
+    )
+    choices = {field: getattr(theirs, field) for field in fields}
     return config.replace(**choices, n_kv_heads=None, d_head=None)
 
 

@@ -9,13 +9,13 @@ from functools import partial
 from models.config import TransformerConfig
 from models.families.bart import APART
 from models.families.family import Family, Names
-from models.families.published import ACTIVATIONS, Published
+from models.families.published import READ_ACTIVATIONS, Published
 from models.loading.safe_files import shown
 
-ALIASES = {"hidden_size": "d_model", "num_attention_heads": "num_heads", "head_dim": "d_kv"}
-LONGEST = 512
+T5_ALIASES = {"hidden_size": "d_model", "num_attention_heads": "num_heads", "head_dim": "d_kv"}
+T5_MAX_LEN = 512
 """Tokens of its training. Relative positions have no end, so only the config may say more."""
-DEFAULTS = {
+T5_DEFAULTS = {
     "vocab_size": 32128,
     "d_model": 512,
     "num_heads": 8,
@@ -38,7 +38,7 @@ def t5_config(read: Published) -> TransformerConfig:
 
     In older files it is T5 itself when the output matrix is tied.
     """
-    base = shared_by_all(read.over(DEFAULTS))
+    base = shared_by_all(read.over(T5_DEFAULTS))
     if read.flag("scale_decoder_outputs", read.flag("tie_word_embeddings", True)):
         return base.replace(logit_scale=base.d_model**-0.5)
     return base
@@ -61,7 +61,7 @@ def shared_by_all(read: Published) -> TransformerConfig:
         n_heads=read.int("num_heads"),
         d_head=read.int("d_kv", 64),
         d_ff=read.int("d_ff"),
-        max_len=read.optional_int("n_positions") or LONGEST,
+        max_len=read.optional_int("n_positions") or T5_MAX_LEN,
         positions="relative",
         n_buckets=read.int("relative_attention_num_buckets", 32),
         max_distance=read.int("relative_attention_max_distance", 128),
@@ -86,7 +86,7 @@ def feed_forward(read: Published) -> tuple[bool, str]:
     if not isinstance(given, str):
         raise ValueError("feed_forward_proj must be a name.")
     name = "gelu_new" if given == "gated-gelu" else given.removeprefix("gated-")
-    if name not in ACTIVATIONS:
+    if name not in READ_ACTIVATIONS:
         raise ValueError(f"feed_forward_proj {shown(repr(given))} is not supported.")
     gated = read.flag("is_gated_act", given.startswith("gated-"))
     return gated, read.activation("dense_act_fn", name)
@@ -129,6 +129,6 @@ def t5_names(config: TransformerConfig) -> Names:
     }
 
 
-family = partial(Family, names=t5_names, apart=APART, aliases=ALIASES)
+family = partial(Family, names=t5_names, apart=APART, aliases=T5_ALIASES)
 T5 = family(("t5",), t5_config)
 MT5 = family(("mt5",), lambda read: shared_by_all(read.over(MT5_DEFAULTS)))

@@ -1,9 +1,9 @@
 """Which layers of a published model attend to a window of the text only."""
 
+from models.config import MOST_LAYERS
 from models.families.published import Published
 
 SLIDING, FULL = "sliding_attention", "full_attention"
-MOST_LAYERS = 1_000
 
 
 def layer_windows(read: Published, *, first: int = 0, every: int = 1) -> tuple[int, ...]:

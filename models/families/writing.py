@@ -5,7 +5,7 @@ from typing import Any
 
 from models.config import RopeScaling, TransformerConfig
 
-ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu-tanh": "gelu_new", "silu": "silu"}
+WRITTEN_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu-tanh": "gelu_new", "silu": "silu"}
 
 
 def classes(stem: str, language: str = "ForCausalLM") -> dict[str, str]:

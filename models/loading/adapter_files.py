@@ -50,7 +50,7 @@ def save_adapter(
     alphas: dict[str, float] = {}
     saved: list[str] = []
     leaves = lora_leaves(model)
-    trained = {name: each for name, each in _whole(model) if each.requires_grad}
+    trained = {name: value for name, value in _whole(model) if value.requires_grad}
     is_transposed = False
     for theirs, layout in _named(model.config, family):
         written = family.written(theirs, model.config) if family else theirs
@@ -74,8 +74,8 @@ def save_adapter(
         "r": rank,
         "lora_alpha": alpha,
         "target_modules": list(ranks),
-        "rank_pattern": {name: each for name, each in ranks.items() if each != rank},
-        "alpha_pattern": {name: each for name, each in alphas.items() if each != alpha},
+        "rank_pattern": {name: value for name, value in ranks.items() if value != rank},
+        "alpha_pattern": {name: value for name, value in alphas.items() if value != alpha},
         "modules_to_save": list(dict.fromkeys(saved)) or None,
         "fan_in_fan_out": is_transposed,
         "bias": "none",
@@ -164,14 +164,14 @@ def _fits(weights: Weights, name: str, layout: Same, ours: Sequence[Tensor]) -> 
     shape = weights.shape(name)
     pair = {name.removesuffix(end) for end in (A, B) if name.endswith(end)}
     if not pair:
-        return list(shape) == list(layout.join([one.to("meta") for one in ours]).shape)
+        return list(shape) == list(layout.join([tensor.to("meta") for tensor in ours]).shape)
     stem = pair.pop()
     if not {stem + A, stem + B} <= weights.tensors.keys():
         return False
     down, up = weights.shape(stem + A), weights.shape(stem + B)
-    rows = sum(len(one) for one in ours)
+    rows = sum(len(tensor) for tensor in ours)
     return (
-        all(one.dim() == 2 and down[1:] == one.shape[1:] for one in ours)
+        all(tensor.dim() == 2 and down[1:] == tensor.shape[1:] for tensor in ours)
         and up == (rows, *down[:1])
         and 1 <= down[0] <= rows
     )
@@ -217,7 +217,9 @@ def _whole(model: Transformer) -> Iterator[tuple[str, nn.Parameter]]:
     """The parameters that are in no leaf with an adapter."""
     leaves = tuple(f"{name}." for name in lora_leaves(model))
     yield from (
-        (name, each) for name, each in model.named_parameters() if not name.startswith(leaves)
+        (name, parameter)
+        for name, parameter in model.named_parameters()
+        if not name.startswith(leaves)
     )
 
 

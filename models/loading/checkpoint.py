@@ -116,8 +116,8 @@ def in_place_of(folder: Path, private: bool = False) -> Iterator[Path]:
     beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         yield beside
-        for each in beside.iterdir() if private else ():
-            each.chmod(0o600)
+        for path in beside.iterdir() if private else ():
+            path.chmod(0o600)
         beside.chmod(0o700 if private else 0o755)
         replace_folder(beside, folder)
     finally:
@@ -140,30 +140,30 @@ def load_checkpoint(folder: str | Path, *, merging: bool = True) -> Checkpoint:
     nothing is allocated before names and shapes agree. Weights are kept in 32 bits. A LoRA
     adapter in the folder is merged, or without `merging` attached, to be trained further.
     """
-    found = inspect_folder(folder)
-    check_inspection(found)
-    if found.copies:
-        found = inspect_folder(folder, numbers=True)
-        check_inspection(found)
+    inspection = inspect_folder(folder)
+    check_inspection(inspection)
+    if inspection.copies:
+        inspection = inspect_folder(folder, numbers=True)
+        check_inspection(inspection)
     with torch.device("meta"):
-        model = Transformer(found.config)
-    tokenizer = tokenizer_of_folder(found.folder)
-    read_weights(found, model)
+        model = Transformer(inspection.config)
+    tokenizer = tokenizer_of_folder(inspection.folder)
+    read_weights(inspection, model)
     for module in model.modules():
         if isinstance(module, Positions):
             module.reset_buffers()
-    if is_there(found.folder, ADAPTER_CONFIG):
-        attach_adapter(found.folder, model, FAMILIES.get(found.family))
+    if is_there(inspection.folder, ADAPTER_CONFIG):
+        attach_adapter(inspection.folder, model, FAMILIES.get(inspection.family))
         model = merge(model) if merging else model
     return Checkpoint(
-        found.folder,
+        inspection.folder,
         model.eval(),
-        found.config,
+        inspection.config,
         tokenizer=tokenizer,
-        run=found.run,
-        family=found.family,
-        unused=found.unused,
-        unfollowed=found.unfollowed,
+        run=inspection.run,
+        family=inspection.family,
+        unused=inspection.unused,
+        unfollowed=inspection.unfollowed,
     )
 
 
@@ -181,16 +181,16 @@ def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> T
     if type(step) is not int or step < 0:
         raise CheckpointError(f"{STATE} in {title(folder)} names no step.")
     state.step = step
-    kept: dict[str, dict[str, Tensor]] = {}
+    memories: dict[str, dict[str, Tensor]] = {}
     memory = open_file(folder, STATE_WEIGHTS)
     with memory.open() as read:
         for key in memory.names:
             name, _, what = key.rpartition("/")
-            kept.setdefault(name, {})[what] = read(key)
+            memories.setdefault(name, {})[what] = read(key)
     names = {parameter: name for name, parameter in model.named_parameters()}
     for group in state.optimizer.param_groups if step else ():
         for parameter in group["params"]:
-            memory_of = kept.get(names[parameter], {})
+            memory_of = memories.get(names[parameter], {})
             check_memory(folder, memory_of, parameter, remembered(group))
             here = {key: value.to(parameter.device) for key, value in memory_of.items()}
             state.optimizer.state[parameter] = here

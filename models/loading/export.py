@@ -59,14 +59,14 @@ def exportable(config: TransformerConfig) -> Export:
             continue
         try:
             values = {"model_type": name} | family.published(config)
-            found = effective_fields(family.config(Published(values)))
+            fields = effective_fields(family.config(Published(values)))
         except (ValueError, ArithmeticError):
             continue
-        other = [key for key in wanted | found if wanted.get(key) != found.get(key)]
+        other = [key for key in wanted | fields if wanted.get(key) != fields.get(key)]
         if not other:
             return Export(name, values)
         if nearest is None or len(other) < len(nearest):
-            nearest = [field_difference(key, wanted, found) for key in other]
+            nearest = [field_difference(key, wanted, fields) for key in other]
             near = name
     if nearest is None:
         return Export(fault="No published model family has models of this kind.")
@@ -80,8 +80,8 @@ def exportable(config: TransformerConfig) -> Export:
 
 def adapter_exportable(config: TransformerConfig) -> Export:
     """The same for the adapters of a model: which token pads is not in their files."""
-    found = exportable(config)
-    return found if found.family else exportable(config.replace(pad_id=None))
+    export = exportable(config)
+    return export if export.family else exportable(config.replace(pad_id=None))
 
 
 def field_difference(key: str, ours: dict[str, Any], theirs: dict[str, Any]) -> str:
@@ -109,10 +109,10 @@ def export_checkpoint(
         raise CheckpointError(
             f"{title(folder)} holds other files, which an export would replace; name a new folder."
         )
-    found = exportable(model.config)
-    if found.family is None:
-        raise CheckpointError(found.fault)
-    values = dict(found.values)
+    export = exportable(model.config)
+    if export.family is None:
+        raise CheckpointError(export.fault)
+    values = dict(export.values)
     if classes is not None and model.config.head == "classifier":
         if len(classes) != model.config.n_classes:
             raise CheckpointError(f"The model has {model.config.n_classes} classes to be named.")
@@ -120,14 +120,14 @@ def export_checkpoint(
         values["label2id"] = {name: i for i, name in enumerate(classes)}
     with in_place_of(folder) as beside:
         (beside / CONFIG).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-        tensors = dict(published_tensors(FAMILIES[found.family], model))
+        tensors = dict(published_tensors(FAMILIES[export.family], model))
         save_file(tensors, beside / WEIGHTS, HEADER_NOTES)
         (beside / WEIGHTS).chmod(0o644)
         if tokenizer is not None:
             (beside / TOKENIZER).write_text(tokenizer, encoding="utf-8")
             named = json.dumps(tokenizer_config(tokenizer, model.config), indent=2)
             (beside / TOKENIZER_CONFIG).write_text(named + "\n", encoding="utf-8")
-    return found.family
+    return export.family
 
 
 def export_adapter(folder: str | Path, model: Transformer, parent: str = "") -> str:
@@ -137,9 +137,9 @@ def export_adapter(folder: str | Path, model: Transformer, parent: str = "") -> 
     no family has this shape, when there are no adapters, or when the folder is not empty.
     """
     folder = Path(folder)
-    found = adapter_exportable(model.config)
-    if found.family is None:
-        raise CheckpointError(found.fault)
+    export = adapter_exportable(model.config)
+    if export.family is None:
+        raise CheckpointError(export.fault)
     if not lora_leaves(model):
         raise CheckpointError("All of this model was trained, so it has no LoRA adapter to write.")
     if folder.exists() and not holds_a_model_alone(folder, {ADAPTER_CONFIG, ADAPTER_WEIGHTS}):
@@ -147,8 +147,8 @@ def export_adapter(folder: str | Path, model: Transformer, parent: str = "") -> 
             f"{title(folder)} holds other files, which an export would replace; name a new folder."
         )
     with in_place_of(folder) as beside:
-        save_adapter(beside, model, FAMILIES[found.family], parent)
-    return found.family
+        save_adapter(beside, model, FAMILIES[export.family], parent)
+    return export.family
 
 
 EXPORTED_FILES = frozenset({CONFIG, WEIGHTS, TOKENIZER, TOKENIZER_CONFIG})
@@ -181,7 +181,7 @@ def tokenizer_config(tokenizer: str, config: TransformerConfig) -> dict[str, Any
     """What the reference library needs beside a tokenizer.json: which tokens have a meaning."""
     try:
         added = json.loads(tokenizer)["added_tokens"] or []
-        words = {one["id"]: one["content"] for one in added}
+        words = {token["id"]: token["content"] for token in added}
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{TOKENIZER} to be written is not one of a tokenizer.") from error
     ids = {

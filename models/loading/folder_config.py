@@ -74,14 +74,14 @@ def read_gguf_config(folder: Path, header: GgufHeader) -> FolderConfig:
     """The same of a GGUF file, whose metadata stands for the config of a published family."""
     try:
         values, family = describe_gguf(header)
-        found = _describe_published(folder, values, values["model_type"], {})
+        of_family = _describe_published(folder, values, values["model_type"], {})
     except ValueError as error:
         raise CheckpointError(f"{shown(header.file.name)} is no model: {error}") from error
     except ArithmeticError as error:
         raise CheckpointError(
             f"{shown(header.file.name)} is no model: its numbers cannot be calculated with."
         ) from error
-    return replace(found, family=family)
+    return replace(of_family, family=family)
 
 
 def describe_gguf(header: GgufHeader) -> tuple[dict[str, Any], Family]:

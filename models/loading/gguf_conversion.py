@@ -25,20 +25,20 @@ def convert_gguf(file: str | Path, folder: str | Path) -> str:
     grows with them, 2 s for 135 million numbers.
     """
     file, folder = Path(file), Path(folder)
-    if (found := gguf_file(file)) is None:
+    if (source := gguf_file(file)) is None:
         raise CheckpointError(f"{title(file)} is no GGUF file.")
     if folder.exists() and not holds_a_model_alone(folder):
         raise CheckpointError(
             f"{title(folder)} holds other files, which a conversion would replace; name a new "
             "folder."
         )
-    checkpoint = load_checkpoint(found)
-    values, _ = describe_gguf(read_gguf_header(found))
+    checkpoint = load_checkpoint(source)
+    values, _ = describe_gguf(read_gguf_header(source))
     tensors = dict(published_tensors(FAMILIES[checkpoint.family], checkpoint.model))
     with in_place_of(folder) as beside:
         (beside / CONFIG).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
         save_file(tensors, beside / WEIGHTS, HEADER_NOTES)
         (beside / WEIGHTS).chmod(0o644)
-        for name, text in gguf_texts(found).items():
+        for name, text in gguf_texts(source).items():
             (beside / name).write_text(text + "\n", encoding="utf-8")
     return checkpoint.family

@@ -61,12 +61,12 @@ class PackedList:
         """Its numbers, or its texts as bytes."""
         if self.kind != TEXT_TYPE:
             return struct.unpack(f"<{self.count}{NUMBER_TYPES[self.kind]}", self.content)
-        found, at, length_of = [], 0, NUMBER_FORMATS["Q"].unpack_from
+        texts, at, length_of = [], 0, NUMBER_FORMATS["Q"].unpack_from
         for _ in range(self.count):
             end = at + 8 + length_of(self.content, at)[0]
-            found.append(self.content[at + 8 : end])
+            texts.append(self.content[at + 8 : end])
             at = end
-        return tuple(found)
+        return tuple(texts)
 
 
 class GgufTensor(NamedTuple):
@@ -99,7 +99,7 @@ def gguf_file(place: Path) -> Path | None:
     if place.name.endswith(GGUF) and not is_folder(place):
         return place
     try:
-        names = sorted(each.name for each in islice(place.iterdir(), MOST_ENTRIES))
+        names = sorted(path.name for path in islice(place.iterdir(), MOST_ENTRIES))
     except (OSError, ValueError):  # none, or a name that no folder can have
         return None
     if any(name.endswith(".safetensors") for name in names):
@@ -113,13 +113,13 @@ def only_gguf(names: Sequence[str], folder: str) -> str | None:
 
     `folder` is what a sentence calls it. CheckpointError when there are several.
     """
-    found = [name for name in names if name.endswith(GGUF)]
-    if len(found) > 1:
+    files = [name for name in names if name.endswith(GGUF)]
+    if len(files) > 1:
         raise CheckpointError(
-            f"{folder} holds {len(found):,} GGUF files; open one of them, such as "
-            f"{shown(found[0])}."
+            f"{folder} holds {len(files):,} GGUF files; open one of them, such as "
+            f"{shown(files[0])}."
         )
-    return found[0] if found else None
+    return files[0] if files else None
 
 
 def read_gguf_header(file: Path) -> GgufHeader:

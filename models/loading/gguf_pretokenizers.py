@@ -60,20 +60,22 @@ LETTERS = r"\p{Lu}\p{Ll}\p{Lt}"
 HAN = "[一-龥ࠀ-一가-퟿]+"
 EACH_DIGIT: Part = {"type": "Digits", "individual_digits": True}
 
-GPT2 = PreTokenizer((as_bytes(words=True),))
-NEOX = PreTokenizer((as_bytes(words=True),), composed=True)
-CODE = PreTokenizer((EACH_DIGIT, as_bytes(words=True)))
-LLAMA3 = patterns(rf"{SHORT}|{NAMES}|\p{{N}}{{1,3}}|{SIGNS}", whole_words=True, adds_start=True)
-QWEN2 = patterns(rf"{SHORT}|{NAMES}|\p{{N}}|{SIGNS}", composed=True)
+GPT2_CUTS = PreTokenizer((as_bytes(words=True),))
+NEOX_CUTS = PreTokenizer((as_bytes(words=True),), composed=True)
+CODE_CUTS = PreTokenizer((EACH_DIGIT, as_bytes(words=True)))
+LLAMA3_CUTS = patterns(
+    rf"{SHORT}|{NAMES}|\p{{N}}{{1,3}}|{SIGNS}", whole_words=True, adds_start=True
+)
+QWEN2_CUTS = patterns(rf"{SHORT}|{NAMES}|\p{{N}}|{SIGNS}", composed=True)
 
 PRE_TOKENIZERS: dict[str, PreTokenizer] = {
     "default": patterns(r"[\p{P}\$\+<=>\^~\|]+", WORDS, r"\p{N}+", "[0-9][0-9][0-9]"),
-    **dict.fromkeys(("gpt-2", "phi-2", "roberta-bpe", "trillion"), GPT2),
-    **dict.fromkeys(("olmo", "mpt"), NEOX),
-    **dict.fromkeys(("starcoder", "smollm", "refact", "command-r", "minerva-7b"), CODE),
-    **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "falcon3", "midm-2.0"), LLAMA3),
-    **dict.fromkeys(("dbrx", "smaug-bpe"), PreTokenizer(LLAMA3.parts)),
-    **dict.fromkeys(("qwen2", "deepseek-r1-qwen", "stablelm2", "megrez"), QWEN2),
+    **dict.fromkeys(("gpt-2", "phi-2", "roberta-bpe", "trillion"), GPT2_CUTS),
+    **dict.fromkeys(("olmo", "mpt"), NEOX_CUTS),
+    **dict.fromkeys(("starcoder", "smollm", "refact", "command-r", "minerva-7b"), CODE_CUTS),
+    **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "falcon3", "midm-2.0"), LLAMA3_CUTS),
+    **dict.fromkeys(("dbrx", "smaug-bpe"), PreTokenizer(LLAMA3_CUTS.parts)),
+    **dict.fromkeys(("qwen2", "deepseek-r1-qwen", "stablelm2", "megrez"), QWEN2_CUTS),
     **dict.fromkeys(("bloom", "gpt3-finnish", "poro-chat"), patterns(SENTENCES)),
     "viking": patterns(SENTENCES, r"\p{N}"),
     "tekken": patterns(

@@ -54,22 +54,22 @@ def tokenizer_files(header: GgufHeader) -> dict[str, str]:
     roles = {role: vocabulary.role(role, defaults.get(role)) for role in ROLE_KEYS}
     if kind == "bert" and roles["cls"] is None:
         roles["cls"] = roles["bos"]
-    made = {"version": "1.0", "truncation": None, "padding": None} | TOKENIZER_KINDS[kind](
+    stored = {"version": "1.0", "truncation": None, "padding": None} | TOKENIZER_KINDS[kind](
         vocabulary, roles
     )
     settings = tokenizer_config(vocabulary, roles)
-    texts = {TOKENIZER: made, TOKENIZER_CONFIG: settings}
+    texts = {TOKENIZER: stored, TOKENIZER_CONFIG: settings}
     return {name: json.dumps(values, ensure_ascii=False) for name, values in texts.items()}
 
 
 def tokenizer_config(vocabulary: Vocabulary, roles: "Roles") -> Part:
     """Which tokens have a meaning, and the chat template."""
-    found: Part = {"tokenizer_class": "PreTrainedTokenizerFast"}
+    values: Part = {"tokenizer_class": "PreTrainedTokenizerFast"}
     for role, number in roles.items():
-        found[f"{role}_token"] = None if number is None else vocabulary.tokens[number]
+        values[f"{role}_token"] = None if number is None else vocabulary.tokens[number]
     if (template := vocabulary.template()) is not None:
-        found["chat_template"] = template
-    return found
+        values["chat_template"] = template
+    return values
 
 
 Roles = dict[str, int | None]

@@ -56,19 +56,19 @@ class Vocabulary:
 
     @cached_property
     def types(self) -> Sequence[int]:
-        found = self.numbers("token_type") or (NORMAL,) * len(self.tokens)
-        if len(found) != len(self.tokens):
+        types = self.numbers("token_type") or (NORMAL,) * len(self.tokens)
+        if len(types) != len(self.tokens):
             raise self.fault("has types for more or fewer tokens than there are")
-        return found
+        return types
 
     @cached_property
     def scores(self) -> Sequence[float]:
-        found = self.numbers("scores")
-        if len(found) != len(self.tokens):
+        scores = self.numbers("scores")
+        if len(scores) != len(self.tokens):
             raise self.fault("has scores for more or fewer tokens than there are")
-        if not all(-1e30 < score < 1e30 for score in found):
+        if not all(-1e30 < score < 1e30 for score in scores):
             raise self.fault("has a score that is no finite number")
-        return found
+        return scores
 
     def numbered(self, tokens: Sequence[str]) -> dict[str, int]:
         """The ID of each token; a fault where two are the same."""

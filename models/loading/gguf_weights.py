@@ -99,11 +99,11 @@ def numbers(content: Tensor, placed: GgufTensor) -> Tensor:
     kind = GGMLQuantizationType[placed.dtype]
     per_block, block_bytes = GGML_QUANT_SIZES[kind]
     blocks = content.view(-1, block_bytes)
-    made = torch.empty(len(blocks), per_block, device="cpu")
-    for some, into in zip(blocks.split(BLOCKS_AT_ONCE), made.split(BLOCKS_AT_ONCE), strict=True):
+    values = torch.empty(len(blocks), per_block, device="cpu")
+    for some, into in zip(blocks.split(BLOCKS_AT_ONCE), values.split(BLOCKS_AT_ONCE), strict=True):
         # One row alone: the library goes through many of them 16 at a time. And numpy copies
         # it: torch would wake its threads for so little.
         with quants.np.errstate(all="ignore"):  # what comes of it is checked
             row = quants.dequantize(some.flatten()[None].numpy(), kind)
         into.numpy()[:] = row.reshape(into.shape)
-    return made.view(placed.shape)
+    return values.view(placed.shape)

@@ -23,7 +23,7 @@ from models.loading.weight_files import open_weights
 from models.model import Transformer
 from models.positional import PositionalEncoding
 
-POSITIONS = ".positions.table.weight"
+POSITION_TABLE = ".positions.table.weight"
 """How our name of a table of positions ends."""
 
 
@@ -102,9 +102,9 @@ def inspect_folder(folder: str | Path, *, numbers: bool = False) -> Inspection:
     )
 
 
-def _contradicted(said: TransformerConfig, filed: TransformerConfig) -> tuple[str, ...]:
+def _contradicted(config: TransformerConfig, filed: TransformerConfig) -> tuple[str, ...]:
     """Settings that the files decide otherwise than the config: they hold one table, or two."""
-    return () if said.tie_embeddings == filed.tie_embeddings else ("tie_word_embeddings",)
+    return () if config.tie_embeddings == filed.tie_embeddings else ("tie_word_embeddings",)
 
 
 def _candidates(
@@ -143,7 +143,9 @@ def _as_filed(
         if name not in actual:
             config = config.replace(**{switch: False})
     if config.positions == "sinusoidal":
-        places = (n for n, one in family.layouts(config) if one.ours[0].endswith(POSITIONS))
+        places = (
+            n for n, layout in family.layouts(config) if layout.ours[0].endswith(POSITION_TABLE)
+        )
         if not all(_sinusoidal(config, weights, actual[n]) for n in places if n in actual):
             config = config.replace(positions="learned", pairs=None)
     if config.share_embeddings and family.apart and actual.keys() >= set(family.apart):
@@ -158,7 +160,9 @@ def _as_filed(
             tied = config.tie_embeddings or is_writer
             return config.replace(tie_embeddings=tied)
         if config.tie_embeddings:
-            tables = [n for n, one in family.layouts(config) if one.ours == (_embedding(config),)]
+            tables = [
+                n for n, layout in family.layouts(config) if layout.ours == (_embedding(config),)
+            ]
             table = next((actual[name] for name in tables if name in actual), None)
             same = table is None or _same(weights, table, output, numbers)
             return config.replace(tie_embeddings=same)
@@ -198,25 +202,25 @@ def fits(name: str, layout: Same, weights: Weights, wanted: Mapping[str, Tensor]
         parts = layout.split(torch.empty(weights.shape(name), device="meta"), ours)
     except RuntimeError:
         return False
-    return [part.shape for part in parts] == [one.shape for one in ours]
+    return [part.shape for part in parts] == [tensor.shape for tensor in ours]
 
 
-def check_inspection(found: Inspection) -> None:
+def check_inspection(inspection: Inspection) -> None:
     """CheckpointError unless the files hold all of the model and it fits into memory."""
-    folder, weights = found.folder, found.weights
-    if found.missing:
-        more = f" and {len(found.missing) - 1:,} more" if len(found.missing) > 1 else ""
+    folder, weights = inspection.folder, inspection.weights
+    if missing := inspection.missing:
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise CheckpointError(
-            f"{title(folder)} lacks {shown(found.missing[0])}{more}, which its config asks for."
+            f"{title(folder)} lacks {shown(missing[0])}{more}, which its config asks for."
         )
-    if found.misshapen:
-        name = found.misshapen[0]
+    if inspection.misshapen:
+        name = inspection.misshapen[0]
         raise CheckpointError(
             f"{shown(name)} in {title(folder)} has the shape {weights.shape(name)}, which is not "
             "what the config says."
         )
     needed = 0
-    for name in found.layouts:
+    for name in inspection.layouts:
         weights.check_type(name)
         needed += 4 * torch.Size(weights.shape(name)).numel()
     if needed > available_memory():
@@ -236,7 +240,7 @@ def check_depth(config: TransformerConfig, weights: Weights) -> None:
         )
 
 
-def read_weights(found: Inspection, model: Transformer) -> None:
+def read_weights(inspection: Inspection, model: Transformer) -> None:
     """Copy the numbers of the files into a model that was built without any.
 
     A matrix keeps the order in memory that it has in the file, unless its rows are the
@@ -246,8 +250,8 @@ def read_weights(found: Inspection, model: Transformer) -> None:
     model._apply(lambda tensor: torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu"))
     ours = dict(model.named_parameters())
     with torch.no_grad():
-        for name, theirs in _numbers(found):
-            layout = found.layouts[name]
+        for name, theirs in _numbers(inspection):
+            layout = inspection.layouts[name]
             targets = [ours[our] for our in layout.ours]
             for target, part in zip(targets, layout.split(theirs, targets), strict=True):
                 target.data = _own(part, target.dtype)
@@ -269,7 +273,7 @@ def _is_wide(matrix: Tensor) -> bool:
     return matrix.dim() == 2 and matrix.shape[1] > matrix.shape[0]
 
 
-def _numbers(found: Inspection) -> Iterator[tuple[str, Tensor]]:
-    with found.weights.open() as read:
-        for name in found.layouts:
+def _numbers(inspection: Inspection) -> Iterator[tuple[str, Tensor]]:
+    with inspection.weights.open() as read:
+        for name in inspection.layouts:
             yield name, read(name)

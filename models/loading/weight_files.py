@@ -82,8 +82,8 @@ def open_weights(folder: str | Path) -> Weights:
 
 def open_file(folder: Path, name: str) -> Weights:
     """The weights in one safetensors file."""
-    found = read_header(folder, name)
-    return Weights(folder, dict(sorted(found.tensors.items())), found.bytes, {name: found.stamp})
+    header = read_header(folder, name)
+    return Weights(folder, dict(sorted(header.tensors.items())), header.bytes, {name: header.stamp})
 
 
 NOTES = "__metadata__"
@@ -193,7 +193,7 @@ def _open_shards(folder: Path) -> Weights:
             f"{title(folder)} lacks {len(missing)} of the {len(files)} files of its weights, "
             f"first {shown(missing[0])}."
         )
-    found: dict[str, StoredTensor] = {}
+    tensors: dict[str, StoredTensor] = {}
     left, total = LONGEST_HEADER, 0
     stamps: dict[str, Stamp] = {}
     for file in files:
@@ -201,20 +201,20 @@ def _open_shards(folder: Path) -> Weights:
         left -= header.length
         total += header.bytes
         stamps[file] = header.stamp
-        if twice := next((name for name in header.tensors if name in found), None):
+        if twice := next((name for name in header.tensors if name in tensors), None):
             raise CheckpointError(
-                f"{shown(twice)} is in {shown(file, 40)} and in {shown(found[twice].file, 40)} of "
-                f"{title(folder)}, so which one counts is not known."
+                f"{shown(twice)} is in {shown(file, 40)} and in {shown(tensors[twice].file, 40)} "
+                f"of {title(folder)}, so which one counts is not known."
             )
-        found |= header.tensors
-        if len(found) > MOST_TENSORS:
+        tensors |= header.tensors
+        if len(tensors) > MOST_TENSORS:
             raise CheckpointError(f"{title(folder)} holds more than {MOST_TENSORS:,} tensors.")
     for name, file in listed.items():
-        if name not in found or found[name].file != file:
+        if name not in tensors or tensors[name].file != file:
             raise CheckpointError(
                 f"{shown(file)} in {title(folder)} lacks {shown(name)}, which the index puts there."
             )
-    return Weights(folder, dict(sorted(found.items())), total, stamps)
+    return Weights(folder, dict(sorted(tensors.items())), total, stamps)
 
 
 def _check_shard_name(folder: Path, name: str) -> None:
@@ -241,18 +241,18 @@ def only_file(names: Sequence[str], folder: str) -> str:
 
     `names` are those of the folder's files, and `folder` is what a sentence calls it.
     """
-    found = [name for name in names if name.endswith(ENDING) and name != STATE_WEIGHTS]
-    if len(found) > 1:
+    files = [name for name in names if name.endswith(ENDING) and name != STATE_WEIGHTS]
+    if len(files) > 1:
         raise CheckpointError(
             f"{folder} holds several safetensors files and no {INDEX} that says which "
             "belong together."
         )
-    if "adapter_config.json" in names or found == ["adapter_model.safetensors"]:
+    if "adapter_config.json" in names or files == ["adapter_model.safetensors"]:
         raise CheckpointError(
             f"{folder} holds an adapter, which is no model; merge it into its model first."
         )
-    if found:
-        return found[0]
+    if files:
+        return files[0]
     if (file := only_gguf(names, folder)) is not None:
         return file
     if any(name.endswith(PICKLED) for name in names):

@@ -9,7 +9,7 @@ from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.kept_session import LEAST_BYTES, NEW, KeptSession, KeptSessions, read_list
 from explorer.app.own_lessons import MOST, OwnLessons
 from explorer.charts.figure_data import OfflinePicture
-from explorer.export.kept_view import LONGEST_NOTE, LONGEST_TITLE, KeptView
+from explorer.export.kept_view import LONGEST_VIEW_NOTE, LONGEST_VIEW_TITLE, KeptView
 from explorer.lessons.lesson_file import lesson_from
 from explorer.system.limits import KEPT_VIEWS
 
@@ -100,9 +100,9 @@ def test_what_a_browser_sends_is_bounded() -> None:
     found = read_list({"title": {"no": "text"}, "views": many})
     assert found is not None
     assert (found.title, len(found.views)) == (NEW, KEPT_VIEWS.most)
-    assert len(found.views[0].title) <= LONGEST_TITLE
+    assert len(found.views[0].title) <= LONGEST_VIEW_TITLE
     assert found.views[0].title.isprintable()
-    assert len(found.views[0].note) == LONGEST_NOTE
+    assert len(found.views[0].note) == LONGEST_VIEW_NOTE
 
 
 def test_the_session_that_was_used_longest_ago_leaves_first(

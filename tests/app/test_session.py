@@ -14,7 +14,8 @@ from explorer.app.reader_models import NamedModels
 from explorer.app.session import KEY
 from explorer.catalog.folders import model_name
 from tests import apps
-from tests.apps import FIRST
+from tests.apps import FIRST, said
+from tests.views.drawing import PAGES, path_of
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -170,3 +171,20 @@ def test_a_sentence_that_a_model_does_not_read_is_read_by_another_after_one_clic
         assert (chosen(at)["model"], chosen(at)["text"]) == ("letters", text)
         assert sentence not in [each.value for each in at.text]
         assert "suggested_model" not in [button.key for button in at.button]
+
+
+TRAINING = "training/training", "training/inside_training", "training/runs"
+WITHOUT_MODEL = ("input/tokenizer_training", *TRAINING)
+"""Pages that open none of the list, so their bar has none."""
+
+
+def test_a_page_runs_alone_and_without_any_model_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "nothing"))
+    for path in map(path_of, PAGES):
+        with subtests.test(path=path):
+            at = apps.page_alone(path)
+            assert len(at.title) == 1
+            times = said(at).count("There is no trained model here yet")
+            assert times == (path not in WITHOUT_MODEL)

@@ -11,8 +11,8 @@ import pytest
 from explorer.charts import training_curves
 from explorer.charts.bars import probability_bars
 from explorer.charts.before_after import EdgeCut, before_after_bars, edge_cut_curves
-from explorer.charts.frame import CONFIG
-from explorer.charts.overlaid_curves import MOST_PLACES, aligned, overlaid_curves
+from explorer.charts.frame import CHART_CONFIG
+from explorer.charts.overlaid_curves import MOST_ALIGNED, aligned, overlaid_curves
 from explorer.charts.position_curves import (
     head_curves,
     offset_curve,
@@ -21,7 +21,11 @@ from explorer.charts.position_curves import (
     wave_curves,
 )
 from explorer.charts.query_key_bars import dimension_bars, distance_curve
-from explorer.charts.singular_value_chart import MOST_POINTS, drawn_ranks, singular_value_curves
+from explorer.charts.singular_value_chart import (
+    MOST_SINGULAR_VALUES,
+    drawn_ranks,
+    singular_value_curves,
+)
 from explorer.charts.steering_chart import CLEAN, CORRUPTED, SteeredPoint, steering_chart
 from explorer.charts.theme import LIGHT
 from explorer.charts.training_curves import (
@@ -104,7 +108,7 @@ FIXED = ["waves", "by offset", "by head", "over places", "loss", "held out", "sp
 def test_a_chart_is_json_that_vega_lite_accepts_in_the_one_frame(subtests: pytest.Subtests) -> None:
     for name, chart in CHARTS.items():
         with subtests.test(name=name):
-            assert chart["config"] is CONFIG
+            assert chart["config"] is CHART_CONFIG
             spec = json.loads(json.dumps(chart, allow_nan=False))
             spec.setdefault("data", {"name": "given"})
             altair.TopLevelSpec.validate(spec)
@@ -156,7 +160,7 @@ def test_bars_keep_equal_labels_apart_and_cut_long_ones() -> None:
 def test_of_many_ranks_the_first_and_the_last_are_drawn() -> None:
     for count in (0, 1, 2, 399, 400, 401, 512, 4096):
         drawn = drawn_ranks(count)
-        assert len(drawn) == min(count, MOST_POINTS) == len(set(drawn)), count
+        assert len(drawn) == min(count, MOST_SINGULAR_VALUES) == len(set(drawn)), count
         assert drawn == sorted(drawn), count
         assert not count or (drawn[0], drawn[-1]) == (0, count - 1)
     chart = CHARTS["spectrum, logarithmic"]
@@ -231,9 +235,9 @@ def test_the_last_value_stays_and_nothing_goes_on_after_the_end() -> None:
 
 
 def test_a_long_loss_is_a_mean_of_neighbours_at_whole_steps() -> None:
-    curve = [(float(step), float(step)) for step in range(1, 1 + 4 * MOST_PLACES)]
+    curve = [(float(step), float(step)) for step in range(1, 1 + 4 * MOST_ALIGNED)]
     found = column(aligned({"a": curve}, "mean"), "a")
-    assert len(found) == MOST_PLACES
+    assert len(found) == MOST_ALIGNED
     assert found[0] == (4, 2.5)
 
 

@@ -3,7 +3,7 @@
 from playwright.sync_api import FloatRect, Locator, expect
 
 from explorer.components import wire
-from explorer.components.chips import MOST, encode
+from explorer.components.chips import MOST_CHIPS, encode
 from explorer.text.token_labels import LONGEST, specials, text_of
 from tests.components.conftest import OpenDemo
 from tests.components.samples import SENTENCE, characters, words
@@ -84,8 +84,8 @@ def test_where_the_chips_of_a_long_text_of_two_texts_and_of_one_character_stand(
     assert outer["x"] + outer["width"] >= inner["x"] + inner["width"]
 
     long = visitor.widget("long")  # twenty thousand tokens do not stop the page
-    expect(long.locator(".rest")).to_contain_text(f"The first {MOST} are shown")
-    assert long.locator(".chip").count() == MOST
+    expect(long.locator(".rest")).to_contain_text(f"The first {MOST_CHIPS} are shown")
+    assert long.locator(".chip").count() == MOST_CHIPS
 
 
 def test_what_is_sent_of_a_token_and_of_a_long_text() -> None:
@@ -94,9 +94,9 @@ def test_what_is_sent_of_a_token_and_of_a_long_text() -> None:
     assert header["labels"][4] == "␣cat"
     assert header["spans"][4] == [15, 19]
     assert header["muted"] == [0, len(words(SENTENCE)) - 1]
-    text = "a" * (MOST + 50)
+    text = "a" * (MOST_CHIPS + 50)
     header, _ = wire.unpack(encode(characters(text), text=text, key="c", name="t", pickable=False))
-    assert len(header["text"]) == MOST
+    assert len(header["text"]) == MOST_CHIPS
 
 
 def test_labels_are_visible_and_end() -> None:

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from explorer.components import wire
 from explorer.components.circuit_map import (
-    MOST_PLACES,
+    MOST_EDGE_PLACES,
     Held,
     counts,
     drawn_places,
@@ -44,7 +44,7 @@ def test_a_message_holds_every_edge_with_its_places_and_what_is_no_number_as_non
 
 def test_an_edge_is_drawn_at_the_few_positions_that_have_most_of_it() -> None:
     assert drawn_places(torch.tensor([0.1, -1.0, 0.5, 0.19])) == [1, 2]
-    assert drawn_places(torch.ones(9)) == list(range(MOST_PLACES))
+    assert drawn_places(torch.ones(9)) == list(range(MOST_EDGE_PLACES))
     assert drawn_places(torch.zeros(3)) == []
     assert drawn_places(torch.tensor([float("nan"), 1.0])) == [1]
 

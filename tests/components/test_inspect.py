@@ -5,7 +5,7 @@ import torch
 from playwright.sync_api import Locator, expect
 
 from explorer.components import wire
-from explorer.components.inspect import STRONGEST, encode
+from explorer.components.inspect import STRONGEST_NAMED, encode
 from tests.components.conftest import OpenDemo, told
 from tests.components.samples import WORDS, attention, heads
 
@@ -36,7 +36,7 @@ def names_the_strongest(half: Locator, lead: str, values: torch.Tensor) -> None:
         for partner in half.locator(".partner").all()
     ]
     order = [int(i) for i in values.argsort(descending=True) if round(float(values[i]), 4) > 0]
-    assert shown == [f"{WORDS[i]}{i}" for i in order[:STRONGEST]]
+    assert shown == [f"{WORDS[i]}{i}" for i in order[:STRONGEST_NAMED]]
     expect(half).to_contain_text(f"{float(values.max()):.3f}")
 
 

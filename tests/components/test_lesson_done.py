@@ -3,9 +3,7 @@
 from playwright.sync_api import Browser
 
 from explorer.components.mounting import script
-from explorer.lessons.lesson import FIRST_PAGE
-from explorer.lessons.lesson import is_done
-from explorer.lessons.lesson import LessonStep
+from explorer.lessons.lesson import FIRST_PAGE, LessonStep, is_done
 
 USUAL = {"layer": "0", "text": "the cat"}
 CASES: list[tuple[dict[str, str], str, bool]] = [

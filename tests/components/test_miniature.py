@@ -95,7 +95,7 @@ def test_what_is_sent_are_the_streams_the_blocks_and_the_strong_edges() -> None:
                 assert (codes / 255 - true[name]).abs().max() <= 0.5 / 255 + 1e-9
         strong = 0
         for part, edges in traced.edges.items():
-            seen = edges >= drawing.LEAST
+            seen = edges >= drawing.LEAST_IMPORTANCE
             strong += int(seen.sum())
             if part.endswith("self_attn"):
                 strong -= int(seen.diagonal(dim1=1, dim2=2).sum())

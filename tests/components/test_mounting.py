@@ -2,7 +2,7 @@
 
 import re
 
-from explorer.components.mounting import HERE, VIEWS, code, script, slim_css, slim_js
+from explorer.components.mounting import HERE, VIEW_NAMES, code, script, slim_css, slim_js
 
 SVG = "http://www.w3.org/2000/svg"
 """A name, which nobody asks for."""
@@ -27,13 +27,13 @@ def test_no_text_of_several_lines_stands_in_the_code() -> None:
 
 def test_the_code_makes_no_markup_from_text_and_is_large_enough_to_be_sent_once() -> None:
     """Streamlit sends a message that it has sent before as a hash, from 10 kB on."""
-    for name in VIEWS:
+    for name in VIEW_NAMES:
         sent = code(name)
         assert [word for word in MARKUP if word in sent.replace(SVG, "")] == [], name
         assert f'\npublish("{name}", ' in sent
         assert len(sent.encode()) < LARGER.get(name, 37_000), name
-    sent = code(*VIEWS)
-    assert sent.count("\npublish(") == len(VIEWS)
+    sent = code(*VIEW_NAMES)
+    assert sent.count("\npublish(") == len(VIEW_NAMES)
     assert (sent.count("export "), sent.count("import ")) == (1, 0)
     assert script("playing.js").count("const choiceOf") == 1, "with all that it imports"
     assert 10_000 < len(sent.encode()) < 245_000

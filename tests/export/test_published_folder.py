@@ -37,11 +37,11 @@ def test_the_download_answers_as_the_model_and_its_name_is_no_path(tmp_path: Pat
         ours = replace(trained(family, tmp_path), name="../../victim")
         with zipfile.ZipFile(io.BytesIO(published_folder.to_zip(ours))) as archive:
             assert {name.partition("/")[0] for name in archive.namelist()} == {
-                published_folder.MODEL
+                published_folder.MODEL_FOLDER
             }
             archive.extractall(tmp_path / "out" / family)
         again = opened_model.opened_from(
-            tmp_path / "out" / family / published_folder.MODEL, "again"
+            tmp_path / "out" / family / published_folder.MODEL_FOLDER, "again"
         )
         text = TASKS[TASK_OF[family]].example
         assert again.family == family

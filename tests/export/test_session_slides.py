@@ -11,12 +11,12 @@ from pypdf import PageObject, PdfReader
 
 from explorer.charts.figure_data import Figure, FigureData, OfflineView, TableData
 from explorer.export import print_figure
-from explorer.export.kept_view import LONGEST_NOTE, KeptView
+from explorer.export.kept_view import LONGEST_VIEW_NOTE, KeptView
 from explorer.export.session_slides import (
-    HIGH,
     MARGIN,
-    TITLE,
-    WIDE,
+    SLIDE_HEIGHT,
+    SLIDE_WIDTH,
+    TITLE_TYPE,
     _lines,
     main_figures,
     session_pdf,
@@ -40,7 +40,7 @@ VIEWS = [
         "<b>$First$</b>", "/attention?layer=0", "Look at 猫.", {"model": "m"}, [], [HEAD, CHART]
     ),
     KeptView("Tokens", "/tokens", "", {"sentence": "a b " * 300}, [], [TABLE]),
-    KeptView("Long " * 16, "/heads", "n" * LONGEST_NOTE, {}, [], [HEAD, OTHER, CHART, TABLE]),
+    KeptView("Long " * 16, "/heads", "n" * LONGEST_VIEW_NOTE, {}, [], [HEAD, OTHER, CHART, TABLE]),
     KeptView("Gone", "/masks"),
 ]
 
@@ -67,8 +67,8 @@ def is_embedded(font: Any) -> bool:
 
 def test_each_view_has_a_page_of_16_to_9_that_links_to_it(slides: PdfReader) -> None:
     sizes = [(page.mediabox.width, page.mediabox.height) for page in slides.pages]
-    assert sizes == [(WIDE, HIGH)] * len(VIEWS)
-    assert WIDE / HIGH == 16 / 9
+    assert sizes == [(SLIDE_WIDTH, SLIDE_HEIGHT)] * len(VIEWS)
+    assert SLIDE_WIDTH / SLIDE_HEIGHT == 16 / 9
     notes = [note for page in slides.pages for note in page["/Annots"]]  # type: ignore[attr-defined]
     links = [note.get_object()["/A"]["/URI"] for note in notes]
     assert links == [f"http://app.example{view.address}" for view in VIEWS]
@@ -103,7 +103,7 @@ def test_nothing_stands_over_the_edge(slides: PdfReader) -> None:
                 places.append((at[4], at[5]))
 
         page.extract_text(visitor_text=note)
-        assert all(0 <= y <= HIGH - MARGIN / 2 for _, y in places)
+        assert all(0 <= y <= SLIDE_HEIGHT - MARGIN / 2 for _, y in places)
 
 
 def test_a_slide_has_three_figures_a_table_or_what_has_many_labels_only_alone() -> None:
@@ -150,5 +150,5 @@ def test_what_no_slide_can_show_is_named() -> None:
 
 def test_a_line_is_as_long_as_the_slide_is_wide() -> None:
     """By the letters themselves: narrow ones are more."""
-    assert len(_lines("i" * 400, TITLE, 9)[0]) > 3 * len(_lines("W" * 400, TITLE, 9)[0])
-    assert len(_lines("Attention maps: how a decoder sees itself, layer 0", TITLE, 2)) == 1
+    assert len(_lines("i" * 400, TITLE_TYPE, 9)[0]) > 3 * len(_lines("W" * 400, TITLE_TYPE, 9)[0])
+    assert len(_lines("Attention maps: how a decoder sees itself, layer 0", TITLE_TYPE, 2)) == 1

@@ -111,25 +111,6 @@ def test_anything_else_is_refused_in_one_sentence(values: object) -> None:
         assert TransformerConfig.from_json(config.to_json()) == config
 
 
-@pytest.mark.usefixtures("shapes_unchecked")
-def test_a_config_written_before_generation_had_its_own_is_read() -> None:
-    """Such files also say that no images are read."""
-    former = {"eos_id": 2, "more_eos_ids": [5], "first_id": 3, "banned_ids": [0], "bos_id": 1}
-    images = {"patch_size": 0, "n_channels": 3}
-    config = TransformerConfig.from_dict(former | images)
-    assert config == TransformerConfig(bos_id=1, generation=GenerationConfig((2, 5), 3, (0,)))
-    values: dict[str, Any]
-    for values in ({"eos_id": None}, {"eos_id": None, "more_eos_ids": []}, images):
-        assert TransformerConfig.from_dict(values) == TransformerConfig()
-    for values, sentence in (
-        ({"eos_id": "2"}, "eos_ids must be a list of int."),
-        ({"more_eos_ids": 5, "eos_id": 2}, "eos_ids must be a list of int."),
-        ({"first_id": 256}, "generation.forced_first_id must be between 0 and 255, not 256."),
-    ):
-        with pytest.raises(ValueError, match=sentence):
-            TransformerConfig.from_dict(values)
-
-
 def test_what_is_no_json_is_refused() -> None:
     for text in ("{", "[" * 100_000, '{"d_model": ' + "9" * 5000 + "}"):
         with pytest.raises(ValueError, match="The settings are not readable JSON"):

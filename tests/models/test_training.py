@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parameters_to_vector
 
-from models import large_logits
+from models import losses
 from models.losses import IGNORE, cross_entropy, label_smoothing
 from models.model import Transformer
 from models.optimizers import OPTIMIZERS
@@ -187,14 +187,14 @@ def test_logits_that_are_never_all_there_give_the_same_update(
     tied: bool, accumulation: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def updated(large: int) -> tuple[Transformer, list[Report]]:
-        monkeypatch.setattr("models.large_logits.LARGE_LOGITS", large)
+        monkeypatch.setattr("models.losses.LARGE_LOGITS", large)
         model = Transformer(SMALL.replace(tie_embeddings=tied, d_model=8, n_heads=2))
         shake(model)
         how = CONFIG.replace(accumulation=accumulation, optimizer="sgd", momentum=0.0)
         return model, list(train(model, some_left_out, how))
 
-    chunked = Mock(wraps=large_logits.linear_cross_entropy)
-    monkeypatch.setattr(large_logits, "linear_cross_entropy", chunked)
+    chunked = Mock(wraps=losses.linear_cross_entropy)
+    monkeypatch.setattr(losses, "linear_cross_entropy", chunked)
     (whole, reports), (parted, of_parts) = updated(2**60), updated(0)
     assert chunked.call_count >= CONFIG.steps
     for one, other in zip(reports, of_parts, strict=True):

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from torch import Tensor
@@ -63,18 +63,6 @@ STRANGE = {  # and what every page says of it
 pytestmark = pytest.mark.usefixtures("small_models")
 
 
-def calls(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[tuple[Any, ...]]:
-    """With what the function is called from now on."""
-    of, found = getattr(module, name), list[tuple[Any, ...]]()
-
-    def noted(*args: Any) -> Any:
-        found.append(args)
-        return of(*args)
-
-    monkeypatch.setattr(module, name, noted)
-    return found
-
-
 def test_a_classifier_and_a_single_token_have_every_view(
     monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
@@ -82,20 +70,22 @@ def test_a_classifier_and_a_single_token_have_every_view(
 
     Of the encoder-decoder, test_export.py draws every view.
     """
-    opened = calls(monkeypatch, opened_model, "_open")
-    passed = calls(monkeypatch, forward_pass, "run_batch_uncached")
+    opened = Mock(wraps=opened_model._open)
+    passed = Mock(wraps=forward_pass.run_batch_uncached)
+    monkeypatch.setattr(opened_model, "_open", opened)
+    monkeypatch.setattr(forward_pass, "run_batch_uncached", passed)
     for path, asked in every_view():
         one = ("letters", "t") if path in WRITING else ("reverse", "7")
         for model, text in (("reviews", "not a cat"), one):
             with subtests.test(path=path, asked=asked, model=model):
                 forget(open_model(model))
-                opened.clear()
-                passed.clear()
+                opened.reset_mock()
+                passed.reset_mock()
                 at = apps.page(path, model=model, text=text, **asked)
-                previews = path == "training/training" and model == "reverse"  # that of its task
-                assert [each[0] for each in opened].count(model) == 1 + previews
-                texts = [each[1] for each in passed if each[0].name == model]
-                assert texts.count((text,)) <= 1
+                times = [each.args[0] for each in opened.mock_calls].count(model)
+                assert times == 1 or path == "training/training"  # which may open that of its task
+                passes = [(each.args[0].name, each.args[1]) for each in passed.mock_calls]
+                assert passes.count((model, (text,))) <= 1
                 assert len(at.title) == 1
                 if path in WRITING and model == "reviews":
                     why = "This model does not generate text: choose one with a decoder."
@@ -173,15 +163,6 @@ def test_strange_text_is_shown_or_refused(path: str, text: str) -> None:
     assert not words or all(words not in prose.value for prose in at.markdown)
 
 
-WITHOUT_MODEL = (
-    "input/tokenizer_training",
-    "training/training",
-    "training/inside_training",
-    "training/runs",
-)
-"""Pages that open none of the list, so their bar has none."""
-
-
 def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
@@ -198,18 +179,6 @@ def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(
             at.selectbox(key="model").set_value("reverse").run()
             assert not at.exception
             assert "cannot be opened" not in said(at)
-
-
-def test_a_page_runs_alone_and_without_any_model_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
-) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "nothing"))
-    for path in map(path_of, PAGES):
-        with subtests.test(path=path):
-            at = apps.page_alone(path)
-            assert len(at.title) == 1
-            times = said(at).count("There is no trained model here yet")
-            assert times == (path not in WITHOUT_MODEL)
 
 
 def test_what_is_said_of_a_map_is_computed_from_it(

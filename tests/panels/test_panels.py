@@ -397,8 +397,7 @@ def card(page: Panel) -> None:
 def evidence(page: Panel) -> None:
     """The numbers and the lines of the list."""
     found = page.made
-    by, layer, head = (found[name] for name in ("by", "layer", "head"))
-    best = best_lines(found["found"], by, layer, head, 10)
+    best = best_lines(found["found"], found["by"], found["layer"], found["head"], 10)
     name = "norm" if "norm" in page.at.dataframe[-1].value else "weight"
     assert page.column(name) == [three(each.value) for each in best]
     assert page.column("line") == [f"{each.line + 1:,}" for each in best]

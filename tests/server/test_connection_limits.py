@@ -16,7 +16,7 @@ from uvicorn.server import ServerState
 from explorer.app import streamlit_patches
 from explorer.app.reader import COOKIE
 from explorer.server import connection_limits
-from explorer.server.connection_limits import HTTP, MOST_FILES, ConnectionLimits, network
+from explorer.server.connection_limits import HTTP, MOST_FILES, ConnectionLimits, client_network
 from explorer.system.limits import SESSIONS, SESSIONS_OF_ADDRESS
 from tests.server.asking import Inside, ask, asked, in_a_loop, scope_of
 
@@ -110,8 +110,8 @@ def test_whoever_leaves_is_counted_out() -> None:
             with pytest.raises(ends) if ends else nullcontext():
                 ask(server, {**socket(), "client": client})
         assert (server.connected, server.by_network, server.by_reader) == (0, {}, {})
-    assert network({"client": None}) == ""
-    assert network({"client": ("a socket", 0)}) == "a socket"
+    assert client_network({"client": None}) == ""
+    assert client_network({"client": ("a socket", 0)}) == "a socket"
 
 
 def test_it_is_full_when_files_are_scarce(monkeypatch: pytest.MonkeyPatch) -> None:

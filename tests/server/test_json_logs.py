@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from explorer.server import json_logs
-from explorer.server.json_logs import MOST, WINDOW, Repeats
+from explorer.server.json_logs import MOST, WINDOW, LineLimit
 from tests.served import ROOT
 
 TEXT = "what a reader typed"
@@ -62,12 +62,12 @@ def test_nothing_that_was_typed_is_noted() -> None:
 
 def test_what_one_place_says_again_and_again_is_noted_some_times_a_minute() -> None:
     """A line for each message of a stranger's was two megabytes in half a minute."""
-    repeats = Repeats()
+    limit = LineLimit()
 
     def note(at: float, line: int = 1) -> logging.LogRecord | None:
         record = logging.LogRecord("x", logging.INFO, "here.py", line, "Again.", None, None)
         record.created = at
-        return record if repeats.allow(record) else None
+        return record if limit.allows(record) else None
 
     first = [note(100 + each / 100) for each in range(500)]
     assert [each is not None for each in first] == [True] * MOST + [False] * (500 - MOST)

@@ -267,3 +267,16 @@ def test_a_proxy_in_front_is_believed_where_it_is_named(
         with urllib.request.urlopen(request, timeout=30) as answer:
             assert answer.status == 200
     assert said in {each.said for each in played}
+
+
+def test_the_page_on_security_has_these_limits() -> None:
+    page = (ROOT / "SECURITY.md").read_text("utf-8")
+    for setting, words in {
+        "client_header_timeout 10s;": "10 s for the head",
+        "client_body_timeout 30s;": "30 s without a byte",
+        "limit_conn of_address 400;": "| nginx | 400 |",
+        "large_client_header_buffers 2 40k;": "80 kB, of which one line 40 kB",
+        "client_max_body_size 100k;": "| nginx | 100 kB, ",
+    }.items():
+        assert setting in proxy.CONFIG.read_text("utf-8")
+        assert words in page

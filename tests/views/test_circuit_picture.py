@@ -18,7 +18,7 @@ from explorer.analysis.circuits.measure import (
 from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.text_pairs import Question, TextPair, question_of
 from explorer.catalog.opened_model import Opened, open_model
-from explorer.components.circuit_map import MOST_EDGES, drawn_places
+from explorer.components.circuit_map import MOST_CIRCUIT_EDGES, drawn_places
 from explorer.inference.forward_pass import run_text
 from explorer.views.circuits.edge_card import NO_HEAD
 from tests import apps
@@ -53,7 +53,7 @@ def found() -> tuple[Opened, Question, EdgeScores]:
 
 def test_every_edge_has_its_scores_and_the_positions_that_it_is_due_to() -> None:
     shown, (opened, question, scores) = header(page()), found()
-    places = scores.strongest(MOST_EDGES)
+    places = scores.strongest(MOST_CIRCUIT_EDGES)
     exact = [0.0] * PATCHED
     for at, lost in mean_over_pairs(opened, question, places[:PATCHED]):
         exact[at] += lost
@@ -77,7 +77,7 @@ def test_attention_joins_where_a_head_reads_and_where_it_writes() -> None:
     shown, (opened, question, scores) = header(page()), found()
     forward = run_text(opened, PAIR.clean)
     attention = opened.model.last_stack.blocks
-    places = scores.strongest(MOST_EDGES)
+    places = scores.strongest(MOST_CIRCUIT_EDGES)
     positions = positions_of_edges(contrast_of(opened, question.pairs[0]), places)
     for part, query, key, size in shown["moves"]:
         _, layer, head, *_ = shown["parts"][part]

@@ -164,7 +164,7 @@ def test_what_holds_too_much_is_refused_before_a_snapshot_is_opened(
     trained: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("models.large_logits.LARGE_LOGITS", 1)
+        patch.setattr("models.losses.LARGE_LOGITS", 1)
         at = apps.page(PAGE, run=trained.name, update_after="1")
         assert update_found.TOO_MANY_LOGITS in said(at)
     monkeypatch.setenv("EXPLORER_LIMIT_INSIDE_BYTES", "1000")

@@ -13,16 +13,16 @@ from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.text.token_labels import Label, text_of, texts
 
-HTML = """
+BOARD_HTML = """
 <div class="view board">
   <div class="head"><div class="sentence idle"></div></div>
   <div class="stage" tabindex="0"><table><thead></thead><tbody></tbody></table></div>
 </div>
 """
-ROW, AROUND = 28, 84
+BOARD_ROW, AROUND_BOARD = 28, 84
 """Pixels of one row, and of what stands above and below the rows."""
 
-_VIEW = View("board", HTML)
+_VIEW = View("board", BOARD_HTML)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def board(
         title=title,
         key=key,
         data=encode(columns, rows, words, key=key, narrow=narrow),
-        height=ROW * len(rows) + AROUND,
+        height=BOARD_ROW * len(rows) + AROUND_BOARD,
         on_picked_change=hand_over,
     )
 

@@ -14,10 +14,10 @@ from explorer.components.mounting import View
 from explorer.text.number_format import three
 from explorer.text.token_labels import Label, groups_of, specials, text_of, texts
 
-MOST = 4_000
+MOST_CHIPS = 4_000
 """More chips than this help nobody and slow the browser; the rest is counted, not drawn."""
 
-HTML = """
+CHIPS_HTML = """
 <div class="view chips">
   <div class="text" dir="auto" hidden></div>
   <div class="head"><div class="sentence idle" id="said"></div></div>
@@ -26,7 +26,7 @@ HTML = """
 </div>
 """
 
-_VIEW = View("chips", HTML)
+_VIEW = View("chips", CHIPS_HTML)
 
 
 def chips(
@@ -96,8 +96,8 @@ def encode(
     unit: str = "",
 ) -> bytes:
     """The chips as one message; the ids and the spans only where tokens have them."""
-    shown = tokens[:MOST]
-    known = [] if values is None else values[:MOST]
+    shown = tokens[:MOST_CHIPS]
+    known = [] if values is None else values[:MOST_CHIPS]
     top = max([*known, 0.0])
     last = getattr(shown[-1], "end", None) if shown else None
     header = {
@@ -114,9 +114,9 @@ def encode(
         "total": len(tokens),
         "shades": [max(0.0, value) / top if top else 0.0 for value in known],
         "said": [f"{three(value)} {unit}".strip() if value >= 0 else "" for value in known],
-        "text": text if text is None or len(tokens) <= MOST else text[:last],
+        "text": text if text is None or len(tokens) <= MOST_CHIPS else text[:last],
         "pickable": pickable,
-        "below": [] if below is None else texts(below[:MOST]),
-        "mutedBelow": [] if below is None else specials(below[:MOST]),
+        "below": [] if below is None else texts(below[:MOST_CHIPS]),
+        "mutedBelow": [] if below is None else specials(below[:MOST_CHIPS]),
     }
     return wire.pack(header)

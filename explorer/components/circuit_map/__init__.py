@@ -21,7 +21,7 @@ from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.text.token_labels import Label, specials, texts
 
-HTML = """
+CIRCUIT_HTML = """
 <div class="view circuit-map">
   <div class="controls">
     <label class="count">Strongest edges
@@ -47,16 +47,16 @@ HTML = """
 </div>
 """
 
-MOST_EDGES = 300
-STEPS = (5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200)
+MOST_CIRCUIT_EDGES = 300
+EDGE_COUNTS = (5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200)
 """How many edges may be drawn, besides all of them."""
-MOST_PLACES, LEAST_OF_LARGEST = 4, 0.2
+MOST_EDGE_PLACES, LEAST_OF_LARGEST = 4, 0.2
 """Of an edge: positions that are drawn, and the least of its largest score that one has."""
-LAYER, AROUND, FEW = 96, 190, 4
+LAYER_HEIGHT, AROUND_LAYERS, FEW_LAYERS = 96, 190, 4
 """Pixels of a layer where there are few, and of what stands around them. A picture of more layers
 is as high as the window lets it be (view.css)."""
 
-_VIEW = View("circuit_map", HTML)
+_VIEW = View("circuit_map", CIRCUIT_HTML)
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,9 @@ def circuit_map(
     _VIEW(
         key=key,
         data=encode(shown, key, title),
-        height=AROUND + shown.layers * LAYER if shown.layers <= FEW else "content",
+        height=AROUND_LAYERS + shown.layers * LAYER_HEIGHT
+        if shown.layers <= FEW_LAYERS
+        else "content",
         choice=held.sent,
         figures=lambda: [figure(shown, title)],
         title=title,
@@ -144,7 +146,7 @@ def circuit_map(
 def counts(shown: CircuitMap) -> list[int]:
     """How many edges may be drawn."""
     most = len(shown.edges)
-    return [*(step for step in STEPS if step < most), most]
+    return [*(step for step in EDGE_COUNTS if step < most), most]
 
 
 def held_in(value: Any, shown: CircuitMap) -> Held | None:
@@ -162,7 +164,7 @@ def held_in(value: Any, shown: CircuitMap) -> Held | None:
 def drawn_places(scores: Tensor) -> list[int]:
     """The few positions (of t) at which an edge with these scores is drawn, the largest first."""
     sizes = scores.abs().nan_to_num(0)
-    order = sizes.argsort(descending=True, stable=True)[:MOST_PLACES].tolist()
+    order = sizes.argsort(descending=True, stable=True)[:MOST_EDGE_PLACES].tolist()
     least = LEAST_OF_LARGEST * float(sizes.max())
     return [at for at in order if sizes[at] > 0 and sizes[at] >= least]
 

@@ -15,7 +15,7 @@ from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.components.player import MOVES
 
-HTML = f"""
+FILM_HTML = f"""
 <div class="view film" role="group" aria-label="Film">
   <div class="moves">{MOVES}
     <input type="range" class="place" min="0" step="1">
@@ -31,7 +31,7 @@ HTML = f"""
 FILM_HEIGHT = 220
 """Pixels: the buttons, the curves, and two lines of words."""
 
-_VIEW = View("film", HTML)
+_VIEW = View("film", FILM_HTML)
 
 
 @dataclass(frozen=True)

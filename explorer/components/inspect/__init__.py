@@ -16,10 +16,10 @@ from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
 from explorer.text.token_labels import Label, group_spans, specials, texts
 
-STRONGEST = 5
+STRONGEST_NAMED = 5
 """So many tokens are named each way; the others are shaded."""
 
-HTML = """
+INSPECT_HTML = """
 <div class="view inspect">
   <div class="head"><div class="sentence idle"></div></div>
   <div class="keys">
@@ -32,7 +32,7 @@ HTML = """
 </div>
 """
 
-_VIEW = View("inspect", HTML)
+_VIEW = View("inspect", INSPECT_HTML)
 
 
 def inspect(
@@ -120,7 +120,7 @@ def encode(
         "same": same,
         "masked": masked,
         "unknown": bool((wire.as_array(weights)[known] != wire.as_array(weights)[known]).any()),
-        "strongest": STRONGEST,
+        "strongest": STRONGEST_NAMED,
         "words": words,
         "rows": texts(rows),
         "columns": texts(columns),

@@ -18,11 +18,11 @@ from explorer.components.mounting import View
 from explorer.text.token_labels import Label, group_spans, specials, texts
 
 FAINT = 0.005
-"""Weights below this are dropped from inputs longer than `SHORT`: nobody sees such a line."""
+"""Weights below this are dropped from inputs longer than `SHORT_INPUT`: nobody sees such a line."""
 
-SHORT = 64
+SHORT_INPUT = 64
 
-HTML = """
+LINES_HTML = """
 <div class="view lines">
   <div class="head"><div class="sentence idle"></div></div>
   <div class="heads" role="group" aria-label="Heads drawn"></div>
@@ -34,7 +34,7 @@ HTML = """
 </div>
 """
 
-_VIEW = View("lines", HTML)
+_VIEW = View("lines", LINES_HTML)
 
 
 def lines(
@@ -132,7 +132,7 @@ def encode(
     array = np.nan_to_num(wire.as_array(weights), nan=0.0, posinf=0.0, neginf=0.0)
     if top is None:
         top = float(array.max(initial=0.0)) or 1.0
-    dropped = max(len(rows), len(columns)) > SHORT
+    dropped = max(len(rows), len(columns)) > SHORT_INPUT
     faint = FAINT * top
     if dropped:
         array = np.where(array < faint, 0.0, array)

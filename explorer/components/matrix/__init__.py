@@ -19,15 +19,15 @@ from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
 from explorer.text.token_labels import Label, group_spans, specials, texts
 
-SCALES = ("sequential", "diverging", "mask")
-SCALINGS = ("all", "row", "column")
+MATRIX_SCALES = ("sequential", "diverging", "mask")
+MATRIX_SCALINGS = ("all", "row", "column")
 
-STRIP, LABELLED, AROUND = 4, 13, 170
+STRIP_RATIO, LABELLED_ROW, AROUND_MATRIX = 4, 13, 170
 """From how many rows to a column it is a strip; pixels a label needs, and all that is around."""
-LARGEST_CELL, FEW_ROWS = 56, 4
+LARGEST_MATRIX_CELL, FEW_MATRIX_ROWS = 56, 4
 """Pixels of a cell at most; so few rows of them need no more than a small window has."""
 
-HTML = """
+MATRIX_HTML = """
 <div class="view matrix">
   <div class="head"><div class="sentence idle"></div><div class="legend"></div></div>
   <div class="stage"><canvas tabindex="0" role="application"></canvas></div>
@@ -36,7 +36,7 @@ HTML = """
 </div>
 """
 
-_VIEW = View("matrix", HTML)
+_VIEW = View("matrix", MATRIX_HTML)
 
 Head = tuple[str, int, int]
 """The name of a pass as a `grid` names it, and the layer and head that are shown of it."""
@@ -101,7 +101,7 @@ def matrix(
     spreads them over three decades; the numbers stay. The labels of the `hidden` columns
     are struck through; what is true in `cut` says that it is left out, and what is true in
     `ghost` has a frame, whatever is in it. What is said of
-    a cell is right to single precision, of more than `wire.FEW` cells only where they are
+    a cell is right to single precision, of more than `wire.FEW_CELLS` cells only where they are
     `exact`, else to a step of 16 bits; an `exact` number that is too small for the decimals of
     the picture has its first digit there. `places` are the numbers of the rows and of the
     columns, where a part of a larger matrix is drawn. The cells are as large as those of the
@@ -195,14 +195,16 @@ def _sentence(scale: str) -> str:
 
 def window_room(rows: int, columns: int) -> int | str:
     """What the window has, which the browser knows; less for few rows, and more for a strip."""
-    if rows > STRIP * columns:
-        return LABELLED * rows + AROUND
-    return LARGEST_CELL * rows + AROUND if rows <= FEW_ROWS else "content"
+    if rows > STRIP_RATIO * columns:
+        return LABELLED_ROW * rows + AROUND_MATRIX
+    return LARGEST_MATRIX_CELL * rows + AROUND_MATRIX if rows <= FEW_MATRIX_ROWS else "content"
 
 
 def room(rows: int, columns: int, usual: int) -> int:
     """The usual height; a strip of many rows and few columns is as high as its labels need."""
-    return max(usual, LABELLED * rows + AROUND) if rows > STRIP * columns else usual
+    return (
+        max(usual, LABELLED_ROW * rows + AROUND_MATRIX) if rows > STRIP_RATIO * columns else usual
+    )
 
 
 def natural_height(rows: Sequence[Label], columns: Sequence[Label]) -> int:
@@ -234,7 +236,10 @@ def encode(
     head: Head | None = None,
 ) -> bytes:
     """The whole picture as one message; pure, so that it can be measured and tested."""
-    for what, value, known in (("scale", scale, SCALES), ("scaling", scaling, SCALINGS)):
+    for what, value, known in (
+        ("scale", scale, MATRIX_SCALES),
+        ("scaling", scaling, MATRIX_SCALINGS),
+    ):
         if value not in known:
             raise ValueError(f"{what} must be one of {', '.join(known)}, not {value!r}")
     if tuple(values.shape) != (len(rows), len(columns)):

@@ -14,16 +14,16 @@ from explorer.analysis.information_flow import InformationFlow, Route
 from explorer.components import events, wire
 from explorer.components.mounting import View, neighbour
 
-HTML = """
+MINIATURE_HTML = """
 <div class="view miniature">
   <div class="stage"><canvas></canvas></div>
   <div class="parts"></div>
 </div>
 """
-LEAST = 0.01
+LEAST_IMPORTANCE = 0.01
 """The importance of the weakest edge that is drawn."""
 
-_VIEW = View("miniature", HTML)
+_VIEW = View("miniature", MINIATURE_HTML)
 
 
 def miniature(
@@ -93,7 +93,7 @@ def encode(
     for part, importance in traced.edges.items():
         to = names.index(part.split(".")[0])
         is_cross = part.endswith("cross_attn")
-        for layer, query, source in (importance >= LEAST).nonzero().tolist():
+        for layer, query, source in (importance >= LEAST_IMPORTANCE).nonzero().tolist():
             if is_cross or query != source:
                 value = round(float(importance[layer, query, source]), 4)
                 edges.append([to, 0 if is_cross else to, layer, query, source, value])

@@ -20,7 +20,7 @@ from explorer.components import events, wire
 from explorer.components.mounting import View, neighbour
 from explorer.text.token_labels import Label, specials, texts
 
-HTML = """
+MAP_HTML = """
 <div class="view pass-map">
   <div class="controls">
     <button type="button" class="back" aria-label="One layer back">‹</button>
@@ -58,7 +58,7 @@ it is an attention sink">
 </div>
 """
 
-MOST_EDGES = 250_000
+MOST_MAP_EDGES = 250_000
 """Edges of a message, 7 bytes each: the largest shares, where there are more, which only the
 longest texts have; the picture says how much of an answer the others carry."""
 MOST_OPTIONS = 5
@@ -71,7 +71,7 @@ DOORS = {
 }
 """The pages that show a picked edge in full, and what leads there."""
 
-_VIEW = View("pass_map", HTML)
+_VIEW = View("pass_map", MAP_HTML)
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def encode(
     title: str,
     asked: int,
     appends: Sequence[bool] = (),
-    most: int = MOST_EDGES,
+    most: int = MOST_MAP_EDGES,
 ) -> bytes:
     """The shares in single precision, an edge for every key with a share, and all labels.
 

@@ -18,7 +18,7 @@ from explorer.charts.figure_data import Figure, FigureData, TableData
 from explorer.components import events, wire
 from explorer.components.mounting import View, neighbour
 
-HTML = """
+PICKER_HTML = """
 <div class="view picker">
   <div class="head"><div class="sentence idle"></div></div>
   <div class="stage"><canvas tabindex="0" role="application"></canvas></div>
@@ -26,8 +26,8 @@ HTML = """
   <div class="spoken" role="status" aria-live="polite"></div>
 </div>
 """
-OWN_SCALE = "each head has its own colour scale"
-LARGEST_CELL, AROUND_CELLS, HIGHEST = 40, 92, 560
+HEADS_NOTE = "each head has its own colour scale"
+LARGEST_PICKED_CELL, AROUND_CELLS, HIGHEST_VIEW = 40, 92, 560
 """Pixels of a cell of a table and around all of them, and of a view at most."""
 RANKED_HEAD, AROUND_RANKED = 164, 56
 """Pixels of one of the heads in an order, and around all of them."""
@@ -36,7 +36,7 @@ USUAL_WIDTH = 272
 LOW = 330
 """Pixels that are free under the top of a page on a small screen."""
 
-_VIEW = View("picker", HTML)
+_VIEW = View("picker", PICKER_HTML)
 
 Pick = Callable[[int, int], None]
 
@@ -87,7 +87,7 @@ def cells(
 
 def cells_height(rows: int) -> int:
     """Room for every row at a comfortable size, and no higher than a screen."""
-    return min(HIGHEST, rows * LARGEST_CELL + AROUND_CELLS)
+    return min(HIGHEST_VIEW, rows * LARGEST_PICKED_CELL + AROUND_CELLS)
 
 
 def encode_cells(
@@ -202,7 +202,7 @@ def grid_height(layers: int, queries: int, keys: int, heads: int = 1) -> int:
     """
     wide = min(96.0, max(12.0, USUAL_WIDTH / heads - 8))
     tall = wide * min(1.0, max(0.25, queries / max(1, keys)))
-    return int(min(HIGHEST, max(layers * (tall + 8), 104) + 96))
+    return int(min(HIGHEST_VIEW, max(layers * (tall + 8), 104) + 96))
 
 
 @lru_cache(maxsize=16)
@@ -219,7 +219,7 @@ def encode_grid(
     small = thumbnails.cells
     layers, heads, queries, keys = small.shape
     tops, planes = wire.shades(small.reshape(-1, queries, keys))
-    words = {"row": row_name, "column": column_name, "title": title, "note": OWN_SCALE}
+    words = {"row": row_name, "column": column_name, "title": title, "note": HEADS_NOTE}
     words |= {"idle": "Point at a head to enlarge it.", "picks": "opens"}
     words |= {"chosen": ", chosen", "other": "; click to open it"}
     header = {
@@ -285,7 +285,7 @@ def encode_ranked(heads: Sequence[RankedHead], pooled: int, *, name: str, across
     tops, planes = wire.shades(torch.stack(pictures) if pictures else torch.empty(0, 0, 0))
     idle = "Point at a head to read its value; click to choose it."
     header = {
-        **_header("ranked", name, (), {"idle": idle, "note": OWN_SCALE}),
+        **_header("ranked", name, (), {"idle": idle, "note": HEADS_NOTE}),
         "shape": list(heads[0].picture.shape if heads else (0, 0)),
         "pooled": pooled,
         "across": across,

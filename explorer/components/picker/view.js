@@ -7,7 +7,7 @@ import {CELLS} from "./cells.js";
 import {GRID} from "./grid.js";
 import {isRanked, mark, rank} from "./ranked.js";
 import {
-  counted, css, lift, news, plain, publish, putInWords, REST, say, sized, taken, tellNow,
+  counted, css, lift, moved, news, plain, publish, putInWords, REST, say, sized, taken, tellNow,
   tellPage,
 } from "../shared.js";
 
@@ -63,12 +63,11 @@ function pick(state, cell, rest = 0) {
 
 function walk(state, event) {
   const at = state.walked || state.selected || [0, 0];
-  const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
-  const next = step && state.data.size.map((size, i) => Math.max(0, Math.min(size - 1, at[i] + step[i])));
-  if (step && kindOf(state).shows?.(state, next)) {
+  const next = moved(event.key, at, state.data.size);
+  if (next && kindOf(state).shows?.(state, next)) {
     state.hovered = state.walked = null;
     pick(state, next, REST);
-  } else if (step) {
+  } else if (next) {
     state.walked = next;
     state.hovered = null;
     state.root.querySelector(".spoken").textContent = spoken(state, state.walked);

@@ -19,7 +19,7 @@ MOVES = f"""
 <button type="button" class="on" aria-label="Next" title="Next"></button>
 <select class="speed" aria-label="Speed" title="Steps in a second">{SPEED}</select>
 """
-HTML = f"""
+PLAYER_HTML = f"""
 <div class="view player" role="group" aria-label="Steps">
   <div class="moves">{MOVES}
     <input type="range" class="place" min="0" step="1">
@@ -29,7 +29,7 @@ HTML = f"""
 """
 PLAYER_HEIGHT = 40
 
-_VIEW = View("player", HTML)
+_VIEW = View("player", PLAYER_HTML)
 
 
 def player(

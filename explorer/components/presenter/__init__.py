@@ -3,7 +3,7 @@
 Its code is sent once; what the second window says of a step is a message of its own.
 """
 
-from explorer.components.mounting import NOTHING, component, script, style
+from explorer.components.mounting import NO_HTML, component, script, style
 
 PRESENT = "present"
 """In the address, which the browser writes."""
@@ -18,7 +18,7 @@ _BUTTON = component(
 )
 _CODE = component(
     "explorer_presenter_code",
-    html=NOTHING,
+    html=NO_HTML,
     js=script(
         "presenter/presenter.js",
         PARAMETER=PRESENT,
@@ -27,7 +27,7 @@ _CODE = component(
         WINDOW_JS=script("presenter/window.js"),
     ),
 )
-_STEP_NOTES = component("explorer_presenter", html=NOTHING, js=script("presenter/step_notes.js"))
+_STEP_NOTES = component("explorer_presenter", html=NO_HTML, js=script("presenter/step_notes.js"))
 
 
 def mount_presenter(notes: list[str]) -> None:

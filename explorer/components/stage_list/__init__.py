@@ -13,7 +13,7 @@ from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.components.player import MOVES
 
-HTML = f"""
+STAGE_LIST_HTML = f"""
 <nav class="view stage_list" aria-label="Stages of the forward pass">
   <div class="moves">{MOVES}<span class="where"></span></div>
   <div class="notes"></div>
@@ -22,7 +22,7 @@ HTML = f"""
 </nav>
 """
 
-_VIEW = View("stage_list", HTML)
+_VIEW = View("stage_list", STAGE_LIST_HTML)
 
 
 @dataclass(frozen=True)

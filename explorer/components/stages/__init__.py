@@ -17,7 +17,7 @@ from explorer.components.events import Place
 from explorer.components.mounting import View
 from explorer.text.token_labels import Label, group_spans, specials, texts
 
-HTML = """
+STAGES_HTML = """
 <div class="view stages">
   <div class="head"><div class="sentence idle"></div></div>
   <div class="equation" role="img"></div>
@@ -26,16 +26,16 @@ HTML = """
   <div class="spoken" role="status" aria-live="polite"></div>
 </div>
 """
-WORDS, MATRIX, VECTORS = 290, 370, 228
+STAGE_WORDS, STAGE_MATRIX, STAGE_VECTORS = 290, 370, 228
 """Pixels of the equation and all that is written; of the matrices at most, and of what is below."""
-LABELS, CELL, LOW_CELL = 78, 56, 24
+STAGE_LABELS, STAGE_CELL, LOW_CELL = 78, 56, 24
 MAIN = {"logits", "weights", "out"}
 """Of its tensors those that are exported first, and stand on a slide: around the softmax."""
 
 Node = str | dict[str, Any]
 """A part of the equation: text, or the tensor it is `of`, its `parts` and its `kind`."""
 
-_VIEW = View("stages", HTML)
+_VIEW = View("stages", STAGES_HTML)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +157,8 @@ def encode(
 
 def _height(rows: int, columns: int) -> int:
     """Room for every row, at a comfortable size as long as that fits a screen."""
-    below = min(VECTORS, LABELS + LOW_CELL * max(rows, columns))
-    return WORDS + min(MATRIX, LABELS + CELL * rows) + below
+    below = min(STAGE_VECTORS, STAGE_LABELS + LOW_CELL * max(rows, columns))
+    return STAGE_WORDS + min(STAGE_MATRIX, STAGE_LABELS + STAGE_CELL * rows) + below
 
 
 def _bytes(values: Tensor) -> bytes:

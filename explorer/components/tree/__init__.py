@@ -13,15 +13,15 @@ from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.text.token_labels import Label, text_of, texts
 
-HTML = """
+TREE_HTML = """
 <div class="view tree">
   <div class="head"><div class="sentence idle"></div></div>
   <div class="stage"><div class="field"></div></div>
 </div>
 """
-ROW, AROUND = 32, 48
+TREE_ROW, AROUND_TREE = 32, 48
 
-_VIEW = View("tree", HTML)
+_VIEW = View("tree", TREE_HTML)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def tree(
         title=title,
         key=key,
         data=encode(nodes, key=key, idle=idle, marked=marked, follows=follows),
-        height=ROW * rows + AROUND,
+        height=TREE_ROW * rows + AROUND_TREE,
         on_picked_change=hand_over,
     )
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.analysis import diagnostics
-from explorer.analysis.weight_statistics import summarized
 from explorer.analysis.diagnostics import Diagnostic
+from explorer.analysis.weight_statistics import summarized
 from explorer.app.context import PageContext
 from explorer.catalog import in_a_sentence
 from explorer.catalog.available_models import ModelEntry

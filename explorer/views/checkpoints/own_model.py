@@ -68,7 +68,7 @@ def draw_own_model(context: PageContext) -> None:
                         _open_folder(lambda: KeptUpload(find_model(place, local)))
         else:
             st.caption(CLOSED_TO_ALL if limits.is_public() else CLOSED)
-    for sentence in take_notes("upload", context.folder) if context.shelf else ():
+    for sentence in take_notes("upload", context.folder) if context.models else ():
         st.text(sentence)
 
 

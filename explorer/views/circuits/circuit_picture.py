@@ -21,7 +21,7 @@ from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.url import whole_number
 from explorer.components.circuit_map import (
-    MOST_EDGES,
+    MOST_CIRCUIT_EDGES,
     CircuitMap,
     Held,
     Move,
@@ -77,7 +77,7 @@ def picture_of(
     They are those of the first pair, whose clean text is drawn; scores are means over all pairs.
     """
     opened, pair = context.opened, question.pairs[0]
-    places = scores.strongest(MOST_EDGES)
+    places = scores.strongest(MOST_CIRCUIT_EDGES)
     edges = [
         scores.edge(*place, exact[at] if at < len(exact) else None)
         for at, place in enumerate(places)

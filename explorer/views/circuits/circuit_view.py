@@ -9,13 +9,15 @@ from explorer.analysis.attribution_patching import attribute
 from explorer.analysis.circuit_curves import circuit_curve, smallest_circuit
 from explorer.analysis.circuit_pass import CorruptedPass
 from explorer.analysis.circuits.graph import Edge
-from explorer.analysis.circuits.measure import METHODS
-from explorer.analysis.circuits.measure import attributions
-from explorer.analysis.circuits.measure import correlation
-from explorer.analysis.circuits.measure import corrupted_passes
-from explorer.analysis.circuits.measure import mean_over_pairs
-from explorer.analysis.circuits.measure import scores_of
-from explorer.analysis.circuits.measure import EdgeScores
+from explorer.analysis.circuits.measure import (
+    METHODS,
+    EdgeScores,
+    attributions,
+    correlation,
+    corrupted_passes,
+    mean_over_pairs,
+    scores_of,
+)
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.exact_edges import exact_edges
 from explorer.app.context import PageContext

@@ -8,14 +8,16 @@ import streamlit as st
 import torch
 
 from explorer.analysis.attribution_patching import attribute, attribute_writers
-from explorer.analysis.circuits.measure import METHODS
-from explorer.analysis.circuits.measure import attributions
-from explorer.analysis.circuits.measure import contrast_of
-from explorer.analysis.circuits.measure import correlation
-from explorer.analysis.circuits.measure import exact_writers
-from explorer.analysis.circuits.measure import node_of
-from explorer.analysis.circuits.measure import scores_of
-from explorer.analysis.circuits.measure import EdgeScores
+from explorer.analysis.circuits.measure import (
+    METHODS,
+    EdgeScores,
+    attributions,
+    contrast_of,
+    correlation,
+    exact_writers,
+    node_of,
+    scores_of,
+)
 from explorer.analysis.circuits.outcome import KL, LOSS, UNITS, metric_in_words
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.choosing import choose_head

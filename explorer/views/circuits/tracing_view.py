@@ -26,7 +26,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import choose_token, one_of, token
 from explorer.app.progress import with_bar
 from explorer.catalog.opened_model import Opened
-from explorer.components.picker import AROUND_CELLS, HIGHEST, LARGEST_CELL, cells
+from explorer.components.picker import AROUND_CELLS, HIGHEST_VIEW, LARGEST_PICKED_CELL, cells
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept
@@ -123,8 +123,8 @@ def draw_tracing(context: PageContext, question: Question) -> None:
 
 def height_across(rows: int, columns: int) -> int:
     """Room for square cells where all columns have to fit beside each other."""
-    cell = max(SMALLEST_CELL, min(LARGEST_CELL, ROOM // columns))
-    return min(HIGHEST, rows * cell + AROUND_CELLS)
+    cell = max(SMALLEST_CELL, min(LARGEST_PICKED_CELL, ROOM // columns))
+    return min(HIGHEST_VIEW, rows * cell + AROUND_CELLS)
 
 
 def alike(question: Question, shown: TokenPair) -> tuple[TokenPair, ...]:

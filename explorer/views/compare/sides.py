@@ -93,7 +93,7 @@ def _another_model(context: PageContext, first: Head) -> MapSide:
         pair = _pair_for(entry, context)
         return why_unreadable(entry, at.text, pair, reads_prompts=at.special)
 
-    others = [entry for name, entry in context.shelf.items() if name != at.model]
+    others = [entry for name, entry in context.models.items() if name != at.model]
     others = sorted(others, key=is_other_kind)
     if not others:
         say("There is no other model here: train one, or open one on the Checkpoints page.")
@@ -101,7 +101,7 @@ def _another_model(context: PageContext, first: Head) -> MapSide:
     reader = next((entry for entry in others if not fault(entry)), None)
     names, usual = [entry.name for entry in others], (reader or others[0]).name
     name = one_of("other_model", names, usual, as_list=True, width=LIST_WIDTH)
-    entry = context.shelf[name]
+    entry = context.models[name]
     if lacks := fault(entry):
         none = "No other model reads the whole text: type another one."
         way = f"To compare the whole text, choose {reader.short_name}." if reader else none

@@ -25,7 +25,7 @@ from explorer.text.number_format import three
 from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.inside_training.measuring import has_room
 from explorer.views.shared.long_work import is_started, stoppable
-from models.large_logits import has_large_logits
+from models.losses import has_large_logits
 
 COPIES = 8
 """Of the weights: the model, its gradients, Adam's two, those before and after, and two more."""

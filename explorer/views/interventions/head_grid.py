@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis import ablation
+from explorer.analysis.batch_edits import AblateHeads, PatchHeads
 from explorer.analysis.output_change import kl, logits_at
 from explorer.analysis.patching import shared_tokens
 from explorer.app import widget_state
@@ -39,7 +40,7 @@ from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.edit_history import add_edit
 from explorer.views.shared.long_work import is_started
-from models.interventions import AblateHeads, Edit, PatchHeads
+from models.interventions import Edit
 
 KL, LOGIT = "KL divergence", "Change in the top logit"
 ABLATED, PATCHED = "Ablated", "Patched"

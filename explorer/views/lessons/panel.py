@@ -121,9 +121,9 @@ def _task(lesson: Lesson, at: int, step: LessonStep) -> Mapping[str, object]:
 def _usual() -> dict[str, str]:
     """What the bar has where the address does not say it, since it leaves out what is usual."""
     context = current_context()
-    if context is None or not context.shelf:
+    if context is None or not context.models:
         return {}
-    entry = context.shelf[context.choice.model]
+    entry = context.models[context.choice.model]
     part, layer, head = context.default_head
     title = next(each.title for each in parts_of(entry) if each.name == part)
     return {"text": entry.example, "part": title, "layer": str(layer), "head": str(head)}

@@ -191,7 +191,7 @@ def _fitting_model(context: PageContext, mistake: str) -> tuple[Opened, ForwardP
     if why is None:
         widgets.notes(context.forward.notes)
         return opened, context.forward
-    for entry in context.shelf.values():
+    for entry in context.models.values():
         if misfit(config_of(entry)) is not None:
             continue
         try:

@@ -23,9 +23,8 @@ from explorer.inference.results_cache import kept
 from explorer.text.token_labels import texts
 from explorer.views.overview import doors, pass_picture
 from explorer.views.overview import held as holding
-from explorer.views.shared.code_panel import Script
-from explorer.views.shared.code_panel import script
 from explorer.views.overview.held import MapSelection
+from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.output_position import ANSWER
 
 KEY = "pass_map"

@@ -25,7 +25,7 @@ def draw_missing_positions(context: PageContext, scheme: str, why: str) -> None:
         say(DO_NOT_WORK)
         return
     found = [
-        entry.name for entry in context.shelf.values() if config_of(entry).positions == scheme
+        entry.name for entry in context.models.values() if config_of(entry).positions == scheme
     ][:MOST_NAMED]
     if not found:
         say(

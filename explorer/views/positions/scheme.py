@@ -115,7 +115,7 @@ def _with_learned(context: PageContext, own: Source) -> Source | None:
     """The chosen model where it has learned positions, else one that has, a shipped one first."""
     if learned_table(own.opened.model, own.stack) is not None:
         return own
-    entries = [each for each in context.shelf.values() if config_of(each).positions == "learned"]
+    entries = [each for each in context.models.values() if config_of(each).positions == "learned"]
     for entry in sorted(entries, key=lambda each: each.origin != "shipped"):
         try:
             opened = opened_model.open_entry(entry)
@@ -280,13 +280,7 @@ def _choose_place(sides: Sequence[Side]) -> int:
 
 
 def scheme_code(
-    opened: Opened,
-    scheme: str,
-    stack: str,
-    count: int,
-    head: int,
-    width: int,
-    by_cosine: bool,
+    opened: Opened, scheme: str, stack: str, count: int, head: int, width: int, by_cosine: bool
 ) -> None:
     shown = position_scheme(scheme, opened.model, count, head, stack, width)
     shown = shown.by_cosine() if shown and by_cosine else shown

@@ -59,7 +59,7 @@ def _context(now: HeadAlone) -> Iterator[PageContext]:
     with measured(), turn(), streamlit_patches.one_entry_in_history():
         for name in ("layer", "head"):  # a callback's choice, which Streamlit took as told already
             widget_state.put(name, widget_state.get(name))
-        context = current.made = make_context(now.shelf)
+        context = current.made = make_context(now.models)
         try:
             if has_notes() or _but_head(context.choice) != now.drawn_for:
                 st.rerun()

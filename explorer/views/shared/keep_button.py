@@ -18,7 +18,7 @@ from explorer.app.throttle import turn
 from explorer.charts.figure_data import Figure, FigureData, OfflinePicture, OfflineView
 from explorer.components.browser_storage import remembered
 from explorer.components.mounting import Drawn, drawn
-from explorer.export.kept_view import MOST_FIGURES, KeptView, one_line
+from explorer.export.kept_view import MOST_KEPT_FIGURES, KeptView, one_line
 from explorer.export.pictures import as_picture
 from explorer.lessons.lesson import address_of
 from explorer.views.shared.session_dialog import draw_session, kept_now
@@ -82,7 +82,7 @@ def kept_view(
     said = {name: text for name, text in about.items() if text}
     made = [*chain.from_iterable(figures.values())]
     return KeptView(
-        one_line(title), address, "", said, pictures, made[:MOST_FIGURES], had=len(made)
+        one_line(title), address, "", said, pictures, made[:MOST_KEPT_FIGURES], had=len(made)
     )
 
 
@@ -118,7 +118,7 @@ def _in_words(about: Mapping[str, str]) -> Mapping[str, str]:
     context = current_context()
     if context is None or "part" not in about:
         return about
-    parts = {each.name: each.title for each in parts_of(context.shelf[context.choice.model])}
+    parts = {each.name: each.title for each in parts_of(context.models[context.choice.model])}
     said = {**about, "part": parts.get(about["part"], about["part"])}
     return {"attention" if name == "part" else name: text for name, text in said.items()}
 

@@ -29,7 +29,7 @@ def draw_offer(context: PageContext) -> None:
     model = REAL_MODELS[FIRST]
     state = background.state_of(model)
     open_when_there(model, state)
-    is_named = any(entry.origin == "named" for entry in context.shelf.values())
+    is_named = any(entry.origin == "named" for entry in context.models.values())
     if state.kind == "there" or not may_add() or (is_named and state.kind == "absent"):
         return
     with st.container(key="offer"):
@@ -38,7 +38,7 @@ def draw_offer(context: PageContext) -> None:
             draw_progress(model, "offer")
             return
         with st.container(horizontal=True, vertical_alignment="center"):
-            if context.shelf[context.choice.model].origin in ONE_TASK:
+            if context.models[context.choice.model].origin in ONE_TASK:
                 st.markdown(LINE, width="content")
             goes_on = f"{state.left / 1e6:,.0f} of " if state.left else ""
             st.button(

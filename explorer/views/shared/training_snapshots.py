@@ -17,7 +17,7 @@ Snapshots = dict[str, Path]
 
 def snapshots_of(context: PageContext) -> Snapshots:
     """Those of the chosen model's run; none of a model that was brought."""
-    found = training_steps.snapshots_of(context.shelf[context.choice.model])
+    found = training_steps.snapshots_of(context.models[context.choice.model])
     return {str(step): folder for step, folder in found.items()}
 
 

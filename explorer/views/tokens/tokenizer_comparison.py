@@ -102,12 +102,12 @@ def draw_comparison(context: PageContext) -> None:
 def _draw_tokenizers(context: PageContext) -> None:
     mine, text = context.choice.model, context.forward.text
     trained = [TRAINED_HERE + algorithm for algorithm in tokenizer_source.ALGORITHMS]
-    chosen = _choose([*trained, *(name for name in context.shelf if name != mine)], mine)
+    chosen = _choose([*trained, *(name for name in context.models if name != mine)], mine)
     st.caption(tokenizer_source.training_summary())
     widgets.page_links("tokenizer_training")
     for place, name in enumerate((mine, *chosen)):
         try:
-            _draw_tokens(_tokenizer(name, context.shelf), name, text, place)
+            _draw_tokens(_tokenizer(name, context.models), name, text, place)
         except (TextError, ModelError) as error:
             st.text(name)
             say(str(error))

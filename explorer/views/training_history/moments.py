@@ -114,12 +114,12 @@ class History:
 
 def snapshots_in(context: PageContext) -> bool:
     """Whether any are kept of the chosen model; the page ends where there is no model."""
-    return bool(context.opened and snapshots_of(context.shelf[context.choice.model]))
+    return bool(context.opened and snapshots_of(context.models[context.choice.model]))
 
 
 def history_of(context: PageContext) -> History | None:
     """Of the chosen model; None, and a sentence, where there is none or it is not made yet."""
-    entry = context.shelf[context.choice.model]
+    entry = context.models[context.choice.model]
     snapshots = snapshots_of(entry)
     run = Run(run_of(entry.folder))
     steps = [*snapshots]
@@ -205,14 +205,14 @@ def _bytes_of_scores(scores: Mapping[int, Mapping[str, Tensor]]) -> int:
 
 def draw_no_history(context: PageContext) -> None:
     """Where the chosen model has no snapshots: the runs that have some, and where to train."""
-    runs = [name for name, entry in context.shelf.items() if snapshots_of(entry)][:MOST_OFFERED]
+    runs = [name for name, entry in context.models.items() if snapshots_of(entry)][:MOST_OFFERED]
     if not runs:
         st.text("No snapshots are kept of the training of this model. Train one here:")
     else:
         st.text("No snapshots are kept of the training of this model. These have some:")
     with st.container(horizontal=True):
         for name in runs:
-            label = literal(context.shelf[name].short_name)
+            label = literal(context.models[name].short_name)
             st.button(label, key=f"history_of_{name}", on_click=choose_model, args=(name,))
         draw_page_link("training", "Train the toy translator", task="translation")
 

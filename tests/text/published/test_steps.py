@@ -9,7 +9,7 @@ import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.text import PublishedTokenizer, Step, TextError, open_published, steps
+from explorer.text import PublishedTokenizer, TextError, TokenizerStep, open_published, steps
 from explorer.text.published import steps as taking
 from explorer.text.published.child_wire import NONE_AROUND
 from explorer.text.token import AROUND
@@ -30,7 +30,9 @@ LIKELY = st.lists(
 FEW = pytest.mark.parametrize("name", ["gpt2", "bert", "llama.json", "t5.json", "marian"])
 
 
-def assert_ends_in_the_encoding(tokenizer: PublishedTokenizer, text: str) -> tuple[Step, ...]:
+def assert_ends_in_the_encoding(
+    tokenizer: PublishedTokenizer, text: str
+) -> tuple[TokenizerStep, ...]:
     taken = steps(tokenizer, text)
     tokens = [(t.id, t.label, t.start, t.end, t.special) for t in tokenizer.encode(text)]
     shown = [[(p.id, p.label, p.start, p.end, p.special) for p in s.pieces] for s in taken]
