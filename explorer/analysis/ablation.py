@@ -7,8 +7,6 @@ since a batch fills the processor better than one row. Edits of the recorded pas
 again in the layers that run again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -5,8 +5,6 @@ The order is: keys hidden, weighted by value norms, heads combined, words merged
 their mass, sentences picked. Shapes: h heads, q queries, k keys, d head width, D model width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -71,7 +69,7 @@ class AdjustedWeights:
     sentence: str = ""
     hidden: tuple[int, ...] = ()
 
-    def noting(self, *notes: str) -> AdjustedWeights:
+    def noting(self, *notes: str) -> "AdjustedWeights":
         """The same with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
@@ -83,7 +81,7 @@ def adjust_head(
     head: int,
     options: DisplayOptions,
     report: Callable[[float], None] | None = None,
-) -> AdjustedWeights:
+) -> "AdjustedWeights":
     """One matrix (rows, columns): of this head, or of the heads of one or all layers combined.
 
     One head after another, so memory grows with queries × keys, whatever the heads and layers.
@@ -113,7 +111,7 @@ def adjust_head(
 
 def adjust_heads(
     forward: ForwardPass, part: str, layer: int, options: DisplayOptions, heads: Sequence[int]
-) -> AdjustedWeights:
+) -> "AdjustedWeights":
     """The same for several heads, each by itself: (h, rows, columns)."""
     made = [_hidden_and_weighted(forward, part, layer, head, options) for head in heads]
     removed = torch.stack([lost for _, lost in made]).mean(0)
@@ -222,7 +220,7 @@ def _finished(
     options: DisplayOptions,
     values: Tensor,
     removed: Tensor,
-) -> AdjustedWeights:
+) -> "AdjustedWeights":
     """Words, mass and sentences, which are the same for every head; and the notes about it all."""
     rows, columns = forward.rows(part), forward.columns(part)
     allowed = reduce(torch.logical_or, (forward.mask(part, layer) for layer in layers))
@@ -257,7 +255,7 @@ def _finished(
     return replace(made, sentence=sentence, hidden=struck)
 
 
-def _by_word(made: AdjustedWeights, forward: ForwardPass) -> AdjustedWeights:
+def _by_word(made: "AdjustedWeights", forward: ForwardPass) -> "AdjustedWeights":
     typed = forward.text, forward.pair
     down, across = group_words(made.rows, *typed), group_words(made.columns, *typed)
     may = sum_groups(sum_groups(made.allowed.float(), across, -1), down, -2) > 0
@@ -278,7 +276,7 @@ def _by_word(made: AdjustedWeights, forward: ForwardPass) -> AdjustedWeights:
     )
 
 
-def _cut(made: AdjustedWeights, mass: int) -> AdjustedWeights:
+def _cut(made: "AdjustedWeights", mass: int) -> "AdjustedWeights":
     values = keep_mass(made.values, mass / 100)
     cut = (made.values != values) & ~made.values.isnan()
     count = (values > 0).sum(-1).float()
@@ -290,7 +288,7 @@ def _cut(made: AdjustedWeights, mass: int) -> AdjustedWeights:
     )
 
 
-def _between(made: AdjustedWeights, sentences: str) -> AdjustedWeights:
+def _between(made: "AdjustedWeights", sentences: str) -> "AdjustedWeights":
     """The rows of one sentence of a pair and the columns of one."""
     wanted = SENTENCES[sentences]
     assert wanted is not None, "all sentences need no picking"

@@ -7,8 +7,6 @@ cells are pooled, and it says how.
 Shapes: h heads, r rows, c columns of a picture.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

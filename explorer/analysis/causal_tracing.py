@@ -7,8 +7,6 @@ Sources: Locating and Editing Factual Associations in GPT (Meng et al. 2022), se
 and interpret activation patching (Heimersheim and Nanda 2024), section 2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -8,8 +8,6 @@ Sources: Have Faith in Faithfulness (Hanna et al. 2024), section 2; Sparse Featu
 et al. 2024), section 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

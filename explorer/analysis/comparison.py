@@ -1,7 +1,5 @@
 """Two attention maps compared: over common groups of tokens, by difference and divergence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

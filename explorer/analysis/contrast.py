@@ -1,7 +1,5 @@
 """Two texts of one length, and the number of the output that tells them apart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Feed-forward units that no token of a batch makes active."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

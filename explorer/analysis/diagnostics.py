@@ -4,8 +4,6 @@ A finding is plain data. Some need only the headers of the files, some the weigh
 forward pass. A check that finds nothing wrong says so, so that one sees what was checked.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A text's tokens, the vocabulary around them and their ways through the layers, on three axes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -5,8 +5,6 @@ read, and many of them branch off one recorded pass (`explorer.analysis.ablation
 Source: Localizing Model Behavior with Path Patching (Goldowsky-Dill et al. 2023), section 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby

@@ -6,8 +6,6 @@ ones does. Source: Is Attention Interpretable? (Serrano and Smith 2019), section
 edges are their control.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The generalisation gap: the loss on held-out examples minus that on examples of training."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from models.model import Transformer

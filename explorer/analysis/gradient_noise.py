@@ -3,8 +3,6 @@
 Source: An Empirical Model of Large-Batch Training (McCandlish et al. 2018), appendix A.1.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -7,8 +7,6 @@ Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021), 
 Two-Layer Model”.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """When a head learns what it does: its scores over the steps of a training, and where they rise."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

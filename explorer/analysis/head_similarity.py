@@ -7,8 +7,6 @@ heads² × rows × keys, so of a long text only rows at even distances are compa
 many heads only some layers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

@@ -4,8 +4,6 @@ Both circuits are d × d and products of two matrices of the width w of the head
 their singular values are not zero, and w × w matrices give them all.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

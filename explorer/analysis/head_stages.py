@@ -6,8 +6,6 @@ softmax still runs over all keys.
 Source: Attention Is All You Need, equation 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -93,7 +93,7 @@ def _residuals_between(model: Transformer, layer: int, until: int) -> Iterator[R
 
 def _read_with(norm: nn.Module, rows: Tensor) -> Tensor:
     """Rows (…, d) that read the residual stream in front of a norm, but for its scale."""
-    _, back = torch.func.vjp(without_scale(norm), torch.zeros_like(rows))
+    back = torch.func.vjp(without_scale(norm), torch.zeros_like(rows))[1]
     found: Tensor = back(rows)[0]
     return found
 

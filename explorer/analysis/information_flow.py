@@ -13,8 +13,6 @@ Source: Information Flow Routes (Ferrando and Voita 2024), section 2.
 Shapes: q queries, k keys, h heads, d width of the model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -99,7 +97,7 @@ def has_flow(opened: Opened, forward: ForwardPass) -> bool:
     return is_kept(opened, ("information flow", forward.text, forward.pair))
 
 
-def kept_route(opened: Opened, forward: ForwardPass, answer: int) -> Route:
+def kept_route(opened: Opened, forward: ForwardPass, answer: int) -> "Route":
     """How one answer of a pass that `run_text` made came about, computed once."""
     key = "route", forward.text, forward.pair, answer
     flow = kept_flow(opened, forward)
@@ -251,7 +249,7 @@ class Route:
         return sum(each.nbytes for values in found for each in values.values())
 
 
-def route(flow: InformationFlow, start: Tensor) -> Route:
+def route(flow: InformationFlow, start: Tensor) -> "Route":
     """Backwards from an answer whose importance is `start` (t,). Cost grows with all shares.
 
     Where a sub-layer has no shares, the importance stays with the residual stream.

@@ -7,8 +7,6 @@ nothing else rests there.
 Shapes: n lines, b lines of a batch, L layers, h heads, t tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -51,7 +49,7 @@ class LineActivations:
         return dict(vars(self))
 
     @classmethod
-    def empty(cls, lines: int, layers: int, heads: int) -> LineActivations:
+    def empty(cls, lines: int, layers: int, heads: int) -> "LineActivations":
         """NaN where nothing was measured yet."""
         shape = lines, layers, heads
         numbers = (torch.full(shape, torch.nan) for _ in range(2))
@@ -60,7 +58,7 @@ class LineActivations:
         norm_at, weight_at = places
         return cls(norm, norm_at, weight, weight_at)
 
-    def put(self, lines: Sequence[int], found: TokenActivations) -> None:
+    def put(self, lines: Sequence[int], found: "TokenActivations") -> None:
         """The largest over the tokens of these lines."""
         here = torch.tensor(lines)
         for name, values in (("norm", found.norm), ("weight", found.weight)):
@@ -108,7 +106,7 @@ def activations_by_batch(
             yield some, token_activations(opened, [rows[at] for at in some])
 
 
-def token_activations(opened: Opened, rows: Rows) -> TokenActivations:
+def token_activations(opened: Opened, rows: Rows) -> "TokenActivations":
     """Both numbers at every token of some lines; shorter ones end in tokens that do not count."""
     longest = max(map(len, rows))
     filler = Token(opened.config.pad_id or 0, "", special=True)
@@ -132,7 +130,7 @@ class _ActivationTap(Tap):
         self.found: dict[str, list[Tensor]] = {"head_out": [], "weights": []}
         self._model, self._counts, self._scope = model, counts, scope
 
-    def at(self, scope: str) -> _ActivationTap:
+    def at(self, scope: str) -> "_ActivationTap":
         inner = _ActivationTap(self._model, self._counts, f"{self._scope}{scope}.")
         inner.found = self.found
         return inner

@@ -22,6 +22,9 @@ from models.classifier import ClassifierHead
 from models.frozen import freeze_classes, freeze_norm, freeze_words
 from models.output_heads import LanguageModelHead
 
+EMBEDDED = -1
+"""In the place of a layer."""
+
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
@@ -69,14 +72,15 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
         layers = [block_writes(forward, stack, n, places) for n in interruptible(range(count))]
         embedded = _embedded(forward, places)
         to_output = _frozen_output(forward, places, shares, option)
-    parts = {("", name): value for name, value in embedded.items()}
+    parts = {(EMBEDDED, name): value for name, value in embedded.items()}
     for n, block in enumerate(layers):
         parts |= {(n, name): written.heads for name, written in block.attended.items()}
         parts |= {(n, "mlp"): block.mlp.out} if block.mlp else {}
     nothing = {key: torch.zeros_like(value, requires_grad=True) for key, value in parts.items()}
     with torch.enable_grad():
-        of_sum = freeze_norm(forward.trace.model.last_stack.embedding_norm, sum(embedded.values()))
-        x = of_sum(torch.stack([nothing["", name] for name in embedded]).sum(0))
+        whole = torch.stack(list(embedded.values())).sum(0)
+        of_sum = freeze_norm(forward.trace.model.last_stack.embedding_norm, whole)
+        x = of_sum(torch.stack([nothing[EMBEDDED, name] for name in embedded]).sum(0))
         for n, block in enumerate(layers):
             for name, written in block.attended.items():
                 out = written.attention.o_proj(nothing[n, name].transpose(0, 1).flatten(1))
@@ -93,7 +97,7 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
     }
     no_mlp = embedded["token"].new_zeros(())
     feed_forward = torch.stack([found.get((n, "mlp"), no_mlp).sum() for n in range(count)])
-    embedding = {name: float(found["", name].sum()) for name in embedded}
+    embedding = {name: float(found[EMBEDDED, name].sum()) for name in embedded}
     logit = _in_pass(forward, place, option)
     again = float(logits_at(forward.trace, place, forward.row)[option]) if logit is None else logit
     return Contributions(

@@ -3,8 +3,6 @@
 Source: interpreting GPT: the logit lens (nostalgebraist 2020).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -5,8 +5,6 @@ directions whose filters have the norms of the weights' filters (section 4), and
 which a training moved most, by PCA of its snapshots (section 7.2).
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

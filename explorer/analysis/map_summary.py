@@ -1,7 +1,5 @@
 """What is true of one attention map, computed from it, in sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from torch import Tensor

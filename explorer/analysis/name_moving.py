@@ -5,8 +5,6 @@ token. Both names in both orders, so neither is raised for being what it is.
 Source: Interpretability in the Wild (Wang et al. 2022), section 3.1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The tokens of a vocabulary whose vectors point most nearly the same way: cosine similarity."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

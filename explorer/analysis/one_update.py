@@ -6,8 +6,6 @@ training, bit for bit.
 Shapes: b texts, t tokens (none for a classifier's labels), v vocabulary.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager

@@ -4,8 +4,6 @@ Read from the last residual stream of a recorded pass by the model's own last no
 in the same way for both passes, at one position or at all of them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -7,8 +7,6 @@ Investigating Gender Bias in Language Models Using Causal Mediation Analysis (Vi
 Interpretability in the Wild (Wang et al. 2022), section 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from torch import Tensor

@@ -7,8 +7,6 @@ Sources: Interpretability in the Wild (Wang et al. 2022), section 3; Localizing 
 Path Patching (Goldowsky-Dill et al. 2023), section 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """The doubled exponent of the sinusoids, measured beside the right formula."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

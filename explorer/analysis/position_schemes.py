@@ -5,8 +5,6 @@ A scheme adds a vector to the embedding (sinusoidal, learned), rotates queries a
 `products` one number per pair of positions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -75,7 +73,7 @@ class PositionScheme:
     def title(self) -> str:
         return "a vector of ones, rotated" if self.name == "rotary" else "position vectors"
 
-    def by_cosine(self) -> PositionScheme:
+    def by_cosine(self) -> "PositionScheme":
         """With the cosine similarity of two position vectors for their dot product."""
         if self.table is None:
             return self
@@ -141,7 +139,7 @@ def position_scheme(
     head: int = 0,
     stack: str = "",
     width: int | None = None,
-) -> PositionScheme | None:
+) -> "PositionScheme | None":
     """The scheme at the sizes of this model; None where the model has no such positions.
 
     Another `width` is for sinusoids alone, which need no trained numbers.
@@ -173,14 +171,14 @@ def position_scheme(
 
 def _added(
     name: str, table: Tensor, wavelengths: tuple[float, ...] = (), *, halves: bool = False
-) -> PositionScheme:
+) -> "PositionScheme":
     width = table.shape[1]
     step, gap = (1, (width + 1) // 2) if halves else (2, 1)
     pairs = tuple((i * step, i * step + gap) for i in range(width // 2))
     return PositionScheme(name, table, table @ table.T, pairs, wavelengths)
 
 
-def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> PositionScheme:
+def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> "PositionScheme":
     """The trained bias of every distance; which bucket it would have where none was trained."""
     config, found = model.config, position_module(model, stack)
     ahead = len(places) - 1
@@ -211,7 +209,7 @@ def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> Posi
     )
 
 
-def _turned(config: TransformerConfig, places: Tensor) -> PositionScheme | None:
+def _turned(config: TransformerConfig, places: Tensor) -> "PositionScheme | None":
     width = config.rotary_width - config.rotary_width % 2
     if width == 0:
         return None

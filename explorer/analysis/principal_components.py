@@ -4,8 +4,6 @@ At length one the distance of two vectors follows from their cosine similarity a
 |a − b|² = 2 − 2 cos(a, b). Source: On Lines and Planes of Closest Fit (Pearson 1901).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

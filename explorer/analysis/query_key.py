@@ -5,8 +5,6 @@ pass; `Pair.difference` compares them with the same recomputed from q and k.
 Source: Attention Is All You Need, section 3.2.1.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The blocks of one stack run again from the middle of a recorded pass, many rows at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

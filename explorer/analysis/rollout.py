@@ -9,8 +9,6 @@ feed-forward layers. Each stack is a graph of its own: cross-attention leads fro
 another, without a residual connection back.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce

@@ -5,8 +5,6 @@ above s (√m + √n), the edge of Marchenko and Pastur (1967); how far above it
 known too (Johnstone 2001). What training has learned stands out above that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

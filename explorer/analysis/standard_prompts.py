@@ -6,8 +6,6 @@ text is put around these too.
 Source: In-context Learning and Induction Heads (Olsson et al. 2022).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import takewhile
 

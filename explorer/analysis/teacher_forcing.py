@@ -4,8 +4,6 @@ Source of teacher forcing: A Learning Algorithm for Continually Running Fully Re
 Neural Networks (Williams and Zipser 1989).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Thumbnails of every head of a forward pass; of a small one every weight, too."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b

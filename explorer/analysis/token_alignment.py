@@ -3,8 +3,6 @@
 Tokens are joined into the smallest groups that begin and end at the border of a token in both.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

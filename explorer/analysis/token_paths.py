@@ -3,8 +3,6 @@
 Source: interpreting GPT: the logit lens (nostalgebraist 2020), for what the head reads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

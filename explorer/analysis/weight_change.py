@@ -1,7 +1,5 @@
 """In which weights two models differ: how far each matrix moved, and over how many directions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Tensors are read in slices, so that an embedding of 250,000 tokens needs no second copy.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator

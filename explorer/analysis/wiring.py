@@ -7,8 +7,6 @@ edges, (r, w).
 Source: Towards Automated Circuit Discovery (Conmy et al. 2023), section 3.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate

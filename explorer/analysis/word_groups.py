@@ -1,7 +1,5 @@
 """The tokens of each word, and the sentence of a pair that each token belongs to."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a model makes of a text: the next token, the word behind a mask, a class, a text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

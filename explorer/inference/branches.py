@@ -6,8 +6,6 @@ order in which they came. The address holds the actions, then those that were un
 reader went back to node 1 and forced 9 after it (node 3), and that a sampled 4 was undone.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -86,13 +84,13 @@ class Branches:
         return MAX_NODES + 1 - len(self.nodes)
 
     @property
-    def appended(self) -> Branches:
+    def appended(self) -> "Branches":
         """The same nodes, without jumps and what was undone."""
         actions = tuple(action for action in self.actions[: self.done] if action.tokens)
         return Branches(actions, len(actions))
 
     @property
-    def before(self) -> Branches:
+    def before(self) -> "Branches":
         """The branches before the last action."""
         return Branches(self.actions[: self.done - 1], self.done - 1)
 
@@ -125,7 +123,7 @@ class Branches:
         """The last nodes of the branches."""
         return [place for place, behind in enumerate(self.children) if place and not behind]
 
-    def go_to(self, node: int) -> Branches:
+    def go_to(self, node: int) -> "Branches":
         """Jump to a node, as an action; what was undone can still be redone."""
         if node == self.at or not 0 <= node < len(self.nodes):
             return self
@@ -149,7 +147,9 @@ class Branches:
         _, left = self.follow(tokens, behind)
         return len(tokens) - max(0, len(left) - self.room)
 
-    def append(self, tokens: Sequence[int], *, forced: bool, behind: int | None = None) -> Branches:
+    def append(
+        self, tokens: Sequence[int], *, forced: bool, behind: int | None = None
+    ) -> "Branches":
         """Append tokens to the current node, or to `behind`; existing nodes are reused.
 
         ValueError where not all of them fit.
@@ -162,11 +162,11 @@ class Branches:
         actions = (*self.actions[: self.done], Action(at, forced, tuple(left)))
         return Branches(actions, len(actions))
 
-    def undo(self) -> Branches:
+    def undo(self) -> "Branches":
         """Without the last action, a jump included."""
         return Branches(self.actions, max(0, self.done - 1))
 
-    def redo(self) -> Branches:
+    def redo(self) -> "Branches":
         return Branches(self.actions, min(len(self.actions), self.done + 1))
 
     @property
@@ -195,7 +195,7 @@ def _nodes_of(actions: Sequence[Action]) -> tuple[BranchNode, ...]:
     return tuple(nodes)
 
 
-def parse_branches(text: str, known: int, ends: Collection[int], room: int) -> Branches | None:
+def parse_branches(text: str, known: int, ends: Collection[int], room: int) -> "Branches | None":
     """The branches in an address; None where it cannot be read or does not fit.
 
     Token IDs are below `known`; nothing follows one of `ends`, and no branch has more than

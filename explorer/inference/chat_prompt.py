@@ -1,7 +1,5 @@
 """Chat prompts: a model's own template, rendered, and read with its special tokens."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 

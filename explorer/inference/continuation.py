@@ -1,7 +1,5 @@
 """Generation from the reader's text, along any path of tokens: its next logits, its samples."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Interventions as edits of the core, and why one does not apply to a model and a text."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

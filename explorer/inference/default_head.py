@@ -1,7 +1,5 @@
 """Which head of a model a new reader sees first."""
 
-from __future__ import annotations
-
 import torch
 
 from explorer.catalog.attention_parts import Part, parts

@@ -1,7 +1,5 @@
 """The answer that an encoder-decoder generates with the reader's interventions."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """The forward pass with the reader's interventions, and which of them do not apply."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

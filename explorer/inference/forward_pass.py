@@ -5,8 +5,6 @@ weights of the head on screen are derived from them by the function that the mod
 A forward pass never changes, so many sessions may share one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The masks of a pass, taken apart: what padding masks, what causality masks, and both."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Tokens into the model: their IDs, the positions with logits, and one recorded pass."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

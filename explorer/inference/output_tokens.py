@@ -1,7 +1,5 @@
 """Which tokens a model's output is read at, and which it is to predict there."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

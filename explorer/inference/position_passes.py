@@ -4,8 +4,6 @@ Shapes: t tokens. All passes use the model's own weights, with its own scheme or
 has no trained parameters.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass

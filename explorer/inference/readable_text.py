@@ -1,7 +1,5 @@
 """Whether a model of the list can read all of a text, and which can; found without weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 

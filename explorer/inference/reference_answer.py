@@ -1,7 +1,5 @@
 """The right answer of an encoder-decoder, where the rules of its task give one, and as tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

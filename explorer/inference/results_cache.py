@@ -4,8 +4,6 @@ It goes with its model, and some time after its last use: most texts are read on
 types the next.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 import weakref

@@ -4,8 +4,6 @@ Every stage is made by the functions of `models.sampling`, so `final` is what it
 Source of top-p: The Curious Case of Neural Text Degeneration (Holtzman et al. 2019).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import torch

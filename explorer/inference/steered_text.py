@@ -1,7 +1,5 @@
 """The text that a model writes with and without a direction added to its residual stream."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from explorer.catalog.opened_model import Opened

@@ -1,7 +1,5 @@
 """The texts that tokenizers can be trained on, and the trained tokenizers, cached."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import islice
 from operator import itemgetter

@@ -1,7 +1,5 @@
 """One token that a reader types."""
 
-from __future__ import annotations
-
 from explorer.catalog.opened_model import Opened
 from explorer.text import TextError
 from explorer.text.token_labels import text_of

@@ -1,7 +1,5 @@
 """Two texts side by side: which words of one have another number of tokens in the other."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher

@@ -1,7 +1,5 @@
 """Texts of lines that come with the app, to search for what excites a head."""
 
-from __future__ import annotations
-
 from explorer.catalog.opened_model import Opened
 from explorer.inference.trained_tokenizers import README, TRANSLATION, shipped_text
 from explorer.system.limits import LINE_CHARACTERS

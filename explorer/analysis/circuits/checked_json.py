@@ -1,7 +1,5 @@
 """JSON that a stranger may have written, read into frozen dataclasses: every field is checked."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import fields, is_dataclass
 from functools import lru_cache

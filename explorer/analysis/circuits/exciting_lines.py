@@ -5,8 +5,6 @@ no way to it but to have the text. Files are written whole and the oldest leave 
 large together.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile

@@ -3,8 +3,6 @@
 It has no date and no path in it: the same question of the same weights makes the same file.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b

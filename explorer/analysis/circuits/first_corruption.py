@@ -4,8 +4,6 @@ It is found by trying, whatever the model: the first of a few candidates after w
 option is likeliest than after the clean text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import islice

@@ -1,7 +1,5 @@
 """The graph of a circuit: its nodes, and the edges that carry a difference from one to another."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from explorer.analysis.wiring import Kind, Reads

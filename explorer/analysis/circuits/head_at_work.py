@@ -1,7 +1,5 @@
 """What one head does in the clean text of a pair, at the position whose output is read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -5,8 +5,6 @@ head: attention that finds nothing else rests there (Xiao et al. 2023, Efficient
 Language Models with Attention Sinks), so its share is given beside the others.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """What was measured of a question, as a finding."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev

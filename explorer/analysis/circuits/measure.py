@@ -4,8 +4,6 @@ Every step is a generator over its pieces, so that a page or a command line show
 can stop between two of them. Shapes as in `explorer.analysis.wiring`: r readers, w writers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

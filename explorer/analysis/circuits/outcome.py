@@ -1,7 +1,5 @@
 """What is measured of an output: one number of the logits of two texts, which tells them apart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from torch import Tensor

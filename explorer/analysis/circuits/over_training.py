@@ -3,8 +3,6 @@
 What is measured stays what the trained model is asked: the same tokens, answers and metric.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The reader's own pairs of texts, as a table in CSV: clean, corrupted, answer, against."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterator, Sequence

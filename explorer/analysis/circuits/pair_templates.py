@@ -7,8 +7,6 @@ Indirect object: Wang et al. 2022, arXiv 2211.00593. Greater-than: Hanna et al. 
 2305.00586. Induction: Olsson et al. 2022, arXiv 2209.11895.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from random import Random

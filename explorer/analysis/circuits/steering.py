@@ -3,8 +3,6 @@
 Source: Steering Llama 2 via Contrastive Activation Addition (Panickssery et al. 2024), section 4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby

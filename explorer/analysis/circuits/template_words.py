@@ -1,7 +1,5 @@
 """The words that the templates of pairs are made of; a group stays or leaves together."""
 
-from __future__ import annotations
-
 Group = tuple[str, ...]
 
 

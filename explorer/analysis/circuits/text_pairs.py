@@ -1,7 +1,5 @@
 """Two texts and one question: aligned token by token, and the answer that tells them apart."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

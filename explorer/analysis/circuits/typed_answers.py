@@ -1,7 +1,5 @@
 """The option of the output that a typed answer is: a class by its name, or one token."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Words that are single tokens of a model: those of a list, and some of its own vocabulary."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -441,7 +441,7 @@ class Masked(Kind):
         return rf"s_{{ij}} \leftarrow \begin{{cases}} {cases} \end{{cases}}"
 
     def equation(self, cell: StageCell) -> Equation:
-        if not cell.mask[cell.row, cell.column]:
+        if cell.mask is not None and not cell.mask[cell.row, cell.column]:
             return Equation(r"-\infty \quad \text{this key is masked}", -math.inf)
         score, *bias = cell.numbers()
         if bias:

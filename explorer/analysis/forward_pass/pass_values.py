@@ -185,7 +185,7 @@ class PassValues:
                     scores = scores + read(1)[rows].to(scores.dtype)
                 return scores.masked_fill(~self.mask(stage)[rows], -torch.inf)
             case "transform":
-                transformed: Tensor = self.model.head.transform(read(0)[rows][None])[0]  # type: ignore[union-attr]
+                transformed: Tensor = self.model.head.transform(read(0)[rows][None])[0]
                 return transformed
             case "probabilities":
                 return read(0)[rows].softmax(-1)
@@ -274,11 +274,10 @@ class PassValues:
             if stage.layer is None:
                 return self._around_blocks(stage, module, rows)
             tap = _CheckingTap(self, stage, rows, f"{stage.stack}.{stage.layer}.")
-            memory = self._stream_before("decoder") if self.forward.written else None
-            x, memory = (
-                None if name is None else self[name][rows].double()[None]
-                for name in (self._stream_before(stage.stack, stage.layer), memory)
-            )
+            x = self[self._stream_before(stage.stack, stage.layer)][rows].double()[None]
+            memory = None
+            if self.forward.written:
+                memory = self[self._stream_before("decoder")][rows].double()[None]
             run_block(self.forward, stage.stack, stage.layer, x, memory, tap, rows)
             return tap.found[0]
 

@@ -100,7 +100,7 @@ class _ListingTap(Tap):
         if node in self.shown:
             self.shown[node].sites.append(site)
             return value
-        reads, names = [], []
+        reads, names = list[_Shown](), list[list[str]]()
         for found in self._origins(node, set()):
             (reads if isinstance(found, _Shown) else names).append(found)
         own = [min(each, key=lambda n: not n.startswith(self.prefix[:7])) for each in names]

@@ -1,7 +1,5 @@
 """The page “Forward pass”: the list of its stages, and the values of the chosen one."""
 
-from __future__ import annotations
-
 import math
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The first stage of a forward pass: from the characters to the tokens, and to their IDs."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.analysis.forward_pass.kinds import Stage

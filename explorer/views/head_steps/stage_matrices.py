@@ -1,7 +1,5 @@
 """The chosen head step by step: which stages are drawn, which part of a long text, which cell."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

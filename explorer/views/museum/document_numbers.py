@@ -1,7 +1,5 @@
 """Numbers of the documents' own configurations, with each mistake and without it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The documents' systems as models to open: untrained, made on request."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """What an exhibit has besides two models: the document's numbers, trainings, counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One exhibit on screen: a mistake, the wrong and the right model side by side, what shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The fourteen mistakes of the documents: where each is, what is right, what gives it away."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 HANDOUT, NOTEBOOK, WEB = "lecture handout", "notebook tutorial", "web tutorial"

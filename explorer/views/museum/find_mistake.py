@@ -1,7 +1,5 @@
 """Find the mistake: a model with an unnamed mistake, and the instruments that show which it is."""
 
-from __future__ import annotations
-
 import random
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The pictures of the instruments: a matrix with labels, and a sentence that says what it is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,7 +29,7 @@ class InstrumentPicture:
     unit: str = "weight"
     shows: str = ""
 
-    def is_like(self, other: InstrumentPicture) -> bool:
+    def is_like(self, other: "InstrumentPicture") -> bool:
         """Whether the two look the same."""
         names = self.down, self.across, other.down, other.across
         return names[:2] == names[2:] and torch.allclose(
@@ -39,7 +37,7 @@ class InstrumentPicture:
         )
 
 
-def map_picture(run: MeasuredRun, weights: Tensor) -> InstrumentPicture:
+def map_picture(run: MeasuredRun, weights: Tensor) -> "InstrumentPicture":
     """The map of the chosen head; its labels are the source's where a mistake attends to it."""
     part = run.head[0]
     rows, columns = run.forward.rows(part), run.forward.columns(part)
@@ -50,14 +48,14 @@ def map_picture(run: MeasuredRun, weights: Tensor) -> InstrumentPicture:
     return InstrumentPicture(weights, down, across, title, shows=title)
 
 
-def masked_picture(run: MeasuredRun, weights: Tensor) -> InstrumentPicture:
+def masked_picture(run: MeasuredRun, weights: Tensor) -> "InstrumentPicture":
     """The map of the first head where every key is masked."""
     names = _names(run, run.ids[0])
     title = f"{head_title(run.opened.name, run.forward.parts[0].name, 0, 0)}, every key masked"
     return InstrumentPicture(weights, names, names, title, shows=title)
 
 
-def output_picture(run: MeasuredRun, output: Tensor) -> InstrumentPicture:
+def output_picture(run: MeasuredRun, output: Tensor) -> "InstrumentPicture":
     """The largest outputs at the last position, and the same at the positions before it."""
     rows = output[None] if output.dim() == 1 else output[-MOST_PLACES:]
     largest = rows[-1].sort(descending=True, stable=True).indices[:MOST_OUTPUTS]
@@ -78,7 +76,7 @@ def output_picture(run: MeasuredRun, output: Tensor) -> InstrumentPicture:
     )
 
 
-def repeats_picture(run: MeasuredRun, generated: Sequence[int]) -> InstrumentPicture:
+def repeats_picture(run: MeasuredRun, generated: Sequence[int]) -> "InstrumentPicture":
     """Which of the generated tokens are the same."""
     ids = torch.tensor(generated)
     names = _names(run, ids)
@@ -89,7 +87,7 @@ def repeats_picture(run: MeasuredRun, generated: Sequence[int]) -> InstrumentPic
     )
 
 
-def padded_picture(run: MeasuredRun, longer: Tensor) -> InstrumentPicture | None:
+def padded_picture(run: MeasuredRun, longer: Tensor) -> "InstrumentPicture | None":
     """The map of the chosen head with padding after the sentence; None where it is not drawn."""
     part, layer, head = run.head
     if run.ids.shape[1] > MOST_WITH_PADDING:

@@ -3,8 +3,6 @@
 Every instrument measures any model in the same way and knows no mistake.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

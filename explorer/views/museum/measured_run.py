@@ -1,7 +1,5 @@
 """One model and its inputs, so that a wrong and a right model are measured in the same way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -40,7 +38,7 @@ class PieceRecorder(Tap):
     def __init__(self, cuts: Mapping[str, Cut], found: dict[str, Tensor], prefix: str = "") -> None:
         self._cuts, self._found, self._prefix = cuts, found, prefix
 
-    def at(self, scope: str) -> PieceRecorder:
+    def at(self, scope: str) -> "PieceRecorder":
         return PieceRecorder(self._cuts, self._found, f"{self._prefix}{scope}.")
 
     def wants(self, name: str) -> bool:
@@ -58,12 +56,12 @@ class EmbeddingLeaves(Tap):
     `leaves`, and the final residual streams of the stacks in `finals`, are kept by site.
     """
 
-    def __init__(self, parent: EmbeddingLeaves | None = None, prefix: str = "") -> None:
+    def __init__(self, parent: "EmbeddingLeaves | None" = None, prefix: str = "") -> None:
         self.leaves: dict[str, Tensor] = parent.leaves if parent else {}
         self.finals: dict[str, Tensor] = parent.finals if parent else {}
         self._prefix = prefix
 
-    def at(self, scope: str) -> EmbeddingLeaves:
+    def at(self, scope: str) -> "EmbeddingLeaves":
         return EmbeddingLeaves(self, f"{self._prefix}{scope}.")
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
@@ -81,7 +79,7 @@ class AblatedCrossAttention(Tap):
     def __init__(self, beyond: Tap, inside: bool = False) -> None:
         self._beyond, self._inside = beyond, inside
 
-    def at(self, scope: str) -> AblatedCrossAttention:
+    def at(self, scope: str) -> "AblatedCrossAttention":
         return AblatedCrossAttention(self._beyond.at(scope), scope == "cross_attn")
 
     def wants(self, name: str) -> bool:
@@ -124,7 +122,7 @@ class MeasuredRun:
     def last_stack(self) -> str:
         return self.model.config.stacks[-1]
 
-    def with_model(self, model: Transformer) -> MeasuredRun:
+    def with_model(self, model: Transformer) -> "MeasuredRun":
         """The same inputs for another model."""
         return replace(self, model=model)
 
@@ -236,7 +234,7 @@ class MeasuredRun:
         return " ".join(self.opened.tokenizer.token(i).label for i in ids)
 
 
-def right_run(opened: Opened, forward: ForwardPass, head: HeadPlace) -> MeasuredRun:
+def right_run(opened: Opened, forward: ForwardPass, head: HeadPlace) -> "MeasuredRun":
     """The opened model over the text of its forward pass."""
     ids = ids_of([forward.tokens])
     target = ids_of([forward.target]) if opened.config.kind == "encoder-decoder" else None

@@ -1,7 +1,5 @@
 """Two small trainings in step, a wrong and a right one, which can be stopped at any step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The documents' systems on screen: the size of each, and buttons that make or train one."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.app import reader_models, widget_state

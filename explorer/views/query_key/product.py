@@ -1,7 +1,5 @@
 """Query and key: the chosen pair of tokens, their product, the way to the weight, the distance."""
 
-from __future__ import annotations
-
 import math
 
 import streamlit as st

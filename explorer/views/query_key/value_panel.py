@@ -1,7 +1,5 @@
 """From a weight to the residual stream: value, head output, W_O, one dimension of the stream."""
 
-from __future__ import annotations
-
 import streamlit as st
 from torch import Tensor
 
