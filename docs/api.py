@@ -4,8 +4,6 @@ A module's own names are public where they have no underscore in front; a method
 it has a docstring. Modules come in the reading order of `models/__init__.py`.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

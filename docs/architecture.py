@@ -3,8 +3,6 @@
 The arrows are those that `tests/test_house.py` reads. A test compares the picture with them.
 """
 
-from __future__ import annotations
-
 from html import escape
 from itertools import accumulate, pairwise
 from pathlib import Path

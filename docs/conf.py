@@ -5,8 +5,6 @@ therefore the source. `docs/README.md` is the first page, and its lists are the 
 Formulas become MathML when the site is built, so it needs no script and no other host.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

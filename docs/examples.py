@@ -4,8 +4,6 @@ The blocks of a page run one after another, in one namespace, in the root of the
 ```text after one is what it prints. A test compares the two.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

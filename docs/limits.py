@@ -3,8 +3,6 @@
 A test compares the two.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from docs.addresses import table

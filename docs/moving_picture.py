@@ -4,8 +4,6 @@ It downloads the real model as a reader would, with one click, types a sentence,
 run through all layers, clicks the edge that moved the name, and opens that head's numbers.
 """
 
-from __future__ import annotations
-
 import io
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Takes the README's pictures from the running app: `python -m docs.pictures`."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

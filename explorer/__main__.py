@@ -1,7 +1,5 @@
 """Runs, generating, export, circuits, models and lessons, from the command line."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

@@ -12,8 +12,6 @@ et al. 2024), section 3, for completeness; Towards Automated Circuit Discovery (
 section 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
@@ -95,8 +93,8 @@ class CorruptedPasses(Sequence[CorruptedPass]):
     @overload
     def __getitem__(self, at: int) -> CorruptedPass: ...
     @overload
-    def __getitem__(self, at: slice) -> CorruptedPasses: ...
-    def __getitem__(self, at: int | slice) -> CorruptedPass | CorruptedPasses:
+    def __getitem__(self, at: slice) -> "CorruptedPasses": ...
+    def __getitem__(self, at: int | slice) -> "CorruptedPass | CorruptedPasses":
         if isinstance(at, slice):
             return CorruptedPasses(self.contrasts[at])
         return corrupted_pass(self.contrasts[at])

@@ -4,8 +4,6 @@ EXPLORER_ADMIN_TOKEN has it; without it nobody is let in. A reader types it into
 in no address and no log.
 """
 
-from __future__ import annotations
-
 import hmac
 import os
 from hashlib import sha256

@@ -5,8 +5,6 @@ The choices are widgets bound to the query parameters `text`, `pair`, `part`, `l
 and an invalid value in an address is replaced, with a sentence that says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -151,7 +149,7 @@ def _draw_head_choice(context: PageContext, entry: ModelEntry) -> Callable[[], N
     return None
 
 
-def _draw_in(place: DeltaGenerator, pickers: Sequence[_Picker]) -> None:
+def _draw_in(place: DeltaGenerator, pickers: "Sequence[_Picker]") -> None:
     """From within a page; they are the same lists as on the other pages."""
     with place, streamlit_patches.as_part_of_the_frame():
         for picker in pickers:

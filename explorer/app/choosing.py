@@ -1,7 +1,5 @@
 """Choosing from elsewhere what the bar shows: another model, head or page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import streamlit as st

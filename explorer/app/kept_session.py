@@ -5,8 +5,6 @@ forgets (it was started again, or too much was kept) the reader's browser still 
 addresses, titles and notes, without the pictures.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

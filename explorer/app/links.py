@@ -5,8 +5,6 @@ not drawn; those of a page are drawn and not displayed (`page_top.js`), so that 
 to stays as it is, and no key reaches them.
 """
 
-from __future__ import annotations
-
 from explorer.app import url
 from explorer.app.address_table import PARAMETERS, VERSION
 from explorer.app.choice import FRAME

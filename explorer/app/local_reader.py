@@ -1,7 +1,5 @@
 """Whether a reader sits at the machine that the app runs on."""
 
-from __future__ import annotations
-
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 

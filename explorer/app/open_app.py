@@ -4,8 +4,6 @@ In the package the whole project lies below one folder, `attention_explorer`, si
 `app`, `models` and `pages` would be in the way of others. That folder comes first on Python's path.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import runpy

@@ -3,8 +3,6 @@
 They lie in this process; those of the reader who used theirs longest ago leave first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock

@@ -4,8 +4,6 @@ There are so few addresses of networks that each could be tried. One file in the
 which is that of all replicas; only the server's user reads it.
 """
 
-from __future__ import annotations
-
 import hmac
 import os
 import secrets

@@ -1,7 +1,5 @@
 """How long the scripts of pages take, counted for Prometheus (`explorer/server/prometheus.py`)."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ A widget that is not drawn leaves the address, and a dozen that are drawn cost e
 than the picture does. So these are drawn only while their panel is open, and kept here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +17,7 @@ Text = str | list[str]
 """How a choice is written in the address; several values of one name are a list."""
 
 
-_EVERY: list[PersistentChoices] = []
+_EVERY: "list[PersistentChoices]" = []
 
 
 def follow_address() -> None:

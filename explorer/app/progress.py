@@ -1,7 +1,5 @@
 """Heavy work of a page: a bar while it lasts, and nothing where it is done at once."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

@@ -6,8 +6,6 @@ Whoever clears it, or accepts no cookie, is somebody else the next time; a link 
 what it names.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import secrets

@@ -6,8 +6,6 @@ at the run and open its model. Only whose it is, or who sees everything, may do 
 plain name is found by nobody else: its name is easily guessed.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from explorer.app.reader import network_digest, owner, sees_everything

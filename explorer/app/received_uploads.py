@@ -6,8 +6,6 @@ readers as they like, but comes from one network. What is refused, opened or rem
 is freed at once, and what a reader leaves behind soon after.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The frame of every page: its navigation, what is chosen once, and the page itself."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import ExitStack
 from pathlib import Path

@@ -4,8 +4,6 @@
 fails once Streamlit no longer needs it; then it goes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace

@@ -12,8 +12,6 @@ read a few lines of a file, and they would stand still behind the passes of othe
 beside them takes one.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -149,7 +147,7 @@ class Turns:
 
 TURNS = Turns(lambda: max(1, limits.PAGES_AT_ONCE.most))
 _numbers = count(1)
-_running: dict[int, PageRun] = {}
+_running: "dict[int, PageRun]" = {}
 """By its number, every run that computes or waits."""
 
 

@@ -4,8 +4,6 @@ A model at a step is a model like any other: on this run of the page it takes th
 trained one. So every page shows it without knowing of it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from explorer.catalog.available_models import ModelEntry, entry_in

@@ -1,7 +1,5 @@
 """The sentence of the bar where it is too long for an address, which then has a file's hash."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.app import streamlit_patches, url

@@ -5,8 +5,6 @@ drawn first and writes what is chosen. All others are read with `asked` and writ
 `PARAMETERS` in `address_table.py` lists them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import isinf
 from typing import Any

@@ -3,8 +3,6 @@
 A metric in nats is a loss, so less is better; every other one is a share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache

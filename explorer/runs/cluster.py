@@ -10,8 +10,6 @@ nobody who does not show the key of `cluster_key`: other accounts of this machin
 no work.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -6,8 +6,6 @@ user who owns the file. It is kept in the folder of runs, so that the next serve
 cluster, and only its path is ever handed to a process.
 """
 
-from __future__ import annotations
-
 import datetime
 import stat
 import sys

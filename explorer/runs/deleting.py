@@ -4,8 +4,6 @@ It still counts for the quotas of whose it is, until it is removed for good: whe
 over, or before, when another run of theirs would not fit.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

@@ -4,8 +4,6 @@
 the defaults of its task: "lr 0.001 → 0.003, + warm-up 50".
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence

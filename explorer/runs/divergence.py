@@ -4,8 +4,6 @@ What is judged is the loss beside that of a guess, ln V for a vocabulary of V to
 a model that knows nothing is at most a few times as bad.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """The metrics of a run as other tools read them: a CSV table, or TensorBoard's event files."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io

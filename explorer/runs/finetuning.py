@@ -1,7 +1,5 @@
 """Fine-tuning: the run of a task that starts from a model which was trained before."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 It makes the same updates with its share of each batch, and writes nothing.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -9,8 +9,6 @@ one takes it on there again, and ends with the same weights.
     refused.json     {"step": 120, "fault": "…"}: why the last that was asked for was not taken on
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The metrics of a run, one JSON line a step: appended by its worker, read while they grow."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator
@@ -59,7 +57,7 @@ class Metrics:
         self.file_id = 0
         self._read = 0
 
-    def update(self) -> Metrics:
+    def update(self) -> "Metrics":
         try:
             with self.path.open("rb") as file:
                 self._start_over_if_replaced(file.fileno())

@@ -1,7 +1,5 @@
 """The newest weights of a run, finished or not, as an opened model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from explorer.catalog import ModelError

@@ -5,8 +5,6 @@ and when the model itself is deleted. With LoRA every checkpoint of the run link
 and adds its adapters, a small file; it opens as a plain model all the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path

@@ -4,8 +4,6 @@ Loaded by each of them at its start. The name of a run holds the key of its link
 quote the text that it learns from; Dask would note both, with each task that fails.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

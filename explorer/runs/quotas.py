@@ -3,8 +3,6 @@
 Each question is answered by a sentence for the person who is refused, or by None.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping

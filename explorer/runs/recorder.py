@@ -1,7 +1,5 @@
 """Writes a run's folder while it trains: metrics, status, snapshots, states."""
 
-from __future__ import annotations
-
 import math
 import shutil
 import time

@@ -5,8 +5,6 @@ But a training is a function of its settings, so whoever trains it again from it
 both, and can compare the weights with the snapshot's.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,7 +34,7 @@ class Trained:
         kept = [each for memory in self.state.optimizer.state.values() for each in memory.values()]
         return sum(each.nbytes for each in [*self.model.parameters(), *kept])
 
-    def copy(self) -> Trained:
+    def copy(self) -> "Trained":
         """The same, to be trained without changing this one."""
         model = copy.deepcopy(self.model)
         state = TrainState.fresh(model, self.training)

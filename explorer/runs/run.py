@@ -20,8 +20,6 @@ Whoever runs the server makes runs with plain names, such as reverse-1. The name
 else's ends in a key that nobody can guess: it is in the address of a link, and never on screen.
 """
 
-from __future__ import annotations
-
 import secrets
 import shutil
 import uuid

@@ -1,7 +1,5 @@
 """What is raised where a run cannot be made or read."""
 
-from __future__ import annotations
-
 from explorer.catalog import in_a_sentence
 
 
@@ -9,6 +7,6 @@ class RunError(ValueError):
     """A run cannot be made or read; the message is one sentence."""
 
     @classmethod
-    def of(cls, error: OSError, sentence: str) -> RunError:
+    def of(cls, error: OSError, sentence: str) -> "RunError":
         """That something could not be done, and why; never where on this machine."""
         return cls(f"{sentence}. {in_a_sentence(error)}")

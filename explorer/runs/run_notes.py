@@ -4,8 +4,6 @@ The file is replaced as a whole, so a process that is killed meanwhile leaves th
 that is damaged says nothing: a run is listed whatever was noted of it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Iterable
@@ -29,7 +27,7 @@ class RunNotes:
     sweep: str = ""
     sweep_title: str = ""
 
-    def replace(self, **changes: Any) -> RunNotes:
+    def replace(self, **changes: Any) -> "RunNotes":
         return dataclasses.replace(self, **changes)
 
 

@@ -3,8 +3,6 @@
 Nothing of the model that is asked for is allocated but where it is small enough to be timed.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """In which settings two runs of a task differ, and which of them a run takes on as it trains."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -3,8 +3,6 @@
 The runs of a sweep share a key in their notes, and are found by it again.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import secrets

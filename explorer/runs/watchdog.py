@@ -5,8 +5,6 @@ that takes too long cannot be interrupted from outside, so its process ends, and
 was saved last remains. A step that asks for too much memory gets none.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -73,7 +71,7 @@ class Watchdog:
         """Of the step that is computed now."""
         return limits.STEP_SECONDS.most - (self._clock() - self._since)
 
-    def __enter__(self) -> Watchdog:
+    def __enter__(self) -> "Watchdog":
         self._thread.start()
         return self
 

@@ -5,8 +5,6 @@ It follows the commands in the folder's control file, saves its state, and resum
 bit by bit.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Iterator

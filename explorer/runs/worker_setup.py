@@ -1,7 +1,5 @@
 """Loaded by every local worker at its start, so that the first run waits for no import."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import threading

@@ -1,7 +1,5 @@
 """Small files that are replaced as a whole, and a lock that ends with its process."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -78,7 +76,7 @@ class Lock:
         os.close(file)
         return False
 
-    def __enter__(self) -> Lock:
+    def __enter__(self) -> "Lock":
         return self
 
     def __exit__(

@@ -8,8 +8,6 @@ a metric. In the run of a page it ends the run whose reader has gone or who has 
 hands the turn to the next (`explorer.app.throttle`); anywhere else nothing happens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Condition, local

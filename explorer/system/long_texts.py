@@ -5,8 +5,6 @@ cannot be guessed. What has not been opened for long leaves, and the oldest leav
 are too much.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

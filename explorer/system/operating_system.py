@@ -5,8 +5,6 @@ of rights keeps others out, and a process has no limits of its own; what cannot 
 reading of strangers' tokenizers, is refused there (`explorer.text.published.process`).
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import stat

@@ -1,7 +1,5 @@
 """How often work beside the training is due, so that it costs a bounded share of the time."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """How the large head is drawn: the controls, and what an address may ask for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any

@@ -1,7 +1,5 @@
 """The large head with its display options: as a matrix, as lines, as tokens; and its export."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The Checkpoints page: the list of models, forms to open another, six views of one model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The chosen model: opened, described in words, and exported as a published folder."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Diagnostics on screen: findings about the files, the weights and the heads over the text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every head of the chosen model over the reader's text, in one metric of their choice."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.analysis.head_metrics import METRICS, HeadMetrics

@@ -1,7 +1,5 @@
 """The list of models: what each is and how big, known before its weights are read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One tensor of the chosen model: its weights as a picture, its singular values, its numbers."""
 
-from __future__ import annotations
-
 import math
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """A model of the reader's own: uploaded, or named by a path or hub ID where that is allowed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The parameter tree as an icicle."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.app.panels import expander

@@ -1,7 +1,5 @@
 """The parameter tree on screen: of the chosen model, or of a document's configuration."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.app.context import PageContext

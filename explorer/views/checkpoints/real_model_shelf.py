@@ -1,7 +1,5 @@
 """The shelf of real models: what each is good to look at, and one click that gets or opens it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The root mean square of the weights: one number for every part of every layer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

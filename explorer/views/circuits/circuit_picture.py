@@ -1,7 +1,5 @@
 """The circuit on the picture of the pass, and what is chosen in it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

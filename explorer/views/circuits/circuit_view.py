@@ -1,7 +1,5 @@
 """The circuit: its strongest edges, and how much of the difference it explains at every size."""
 
-from __future__ import annotations
-
 import streamlit as st
 import torch
 

@@ -3,8 +3,6 @@
 `draw_edge_card` draws it for any edge, such as one that was clicked.
 """
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.analysis.circuits.graph import CircuitNode, Edge

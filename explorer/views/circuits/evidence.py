@@ -1,7 +1,5 @@
 """Text as evidence: the lines of a text that excite the chosen head most, and where in them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

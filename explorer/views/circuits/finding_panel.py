@@ -1,7 +1,5 @@
 """A finding on the Circuits page: what was measured as a file, and one opened again beside it."""
 
-from __future__ import annotations
-
 from hashlib import blake2b
 
 import streamlit as st

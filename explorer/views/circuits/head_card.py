@@ -3,8 +3,6 @@
 `draw_head_card` draws it for any head, such as that of an edge that was clicked.
 """
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.analysis.circuits.head_at_work import clean_pass, direct_effect, source_tokens

@@ -1,7 +1,5 @@
 """With which earlier heads a head composes: one cell each, by what it reads of them."""
 
-from __future__ import annotations
-
 import streamlit as st
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """What a head copies in the text: the tokens it attends to, and what each would raise and lower."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import streamlit as st

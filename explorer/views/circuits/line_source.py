@@ -1,7 +1,5 @@
 """Where the lines come from that are searched: a text of the app, one that is pasted, or a file."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """What the views of the Circuits page share: estimates, exact values and circuits, made once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

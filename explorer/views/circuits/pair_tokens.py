@@ -1,7 +1,5 @@
 """A pair of texts on the Circuits page: its tokens one above another, and what they are told by."""
 
-from __future__ import annotations
-
 from statistics import fmean, stdev
 
 import streamlit as st

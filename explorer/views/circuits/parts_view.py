@@ -1,7 +1,5 @@
 """Which heads and feed-forward layers carry the difference: estimates beside exact values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Path patching on screen: from one head into all later ones, or into one head from all before."""
 
-from __future__ import annotations
-
 import streamlit as st
 import torch
 

@@ -1,7 +1,5 @@
 """What the passes of a question cost, in multiplications, and the sentence where it is too much."""
 
-from __future__ import annotations
-
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.catalog.opened_model import Opened
 

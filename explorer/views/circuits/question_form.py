@@ -1,7 +1,5 @@
 """The question of the Circuits page: where its pairs come from, their answers and the metric."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Steering: the direction from the corrupted to the clean texts, and what it does when added."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Causal tracing on screen: one value patched at a time, token by layer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The circuit over training: its strongest edges with the weights of every snapshot."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import streamlit as st

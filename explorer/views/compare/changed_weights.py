@@ -1,7 +1,5 @@
 """Which weights of the two compared models differ: after a training, what it has changed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

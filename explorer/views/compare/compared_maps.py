@@ -1,7 +1,5 @@
 """Both sides of a comparison on screen: their maps, how far apart they are, their outputs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

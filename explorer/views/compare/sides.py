@@ -1,7 +1,5 @@
 """What is compared with the chosen head: a second map, chosen by the reader."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

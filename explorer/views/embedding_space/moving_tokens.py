@@ -1,7 +1,5 @@
 """The text's tokens in three dimensions, at every step of their way through a stack."""
 
-from __future__ import annotations
-
 import streamlit as st
 import torch
 from torch.linalg import LinAlgError

@@ -1,7 +1,5 @@
 """What the page “Embedding space” shows of a model: which stack, which tokens, which rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

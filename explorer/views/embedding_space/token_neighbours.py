@@ -1,7 +1,5 @@
 """The nearest tokens by cosine similarity: of one token, and of every token of the text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How tokens of the vocabulary are called on the page “Embedding space”."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from explorer.text import AnyTokenizer

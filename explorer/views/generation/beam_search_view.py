@@ -1,7 +1,5 @@
 """Beam search: the tree of the tokens that were considered, and the texts that it found."""
 
-from __future__ import annotations
-
 import math
 
 import streamlit as st

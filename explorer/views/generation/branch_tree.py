@@ -1,7 +1,5 @@
 """The reader's branches: kept in the address, drawn as a tree and compared in a table."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A chat's messages as the model reads them: rendered by its template, special tokens and all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

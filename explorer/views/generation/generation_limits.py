@@ -1,7 +1,5 @@
 """Which models generate text, and how many tokens at once."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.analysis.forward_pass.stages import stages_of

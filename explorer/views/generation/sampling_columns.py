@@ -1,7 +1,5 @@
 """The stages of one choice as columns: logit, softmax, temperature, top-k, top-p, renormalized."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Teacher forcing and free running, step by step, with the shifted target."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import streamlit as st

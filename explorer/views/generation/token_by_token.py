@@ -1,7 +1,5 @@
 """One token after another: the stages of each choice, the branches, and a head's map."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.app import controls, widget_state

@@ -1,7 +1,5 @@
 """The head finder: heads ranked by a metric, the best of them small, the chosen one large."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.analysis.head_metrics import HeadMetric, Ranked, ranking

@@ -1,7 +1,5 @@
 """Where a token's rollout comes from, layer by layer, as a Sankey diagram."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.analysis import rollout

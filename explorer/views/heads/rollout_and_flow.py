@@ -1,7 +1,5 @@
 """What reaches a token of a later layer from the input: attention rollout and attention flow."""
 
-from __future__ import annotations
-
 import streamlit as st
 import torch
 from torch import Tensor

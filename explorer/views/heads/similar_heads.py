@@ -1,7 +1,5 @@
 """Head similarity: the heads most similar to the chosen one, and the matrix of all pairs."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import streamlit as st

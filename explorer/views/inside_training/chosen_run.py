@@ -1,7 +1,5 @@
 """The run that the page is about: its settings, its task and its snapshots."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every head's scores over the steps of a training, as one picture."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

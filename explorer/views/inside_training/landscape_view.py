@@ -1,7 +1,5 @@
 """The loss around the trained weights, and the way of the training over it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

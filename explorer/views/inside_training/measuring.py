@@ -1,7 +1,5 @@
 """What the views of snapshots share: the batch that is measured, and work of all snapshots."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 

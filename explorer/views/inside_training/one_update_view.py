@@ -1,7 +1,5 @@
 """One update in slow motion: from the batch to the loss after it, a stage at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import streamlit as st

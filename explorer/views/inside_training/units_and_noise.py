@@ -1,7 +1,5 @@
 """Two numbers of a training that tell what to change: dead units, and the gradient noise scale."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The batch of an update: its examples as the model reads them, and the loss of every label."""
 
-from __future__ import annotations
-
 import streamlit as st
 import torch
 

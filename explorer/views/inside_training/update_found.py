@@ -1,7 +1,5 @@
 """The update that a run does after one of its steps, taken apart, and where its state is from."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

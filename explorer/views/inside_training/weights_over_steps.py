@@ -1,7 +1,5 @@
 """The weights of every snapshot: singular values of one matrix, and norms of all of them."""
 
-from __future__ import annotations
-
 import streamlit as st
 import torch
 from torch import Tensor

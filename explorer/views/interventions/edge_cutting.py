@@ -1,7 +1,5 @@
 """Whether the map is faithful: its strongest edges cut, beside as many random ones."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.analysis.faithfulness import (

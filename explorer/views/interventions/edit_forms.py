@@ -1,7 +1,5 @@
 """The forms that add an intervention, one kind at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

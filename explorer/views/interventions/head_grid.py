@@ -1,7 +1,5 @@
 """Every head ablated or patched alone: one number each for how much the output changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

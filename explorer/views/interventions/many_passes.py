@@ -1,7 +1,5 @@
 """What the views share that run the model many times: the base, and what is said of it."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 
 from explorer.analysis.ablation import RecordedPass

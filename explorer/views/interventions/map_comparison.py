@@ -1,7 +1,5 @@
 """The chosen head's maps before and after, and interventions on their pinned cell."""
 
-from __future__ import annotations
-
 import streamlit as st
 import torch
 

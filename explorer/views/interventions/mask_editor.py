@@ -1,7 +1,5 @@
 """The form that edits the mask: a preset, a key masked for every query, or single cells."""
 
-from __future__ import annotations
-
 import streamlit as st
 import torch
 

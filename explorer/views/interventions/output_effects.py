@@ -1,7 +1,5 @@
 """What the interventions do to the output: probabilities before and after, and the numbers."""
 
-from __future__ import annotations
-
 import streamlit as st
 from torch import Tensor
 

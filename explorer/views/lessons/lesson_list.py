@@ -1,7 +1,5 @@
 """Every lesson with what this browser keeps of it, and a lesson of one's own."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.app import address_table, widget_state

@@ -4,8 +4,6 @@ The address says which lesson is open and at which step. Its head is drawn by th
 (`explorer.components.lesson`), its words by Streamlit, which never reads them as HTML.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import streamlit as st

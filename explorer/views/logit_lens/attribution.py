@@ -1,7 +1,5 @@
 """Direct logit attribution on screen: what each head and feed-forward layer adds to one logit."""
 
-from __future__ import annotations
-
 import streamlit as st
 import torch
 from torch import Tensor

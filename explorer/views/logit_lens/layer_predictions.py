@@ -1,7 +1,5 @@
 """The logit lens on screen: the likeliest tokens after each layer, and how the output forms."""
 
-from __future__ import annotations
-
 import streamlit as st
 from torch import Tensor
 

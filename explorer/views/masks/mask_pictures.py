@@ -1,7 +1,5 @@
 """The masks of a forward pass, and one head from its scores to its weights."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

@@ -4,8 +4,6 @@ There the layer, the head and the tokens of the picture are chosen. What a brows
 checked as a whole: what does not exist in this model and text opens nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

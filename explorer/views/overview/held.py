@@ -4,8 +4,6 @@ The address repeats it. The edge is the chosen head and the pinned cell of every
 the answer is their output position.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The Overview page's picture of the pass: what is held in it, its doors, its lens, its export."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The picture of the whole pass of a page's context: its shares, its answers, its lens."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 

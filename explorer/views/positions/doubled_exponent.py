@@ -1,7 +1,5 @@
 """A common mistake: the exponent of the sinusoids doubled, beside the right one."""
 
-from __future__ import annotations
-
 import streamlit as st
 from torch import Tensor
 

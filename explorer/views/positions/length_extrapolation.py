@@ -1,7 +1,5 @@
 """A text longer than in training: what a head and the loss do beyond the trained positions."""
 
-from __future__ import annotations
-
 import streamlit as st
 from torch import Tensor
 

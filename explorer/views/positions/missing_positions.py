@@ -1,7 +1,5 @@
 """What the Positions page says where a model does not have the chosen positions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The sentence in another order: what changes, and what a model without positions does not see."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """What two positions give together, as a surface over both."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

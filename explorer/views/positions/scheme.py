@@ -1,7 +1,5 @@
 """One scheme of positions, or two side by side: table, similarities, waves, hands, and biases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The figures of one scheme of positions, alone or beside those of another on the same scales."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

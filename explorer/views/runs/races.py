@@ -1,7 +1,5 @@
 """Races and sweeps: several runs of one task started at once, and who leads while they train."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import streamlit as st

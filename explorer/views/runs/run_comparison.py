@@ -1,7 +1,5 @@
 """Training runs of one task side by side: their settings, and the result of each."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The curves of several runs over each other, each named by what tells it apart."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """What the table of runs says of each: read once for all of them, searched and sorted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The table of runs: found, sorted, chosen, noted, compared, deleted and brought back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Where runs train, for who runs the server: its own processes, or a Dask cluster elsewhere."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.app.messages import say

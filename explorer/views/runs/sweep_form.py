@@ -1,7 +1,5 @@
 """The form of a sweep: a task, what its runs start from, and settings with several values each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

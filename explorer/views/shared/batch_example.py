@@ -1,7 +1,5 @@
 """One example of a batch as the model reads it, with what it is to predict."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isfinite
 

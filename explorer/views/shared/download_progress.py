@@ -4,8 +4,6 @@ It goes on when the page is left or loaded again. A reader who may not add model
 to click.
 """
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.app.local_reader import is_local

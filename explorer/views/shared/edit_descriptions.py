@@ -1,7 +1,5 @@
 """Interventions in words, as the list on screen has them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from explorer.catalog.opened_model import Opened

@@ -1,7 +1,5 @@
 """The interventions in the address: their list, undo, redo, remove, and buttons that add one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """What a model that generates answers without and with interventions."""
 
-from __future__ import annotations
-
 from difflib import SequenceMatcher
 
 import streamlit as st

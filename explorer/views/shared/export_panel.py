@@ -1,7 +1,5 @@
 """Export of what is on screen: a figure for print, its numbers, or its views as one page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

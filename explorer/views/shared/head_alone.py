@@ -4,8 +4,6 @@ The rest of the page, the navigation and most of the bar then stay on screen as 
 the server about a third of a page, and fifty readers at once notice it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The head metrics of the reader's text, computed once for all pages, and a table of one metric."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from explorer.analysis.head_metrics import HeadMetric, HeadMetrics, join_layers, metrics_by_layer

@@ -1,7 +1,5 @@
 """A session kept, under the figures of a page: what is on screen is added, and the list opened."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain

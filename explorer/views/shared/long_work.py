@@ -1,7 +1,5 @@
 """Work of more than seconds: behind a Run button, with a bar and a Stop button, piece by piece."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar

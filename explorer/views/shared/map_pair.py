@@ -1,7 +1,5 @@
 """Two attention maps side by side on one scale, and their difference around zero."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

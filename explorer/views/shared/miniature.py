@@ -1,7 +1,5 @@
 """The pass in small at the head of the sidebar: the part that a page shows, and the way to it."""
 
-from __future__ import annotations
-
 from explorer.analysis import information_flow
 from explorer.app.context import PageContext, current_context
 from explorer.app.page_table import ROWS

@@ -1,7 +1,5 @@
 """The offer of a first real model: one line, one button, and its progress in their place."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.app.context import PageContext

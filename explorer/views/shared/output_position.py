@@ -1,7 +1,5 @@
 """The position whose prediction is read: one choice on Interventions and Logit lens."""
 
-from __future__ import annotations
-
 from explorer.analysis.output_change import has_words
 from explorer.app.context import PageContext
 from explorer.app.controls import token

@@ -1,7 +1,5 @@
 """The position in the forward pass: the stage, the tokens and the columns, kept in the address."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

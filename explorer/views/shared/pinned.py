@@ -4,8 +4,6 @@ A pinned cell is a query and a key, a pinned token one of them. Both are positio
 whatever the view makes of it, so what is pinned in one view is pinned in the next.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +52,7 @@ class Pinned:
     def is_cell(self) -> bool:
         return self.query is not None and self.key is not None
 
-    def within(self, forward: ForwardPass, part: str) -> Pinned:
+    def within(self, forward: ForwardPass, part: str) -> "Pinned":
         """As far as this text reaches in this attention."""
         return parse_pinned(str(self), len(forward.rows(part)), len(forward.columns(part)))
 

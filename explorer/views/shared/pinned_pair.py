@@ -1,7 +1,5 @@
 """The pinned cell as the Forward pass page keeps it: a token and a key; shared with the others."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The window with the views that were kept: named, put in order, and exported."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from urllib.parse import quote, urlsplit

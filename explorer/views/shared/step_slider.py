@@ -1,7 +1,5 @@
 """Steps forward and back and in time, also several on one page; the address has the shown one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from explorer.app import streamlit_patches, url, widget_state

@@ -1,7 +1,5 @@
 """Tables of names and values, and columns of numbers."""
 
-from __future__ import annotations
-
 import streamlit as st
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """The training text of a tokenizer and how many tokens it adds, also for other pages."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The row of tools at the foot of the sidebar: share, present, and the theme."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.app import links, streamlit_patches

@@ -1,7 +1,5 @@
 """The snapshots of the training that made the chosen model, as models to open."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from explorer.app import training_steps

@@ -1,7 +1,5 @@
 """The parts of a screen that several pages share: its opening, a head, the output."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

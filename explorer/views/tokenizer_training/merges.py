@@ -1,7 +1,5 @@
 """Byte-pair encoding and WordPiece in training: each merge, its pair counts, and the vocabulary."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """A Unigram in training: fewer and fewer pieces, and the likeliest segmentations of a sentence."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Every token of the sentence with its ID, and the sentence under several tokenizers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 

@@ -1,7 +1,5 @@
 """Data first: the batches as the model gets them, and what is in them, before it is trained."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The inputs of the form: one for each setting, two numbers or one choice in a row."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

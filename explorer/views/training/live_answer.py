@@ -1,7 +1,5 @@
 """What the newest weights of a run make of the reader's sentence, and how well they generalise."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

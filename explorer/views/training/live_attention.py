@@ -1,7 +1,5 @@
 """The attention over the reader's sentence, with the newest weights of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path

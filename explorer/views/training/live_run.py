@@ -5,8 +5,6 @@ several times as much CPU time as the server, and with two cores the training ha
 it. Nothing here trains or waits: leaving or reloading the page changes nothing in the run.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections import deque

@@ -1,7 +1,5 @@
 """The reader's own text or table: pasted, or a file; and the tokenizer that reads it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

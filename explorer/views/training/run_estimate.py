@@ -1,7 +1,5 @@
 """What a run will take, said before it starts: parameters, memory, steps a second."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.runs.run_size import TIMED, expected_speed, training_size

@@ -3,8 +3,6 @@
 What nobody chose follows the run on screen, or the task where there is none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

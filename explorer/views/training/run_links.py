@@ -1,7 +1,5 @@
 """From a run to the pages that show it or its model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The list of runs; the one on screen is in the address as `run`, and is found in its folder."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.app import reader_models, streamlit_patches, url, widget_state

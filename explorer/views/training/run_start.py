@@ -1,7 +1,5 @@
 """The start of a run: of the form's settings, or of the run on screen once more."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The words for a run: its state, its progress, and its row in the list of runs."""
 
-from __future__ import annotations
-
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run
 from explorer.runs.spec import (

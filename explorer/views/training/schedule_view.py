@@ -1,7 +1,5 @@
 """The learning rate over the steps: as the form plans it, and as the run on screen has had it."""
 
-from __future__ import annotations
-
 from explorer.charts.training_curves import SCHEDULE_HEIGHT, rate_table, schedule_chart
 from explorer.components.chart import chart
 from explorer.components.fragment import fragment

@@ -1,7 +1,5 @@
 """What a run starts from: new weights, or a trained model, whole or with LoRA adapters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

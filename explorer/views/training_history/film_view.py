@@ -1,7 +1,5 @@
 """The film: one head, all heads and the answer at every step that was kept of a training."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 

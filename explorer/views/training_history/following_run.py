@@ -1,7 +1,5 @@
 """A run that goes on: how far it is, and its film again with each new snapshot."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.components.fragment import fragment

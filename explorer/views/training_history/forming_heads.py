@@ -1,7 +1,5 @@
 """When the heads of a run form: every head, what it does in the end, and since when."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.analysis.head_formation import NOTICEABLE, SHARE, formations

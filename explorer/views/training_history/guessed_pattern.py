@@ -1,7 +1,5 @@
 """What will the heads attend to? A guess among three patterns, then the answer as a ghost."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

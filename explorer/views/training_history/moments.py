@@ -1,7 +1,5 @@
 """The sentence through every snapshot of a run: one pass each, kept."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

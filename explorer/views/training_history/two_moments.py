@@ -1,7 +1,5 @@
 """One head at two steps of its training, and what changed."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from explorer.app.context import PageContext
