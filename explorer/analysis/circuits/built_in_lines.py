@@ -1,4 +1,4 @@
-"""Texts of lines that come with the app, to search for what excites a head."""
+"""Texts of lines that come with the app, to search for the top-activating lines of a head."""
 
 from __future__ import annotations
 
