@@ -1,4 +1,4 @@
-"""How much each line of a text excites every head: one pass of a batch of lines gives all heads.
+"""The activation of every head in each line of a text: one pass of a batch gives all heads.
 
 Two numbers of a head at a token: the norm of what it writes there (W_O times its output), and its
 largest weight on another token than the first. A line has the largest of each over its tokens.

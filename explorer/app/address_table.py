@@ -423,7 +423,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         place("circuit_step", "Training step", "a snapshot of the training", "the last"),
         number("patched_edges", "Edges patched exactly", 1, 200, 40),
         option("lines_from", "Lines from", "a text whose lines are searched"),
-        option("excited_by", "Excited by", "how much a head acts in a line: by norm or weight"),
+        option("excited_by", "Activation", "how a head's activation in a line is measured"),
         place(
             "drawn_edges", "Edges drawn", "how many edges the picture draws", "up to 40 strong ones"
         ),

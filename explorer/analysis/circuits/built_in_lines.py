@@ -1,4 +1,4 @@
-"""Texts of lines that come with the app, to search for what excites a head."""
+"""Texts of lines that come with the app, to search for the top-activating lines of a head."""
 
 from explorer.catalog.opened_model import Opened
 from explorer.inference.trained_tokenizers import README, TRANSLATION, shipped_text

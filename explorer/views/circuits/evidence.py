@@ -1,4 +1,4 @@
-"""Text as evidence: the lines of a text that excite the chosen head most, and where in them."""
+"""Text as evidence: the top-activating lines of a text for the chosen head, and where in them."""
 
 from dataclasses import dataclass
 
@@ -62,7 +62,7 @@ class Measure:
 
 
 OUTPUT_NORM = "Output norm"
-NOT_SEARCHED = "The view Text as evidence finds the lines of a text that excite this head most."
+NOT_SEARCHED = "The view Text as evidence finds the top-activating lines of a text for this head."
 MEASURES = {
     OUTPUT_NORM: Measure(
         "norm",
@@ -121,7 +121,7 @@ def draw_known_lines(opened: Opened, layer: int, head: int) -> None:
         st.caption(str(error))
         return
     found, by = lines_so_far(opened, read), MEASURES[OUTPUT_NORM]
-    st.markdown("**Lines that excite it most, of the text searched last**")
+    st.markdown("**Top-activating lines of the text that was searched last**")
     _say_how_many(read, found)
     _draw_list(read, best_lines(found, by.name, layer, head, LARGE), by)
 
