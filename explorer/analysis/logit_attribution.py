@@ -7,20 +7,77 @@ Shapes: p positions that are read, h heads, d width of the model.
 Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from explorer.analysis.head_weights import output_columns
 from explorer.analysis.output_change import has_words, last_streams, logits_at
 from explorer.analysis.residual_writes import block_writes, positions_of
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
 from explorer.system.cooperative import interruptible
 from models.classifier import ClassifierHead
-from models.frozen import freeze_classes, freeze_norm, freeze_words
+from models.frozen import Frozen, freeze_classes, freeze_norm, freeze_words, is_plain_sum
 from models.output_heads import LanguageModelHead
+
+
+def direct_logits(
+    forward: ForwardPass,
+    layer: int,
+    place: int,
+    written: Tensor,
+    options: Tensor | None = None,
+) -> Tensor:
+    """(n, options): of what attention in this layer writes at a place, (n, d), to these tokens.
+
+    For models of one stack with a head over tokens. Costs n × options × d; without `options`
+    all tokens are meant.
+    """
+    model = forward.trace.model
+    stack, count = last_streams(forward.config)
+    with torch.no_grad():
+        for frozen in _later(forward, layer, place):
+            written = frozen.linear(written)
+        last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, [place]]
+        norm, head = model.last_stack.norm, model.head
+        assert isinstance(head, LanguageModelHead)
+        words: Tensor = model.last_stack.embedding.weight
+        logits = freeze_norm(norm, last).then(freeze_words(head, norm(last), words, options))
+        return logits.linear(written)
+
+
+def source_writes(forward: ForwardPass, layer: int, head: int) -> Tensor:
+    """(keys, d): what the head would write if its whole weight were on one token of the text.
+
+    From the recorded values, so the norm and the positions in front are those of the pass; with
+    the bias of the values, without that of the output projection.
+    """
+    stack, _ = last_streams(forward.config)
+    values = forward.trace[f"{stack}.{layer}.self_attn.v"][forward.row]
+    columns = output_columns(forward.trace.model, layer, head)
+    return values[forward.config.kv_head(head)] @ columns.mT
+
+
+def _later(forward: ForwardPass, layer: int, place: int) -> Iterator[Frozen]:
+    """Everything behind attention in this layer, up to the last block, that changes what it wrote.
+
+    What stays as it is in a plain sum passes nothing.
+    """
+    model: Any = forward.trace.model
+    stack, blocks = last_streams(forward.config)[0], model.last_stack.blocks
+    if all(is_plain_sum(blocks[n].self_residual) for n in range(layer, len(blocks))):
+        return
+    for n in range(layer, len(blocks)):
+        block = block_writes(forward, stack, n, torch.tensor([place]))
+        for at, part in enumerate([*block.attended.values(), *([block.mlp] if block.mlp else [])]):
+            if (n, at) == (layer, 0):
+                yield part.frozen.written
+            yield part.frozen.summed
+
 
 EMBEDDED = -1
 """In the place of a layer."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from explorer.analysis.direct_logits import direct_logits
+from explorer.analysis.logit_attribution import direct_logits
 from explorer.analysis.output_change import last_streams
 from explorer.analysis.residual_writes import block_writes
 from explorer.catalog.opened_model import Opened

@@ -8,8 +8,7 @@ from typing import TypeVar
 from tqdm import tqdm
 
 from explorer.analysis.circuit_curves import circuit_curve, sizes, smallest_circuit
-from explorer.analysis.circuits.finding import Finding
-from explorer.analysis.circuits.made_finding import Measured, finding_of
+from explorer.analysis.circuits.finding import Finding, Measured, finding_of
 from explorer.analysis.circuits.measure import (
     METHODS,
     attributions,

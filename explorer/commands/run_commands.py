@@ -22,12 +22,13 @@ from explorer.commands.training_commands import (
     read_text,
     tokenizer_of,
 )
-from explorer.runs.best_values import best_value
 from explorer.runs.cluster import Cluster
 from explorer.runs.differing import changes, what_differs
+from explorer.runs.metrics import best_value
 from explorer.runs.open_run import open_folder
 from explorer.runs.parent import PARENT, task_for
-from explorer.runs.run import Run, RunError, all_runs
+from explorer.runs.run import Run, all_runs
+from explorer.runs.spec import RunError
 from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, notes_of, parsed, title_of
 from explorer.system.data_folders import runs_root
 from explorer.tasks import GIVEN, TASKS, Task, stored_tokenizer, task_of

@@ -13,6 +13,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,9 @@ from tqdm import tqdm
 from explorer.catalog.opened_model import Opened, open_model
 from explorer.runs.exported_metrics import EventFiles, write_csv
 from explorer.runs.finetuning import finetune_spec
-from explorer.runs.followers import follow
 from explorer.runs.open_run import open_folder
 from explorer.runs.parent import task_for
-from explorer.runs.run import Run, RunError, create, create_in, run_named
+from explorer.runs.run import Run, create, create_in, run_named
 from explorer.runs.settings import (
     EVALUATE_EVERY,
     MODEL_SETTINGS,
@@ -32,7 +32,8 @@ from explorer.runs.settings import (
     WEIGHTS_SEED,
     spec_of,
 )
-from explorer.runs.worker import advance
+from explorer.runs.spec import HOT, RunError
+from explorer.runs.worker import ANEW, END, advance, saved_or_untrained
 from explorer.system.data_folders import runs_root
 from explorer.tasks import GIVEN, TASKS, stored_tokenizer, task_of
 from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
@@ -44,6 +45,28 @@ from models.families.styles import LIKE
 from models.loading.safe_files import shown
 from models.lora import TARGETS
 from models.presets import PRESETS
+from models.training import train
+
+
+def follow(folder: Path) -> None:
+    """Train with the first process, which trains this run, until that ends."""
+    run = Run(folder)
+    spec, task = run.spec, run.task()
+    model, state = saved_or_untrained(run, spec, task)
+    updates = None
+    try:
+        distributed.broadcast([END])
+        while True:
+            said, *values = distributed.broadcast([END] * (1 + len(HOT)))
+            if said == END:
+                return
+            if updates is None or said == ANEW:
+                training = spec.with_hot(dict(zip(HOT, values, strict=True))).training
+                batch = partial(task.batch, training=training)
+                updates = train(model, batch, training, state)
+            next(updates, None)
+    except RuntimeError as error:  # its own are in its status
+        raise RunError("The first process of this training has ended.") from error
 
 
 def add_commands(commands: Any) -> None:

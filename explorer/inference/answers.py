@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from explorer.catalog.opened_model import Opened
-from explorer.text import Token
-from explorer.text.token_labels import candidate_text
+from explorer.text import TextError, Token
+from explorer.text.token_labels import candidate_text, text_of
 
 ANSWERS_SHOWN = 8
 LONGEST_ANSWER, LONGEST_UNTRAINED = 64, 12
@@ -122,3 +122,20 @@ def _best(logits: Tensor, name: Callable[[int], str]) -> tuple[Guess, ...]:
         Guess(name(int(index)), float(value))
         for value, index in zip(top.values, top.indices, strict=True)
     )
+
+
+def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:
+    """The ID of the one token that this is, or why it is none; a space may come before it."""
+    if not typed.strip():
+        return None, ""
+    for text in (typed, f" {typed}"):
+        try:
+            inside = [t for t in opened.tokenizer.encode(text) if t.end > t.start]
+        except TextError as error:
+            return None, str(error)
+        if len(inside) == 1 and inside[0].id != opened.tokenizer.unk_id:
+            return inside[0].id, ""
+    if len(inside) == 1:
+        return None, f"“{typed[:40]}” is not in this model's vocabulary."
+    named = ", ".join(f"“{text_of(each)}”" for each in inside[:6])
+    return None, f"“{typed[:40]}” is {len(inside)} tokens here: {named}. Type one."

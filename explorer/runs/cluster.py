@@ -36,9 +36,9 @@ from explorer.runs.cluster_key import found_security, private_folder, security_o
 from explorer.runs.deleting import erase
 from explorer.runs.parent import PARENT, new_head_seed
 from explorer.runs.quotas import queue_fault
-from explorer.runs.run import Run, RunError, create, delete, room_fault, run_named
+from explorer.runs.run import Run, create, delete, room_fault, run_named
 from explorer.runs.run_notes import RunNotes
-from explorer.runs.spec import STOPPED, RunSpec
+from explorer.runs.spec import STOPPED, RunError, RunSpec
 from explorer.runs.watchdog import settings
 from explorer.system import limits, operating_system
 from explorer.system.atomic_files import Lock, is_held, read_json_object, write_json
@@ -521,7 +521,7 @@ def _entry(root: str, environment: dict[str, str]) -> Callable[[str], str]:
         os.environ.update(environment)
         if root not in sys.path:
             sys.path.insert(0, root)
-        from explorer.runs.run import RunError
+        from explorer.runs.spec import RunError
         from explorer.runs.worker import train_to_end
 
         try:

@@ -6,10 +6,9 @@ from typing import Any
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.parameters import count_parameters
-from explorer.runs.run_error import RunError
 from explorer.runs.run_size import memory_fault
 from explorer.runs.settings import TRAINING_SETTINGS
-from explorer.runs.spec import RunSpec
+from explorer.runs.spec import RunError, RunSpec
 from explorer.system import limits
 from explorer.tasks import Task
 from explorer.text.token import PAD

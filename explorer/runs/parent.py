@@ -12,8 +12,7 @@ from pathlib import Path
 from explorer.catalog import in_a_sentence
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.tokenizers import tokenizer_family, tokenizer_in
-from explorer.runs.run_error import RunError
-from explorer.runs.spec import RunSpec
+from explorer.runs.spec import RunError, RunSpec
 from explorer.tasks import GIVEN, TASKS, Task, task_of
 from explorer.tasks.reviews import ReviewTask
 from explorer.text import (

@@ -47,9 +47,8 @@ from explorer.runs.hot_changes import Change
 from explorer.runs.metrics import Metrics
 from explorer.runs.parent import PARENT, link_parent, task_in, write_parent
 from explorer.runs.quotas import closing_bytes, keeping_fault
-from explorer.runs.run_error import RunError
 from explorer.runs.run_notes import RunNotes, notes_in, write_notes
-from explorer.runs.spec import DONE, INTERRUPTED, STOPPED, TRAINING, RunSpec, Status
+from explorer.runs.spec import DONE, INTERRUPTED, STOPPED, TRAINING, RunError, RunSpec, Status
 from explorer.system.atomic_files import Lock, is_held, read_json_object, write_json, write_text
 from explorer.tasks import Task, task_of
 from models.loading.safe_files import shown

@@ -6,9 +6,8 @@ from functools import partial
 from typing import Any
 
 from explorer.catalog.parameters import count_parameters
-from explorer.runs.run import RunError
 from explorer.runs.run_size import memory_fault
-from explorer.runs.spec import RunSpec
+from explorer.runs.spec import RunError, RunSpec
 from explorer.system import limits
 from explorer.tasks import Task
 from models import TransformerConfig

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from explorer.catalog import in_a_sentence
 from explorer.catalog.parameters import count_parameters
 from models.config import TransformerConfig
 from models.loading.adapter_files import LARGEST_ALPHA
@@ -162,3 +163,12 @@ def is_float32(value: object) -> bool:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     return abs(value) <= LARGEST_FLOAT32
+
+
+class RunError(ValueError):
+    """A run cannot be made or read; the message is one sentence."""
+
+    @classmethod
+    def of(cls, error: OSError, sentence: str) -> "RunError":
+        """That something could not be done, and why; never where on this machine."""
+        return cls(f"{sentence}. {in_a_sentence(error)}")

@@ -13,7 +13,7 @@ from typing import Any
 from explorer.catalog.opened_model import Opened
 from explorer.runs.differing import SHORT_NAMES
 from explorer.runs.finetuning import finetune_spec, fitted
-from explorer.runs.run import Run, RunError
+from explorer.runs.run import Run
 from explorer.runs.run_notes import LONGEST_TITLE, RunNotes
 from explorer.runs.settings import (
     LORA_SETTINGS,
@@ -23,7 +23,7 @@ from explorer.runs.settings import (
     Setting,
     spec_of,
 )
-from explorer.runs.spec import RunSpec
+from explorer.runs.spec import RunError, RunSpec
 from explorer.system import limits
 from explorer.tasks import Task
 

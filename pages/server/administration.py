@@ -2,19 +2,14 @@
 
 import streamlit as st
 
-from explorer.views.administration import (
-    reader_numbers,
-    runs_and_uploads,
-    server_activity,
-    token_field,
-)
+from explorer.views.administration import runs_and_uploads, server_activity, token_field
 
 st.title("Administration", anchor=False)
 token_field.let_in_or_stop()
 st.markdown("What this server does and stores. Readers are shown as numbers.")
 server_activity.draw_figures()
 st.button("Refresh", key="admin_refresh")
-numbers = reader_numbers.all_numbers()
+numbers = server_activity.all_numbers()
 server_activity.draw_pages(numbers)
 runs_and_uploads.draw_runs(numbers)
 runs_and_uploads.draw_uploads(numbers)

@@ -5,16 +5,15 @@ from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel, script
-from explorer.views.training_history import moments, two_moments
-from explorer.views.training_history.film_view import draw_film, is_too_long
-from explorer.views.training_history.following_run import follow_run
+from explorer.views.training_history import film_view, moments
+from explorer.views.training_history.film_view import draw_film, follow_run, is_too_long
 from explorer.views.training_history.forming_heads import draw_formations
 from explorer.views.training_history.guessed_pattern import draw_guess
 
 VIEWS = {
     "Film": draw_film,
     "Guess the pattern": draw_guess,
-    "Two moments": two_moments.draw_two_moments,
+    "Two moments": film_view.draw_two_moments,
     "When heads form": draw_formations,
 }
 

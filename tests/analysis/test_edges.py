@@ -8,7 +8,7 @@ from explorer.analysis import ablation, circuit_pass
 from explorer.analysis.attribution_patching import differences_of, write_of, writes
 from explorer.analysis.circuit_pass import corrupted_pass
 from explorer.analysis.exact_edges import clean_pass, exact_edges
-from explorer.analysis.path_patching import edge_grid, edges_from, edges_into
+from explorer.analysis.patching import edge_grid, edges_from, edges_into
 from explorer.analysis.wiring import Wiring, WiringError, wiring_of
 from models import TransformerConfig
 from tests.analysis.contrasts import (

@@ -15,6 +15,7 @@ from hypothesis import strategies as some
 from torch import Tensor
 
 from explorer.analysis import head_similarity, thumbnails
+from explorer.analysis.circuits.head_scores import ROWS, repeated_random_tokens, standard_scores
 from explorer.analysis.head_composition import composition, unrelated
 from explorer.analysis.head_formation import formation_step, formations
 from explorer.analysis.head_metrics import (
@@ -41,7 +42,6 @@ from explorer.analysis.line_activations import (
 )
 from explorer.analysis.logit_attribution import contributions
 from explorer.analysis.name_moving import NAMES, name_moving, name_prompts
-from explorer.analysis.standard_prompts import ROWS, repeated_random_tokens, standard_scores
 from explorer.catalog import opened_model
 from explorer.catalog.opened_model import Opened
 from explorer.inference import forward_pass

@@ -11,8 +11,8 @@ import pytest
 from explorer.charts import training_curves
 from explorer.charts.bars import probability_bars
 from explorer.charts.before_after import EdgeCut, before_after_bars, edge_cut_curves
+from explorer.charts.circuit_charts import CLEAN, CORRUPTED, SteeredPoint, steering_chart
 from explorer.charts.frame import CHART_CONFIG
-from explorer.charts.overlaid_curves import MOST_ALIGNED, aligned, overlaid_curves
 from explorer.charts.position_curves import (
     head_curves,
     offset_curve,
@@ -21,12 +21,12 @@ from explorer.charts.position_curves import (
     wave_curves,
 )
 from explorer.charts.query_key_bars import dimension_bars, distance_curve
+from explorer.charts.run_charts import MOST_ALIGNED, aligned, overlaid_curves
 from explorer.charts.singular_value_chart import (
     MOST_SINGULAR_VALUES,
     drawn_ranks,
     singular_value_curves,
 )
-from explorer.charts.steering_chart import CLEAN, CORRUPTED, SteeredPoint, steering_chart
 from explorer.charts.theme import LIGHT
 from explorer.charts.training_curves import (
     MOST_RATES,

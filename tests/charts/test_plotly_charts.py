@@ -10,11 +10,16 @@ import pytest
 import torch
 
 from explorer.catalog.parameters import ParameterNode, parameter_tree, tree_lines
-from explorer.charts import sankey
-from explorer.charts.icicle import parameter_boxes, parameter_icicle
-from explorer.charts.parallel_coordinates import parallel_axis, parallel_runs
+from explorer.charts import sankey_and_icicle
 from explorer.charts.plotly_frame import plain_label
-from explorer.charts.sankey import FlowEdge, rollout_sankey, strongest_edges
+from explorer.charts.run_charts import parallel_axis, parallel_runs
+from explorer.charts.sankey_and_icicle import (
+    FlowEdge,
+    parameter_boxes,
+    parameter_icicle,
+    rollout_sankey,
+    strongest_edges,
+)
 from explorer.charts.space_scatter import MovingTokens, moving_scatter
 from explorer.charts.surfaces import surface_of_positions
 from explorer.charts.theme import DARK, LIGHT
@@ -162,7 +167,7 @@ def test_a_sankey_joins_each_layer_to_the_next() -> None:
         FlowEdge(1, 0, 1, 0.75),
         FlowEdge(1, 1, 1, 0.25),
     ]
-    assert len(strongest_edges([torch.rand(9, 9)])) == sankey.EDGES_DRAWN
+    assert len(strongest_edges([torch.rand(9, 9)])) == sankey_and_icicle.EDGES_DRAWN
 
 
 def test_an_axis_places_numbers_by_size_and_texts_in_order() -> None:

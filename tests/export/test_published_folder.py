@@ -12,8 +12,8 @@ from explorer.catalog import opened_model
 from explorer.catalog.opened_model import Opened
 from explorer.export import published_folder
 from explorer.inference.forward_pass import run_text
-from explorer.runs.run import RunError
 from explorer.runs.settings import spec_of
+from explorer.runs.spec import RunError
 from explorer.system import data_folders
 from explorer.tasks import TASKS
 from models.loading.checkpoint import save_checkpoint

@@ -29,8 +29,9 @@ from explorer.runs.cluster import Cluster
 from explorer.runs.finetuning import finetune_spec
 from explorer.runs.open_run import open_folder
 from explorer.runs.parent import task_for
-from explorer.runs.run import RunError, create
+from explorer.runs.run import create
 from explorer.runs.settings import spec_of
+from explorer.runs.spec import RunError
 from explorer.runs.sweep import grid
 from explorer.runs.watchdog import Watchdog
 from explorer.runs.worker import train_to_end

@@ -20,7 +20,8 @@ from distributed import Client, Security
 from explorer.runs import cluster as cluster_module
 from explorer.runs.cluster import NOT_STARTED, Cluster
 from explorer.runs.cluster_key import private_folder, security_of
-from explorer.runs.run import Run, RunError
+from explorer.runs.run import Run
+from explorer.runs.spec import RunError
 from explorer.system.atomic_files import read_json_object, write_json
 from tests.served import ROOT, processes_of, wait_until, worker_of
 from tests.tiny import tiny_run

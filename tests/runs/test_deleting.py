@@ -10,11 +10,12 @@ import pytest
 
 from explorer.catalog.run_index import index_of
 from explorer.runs import deleting
-from explorer.runs.best_values import best_value
 from explorer.runs.deleting import make_room, set_aside_of, sweep
+from explorer.runs.metrics import best_value
 from explorer.runs.quotas import keeping_fault, sizes_of
-from explorer.runs.run import Run, RunError, all_runs, create, delete, restore, run_named
+from explorer.runs.run import Run, all_runs, create, delete, restore, run_named
 from explorer.runs.run_notes import RunNotes
+from explorer.runs.spec import RunError
 from explorer.runs.worker import train_to_end
 from models.training import TrainConfig
 from tests.tiny import tiny_run, tiny_spec

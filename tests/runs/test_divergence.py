@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.runs.divergence import LOST, POOR, STEPS_OF_PATIENCE, Diverged, Health
-from explorer.runs.run import Run, RunError
+from explorer.runs.recorder import LOST, POOR, STEPS_OF_PATIENCE, Diverged, Health
+from explorer.runs.run import Run
+from explorer.runs.spec import RunError
 from explorer.runs.worker import train_to_end
 from models import load_checkpoint
 from models.training import Report, batch_loss

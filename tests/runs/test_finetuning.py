@@ -19,7 +19,7 @@ from explorer.runs.open_run import open_folder
 from explorer.runs.parent import PARENT, task_for
 from explorer.runs.quotas import bytes_of
 from explorer.runs.retraining import largest_difference, trained_on, untrained
-from explorer.runs.run import RunError
+from explorer.runs.spec import RunError
 from explorer.runs.worker import train_to_end
 from explorer.text import TextError
 from models import load_checkpoint

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from explorer.runs.run import Run, RunError, create
+from explorer.runs.run import Run, create
+from explorer.runs.spec import RunError
 from explorer.runs.worker import advance
 from tests.runs.test_worker import drive, same, weights
 from tests.tiny import tiny_run, tiny_spec

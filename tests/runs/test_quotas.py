@@ -19,7 +19,8 @@ from explorer.catalog.run_index import Maker
 from explorer.runs import cluster as cluster_module
 from explorer.runs.cluster import Cluster
 from explorer.runs.quotas import bytes_of, closing_bytes, keeping_fault
-from explorer.runs.run import RunError, all_runs, create
+from explorer.runs.run import all_runs, create
+from explorer.runs.spec import RunError
 from explorer.runs.sweep import notes_of
 from explorer.runs.watchdog import Watchdog
 from explorer.runs.worker import train_to_end

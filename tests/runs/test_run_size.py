@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from explorer.runs import run_size
-from explorer.runs.run import RunError
 from explorer.runs.run_size import expected_speed, memory_fault, training_size
 from explorer.runs.settings import default_spec, spec_of
+from explorer.runs.spec import RunError
 from explorer.system import pace
 from explorer.system.pace import Pace, Speed, is_snapshot_step
 from explorer.tasks import GIVEN, TASKS

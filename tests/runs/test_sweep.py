@@ -9,9 +9,9 @@ from explorer.catalog.shipped import SHIPPED
 from explorer.runs.differing import changes, what_differs
 from explorer.runs.open_run import open_folder
 from explorer.runs.parent import task_for
-from explorer.runs.run import Run, RunError, all_runs
+from explorer.runs.run import Run, all_runs
 from explorer.runs.settings import spec_of
-from explorer.runs.spec import RunSpec
+from explorer.runs.spec import RunError, RunSpec
 from explorer.runs.sweep import RACES, by_sweep, grid, notes_of, title_of
 from explorer.system import limits
 from explorer.tasks import TASKS

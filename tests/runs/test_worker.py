@@ -16,7 +16,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.runs.run import Run, RunError, create, create_in
+from explorer.runs.run import Run, create, create_in
+from explorer.runs.spec import RunError
 from explorer.runs.worker import advance, train_to_end
 from explorer.system.atomic_files import Lock
 from explorer.system.pace import Pace

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.__main__ import main
-from explorer.analysis.circuits.built_in_lines import OF_TASK, built_in_lines, built_in_texts
+from explorer.analysis.circuits.exciting_lines import OF_TASK, built_in_lines, built_in_texts
 from explorer.analysis.circuits.finding import Finding, finding_from
 from explorer.analysis.circuits.graph import CircuitNode, Edge
 from explorer.analysis.circuits.head_scores import head_scores
@@ -18,6 +18,7 @@ from explorer.analysis.circuits.pair_templates import make_pairs
 from explorer.analysis.circuits.steering import (
     over_places,
     over_strengths,
+    steered_text,
     steered_values,
     steering_of,
 )
@@ -28,7 +29,6 @@ from explorer.catalog.opened_model import open_model, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.components.mounting import Mounted
 from explorer.inference.results_cache import forget
-from explorer.inference.steered_text import steered_text
 from explorer.runs.open_run import open_folder
 from explorer.system import limits
 from explorer.system.data_folders import activations_root, runs_root

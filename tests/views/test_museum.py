@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 from explorer.catalog import opened_model, uploads
 from explorer.inference import answers, forward_pass
 from explorer.inference.default_head import default_head
-from explorer.runs.run import RunError
 from explorer.runs.settings import spec_of
+from explorer.runs.spec import RunError
 from explorer.system import data_folders
 from explorer.tasks import TASKS
 from explorer.text.number_format import three

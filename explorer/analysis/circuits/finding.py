@@ -4,21 +4,124 @@ It has no date and no path in it: the same question of the same weights makes th
 """
 
 import json
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from functools import lru_cache
 from hashlib import blake2b
+from math import isfinite
+from statistics import fmean, stdev
+from types import NoneType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import torch
 
 from explorer.analysis.circuit_curves import CircuitPoint
-from explorer.analysis.circuits.checked_json import AT_MOST, FieldError, parsed, read_as
 from explorer.analysis.circuits.graph import Edge
-from explorer.analysis.circuits.measure import METHODS
+from explorer.analysis.circuits.measure import METHODS, EdgeScores, correlation
 from explorer.analysis.circuits.outcome import ANSWERS_READ
-from explorer.analysis.circuits.text_pairs import TextPair
+from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair
+from explorer.analysis.circuits.typed_answers import pieces_of
+from explorer.analysis.wiring import Place
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
+from explorer.inference.answers import option_name
 from explorer.inference.results_cache import kept
+from explorer.system import cooperative
 from explorer.system.limits import FINDING_BYTES
+from explorer.text.labels import NEWLINE, SPACE
+
+Made = TypeVar("Made")
+
+LONGEST_TEXT, LONGEST_LIST = 20_000, 100_000
+AT_MOST = "at_most"
+"""Of the metadata of a field that is a list: how long it may be, where that is less."""
+
+
+class FieldError(ValueError):
+    """Which field is wrong and why, in one sentence."""
+
+
+def parsed(text: str) -> object:
+    """The JSON of a text. FieldError where it is none, or has numbers that are not finite."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise FieldError("The file is not readable JSON.") from error
+
+
+def read_as(kind: type[Made], value: object, where: str = "") -> Made:
+    """The value as this dataclass, with tuples for lists. FieldError names the field."""
+    made: Made = _read(kind, value, where)
+    return made
+
+
+def _read(hint: Any, value: Any, where: str, longest: int = LONGEST_LIST) -> Any:
+    if is_dataclass(hint):
+        return _object(hint, value, where)
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin is tuple:
+        most = longest if inside[-1] is Ellipsis else len(inside)
+        if not isinstance(value, list) or len(value) > most:
+            raise FieldError(f"{where} must be a list of at most {most:,}.")
+        if inside[-1] is not Ellipsis and len(value) < most:
+            raise FieldError(f"{where} must be a list of {most:,}.")
+        return tuple(_read(inside[0], each, f"{where}[{at}]") for at, each in enumerate(value))
+    if origin is Literal:
+        if value in inside and isinstance(value, str):
+            return value
+        raise FieldError(f"{where} must be one of {', '.join(map(repr, inside))}.")
+    if NoneType in inside:
+        (other,) = (each for each in inside if each is not NoneType)
+        return None if value is None else _read(other, value, where)
+    return _plain(hint, value, where)
+
+
+def _object(kind: Any, value: object, where: str) -> Any:
+    cooperative.step()
+    known = _fields(kind)
+    names = known.keys()
+    if not isinstance(value, dict):
+        raise FieldError(f"{where or 'The file'} must be an object of named values.")
+    for what, some in (("misses", names - value.keys()), ("has no field", value.keys() - names)):
+        if some:
+            raise FieldError(f"{where or 'It'} {what} {sorted(some)[0][:40]!r}.")
+    start = f"{where}." if where else ""
+    return kind(
+        **{
+            name: _read(hint, value[name], start + name, longest)
+            for name, (hint, longest) in known.items()
+        }
+    )
+
+
+@lru_cache(maxsize=64)
+def _fields(kind: Any) -> dict[str, tuple[Any, int]]:
+    """The type of each field of a dataclass, and how long it may be where it is a list."""
+    hints = get_type_hints(kind)
+    return {
+        field.name: (hints[field.name], field.metadata.get(AT_MOST, LONGEST_LIST))
+        for field in fields(kind)
+    }
+
+
+def _plain(hint: Any, value: Any, where: str) -> Any:
+    """A text, a whole number from 0 on, or a finite number."""
+    if hint is str and isinstance(value, str):
+        if len(value) > LONGEST_TEXT:
+            raise FieldError(f"{where} has more than {LONGEST_TEXT:,} characters.")
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if hint is int and isinstance(value, int) and 0 <= value < 2**53:
+            return value
+        if hint is float and abs(value) < 1e300 and isfinite(value):
+            return float(value)
+    names = {str: "a text", int: "a whole number from 0 on", float: "a finite number"}
+    raise FieldError(f"{where} must be {names[hint]}.")
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
 
 FORMAT, VERSION = "attention-explorer finding", 1
 MOST_EDGES_KEPT = 1_000
@@ -220,3 +323,103 @@ def other_model(finding: Finding, opened: Opened) -> str:
         f"This finding is of {finding.model[:60]}, which has {differs}: here its pairs and its "
         f"metric are asked of {own_name(opened.name)[:60]}."
     )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of a question by now.
+
+    `exact` has the value of each writer by its column, None where it was not patched;
+    `exact_edges` those of the strongest edges in their order, as far as they were patched.
+    `points` are circuits of every size and `smallest` the edges that restore 90 %.
+    """
+
+    method: str
+    scores: EdgeScores
+    exact: Sequence[float | None]
+    exact_edges: Sequence[float] = ()
+    points: Sequence[CircuitPoint] = ()
+    smallest: int | None = None
+
+
+def finding_of(opened: Opened, question: Question, measured: Measured) -> Finding:
+    """The finding. Nothing is measured here but the digest of the weights."""
+    scores, exact = measured.scores, measured.exact
+    found = {
+        place: Found(
+            float(scores.writers[at]),
+            None if scores.writers_spread is None else float(scores.writers_spread[at]),
+            exact[at],
+        )
+        for at, place in enumerate(scores.wiring.columns)
+    }
+    heads = tuple(
+        FoundHead(**vars(each), layer=place.layer, head=place.head)
+        for place, each in found.items()
+        if place.kind == "head"
+    )
+    known = [(each.estimate, each.exact) for each in heads if each.exact is not None]
+    patched = dict(enumerate(measured.exact_edges))
+    strongest = scores.strongest(MOST_EDGES_KEPT)
+    return Finding(
+        format=FORMAT,
+        version=VERSION,
+        model=own_name(opened.name),
+        digest=digest_of(opened),
+        shape=shape_of(opened),
+        metric=question.metric,
+        method=measured.method,
+        steps=METHODS[measured.method],
+        pairs=tuple(found_pair(opened, question.metric, pair) for pair in question.pairs),
+        clean=_mean(scores.clean),
+        corrupted=_mean(scores.corrupted),
+        embedding=found[Place("embedding")],
+        heads=heads,
+        feed_forward=tuple(
+            FoundLayer(**vars(each), layer=place.layer)
+            for place, each in found.items()
+            if place.kind == "feed-forward"
+        ),
+        edges=tuple(scores.edge(*edge, patched.get(at)) for at, edge in enumerate(strongest)),
+        edges_in_all=len(scores.order),
+        correlation=correlation([about for about, _ in known], [value for _, value in known]),
+        faithfulness=tuple(measured.points),
+        minimum=measured.smallest,
+    )
+
+
+def found_pair(opened: Opened, metric: str, pair: TokenPair) -> FoundPair:
+    """A pair with its answers as another model can be asked for them."""
+    texts = pair.texts
+    answers = (
+        (texts.clean, texts.answer, pair.answer),
+        (texts.corrupted, texts.against, pair.against),
+    )
+    typed = [_typed(opened, *each) for each in answers[: ANSWERS_READ[metric]]]
+    answer, against = [*typed, "", ""][:2]
+    return FoundPair(
+        clean=texts.clean,
+        corrupted=texts.corrupted,
+        answer=answer,
+        against=against,
+        clean_tokens=tuple(each.label for each in pair.clean),
+        corrupted_tokens=tuple(each.label for each in pair.corrupted),
+        names=pair.names,
+        clean_value=pair.clean_value,
+        corrupted_value=pair.corrupted_value,
+    )
+
+
+def _typed(opened: Opened, before: str, given: str, option: int) -> str:
+    """What was typed; of a likeliest answer a text that is read as it, if there is one."""
+    if given.strip():
+        return given
+    if opened.config.head == "classifier":
+        return option_name(opened, option)
+    text = opened.tokenizer.label(option).replace(SPACE, " ").replace(NEWLINE, "\n")
+    pieces = pieces_of(opened, before, text) if text.strip() else ()
+    return text if [each.id for each in pieces] == [option] else ""
+
+
+def _mean(values: Sequence[float]) -> MeanAndSpread:
+    return MeanAndSpread(fmean(values), stdev(values) if len(values) > 1 else None)

@@ -6,9 +6,13 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.circuits.text_pairs import TokenPair
-from explorer.analysis.direct_logits import direct_logits, source_writes
 from explorer.analysis.head_composition import composition
-from explorer.analysis.logit_attribution import Contributions, contributions
+from explorer.analysis.logit_attribution import (
+    Contributions,
+    contributions,
+    direct_logits,
+    source_writes,
+)
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass, run_text

@@ -4,7 +4,7 @@ Every step is a generator over its pieces, so that a page or a command line show
 can stop between two of them. Shapes as in `explorer.analysis.wiring`: r readers, w writers.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +15,7 @@ from explorer.analysis.attribution_patching import Attribution, attribute, attri
 from explorer.analysis.circuit_curves import strongest_edges
 from explorer.analysis.circuit_pass import CorruptedPasses
 from explorer.analysis.circuits.graph import CircuitNode, Edge
+from explorer.analysis.circuits.outcome import KL
 from explorer.analysis.circuits.text_pairs import Question, TokenPair
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.exact_edges import clean_pass, exact_edges
@@ -187,3 +188,35 @@ def correlation(estimates: Sequence[float], exact: Sequence[float]) -> float | N
     if both.shape[1] < 2 or bool((both.std(1) == 0).any()):
         return None
     return float(torch.corrcoef(both)[0, 1])
+
+
+@dataclass(frozen=True, eq=False)
+class ScoresAtStep:
+    """The estimates with the weights after so many steps of training."""
+
+    step: int
+    scores: EdgeScores
+
+
+def why_not_over_training(question: Question) -> str:
+    """Why a metric cannot be followed through training, in a sentence; empty where it can."""
+    if question.metric != KL:
+        return ""
+    return (
+        "KL divergence is measured from the trained model's own answer, which earlier steps do "
+        "not have: choose another metric."
+    )
+
+
+def over_training(
+    question: Question, snapshots: Iterable[tuple[int, Opened]], steps: int
+) -> Iterator[ScoresAtStep]:
+    """The estimates of every edge with the weights of one snapshot after another.
+
+    Each costs what `attribute` does, times the pairs.
+    """
+    for step, opened in snapshots:
+        found: list[Attribution] = [
+            attribute(contrast_of(opened, pair), steps) for pair in question.pairs
+        ]
+        yield ScoresAtStep(step, scores_of(opened, found))

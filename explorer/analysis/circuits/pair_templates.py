@@ -11,12 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from explorer.analysis.circuits import template_words as words
-from explorer.analysis.circuits.alignment import differing
-from explorer.analysis.circuits.template_words import Group
-from explorer.analysis.circuits.text_pairs import PairError, TextPair
+from explorer.analysis.circuits import vocabulary_words as words
+from explorer.analysis.circuits.text_pairs import PairError, TextPair, differing
 from explorer.analysis.circuits.typed_answers import pieces_of
-from explorer.analysis.circuits.vocabulary_words import WordGroups, own_words, single_tokens
+from explorer.analysis.circuits.vocabulary_words import Group, WordGroups, own_words, single_tokens
 from explorer.catalog.opened_model import Opened
 from explorer.inference.results_cache import kept, size_of
 from explorer.text import TextError

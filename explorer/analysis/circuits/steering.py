@@ -13,11 +13,15 @@ from torch import Tensor
 from explorer.analysis.ablation import RecordedPass, multiplications, run_layers
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.catalog.opened_model import Opened
-from explorer.inference.core_edits import NotApplicableError, steering_direction
+from explorer.inference.continuation import prompt_of
+from explorer.inference.core_edits import NotApplicableError, core_edit, steering_direction
 from explorer.inference.forward_pass import run_text
 from explorer.inference.model_inputs import ids_of
+from explorer.inference.results_cache import kept, size_of
 from explorer.interventions.edits import Steer
+from models.generation import generate
 from models.interventions import Add, Edit
+from models.trace import RecordingTap
 
 UPWARDS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 STRENGTHS = (*(-each for each in reversed(UPWARDS)), 0.0, *UPWARDS)
@@ -124,3 +128,40 @@ def _bases(
         for text in (pair.texts.clean, pair.texts.corrupted):
             passed = run_text(opened, text)
             yield pair.outcome, RecordedPass(passed.trace, [ids_of([passed.tokens])], pair.place)
+
+
+MOST_WRITTEN = 24
+"""Tokens after the prompt."""
+
+
+def steered_text(
+    opened: Opened,
+    prompt: str,
+    steer: Steer | None,
+    report: Callable[[float], None] = lambda done: None,
+) -> str:
+    """Greedy decoding after the prompt, up to `MOST_WRITTEN` tokens or an end; kept.
+
+    The direction is added at every position of the prompt and at every generated token.
+    ForwardPassError for a model that does not generate, NotApplicableError where there is no
+    such direction. A cached step costs the pass of one token.
+    """
+
+    def write() -> str:
+        begun = prompt_of(opened, prompt)
+        edits = [] if steer is None else [core_edit(opened, run_text(opened, prompt), steer)]
+        most = min(MOST_WRITTEN, begun.room)
+        ids = []
+        steps = generate(
+            opened.model,
+            ids_of([begun.source or begun.tokens]),
+            max_length=most,
+            greedy=True,
+            tap=RecordingTap((), edits),
+        )
+        for step in steps:
+            ids.append(int(step.ids[0]))
+            report(len(ids) / most)
+        return opened.tokenizer.decode(ids)
+
+    return kept(opened, ("steered text", prompt, steer), write, size_of)

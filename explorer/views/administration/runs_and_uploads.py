@@ -16,11 +16,11 @@ from explorer.catalog import uploads
 from explorer.catalog.run_index import RunFolder, index_of
 from explorer.runs.cluster import cluster
 from explorer.runs.quotas import sizes_of
-from explorer.runs.run import Run, RunError, run_named
-from explorer.runs.spec import FAILED, Status
+from explorer.runs.run import Run, run_named
+from explorer.runs.spec import FAILED, RunError, Status
 from explorer.system.data_folders import runs_root, uploads_root
 from explorer.text.number_format import megabytes
-from explorer.views.administration.reader_numbers import Numbers
+from explorer.views.administration.server_activity import Numbers
 from explorer.views.training.run_words import STATE_WORDS, duration, status_of
 
 MOST_LISTED = 1_000

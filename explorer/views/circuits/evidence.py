@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.circuits.built_in_lines import built_in_lines
 from explorer.analysis.circuits.exciting_lines import (
     ExcitingLine,
     TokenizedLines,
     best_lines,
+    built_in_lines,
     lines_so_far,
     measure,
     tokenized,

@@ -4,8 +4,14 @@ from hashlib import blake2b
 
 import streamlit as st
 
-from explorer.analysis.circuits.finding import Finding, FindingError, finding_from, other_model
-from explorer.analysis.circuits.made_finding import Measured, finding_of
+from explorer.analysis.circuits.finding import (
+    Finding,
+    FindingError,
+    Measured,
+    finding_from,
+    finding_of,
+    other_model,
+)
 from explorer.analysis.circuits.measure import METHODS, correlation
 from explorer.analysis.circuits.outcome import metric_in_words, metrics_of
 from explorer.analysis.circuits.text_pairs import PairError, Question

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.analysis.circuits.built_in_lines import built_in_lines, built_in_texts
+from explorer.analysis.circuits.exciting_lines import built_in_lines, built_in_texts
 from explorer.app.controls import one_of
 from explorer.app.session import state_of
 from explorer.catalog.opened_model import Opened

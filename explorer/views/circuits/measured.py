@@ -16,7 +16,7 @@ from explorer.analysis.circuit_curves import (
     sizes,
     smallest_circuit,
 )
-from explorer.analysis.circuits.made_finding import Measured
+from explorer.analysis.circuits.finding import Measured
 from explorer.analysis.circuits.measure import (
     METHODS,
     EdgeScores,
@@ -26,18 +26,15 @@ from explorer.analysis.circuits.measure import (
     exact_writers,
     scores_of,
 )
-from explorer.analysis.circuits.text_pairs import Question
+from explorer.analysis.circuits.text_pairs import (
+    Question,
+)
 from explorer.analysis.exact_edges import exact_edges
 from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.opened_model import Opened
 from explorer.inference.results_cache import if_kept, kept
-from explorer.views.circuits.question_costs import (
-    TOO_LONG_FOR_PAIRS,
-    cost_of_branches,
-    cost_of_passes,
-)
 from explorer.views.shared.long_work import piece_by_piece
 
 BACKWARD = 3
@@ -226,3 +223,27 @@ def _edges_keys(question: Question, method: str, count: int) -> list[Key]:
 
 def _curve_key(question: Question, method: str) -> Key:
     return "circuit curve", question.key, method
+
+
+TOO_LONG_FOR_PAIRS = (
+    "So many passes of this model take too long: take fewer pairs, or shorten the texts."
+)
+
+
+def cost_of_passes(opened: Opened, question: Question) -> int:
+    """Multiplications of one plain pass of every pair."""
+    return sum(len(pair.clean) for pair in question.pairs) * _per_token(opened)
+
+
+def cost_of_branches(opened: Opened, question: Question) -> int:
+    """The same of one that branches off in the middle, and where the texts differ first."""
+    differing = sum(len(pair.clean) - pair.differing[0] for pair in question.pairs)
+    is_causal = opened.config.kind == "decoder"
+    if not is_causal:
+        return cost_of_passes(opened, question) // 2
+    return differing * _per_token(opened) // 2
+
+
+def _per_token(opened: Opened) -> int:
+    blocks = opened.model.last_stack.blocks.parameters()
+    return sum(each.numel() for each in blocks)

@@ -9,7 +9,7 @@ from explorer.analysis.circuits.measure import mean_over_pairs, node_of
 from explorer.analysis.circuits.outcome import UNITS
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.exact_edges import exact_edges
-from explorer.analysis.path_patching import Edge, edge_grid, edges_from, edges_into
+from explorer.analysis.patching import Edge, edge_grid, edges_from, edges_into
 from explorer.analysis.wiring import INPUTS, Place, Reads, Wiring, WiringError, wiring_of
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
@@ -20,7 +20,7 @@ from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
-from explorer.views.circuits.question_costs import cost_of_branches
+from explorer.views.circuits.measured import cost_of_branches
 from explorer.views.circuits.tracing_view import height_across
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script

@@ -7,9 +7,11 @@ from torch import Tensor
 
 from explorer.analysis.circuits.outcome import metric_in_words
 from explorer.analysis.circuits.steering import (
+    MOST_WRITTEN,
     SteeredValues,
     over_places,
     over_strengths,
+    steered_text,
     steered_values,
     steering_cost,
     steering_of,
@@ -19,13 +21,12 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, slider, text_field
 from explorer.app.progress import bar
 from explorer.catalog.opened_model import Opened
-from explorer.charts.steering_chart import CLEAN, CORRUPTED, SteeredPoint, steering_chart
+from explorer.charts.circuit_charts import CLEAN, CORRUPTED, SteeredPoint, steering_chart
 from explorer.components.chart import chart
 from explorer.inference.continuation import CANNOT_GENERATE, can_generate
 from explorer.inference.core_edits import NotApplicableError, check_applicable, steering_direction
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.inference.results_cache import kept
-from explorer.inference.steered_text import MOST_WRITTEN, steered_text
 from explorer.interventions.edits import Steer
 from explorer.text.number_format import three
 from explorer.views.interventions.edit_forms import HEAD_OUTPUT, OF_TEXTS

@@ -5,13 +5,14 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.analysis.attribution_patching import attribute
-from explorer.analysis.circuits.measure import METHODS, why_no_edges
-from explorer.analysis.circuits.outcome import metric_in_words
-from explorer.analysis.circuits.over_training import (
+from explorer.analysis.circuits.measure import (
+    METHODS,
     ScoresAtStep,
     over_training,
+    why_no_edges,
     why_not_over_training,
 )
+from explorer.analysis.circuits.outcome import metric_in_words
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.context import PageContext
 from explorer.app.messages import say
@@ -22,8 +23,12 @@ from explorer.components.chart import chart
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
 from explorer.text.number_format import three
-from explorer.views.circuits.measured import BACKWARD, choose_method
-from explorer.views.circuits.question_costs import TOO_LONG_FOR_PAIRS, cost_of_passes
+from explorer.views.circuits.measured import (
+    BACKWARD,
+    TOO_LONG_FOR_PAIRS,
+    choose_method,
+    cost_of_passes,
+)
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.shared.long_work import piece_by_piece

@@ -9,12 +9,19 @@ import torch
 from explorer.analysis.embedding_space import EMBEDDING, NEAREST, UNEMBEDDING
 from explorer.analysis.nearest_tokens import Nearest, nearest_tokens
 from explorer.app.controls import text_field, token
+from explorer.inference.answers import one_token
 from explorer.inference.results_cache import kept
-from explorer.inference.typed_token import one_token
+from explorer.text import AnyTokenizer
 from explorer.text.literal import literal
 from explorer.text.number_format import three
+from explorer.text.token_labels import candidate_text, labels_of
 from explorer.views.embedding_space.shown_space import ShownSpace
-from explorer.views.embedding_space.vocabulary_labels import vocabulary_labels
+
+
+def vocabulary_labels(tokenizer: AnyTokenizer, ids: Sequence[int]) -> list[str]:
+    """How to show these tokens; an ID that the vocabulary leaves free is shown as `<50300>`."""
+    return [candidate_text(label) for label in labels_of(tokenizer, ids)]
+
 
 LISTED, LISTED_OF_TWO = 10, 5
 OF = {EMBEDDING: "the token embedding", UNEMBEDDING: "the unembedding"}

@@ -13,8 +13,8 @@ from explorer.catalog.available_models import brought_model
 from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.catalog.opened_model import Opened, open_entry
 from explorer.runs.retraining import training_at
-from explorer.runs.run import Run, RunError
-from explorer.runs.spec import RunSpec
+from explorer.runs.run import Run
+from explorer.runs.spec import RunError, RunSpec
 from explorer.tasks import Task
 from explorer.text import TextError
 from explorer.views.shared.training_snapshots import Identity, identity_of, open_snapshot

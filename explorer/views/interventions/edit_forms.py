@@ -9,9 +9,9 @@ from explorer.app.controls import note_invalid, one_of, say_invalid, slider, tex
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.url import whole_number
 from explorer.components import chips
+from explorer.inference.answers import one_token
 from explorer.inference.core_edits import token_label
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.typed_token import one_token
 from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,

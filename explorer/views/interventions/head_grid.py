@@ -28,7 +28,7 @@ from explorer.inference.results_cache import kept
 from explorer.interventions.edits import AblateHead
 from explorer.text.literal import literal
 from explorer.text.number_format import three
-from explorer.views.interventions.many_passes import (
+from explorer.views.interventions.edge_cutting import (
     NO_HEAD,
     base_words,
     identity,

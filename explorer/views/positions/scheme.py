@@ -25,8 +25,7 @@ from explorer.views.positions.missing_positions import (
     draw_missing_positions,
     offer_models,
 )
-from explorer.views.positions.position_surface import draw_position_surface
-from explorer.views.positions.scheme_figures import Side
+from explorer.views.positions.scheme_figures import Side, draw_position_surface
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 

@@ -7,11 +7,15 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.position_schemes import SCHEMES, PositionScheme
+from explorer.app.panels import expander
 from explorer.charts.position_curves import head_curves, offset_curve, rotation_clocks, wave_curves
+from explorer.charts.surfaces import surface_of_positions
+from explorer.charts.theme import palette
 from explorer.components import matrix
-from explorer.components.chart import chart
+from explorer.components.chart import Table, chart, plotly_chart
 from explorer.components.matrix import Beside
 from explorer.text.number_format import three
+from explorer.views.shared import widgets
 
 CURVE_HEIGHT, MATRIX_HEIGHT, LOWEST = 260, 430, 180
 WIDTH, AROUND = 490, 105
@@ -206,3 +210,39 @@ def _height(rows: int, columns: int) -> int:
     """Pixels; a table of many dimensions has small cells, and is only as high as they need."""
     cell = min(7.0, WIDTH / columns)
     return max(LOWEST, min(MATRIX_HEIGHT, int(AROUND + rows * cell)))
+
+
+CAPTIONS = {
+    "product": "The dot product of the vectors of two positions, for every pair of them.",
+    "cosine similarity": "The cosine similarity of the vectors of two positions, for every pair.",
+    "bias": "What the chosen head adds to the score of a key, for every pair of positions.",
+    "bucket": "The bucket of every pair of positions: a plateau is one bucket.",
+}
+
+
+def draw_position_surface(sides: Sequence[Side]) -> None:
+    """An expander; nothing is sent while it is closed."""
+    with expander("position_surface") as panel:
+        if not panel.open:
+            return
+        colours = palette(st.context.theme.type)
+        for place, side in zip(widgets.side_by_side(*[1] * len(sides)), sides, strict=True):
+            shown = side.shown
+            with place:
+                others = [each.products for each in side.alike if each is not shown]
+                half = len(sides) > 1
+                figure = surface_of_positions(
+                    shown.products, shown.unit, colours, others, half=half
+                )
+                if half:
+                    side.draw_heading(side.pairs_title)
+                count = len(shown.products)
+                table: Table = {
+                    "query position": [query for query in range(count) for _ in range(count)],
+                    "key position": [*range(count)] * count,
+                    shown.unit: shown.products.flatten().tolist(),
+                }
+                plotly_chart(
+                    figure, key=f"{side.key}positions_3d", title=side.pairs_title, table=table
+                )
+                st.caption(f"{CAPTIONS[shown.unit]} The first {count} positions are shown.")

@@ -13,8 +13,8 @@ from explorer.catalog import in_a_sentence
 from explorer.catalog.run_index import Maker
 from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
-from explorer.runs.run import Run, RunError
-from explorer.runs.spec import WAITING, RunSpec
+from explorer.runs.run import Run
+from explorer.runs.spec import WAITING, RunError, RunSpec
 from explorer.runs.sweep import RACES, Race, by_sweep, grid, notes_of
 from explorer.tasks import TASKS, stored_tokenizer
 from explorer.text import TextError

@@ -8,12 +8,12 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.app.panels import expander
-from explorer.charts.parallel_coordinates import parallel_runs
+from explorer.charts.run_charts import parallel_runs
 from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
 from explorer.runs.differing import settings_of, what_differs
-from explorer.runs.run import Run, RunError
-from explorer.runs.spec import RunSpec
+from explorer.runs.run import Run
+from explorer.runs.spec import RunError, RunSpec
 from explorer.text.literal import literal
 
 FEWEST_RUNS = 2

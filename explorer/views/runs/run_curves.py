@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.app.controls import one_of
 from explorer.app.session import state_of
-from explorer.charts.overlaid_curves import (
+from explorer.charts.run_charts import (
     OVERLAID_HEIGHT,
     Curve,
     aligned,

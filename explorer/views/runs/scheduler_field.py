@@ -8,7 +8,7 @@ from explorer.app.panels import expander
 from explorer.app.reader import sees_everything
 from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
-from explorer.runs.run import RunError
+from explorer.runs.spec import RunError
 
 LONGEST_ADDRESS = 250
 

@@ -14,8 +14,7 @@ from explorer.catalog.parameters import count_parameters
 from explorer.runs.differing import what_differs
 from explorer.runs.parent import new_head_seed
 from explorer.runs.quotas import BYTES_OF_PARAMETER
-from explorer.runs.run import RunError
-from explorer.runs.spec import RunSpec
+from explorer.runs.spec import RunError, RunSpec
 from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, parsed, title_of
 from explorer.system import limits
 from explorer.tasks import GIVEN, TASKS

@@ -15,9 +15,8 @@ from explorer.app import streamlit_patches, widget_state
 from explorer.app.choice import Choice
 from explorer.app.choosing import HEAD_ALONE, has_notes
 from explorer.app.context import CurrentContext, PageContext, make_context, page_context
-from explorer.app.page_seconds import measured
 from explorer.app.session import HeadAlone, session, state_of
-from explorer.app.throttle import turn
+from explorer.app.throttle import count_seconds, turn
 from explorer.components.fragment import fragment
 from explorer.views.shared.miniature import mark_layer
 
@@ -54,7 +53,7 @@ def _context(now: HeadAlone) -> Iterator[PageContext]:
         now.drawn_for = _but_head(current.made.choice)
         yield current.made
         return
-    with measured(), turn(), streamlit_patches.one_entry_in_history():
+    with count_seconds(), turn(), streamlit_patches.one_entry_in_history():
         for name in ("layer", "head"):  # a callback's choice, which Streamlit took as told already
             widget_state.put(name, widget_state.get(name))
         context = current.made = make_context(now.models)

@@ -10,9 +10,9 @@ from explorer.app.controls import follow
 from explorer.app.notes import keep_note
 from explorer.app.reader_runs import may_change
 from explorer.catalog import in_a_sentence
-from explorer.runs.run import Run, RunError
+from explorer.runs.run import Run
 from explorer.runs.settings import Setting
-from explorer.runs.spec import HOT_VALUES
+from explorer.runs.spec import HOT_VALUES, RunError
 
 HOT, COLD = ":material/bolt:", ":material/restart_alt:"
 APPLIES_NOW = "Applies to the run on screen after its next step."

@@ -22,7 +22,8 @@ from explorer.catalog.opened_model import Opened, open_entry
 from explorer.components import matrix
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run, RunError
+from explorer.runs.run import Run
+from explorer.runs.spec import RunError
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError, Token
 from explorer.text.number_format import fixed

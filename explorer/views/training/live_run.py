@@ -34,8 +34,8 @@ from explorer.components.chart import Table, chart
 from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
 from explorer.runs.metrics import Metrics
-from explorer.runs.run import Run, RunError
-from explorer.runs.spec import WAITING, RunSpec, Status
+from explorer.runs.run import Run
+from explorer.runs.spec import WAITING, RunError, RunSpec, Status
 from explorer.runs.spec_difference import differences
 from explorer.tasks import Task
 from explorer.text import TextError

@@ -19,8 +19,12 @@ from explorer.app.session import state_of
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import Opened
+from explorer.charts.training_curves import SCHEDULE_HEIGHT, rate_table, schedule_chart
+from explorer.components.chart import chart
+from explorer.components.fragment import fragment
 from explorer.runs.finetuning import finetune_spec
-from explorer.runs.run import Run, RunError
+from explorer.runs.run import Run
+from explorer.runs.run_size import TIMED, expected_speed, training_size
 from explorer.runs.settings import (
     EVALUATE_EVERY,
     MODEL_SETTINGS,
@@ -32,21 +36,69 @@ from explorer.runs.settings import (
     settings_for,
     spec_of,
 )
-from explorer.runs.spec import RunSpec
+from explorer.runs.spec import RunError, RunSpec
 from explorer.tasks import GIVEN, TASKS, Given, Task
 from explorer.text import TextError
 from explorer.text.literal import literal
-from explorer.text.number_format import three
+from explorer.text.number_format import megabytes, three
 from explorer.views.training.data_view import RequestedRun
 from explorer.views.training.form_inputs import COLD, HOT, SettingInputs
+from explorer.views.training.live_run import metrics_of, seconds_between
 from explorer.views.training.own_text import OwnText, draw_own_text
-from explorer.views.training.run_estimate import draw_size
 from explorer.views.training.run_start import draw_differences, draw_resets, draw_start_button
-from explorer.views.training.schedule_view import draw_schedule
+from explorer.views.training.run_words import duration, status_of
 from explorer.views.training.start_from import draw_start_from, draw_tuning
 from models.families.styles import LIKE, kind_of
 from models.presets import PRESETS
 from models.training import TrainConfig, learning_rate
+
+
+def draw_schedule(task: Task, training: TrainConfig, run: Run | None) -> None:
+    """Drawn again and again while the run trains, whose step is marked."""
+    every = seconds_between(status_of(run)) if run is not None else None
+    fragment(every=every)(_draw_now)(task, training, run)
+
+
+def _draw_now(task: Task, training: TrainConfig, run: Run | None) -> None:
+    rows = metrics_of(run).rows if run is not None else []
+    been = [(row.step, row.lr) for row in rows if row.lr is not None]
+    chart(
+        schedule_chart(training, max((rate for _, rate in been), default=0.0)),
+        table=rate_table(been),
+        height=SCHEDULE_HEIGHT,
+        key="schedule_curve",
+        title=f"Learning rate of {task.name if run is None else run.title}",
+    )
+
+
+def draw_size(task: Task, spec: RunSpec) -> None:
+    """One line: what each part is, and where the speed is from, stands in its help."""
+    size = training_size(task, spec)
+    line = st.empty()
+    trained = spec.trained_parameters
+    said = f"{size.parameters:,} parameters"
+    said = said if trained == size.parameters else f"{trained:,} of {said} are trained"
+    memory = f"{megabytes(size.memory)} of memory"
+    line.caption(f"{said} · {memory} · …")
+    speed = expected_speed(task, spec)
+    seconds = spec.training.steps / speed.steps_per_second
+    line.caption(
+        f"{said} · {memory} · about {three(speed.steps_per_second)} steps/s, {duration(seconds)}",
+        help=(
+            f"**Memory**: weights {megabytes(size.weights)}, gradients "
+            f"{megabytes(size.gradients)}, optimizer {megabytes(size.optimizer)}, and at most "
+            f"{megabytes(size.activations)} for the forward and backward pass of one batch. Python "
+            "and torch themselves come on top.\n\n**Speed**: "
+            + (
+                f"forward and backward pass of this model, measured here on {TIMED} batches; "
+                if speed.is_timed
+                else f"estimated from {three(size.operations / 1e9)} billion operations a step and "
+                "the speed of a model of 256 dimensions, measured here; "
+            )
+            + "updates, measurements and snapshots come on top."
+        ),
+    )
+
 
 TASK_SHAPE, RUN_SHAPE = "task default", "as in the run"
 BY_NAME = {each.name: each for each in TRAINING_SETTINGS}

@@ -8,7 +8,8 @@ from explorer.app.messages import say
 from explorer.app.notes import keep_note
 from explorer.app.reader_runs import found_run, listed_runs, may_change, own_runs
 from explorer.runs.cluster import cluster
-from explorer.runs.run import Run, RunError
+from explorer.runs.run import Run
+from explorer.runs.spec import RunError
 from explorer.system import limits
 from explorer.views.training.run_links import draw_run_links
 from explorer.views.training.run_words import duration, status_of

@@ -11,8 +11,8 @@ from explorer.catalog import ModelError, in_a_sentence
 from explorer.runs.cluster import cluster
 from explorer.runs.open_run import open_folder
 from explorer.runs.parent import PARENT
-from explorer.runs.run import Run, RunError
-from explorer.runs.spec import LARGEST_SEED, RunSpec
+from explorer.runs.run import Run
+from explorer.runs.spec import LARGEST_SEED, RunError, RunSpec
 from explorer.runs.spec_difference import differences
 from explorer.tasks import stored_tokenizer
 from explorer.text import TextError

@@ -12,23 +12,51 @@ from explorer.analysis.thumbnails import thumbnails_of
 from explorer.app import streamlit_patches, url, widget_state
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
+from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import head_title, map_title
 from explorer.charts.training_curves import thinned
 from explorer.components.film import Curve, Moment, film
 from explorer.components.film import encode as encode_film
+from explorer.components.fragment import fragment
 from explorer.components.mounting import filmed
 from explorer.components.pass_map import encode, pass_map
 from explorer.components.picker import EveryHead, grid
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
-from explorer.runs.run import RunError
+from explorer.runs.run import Run
+from explorer.runs.spec import RunError
 from explorer.text.number_format import three
 from explorer.views.overview.held import LEAST_USUAL, MapSelection, choice_of
 from explorer.views.overview.pass_picture import first_answer, picture_of
 from explorer.views.shared import widgets
+from explorer.views.shared.map_pair import Head, MapSide, draw_map_pair
+from explorer.views.training.run_words import progress_words
 from explorer.views.training_history.moments import EXPECTED, History, PassAtStep, opened_at
-from explorer.views.training_history.two_moments import FIRST, SECOND, TITLE, VIEW
+
+VIEW, TITLE = "history_view", "Two moments"
+FIRST, SECOND = "first_step", "second_step"
+STEP_WIDTH = 120
+
+
+def draw_two_moments(context: PageContext, history: History) -> None:
+    """Both maps on one scale, and the difference around zero."""
+    named = {str(each.step): each for each in history.passes}
+    names = [*named]
+    with st.container(horizontal=True):
+        first = one_of(FIRST, names, names[0], width=STEP_WIDTH, as_list=True)
+        second = one_of(SECOND, names, names[-1], width=STEP_WIDTH, as_list=True)
+    sides = _side(context, named[first]), _side(context, named[second])
+    top = max(float(side.values.max()) for side in sides)
+    title = history.run.title
+    draw_map_pair(*sides, top or 1.0, models=(title, title), keys=("moment_first", "moment_second"))
+
+
+def _side(context: PageContext, one: PassAtStep) -> MapSide:
+    at = context.choice
+    head = Head(one.forward, at.part, at.layer, at.head)
+    return MapSide(f"Step {one.step:,}", head)
+
 
 MAP_HEIGHT = 250
 FILM, STEP = "film", "film_step"
@@ -268,3 +296,29 @@ def _what_is_drawn(history: History, shown: Formation, exact: bool) -> str:
     if shown.score == EXPECTED and history.task is not None:
         words.append(f"Expected after training: {history.task.expectation}")
     return " ".join(words)
+
+
+EVERY = 1.0
+"""Seconds between two looks into the folder of a run that trains."""
+
+
+def follow_run(run: Run, shown: int) -> None:
+    """Say how far the run is while it trains; the page is drawn again once it has more to show.
+
+    `shown` is how many of its snapshots are on screen.
+    """
+    try:
+        if run.status().is_active:
+            fragment(every=EVERY)(_look)(run, shown)
+    except RunError:  # the film is there, whatever has become of the rest of the run
+        return
+
+
+def _look(run: Run, shown: int) -> None:
+    try:
+        status = run.status()
+    except RunError:
+        return
+    if not status.is_active or len(run.snapshots()) != shown:
+        st.rerun()
+    st.progress(status.share, text=progress_words(status))

@@ -24,7 +24,8 @@ from explorer.inference.forward_pass import (
 )
 from explorer.inference.results_cache import kept
 from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run, RunError
+from explorer.runs.run import Run
+from explorer.runs.spec import RunError
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError
 from explorer.text.literal import literal

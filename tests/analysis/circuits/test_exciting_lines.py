@@ -13,10 +13,10 @@ from explorer.analysis.circuits.exciting_lines import (
     digest_of,
     lines_so_far,
     measure,
+    model_digest,
     tokenized,
 )
 from explorer.catalog import opened_model
-from explorer.catalog.model_digest import model_digest
 from explorer.system.data_folders import activations_root
 from explorer.system.limits import ACTIVATIONS_KEPT
 from explorer.text import TextError

@@ -10,10 +10,10 @@ from explorer.analysis.circuits.finding import (
     FindingError,
     digest_of,
     finding_from,
+    finding_of,
     other_model,
     shape_of,
 )
-from explorer.analysis.circuits.made_finding import finding_of
 from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.pair_templates import make_pairs
 from explorer.analysis.circuits.text_pairs import TextPair, question_of

@@ -7,9 +7,11 @@ import torch
 
 from explorer.analysis.circuits.outcome import KL, LOGIT_DIFFERENCE, PROBABILITY
 from explorer.analysis.circuits.steering import (
+    MOST_WRITTEN,
     STRENGTHS,
     over_places,
     over_strengths,
+    steered_text,
     steered_values,
     steering_cost,
     steering_of,
@@ -21,7 +23,6 @@ from explorer.inference.core_edits import NotApplicableError, steering_direction
 from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.steered_text import MOST_WRITTEN, steered_text
 from explorer.interventions.edits import Steer
 from models.interventions import Add
 from models.trace import trace
