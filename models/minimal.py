@@ -1,6 +1,6 @@
 """The decoder in one file that imports nothing else of this project: to be read alone, or first.
 
-Names and parameters are the core's, so `load_checkpoint` and the app open what `save` writes.
+Parameters have the names of the core, so `load_checkpoint` and the app open what `save` writes.
 `python models/minimal.py FOLDER` trains it for a minute on its own source text and saves it.
 
 Shapes: b batch, t tokens, h heads, d width of a head, D width of the model (h · d), V vocabulary.
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 
 @dataclass(frozen=True)
-class TransformerConfig:
+class DecoderConfig:
     """The sizes of a decoder. Everything else is what the core has by default."""
 
     vocab_size: int
@@ -46,10 +46,10 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) 
     return weights @ v  # (b, h, t, d): weighted means of the values
 
 
-class MultiHeadAttention(nn.Module):
+class CausalSelfAttention(nn.Module):
     """h heads side by side, each with its own projections, joined by a last one. Section 3.2.2."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         self.n_heads = config.n_heads
         self.q_proj = nn.Linear(config.d_model, config.d_model)
@@ -67,10 +67,10 @@ class MultiHeadAttention(nn.Module):
         return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
 
 
-class FeedForward(nn.Module):
+class MLP(nn.Module):
     """max(0, x W₁ + b₁) W₂ + b₂ at every position alike. Section 3.3."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         self.up_proj = nn.Linear(config.d_model, config.d_ff)
         self.down_proj = nn.Linear(config.d_ff, config.d_model)
@@ -79,10 +79,10 @@ class FeedForward(nn.Module):
         return self.down_proj(self.up_proj(x).relu())
 
 
-class Residual(nn.Module):
+class PreNorm(nn.Module):
     """x + f(norm(x)): a sub-layer f reads the residual stream and adds to it."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(config.d_model)
 
@@ -90,26 +90,26 @@ class Residual(nn.Module):
         return x + sub_layer(self.norm(x))
 
 
-class Block(nn.Module):
+class DecoderBlock(nn.Module):
     """Tokens exchange what they know in attention; each one works on it in the feed-forward."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
-        self.self_attn, self.mlp = MultiHeadAttention(config), FeedForward(config)
-        self.self_residual, self.mlp_residual = Residual(config), Residual(config)
+        self.self_attn, self.mlp = CausalSelfAttention(config), MLP(config)
+        self.self_residual, self.mlp_residual = PreNorm(config), PreNorm(config)
 
     def forward(self, x: Tensor) -> Tensor:  # (b, t, D) -> (b, t, D)
         x = self.self_residual(x, self.self_attn)
         return self.mlp_residual(x, self.mlp)
 
 
-class Stack(nn.Module):
+class DecoderStack(nn.Module):
     """Embedding, positions, blocks, final norm."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         self.embedding = nn.Embedding(config.vocab_size, config.d_model)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+        self.blocks = nn.ModuleList(DecoderBlock(config) for _ in range(config.n_layers))
         self.norm = nn.LayerNorm(config.d_model)
 
     def forward(self, ids: Tensor) -> Tensor:  # (b, t) -> (b, t, D)
@@ -120,13 +120,13 @@ class Stack(nn.Module):
         return self.norm(x)
 
 
-class Transformer(nn.Module):
+class LanguageModel(nn.Module):
     """From token IDs to the logits of the token that follows each of them."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         self.config = config
-        self.decoder = Stack(config)
+        self.decoder = DecoderStack(config)
         self.head = nn.Linear(config.d_model, config.vocab_size)
         for matrix in (parameter for parameter in self.parameters() if parameter.dim() == 2):
             nn.init.normal_(matrix, std=0.8 / config.d_model**0.5)
@@ -135,7 +135,7 @@ class Transformer(nn.Module):
         return self.head(self.decoder(ids))
 
 
-def train(model: Transformer, text: Tensor, steps: int, lr: float = 2e-3) -> Iterator[float]:
+def train(model: LanguageModel, text: Tensor, steps: int, lr: float = 2e-3) -> Iterator[float]:
     """Learn to continue a text (its token IDs): yields the loss of every step, in nats a token."""
     optimizer, length = torch.optim.Adam(model.parameters(), lr), model.config.max_len
     for _ in range(steps):
@@ -150,7 +150,7 @@ def train(model: Transformer, text: Tensor, steps: int, lr: float = 2e-3) -> Ite
 
 
 @torch.no_grad()
-def generate(model: Transformer, ids: Tensor, n: int, temperature: float = 1.0) -> Tensor:
+def generate(model: LanguageModel, ids: Tensor, n: int, temperature: float = 1.0) -> Tensor:
     """Draw n more tokens, one after another, each from softmax(logits / temperature)."""
     for _ in range(n):
         logits = model(ids[:, -model.config.max_len :])[:, -1]  # (b, V)
@@ -159,7 +159,7 @@ def generate(model: Transformer, ids: Tensor, n: int, temperature: float = 1.0) 
     return ids
 
 
-def save(folder: Path, model: Transformer, vocabulary: Sequence[str]) -> None:
+def save(folder: Path, model: LanguageModel, vocabulary: Sequence[str]) -> None:
     """A checkpoint folder, whose tokenizer.json makes a token of every character."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(asdict(model.config), indent=2), "utf-8")
@@ -178,10 +178,10 @@ def save(folder: Path, model: Transformer, vocabulary: Sequence[str]) -> None:
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
 
 
-def load(folder: Path) -> Transformer:
+def load(folder: Path) -> LanguageModel:
     """The model in a folder that `save` wrote."""
     config = json.loads((folder / "config.json").read_text("utf-8"))
-    model = Transformer(TransformerConfig(**config))
+    model = LanguageModel(DecoderConfig(**config))
     model.load_state_dict(safetensors.load((folder / "model.safetensors").read_bytes()))
     return model
 
@@ -191,7 +191,7 @@ if __name__ == "__main__":
     text = Path(__file__).read_text("utf-8")
     vocabulary = ["<pad>", "<unk>", *sorted(set(text))]
     ids = torch.tensor([vocabulary.index(character) for character in text])
-    model = Transformer(TransformerConfig(len(vocabulary), max_len=96))
+    model = LanguageModel(DecoderConfig(len(vocabulary), max_len=96))
     for step, loss in enumerate(train(model, ids, steps)):
         if step % 100 == 0:
             print(f"step {step}: {loss:.2f} nats a character")

@@ -29,8 +29,6 @@ ORDER = tuple(
 )
 """A room may import those before it."""
 MOST_FLOORS = 9
-TELL_THE_CORE_ANEW = {Path("models/minimal.py"), Path("models/documents.py")}
-"""Their classes have the names of those that they tell in another way."""
 CORE_KNOWS = {"torch", "safetensors", "jaxtyping", "gguf"}
 ABOUT_THE_SCREEN = {"app", "components", "views"}
 TOP = {
@@ -135,7 +133,6 @@ def test_a_public_class_name_stands_for_one_thing() -> None:
     names = Counter(
         node.name
         for path in python_files("explorer", "models")
-        if path not in TELL_THE_CORE_ANEW
         for node in ast.parse((ROOT / path).read_text("utf-8")).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
