@@ -20,7 +20,7 @@ from explorer.analysis.circuits.text_pairs import Question, TextPair, question_o
 from explorer.catalog.opened_model import Opened, open_model
 from explorer.components.circuit_map import MOST_CIRCUIT_EDGES, drawn_places
 from explorer.inference.forward_pass import run_text
-from explorer.views.circuits.edge_card import NO_HEAD_AT_EDGE
+from explorer.views.circuits.circuit_view import NO_HEAD_AT_EDGE
 from tests import apps
 from tests.closeness import assert_close_to
 from tests.views.drawing import handed, sent

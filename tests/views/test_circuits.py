@@ -34,7 +34,7 @@ from explorer.system import limits
 from explorer.system.data_folders import activations_root, runs_root
 from explorer.text.number_format import three
 from explorer.views.circuits import finding_panel, tracing_view
-from explorer.views.circuits.edge_card import carried, composed
+from explorer.views.circuits.circuit_view import carried, composed
 from explorer.views.circuits.evidence import NOT_SEARCHED
 from models.gradients import GradientError
 from tests import apps
