@@ -44,7 +44,7 @@ def test_a_step_stands_on_whatever_page_is_drawn() -> None:
 def test_the_presenter_is_told_the_notes_and_what_follows() -> None:
     first = apps.page("attention/attention", model="translation", lesson="own", lesson_step="1")
     title, place, *_, notes, following = told(first, "presenter")
-    assert (title, place) == ("Which word does a head look at?", "1 of 2")
+    assert (title, place) == ("Which word does a head attend to?", "1 of 2")
     assert (notes, following) == ("Let somebody read the first row aloud.", "Another head")
     last = apps.page("attention/attention", model="translation", lesson="own", lesson_step="2")
     assert told(last, "presenter")[-1] == "the end of the lesson"
