@@ -6,7 +6,7 @@ from urllib.parse import quote_plus
 import numpy as np
 import pytest
 
-from explorer.analysis.circuits.exciting_lines import OF_TASK
+from explorer.analysis.circuits.top_lines import OF_TASK
 from explorer.runs.sweep import notes_of
 from explorer.runs.worker import train_to_end
 from tests.browser import page_views, screen

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from explorer.analysis.information_flow import BlockShares, InformationFlow, Route, route
 from explorer.components import mounting, wire
-from explorer.components.pass_map import DOORS, PassMap, encode
+from explorer.components.pass_map import PAGE_LINKS, PassMap, encode
 from explorer.text.number_format import three
 from tests.browser.map_places import Drawn
 from tests.browser.visiting import Visitor
@@ -349,9 +349,9 @@ def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(
     card = drawn.view.locator(".card")
     expect(card.locator(".title")).to_have_text(f"Layer {layer}, head {head}")
     expect(card.locator(".amount")).to_have_text(f"share {percent(found.keys[query, key])}")
-    expect(card.get_by_role("button")).to_have_text(list(DOORS.values()))
+    expect(card.get_by_role("button")).to_have_text(list(PAGE_LINKS.values()))
     where = {"part": SELF, "layer": layer, "head": head, "query": query, "key": key}
-    for page, name in DOORS.items():
+    for page, name in PAGE_LINKS.items():
         card.get_by_role("button", name=name, exact=True).click()
         told(drawn.visitor, f"('go', { ({'page': page} | where) })")
     drawn.click(at)

@@ -1,4 +1,4 @@
-"""The inside of a block in a real browser: its parts, its pictures, its doors."""
+"""The inside of a block in a real browser: its parts, its pictures, its links."""
 
 import re
 from typing import Any
@@ -153,7 +153,7 @@ def test_a_part_says_itself_is_a_door_and_chooses_its_head(open_demo: OpenDemo) 
     expect(says).to_have_text(
         "Each box opens its page; a small picture chooses its head. Scroll sideways for the rest."
     )
-    door: dict[str, Any] = {"part": "decoder.self_attn", "layer": 0, "head": 1, "query": 6}
+    link: dict[str, Any] = {"part": "decoder.self_attn", "layer": 0, "head": 1, "query": 6}
     for label, page_name, address in (
         ("Scores", "head_steps", {"up_to": "scaled"}),
         ("Attention weights", "attention", {}),
@@ -161,7 +161,7 @@ def test_a_part_says_itself_is_a_door_and_chooses_its_head(open_demo: OpenDemo) 
     ):
         box(page, label).focus()
         page.keyboard.press("Enter")
-        expected = {"page": page_name, **door, "key": None, "address": address}
+        expected = {"page": page_name, **link, "key": None, "address": address}
         expect(told(page)).to_contain_text(str(expected))
     point(box(page, "Scores"), 8, 80, click=True)  # the first of the small ones
     expect(told(page)).to_contain_text("'page': 'overview'")

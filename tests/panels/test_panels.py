@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.analysis.circuits.exciting_lines import best_lines
+from explorer.analysis.circuits.top_lines import best_lines
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.head_metrics import METRICS
 from explorer.analysis.patching import edge_grid

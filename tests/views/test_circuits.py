@@ -8,7 +8,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.__main__ import main
-from explorer.analysis.circuits.exciting_lines import OF_TASK, built_in_lines, built_in_texts
 from explorer.analysis.circuits.finding import Finding, finding_from
 from explorer.analysis.circuits.graph import CircuitNode, Edge
 from explorer.analysis.circuits.head_scores import head_scores
@@ -23,6 +22,7 @@ from explorer.analysis.circuits.steering import (
     steering_of,
 )
 from explorer.analysis.circuits.text_pairs import TextPair, question_of, token_pair
+from explorer.analysis.circuits.top_lines import OF_TASK, built_in_lines, built_in_texts
 from explorer.analysis.wiring import WiringError
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.opened_model import open_model, opened_from

@@ -63,7 +63,7 @@ MOST_MAP_EDGES = 250_000
 longest texts have; the picture says how much of an answer the others carry."""
 MOST_OPTIONS = 5
 """Of one answer."""
-DOORS = {
+PAGE_LINKS = {
     "attention": "Attention map",
     "head_steps": "Head, step by step",
     "query_key": "Query and key",
@@ -125,7 +125,7 @@ def pass_map(
 ) -> None:
     """Draw what `encode` made of it. `choice` is what the address holds.
 
-    `on_chosen` is told what is held, `on_go` which door was opened; both from a browser, which
+    `on_chosen` is told what is held, `on_go` which link was opened; both from a browser, which
     may send anything. `appends` says which of the last answer's options can be appended to the
     text, and `on_append` is told which of them is to be.
     """
@@ -233,7 +233,7 @@ def encode(
         "appends": list(appends),
         "hasLens": shown.has_lens,
         "hasSink": shown.stacks[-1].name == "decoder",
-        "doors": [[page, name] for page, name in DOORS.items()],
+        "links": [[page, name] for page, name in PAGE_LINKS.items()],
     }
     return wire.pack(header, planes)
 

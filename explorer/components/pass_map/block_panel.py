@@ -1,4 +1,4 @@
-"""What an opened block travels as: its parts with their doors, and their pictures as bytes."""
+"""What an opened block travels as: its parts with their links, and their pictures as bytes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from explorer.components.mounting import neighbour
 
 
 @dataclass(frozen=True)
-class PartDoor:
+class PartLink:
     """The page that shows a part in full, its title, and what is chosen there besides the head."""
 
     page: str
@@ -29,18 +29,18 @@ def block_panel(key: str, message: bytes, of: str, at: tuple[int, int], head: in
 
 
 def encode_block(
-    inside: BlockInside, of: str, stacks: list[str], heads: int, door: Callable[[Stage], PartDoor]
+    inside: BlockInside, of: str, stacks: list[str], heads: int, link: Callable[[Stage], PartLink]
 ) -> bytes:
     """One message, a byte for every cell: see `wire.shades` and `wire.signed_shades`.
 
-    `stacks` are those of the map, by whose places the message names them; `door` says where a
+    `stacks` are those of the map, by whose places the message names them; `link` says where a
     stage leads.
     """
     parts, planes = [], dict[str, bytes]()
     for at, part in enumerate(inside.parts):
         ends, made = _picture(part)
         planes |= {f"{at}.{name}": plane for name, plane in made.items()}
-        leads, stage = door(part.stage), part.stage
+        leads, stage = link(part.stage), part.stage
         is_cross = stage.branch == "cross_attn"
         parts.append(
             {

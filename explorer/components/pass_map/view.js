@@ -403,7 +403,7 @@ function options(state) {
   }));
 }
 
-// What was picked, and the doors to the pages that show it in full.
+// What was picked, and the links to the pages that show it in full.
 function card(state) {
   const holder = state.root.querySelector(".card"), {picked} = state;
   state.root.querySelector(".hint").hidden = Boolean(picked);
@@ -413,7 +413,7 @@ function card(state) {
   say(what, "{key} → {query}", {
     key: labelOf(state, picked.part.keys, picked.key), query: labelOf(state, picked.stack.at, picked.query),
   });
-  const doors = state.data.doors.map(([page, name]) => {
+  const links = state.data.links.map(([page, name]) => {
     const button = element("button", "", name);
     button.type = "button";
     button.addEventListener("click", () => go(state, page, {
@@ -421,7 +421,7 @@ function card(state) {
     }));
     return button;
   });
-  holder.replaceChildren(title, what, element("div", "amount", `share ${percent(picked.part.share[picked.e])}`), ...doors);
+  holder.replaceChildren(title, what, element("div", "amount", `share ${percent(picked.part.share[picked.e])}`), ...links);
 }
 
 export const go = (state, page, where) => state.component.setTriggerValue("go", {page, ...where});

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.circuits.exciting_lines import (
-    ExcitingLine,
+from explorer.analysis.circuits.text_pairs import Question
+from explorer.analysis.circuits.top_lines import (
     TokenizedLines,
+    TopLine,
     best_lines,
     built_in_lines,
     built_in_texts,
@@ -15,7 +16,6 @@ from explorer.analysis.circuits.exciting_lines import (
     measure,
     tokenized,
 )
-from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.line_activations import (
     LineActivations,
     activations_by_batch,
@@ -249,7 +249,7 @@ def _say_how_many(read: TokenizedLines, found: LineActivations) -> None:
 def _draw_line(
     opened: Opened,
     read: TokenizedLines,
-    line: ExcitingLine,
+    line: TopLine,
     by: Measure,
     head: tuple[int, int],
     key: str,
@@ -274,7 +274,7 @@ def _of_tokens(opened: Opened, tokens: tuple[Token, ...], name: str) -> Tensor:
     return values
 
 
-def _draw_list(read: TokenizedLines, best: list[ExcitingLine], by: Measure) -> None:
+def _draw_list(read: TokenizedLines, best: list[TopLine], by: Measure) -> None:
     if not best:
         return
     st.dataframe(

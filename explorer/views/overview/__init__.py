@@ -1,1 +1,1 @@
-"""The Overview page: the picture of the whole pass, and the doors from it to the other pages."""
+"""The Overview page: the picture of the whole pass, and the links from it to the other pages."""

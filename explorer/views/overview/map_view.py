@@ -1,4 +1,4 @@
-"""The Overview page's picture of the pass: what is held in it, its doors, its lens, its export."""
+"""The Overview page's picture of the pass: what is held in it, its links, its lens, its export."""
 
 from functools import partial
 from typing import Any
@@ -19,9 +19,9 @@ from explorer.components.pass_map.block_panel import block_panel, encode_block
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.text.token_labels import texts
-from explorer.views.overview import doors, pass_picture
-from explorer.views.overview import held as holding
-from explorer.views.overview.held import MapSelection
+from explorer.views.overview import page_links, pass_picture
+from explorer.views.overview import pinned_parts as holding
+from explorer.views.overview.pinned_parts import MapSelection
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.output_position import ANSWER
 
@@ -59,7 +59,7 @@ def draw_map(context: PageContext) -> PassMap | None:
         choice=holding.choice_of(found, context, picture),
         height=_height(layers, found.block is not None),
         on_chosen=lambda value: holding.hold(value, picture, usual),
-        on_go=partial(doors.open_door, context),
+        on_go=partial(page_links.open_link, context),
         appends=appends,
         on_append=lambda option: _append(context, continued[option]),
         figures=lambda: figures(picture, found, title),
@@ -82,7 +82,7 @@ def _draw_block(context: PageContext, picture: PassMap, stack: int, layer: int) 
     def make() -> bytes:
         inside = block_inside(forward, names[stack], layer)
         heads = forward.config.n_heads
-        return encode_block(inside, picture.of, names, heads, doors.door_of_stage)
+        return encode_block(inside, picture.of, names, heads, page_links.link_of_stage)
 
     key = "inside of a block", forward.text, forward.pair, stack, layer
     message = kept(opened, key, make, len)

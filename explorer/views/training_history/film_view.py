@@ -27,8 +27,8 @@ from explorer.inference.results_cache import kept
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError
 from explorer.text.number_format import three
-from explorer.views.overview.held import LEAST_USUAL, MapSelection, choice_of
 from explorer.views.overview.pass_picture import first_answer, picture_of
+from explorer.views.overview.pinned_parts import LEAST_USUAL, MapSelection, choice_of
 from explorer.views.shared import widgets
 from explorer.views.shared.map_pair import Head, MapSide, draw_map_pair
 from explorer.views.training.run_words import progress_words

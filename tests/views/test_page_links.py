@@ -1,4 +1,4 @@
-"""The doors of the picture of the pass: where each part leads, and what opens nothing."""
+"""The links of the picture of the pass: where each part leads, and what opens nothing."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.block_inside import block_inside
 from explorer.app.session import SESSION_KEY, Session
-from explorer.components.pass_map import DOORS
-from explorer.views.overview.doors import TITLES, Door, checked_door, door_of_stage
+from explorer.components.pass_map import PAGE_LINKS
+from explorer.views.overview.page_links import TITLES, PageLink, checked_link, link_of_stage
 from explorer.views.shared.pinned import Pinned
 from explorer.views.shared.pinned_pair import StageBar
 from tests.analysis.kinds_of_model import KINDS_OF_MODEL
@@ -25,13 +25,13 @@ def asked(page: str = "attention", **changes: Any) -> dict[str, Any]:
 def test_a_door_is_what_the_browser_reports() -> None:
     forward = passed("both")[1]
     stage = {"stage": "decoder.0.mlp.up"}
-    assert checked_door(forward, asked("forward_pass", address=stage)) == Door(
+    assert checked_link(forward, asked("forward_pass", address=stage)) == PageLink(
         "forward_pass", "decoder.cross_attn", 0, 1, Pinned(0, 2), stage
     )
-    door = checked_door(forward, asked("overview", query=None, key=None, address=None))
-    assert door == Door("overview", "decoder.cross_attn", 0, 1, Pinned(), {})
+    link = checked_link(forward, asked("overview", query=None, key=None, address=None))
+    assert link == PageLink("overview", "decoder.cross_attn", 0, 1, Pinned(), {})
     edge = {name: value for name, value in asked("interventions").items() if name != "address"}
-    assert checked_door(forward, edge) is not None, "an edge has no address"
+    assert checked_link(forward, edge) is not None, "an edge has no address"
 
 
 HOSTILE: dict[str, list[Any]] = {
@@ -58,7 +58,7 @@ def test_what_does_not_exist_opens_nothing() -> None:
     hostile: list[Any] = [None, [], "attention", 3, {}, {"page": "attention"}]
     hostile += [asked() | {name: value} for name, some in HOSTILE.items() for value in some]
     hostile += [asked(page, address=address) for page, address in ADDRESSES]
-    opened = [value for value in hostile if checked_door(forward, value) is not None]
+    opened = [value for value in hostile if checked_link(forward, value) is not None]
     assert opened == []
 
 
@@ -66,33 +66,33 @@ def test_what_does_not_exist_opens_nothing() -> None:
 def test_every_part_of_every_kind_of_model_leads_to_a_page_that_exists(kind: str) -> None:
     forward = passed(kind)[1]
     pages = {path.stem for path in ROOT.glob("pages/*/*.py")}
-    assert {*TITLES, *DOORS} <= pages
+    assert {*TITLES, *PAGE_LINKS} <= pages
     for stack in forward.config.stacks:
         for part in block_inside(forward, stack, 0).parts:
-            door = door_of_stage(part.stage)
+            link = link_of_stage(part.stage)
             own = part.stage.stack == stack and part.stage.part
             event = {
-                "page": door.page,
+                "page": link.page,
                 "part": own or f"{stack}.self_attn",
                 "layer": 0,
                 "head": 0,
                 "query": None,
                 "key": None,
-                "address": door.address,
+                "address": link.address,
             }
-            assert checked_door(forward, event) is not None, part.name
-            assert door.title == TITLES[door.page]
+            assert checked_link(forward, event) is not None, part.name
+            assert link.title == TITLES[link.page]
 
 
 def opening(value: object) -> None:
-    """A page on which this door is opened."""
+    """A page on which this link is opened."""
     import streamlit as st
 
     from explorer.app.context import page_context
-    from explorer.views.overview.doors import open_door
+    from explorer.views.overview.page_links import open_link
 
     st.session_state.update(text="the black cat sleeps", model="translation", head=0)
-    open_door(page_context(), value)
+    open_link(page_context(), value)
 
 
 def opened(value: Any) -> tuple[AppTest, Session]:

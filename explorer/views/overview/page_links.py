@@ -1,4 +1,4 @@
-"""The doors of the picture of the pass: each part of a block, and each edge, leads to a page.
+"""The links of the picture of the pass: each part of a block, and each edge, leads to a page.
 
 There the layer, the head and the tokens of the picture are chosen. What a browser reports is
 checked as a whole: what does not exist in this model and text opens nothing.
@@ -16,7 +16,7 @@ from explorer.app.context import PageContext
 from explorer.app.page_table import ROWS
 from explorer.app.session import session, state_of
 from explorer.components import events
-from explorer.components.pass_map.block_panel import PartDoor
+from explorer.components.pass_map.block_panel import PartLink
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.mask_parts import YOURS
 from explorer.views.head_steps.stage_matrices import UP_TO
@@ -30,13 +30,13 @@ TITLES = {
     name: ROWS[name].title
     for name in ("attention", "head_steps", "query_key", "masks", STAGES, "interventions")
 }
-"""The pages that a door may lead to."""
+"""The pages that a link may lead to."""
 ADDRESS: dict[str, tuple[str, tuple[str, ...]]] = {
     "head_steps": ("up_to", UP_TO),
     "masks": ("example", (YOURS,)),
     "interventions": ("change", tuple(FORMS)),
 }
-"""By page: what a door may choose there besides, and its values. Of the Forward pass page it is
+"""By page: what a link may choose there besides, and its values. Of the Forward pass page it is
 the `stage`, any of the model."""
 LEADS: dict[str, tuple[str, dict[str, str]]] = {
     "scores": ("head_steps", {"up_to": "scaled"}),
@@ -49,8 +49,8 @@ LEADS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 @dataclass(frozen=True)
-class Door:
-    """An opened door, checked: a page of `TITLES`, or this one, and all that is chosen there."""
+class PageLink:
+    """An opened link, checked: a page of `TITLES`, or this one, and all that is chosen there."""
 
     page: str
     part: str
@@ -60,7 +60,7 @@ class Door:
     address: Mapping[str, str] = field(default_factory=dict)
 
 
-def door_of_stage(stage: Stage) -> PartDoor:
+def link_of_stage(stage: Stage) -> PartLink:
     """Where a part of a block leads: a page of its head, else its stage of the forward pass.
 
     Queries and keys lead to their page as the scores are made of them; the values before a norm
@@ -72,11 +72,11 @@ def door_of_stage(stage: Stage) -> PartDoor:
         page, address = "query_key", {}
     elif stage.part and tail == "v":
         page, address = "head_steps", {"up_to": "values"}
-    return PartDoor(page, TITLES[page], address)
+    return PartLink(page, TITLES[page], address)
 
 
-def checked_door(forward: ForwardPass, value: Any) -> Door | None:
-    """What a browser reports as an opened door, if all of it exists in this pass.
+def checked_link(forward: ForwardPass, value: Any) -> PageLink | None:
+    """What a browser reports as an opened link, if all of it exists in this pass.
 
     A dictionary of `page`, `part`, `layer`, `head`, `query`, `key` (None where no token is meant)
     and `address`. None for anything else.
@@ -96,7 +96,7 @@ def checked_door(forward: ForwardPass, value: Any) -> Door | None:
     query, key = (events.place(*each) for each in zip(tokens, counts, strict=True))
     if layer is None or head is None or (query, key) != tokens:
         return None
-    return Door(page, part.name, layer, head, Pinned(query, key), address)
+    return PageLink(page, part.name, layer, head, Pinned(query, key), address)
 
 
 def _checked_address(forward: ForwardPass, page: str, asked: Any) -> dict[str, str] | None:
@@ -110,38 +110,38 @@ def _checked_address(forward: ForwardPass, page: str, asked: Any) -> dict[str, s
     return dict(asked) if is_known else None
 
 
-def open_door(context: PageContext, value: Any) -> None:
-    """For a callback: the page of a door in this run, with its layer, head and tokens chosen."""
-    door = checked_door(context.forward, value)
-    if door is None:
+def open_link(context: PageContext, value: Any) -> None:
+    """For a callback: the page of a link in this run, with its layer, head and tokens chosen."""
+    link = checked_link(context.forward, value)
+    if link is None:
         return
     reader = session()
-    layer, address = door.layer, dict(door.address)
+    layer, address = link.layer, dict(link.address)
     stage = address.pop("stage", "")
     if stage:
-        layer = _choose_stage(context, door, stage)
-    choose_head(layer, door.head, door.part)
-    if str(door.found):
-        pinned.pin(door.found)
-        if door.found.key is None and door.page == "query_key":
+        layer = _choose_stage(context, link, stage)
+    choose_head(layer, link.head, link.part)
+    if str(link.found):
+        pinned.pin(link.found)
+        if link.found.key is None and link.page == "query_key":
             widget_state.forget("key")  # the key that this query attends to most
-    if door.page == "interventions" and door.found.is_cell:
+    if link.page == "interventions" and link.found.is_cell:
         address = {"change": "Edge", **address}
     for name in address:  # what was chosen there before gives way
         widget_state.forget(name)
         reader.defaults.pop(name, None)
-    if door.page != HERE:
-        reader.next_page, reader.next_address = door.page, address
+    if link.page != HERE:
+        reader.next_page, reader.next_address = link.page, address
 
 
-def _choose_stage(context: PageContext, door: Door, stage: str) -> int:
+def _choose_stage(context: PageContext, link: PageLink, stage: str) -> int:
     """The stage and its token are chosen on the Forward pass page; the layer that it is of."""
     forward = context.forward
     named = {each.name: each for each in stages_of(forward.config)}
     own = named[stage].layer
-    layer = door.layer if own is None or named[stage].stack != door.part.split(".")[0] else own
+    layer = link.layer if own is None or named[stage].stack != link.part.split(".")[0] else own
     STAGE_CHOICES.put("stage", stage)
-    state_of(StageBar).at = context.choice.model, door.part, layer
-    if door.found.query is not None:
-        STAGE_CHOICES.put(query_of(door.part), str(door.found.query))
+    state_of(StageBar).at = context.choice.model, link.part, layer
+    if link.found.query is not None:
+        STAGE_CHOICES.put(query_of(link.part), str(link.found.query))
     return layer

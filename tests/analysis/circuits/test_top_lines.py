@@ -7,8 +7,8 @@ import pytest
 import torch
 from safetensors.torch import load
 
-from explorer.analysis.circuits import exciting_lines
-from explorer.analysis.circuits.exciting_lines import (
+from explorer.analysis.circuits import top_lines
+from explorer.analysis.circuits.top_lines import (
     best_lines,
     digest_of,
     lines_so_far,
@@ -52,7 +52,7 @@ def test_what_is_measured_is_kept_as_numbers_and_found_again() -> None:
     (path,) = activations_root().iterdir()
     assert path.name == f"{digest_of(opened, read)}.safetensors"
     assert b"cat" not in path.read_bytes()
-    again = exciting_lines.read_kept(digest_of(opened, read), (4, 2, 4))
+    again = top_lines.read_kept(digest_of(opened, read), (4, 2, 4))
     assert again is not None
     for name, values in found.tensors.items():
         assert torch.equal(again.tensors[name], values)
@@ -128,4 +128,4 @@ def test_the_oldest_leave_and_a_damaged_file_is_measured_anew(
     last = activations_root() / f"{names[-1]}.safetensors"
     assert last in files
     last.write_bytes(b"no tensors")
-    assert exciting_lines.read_kept(names[-1], (6, 2, 4)) is None
+    assert top_lines.read_kept(names[-1], (6, 2, 4)) is None

@@ -85,7 +85,7 @@ class TokenizedLines:
 
 
 @dataclass(frozen=True)
-class ExcitingLine:
+class TopLine:
     """A line by its place in the text, its number, and the token where it is largest."""
 
     line: int
@@ -131,15 +131,13 @@ def digest_of(opened: Opened, read: TokenizedLines) -> str:
     return digest.hexdigest()
 
 
-def best_lines(
-    found: LineActivations, by: str, layer: int, head: int, count: int
-) -> list[ExcitingLine]:
+def best_lines(found: LineActivations, by: str, layer: int, head: int, count: int) -> list[TopLine]:
     """The lines with the largest of a number, `norm` or `weight`, of one head; measured ones."""
     values = getattr(found, by)[:, layer, head]
     order = values.nan_to_num(nan=-1.0).argsort(descending=True, stable=True)[:count].tolist()
     places = getattr(found, f"{by}_at")[:, layer, head]
     return [
-        ExcitingLine(line, float(values[line]), int(places[line]))
+        TopLine(line, float(values[line]), int(places[line]))
         for line in order
         if float(values[line]) > 0
     ]
