@@ -121,7 +121,7 @@ REFUSED = [
     ("train nothing", "There is no task called 'nothing'"),
     ("train reverse --heads 7", "d_model 64 is not divisible by n_heads 7."),
     ("train reverse --lr -1", "lr must be "),
-    ("train reverse --d-model 8192 --layers 64", "make it narrower"),
+    ("train reverse --d-model 8192 --layers 64", "Make it narrower"),
     ("train characters", "The task characters is made of a text"),
     ("train characters --text /absent", "/absent cannot be read"),
     ("train characters --lora-rank 2", "LoRA adapts a trained model: name it with --from."),

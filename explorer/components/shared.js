@@ -161,8 +161,10 @@ function table(stops, size) {
 }
 
 // The colours as a bar.
-export const ramp = colours => `linear-gradient(90deg, ${Array.from({length: 17}, (_, i) =>
-  css(colours[Math.round(i / 16 * (colours.length - 1))])).join(",")})`;
+export function ramp(colours) {
+  const stops = Array.from({length: 17}, (_, i) => css(colours[Math.round(i / 16 * (colours.length - 1))]));
+  return `linear-gradient(90deg, ${stops.join(",")})`;
+}
 
 // The theme of the page as numbers and fonts, read anew at every run.
 function inkOf(root) {

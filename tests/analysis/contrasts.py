@@ -41,6 +41,9 @@ class Reading(Tap):
     def __init__(self, shown: Callable[[str, Tensor], Tensor], prefix: str = "") -> None:
         self.shown, self.prefix = shown, prefix
 
+    def wants(self, name: str) -> bool:
+        return True
+
     def at(self, scope: str) -> "Reading":
         return Reading(self.shown, f"{self.prefix}{scope}.")
 

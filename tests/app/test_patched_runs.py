@@ -59,7 +59,7 @@ def test_from_the_start_of_the_server_on_a_reader_who_waits_may_leave(
         async with app.lifespan(app.app):
             pass
 
-    monkeypatch.setattr(app, "WarmUp", Mock)
+    monkeypatch.setattr(app.housekeeping, "WarmUp", Mock)
     monkeypatch.setattr(streamlit_patches, "end_if_unwanted", Mock(side_effect=Left))
     monkeypatch.setattr(cooperative, "_cancel_check", cooperative._cancel_check)
     with ThreadPoolExecutor(1) as thread:  # a browser of other tests runs a loop in this one

@@ -55,12 +55,12 @@ def test_the_quotas_count_what_can_be_brought_back_until_it_has_to_make_room(
     delete(runs[0])
     assert len(sizes_of(tmp_path, index_of(tmp_path).now())) == 3
     monkeypatch.setenv("EXPLORER_LIMIT_RUNS_OF_READER", "2")
-    assert "You have 2 runs here" in str(keeping_fault(tmp_path, MANY))
+    assert "You have 2 runs; the limit is 2" in str(keeping_fault(tmp_path, MANY))
     create(tmp_path, tiny_spec(), owner=MANY)
     assert [run.owner for run in set_aside_of(tmp_path, None)] == [OTHER], "another's stays"
     with pytest.raises(RunError, match="is gone for good"):
         restore(tmp_path, runs[0].name)
-    with pytest.raises(RunError, match="You have 2 runs here"):
+    with pytest.raises(RunError, match="You have 2 runs; the limit is 2"):
         create(tmp_path, tiny_spec(), owner=MANY)
 
 

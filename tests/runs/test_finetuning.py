@@ -129,7 +129,7 @@ def test_an_adapter_is_exported_as_peft_has_it(tmp_path: Path, bert: Path, lette
         ("subwords", RUN_TEXT, {"lora_rank": 2, "lora_targets": ("w",)}, "The model has no w"),
         ("subwords", RUN_TEXT, {"lora_rank": -1}, "lora_rank must be between"),
         ("subwords", RUN_TEXT, {"lora_rank": 2, "lora_alpha": 0.0}, "lora_alpha must be between"),
-        ("subwords", RUN_TEXT, {"steps": 1_000_000}, "at most"),
+        ("subwords", RUN_TEXT, {"steps": 1_000_000}, "the limit is"),
         ("subwords", "too short", {}, "give at least"),
         ("sentences", labelled_table(("good",)), {}, "at least two labels"),
         ("characters", RUN_TEXT, {}, "has a tokenizer of its own"),

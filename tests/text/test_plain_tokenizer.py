@@ -143,7 +143,7 @@ def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
         trained_tokenizer("", way, 20)
     with pytest.raises(TextError, match="5,000,000 characters; the limit is 1,000,000 characters"):
         trained_tokenizer("ab cd" * 1_000_000, way, 20)
-    with pytest.raises(TextError, match="at most 100,000 fit"):
+    with pytest.raises(TextError, match="the limit is 100,000"):
         train_unigram("a " * MAX_UNIGRAM_TEXT, 20)
 
 

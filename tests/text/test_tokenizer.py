@@ -119,7 +119,7 @@ def test_bytes_read_any_text_and_give_it_back(text: str) -> None:
 
 
 def test_too_much_text_broken_text_and_what_cannot_be_are_refused_in_a_sentence() -> None:
-    with pytest.raises(TextError, match=r"20,001 characters; at most 20,000 fit"):
+    with pytest.raises(TextError, match=r"20,001 characters; the limit is 20,000"):
         BYTES.encode("a" * (MAX_CHARACTERS + 1))
     assert len(BYTES.encode("a" * MAX_CHARACTERS)) > 1
     for tokenizer in (BYTES, CHARACTERS, WORDS):

@@ -341,7 +341,7 @@ def test_a_system_can_be_trained_on_its_task() -> None:
         assert [report.step for report in reports] == [1, 2]
         if theirs.d_model == 512:
             size = {"d_model": 512, "layers": 6, "heads": 8, "d_ff": 2048}
-            many = r"has 44,\d{3},\d{3} parameters; at most 20,000,000"
+            many = r"has 44,\d{3},\d{3} parameters; the limit is 20,000,000"
             with pytest.raises(RunError, match=many):
                 spec_of(task, {"like": each.preset, **size})
     how = {name: getattr(PAPER_TRAINING, name) for name in ("schedule", "beta2", "eps")}

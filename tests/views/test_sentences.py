@@ -469,8 +469,8 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
     (
         {
             "explorer.analysis.embedding_space.MOST_SAMPLED": 20,
-            "explorer.views.embedding_space.shown_space.MOST_TOKENS": 4,
-            "explorer.views.embedding_space.moving_tokens.MOST_TOKENS": 4,
+            "explorer.views.embedding_space.shown_space.MOST_MOVING_TOKENS": 4,
+            "explorer.views.embedding_space.moving_tokens.MOST_MOVING_TOKENS": 4,
             "explorer.analysis.principal_components.WORK": 100 * 16**2,
         },
         "input/embedding_space?text=the+hat+and+the+cat",
@@ -482,8 +482,8 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
     ),
     (
         {
-            "explorer.views.embedding_space.shown_space.MOST_TOKENS": 4,
-            "explorer.views.embedding_space.moving_tokens.MOST_TOKENS": 4,
+            "explorer.views.embedding_space.shown_space.MOST_MOVING_TOKENS": 4,
+            "explorer.views.embedding_space.moving_tokens.MOST_MOVING_TOKENS": 4,
         },
         "input/embedding_space?model=reviews&text=the+cat+does+not+sleeps",
         ["The first 4 of your 6 tokens are drawn."],
