@@ -23,7 +23,7 @@ from tests.components.samples import heads
 HARMFUL = "</script><img src=x onerror=alert(1)>"
 WORDS = dict.fromkeys(("row", "column", "masked", "absent", "unit", "title"), "words") | {
     "sentence": "{row} attends to {column}: {value}",
-    "click": "pin it",
+    "idle": "Point at a cell to read it; click to pin it.",
 }
 WEIGHTS, ALLOWED = heads(2, 3, 4, 4), torch.ones(4, 4).tril().bool()
 SVG = (

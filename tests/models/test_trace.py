@@ -107,7 +107,10 @@ def test_the_stream_passes_every_site_in_order() -> None:
 def test_the_documented_sites_are_there() -> None:
     config = config_of("encoder-decoder")
     watched = trace(shaken(config), *inputs_of(config))
-    inside = "norm q_proj q_norm k_proj k_norm q k v mask bias scores masked weights head_out out out_norm add"
+    inside = (
+        "norm q_proj q_norm k_proj k_norm q k v mask bias scores masked weights head_out out "
+        "out_norm add"
+    )
     block = [f"self_attn.{name}" for name in (*inside.split(), "q_input", "k_input", "v_input")]
     block += [f"mlp.{name}" for name in "input norm up hidden out add out_norm".split()]
     block += "resid_pre resid_mid resid_post".split()
