@@ -208,8 +208,8 @@ def trace(
     `inputs` are the IDs, or source and target, and `how` what else the model takes (`keep`,
     `segments`, …). Recording
     everything holds all attention weights (layers × heads × tokens²); `CHEAP_SITES` does
-    not. A `recorder` of one's own sees every value pass. EditError when an edit does not fit
-    or meets no site of this pass.
+    not. A `recorder` of one's own sees every value that it wants. EditError when an edit does not
+    fit or meets no site of this pass.
     """
     tap = recorder(sites, edits)
     with evaluating(model):

@@ -13,7 +13,7 @@ from explorer.interventions.address_text import MAX_PATCH_TEXT
 TEXT_LIMIT = 2_000
 """Characters of a text in an address, which must stay short enough to be sent."""
 
-VERSION = 1
+VERSION = 2
 """Of the language of addresses: raised when a name or an option of it changes."""
 
 OF_LESSON = ("lesson", "lesson_step")

@@ -193,7 +193,7 @@ def shape_of(
         target,
         texts=len(inputs[-1]),
         read=len(range(*read_at.indices(new))),
-        watched=sum(each.wants("weights") + each.wants("scores") for each in taps),
+        watched=sum(each.wants(name) for each in taps for name in ("scores", "masked", "weights")),
         by_head=sum(any(map(each.wants, HEAD_INPUTS)) for each in taps),
         leaves=leaves,
     )

@@ -20,6 +20,7 @@ Whoever runs the server makes runs with plain names, such as reverse-1. The name
 else's ends in a key that nobody can guess: it is in the address of a link, and never on screen.
 """
 
+import dataclasses
 import secrets
 import shutil
 import uuid
@@ -138,7 +139,9 @@ class Run:
     def status_as_written(self) -> Status:
         """The status that the last worker wrote, living or not."""
         try:
-            return Status.from_dict(read_json_object(self.folder / "status.json"))
+            values = read_json_object(self.folder / "status.json")
+            known = {field.name for field in dataclasses.fields(Status)}  # others: a newer version
+            return Status.from_dict({name: values[name] for name in values.keys() & known})
         except OSError as error:
             raise RunError(f"There is no run in the folder {self.title}.") from error
         except (ValueError, TypeError) as error:

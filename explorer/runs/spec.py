@@ -124,8 +124,8 @@ class Status(PlainData):
     measure: str = ""
     value: float | None = number_field(None, -LARGEST_FLOAT32, LARGEST_FLOAT32)
     measured_at: int | None = number_field(None, 0, MOST_STEPS)
-    steps_per_second: float = number_field(0.0, 0, LARGEST_FLOAT32)
-    seconds: float = number_field(0.0, 0, LARGEST_FLOAT32)
+    steps_per_second: float = number_field(0.0, -LARGEST_FLOAT32, LARGEST_FLOAT32)
+    seconds: float = number_field(0.0, -LARGEST_FLOAT32, LARGEST_FLOAT32)
     message: str = ""
 
     @property

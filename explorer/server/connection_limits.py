@@ -1,10 +1,14 @@
 """How many readers may be connected, in all and from one network, and how many files that takes."""
 
+import logging
 import os
 from asyncio import Transport
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import h11
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -23,6 +27,18 @@ MOST_FILES = 65_536
 """Without a hard limit the system allows a billion, and closing all in a child counts to it."""
 RESERVED_FILES = 256
 """Files for what is no connection, such as models and runs, and for sockets in a handshake."""
+
+MOST_HEAD_LINES = 200
+"""Lines of a request before its body: browsers send about 20, and each costs time to parse."""
+FULL = (
+    "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: {seconds}\r\n"
+    "content-type: text/plain; charset=utf-8\r\n\r\n{sentence}\n"
+)
+CAUSED_BY_STRANGERS = {
+    "ASGI callable returned without completing handshake.",  # a WebSocket was refused
+    "Invalid HTTP request received.",
+}
+"""Lines that uvicorn logs for each request: they could fill the log."""
 
 HTTP: Any = AutoHTTPProtocol
 """The class that uvicorn makes for each connection."""
@@ -125,11 +141,26 @@ def limit_connections() -> None:
     How many connections an address has, and how slow they may be, is the proxy's to bound.
     """
     HTTP.connection_made = connection_made
+    logging.getLogger("uvicorn.error").addFilter(lambda line: line.msg not in CAUSED_BY_STRANGERS)
 
 
 def connection_made(connection: Any, transport: Transport) -> None:
-    """Begin as uvicorn does, and close a connection that is one too many."""
+    """Begin as uvicorn does, and answer a connection that is one too many with a sentence."""
     _connection_made(connection, transport)
+    parser = getattr(connection, "conn", None)
+    if isinstance(parser, h11.Connection):
+        parser.next_event = partial(next_event, parser, parser.next_event)  # type: ignore[method-assign]
     soft, _ = limits("NOFILE")
     if soft != INFINITY and len(connection.connections) > soft // 2:
+        answer = FULL.format(seconds=RETRY_AFTER, sentence=SESSIONS.refusal())
+        transport.write(answer.encode())
         transport.close()
+
+
+def next_event(parser: h11.Connection, parse: Callable[[], Any]) -> Any:
+    """Refuse a request whose head has too many lines before the lines are parsed."""
+    if parser.their_state is h11.IDLE:
+        head, _, _ = parser.trailing_data[0].partition(b"\r\n\r\n")
+        if head.count(b"\n") > MOST_HEAD_LINES:
+            raise h11.RemoteProtocolError("The head of this request has too many lines.")
+    return parse()

@@ -89,6 +89,8 @@ class UploadLimits:
             left -= len(message.get("body", b""))
             if left < 0:
                 raise UploadRefusedError(TOO_LONG, 400)
+            if not message.get("more_body") and not timeout.expired():
+                timeout.reschedule(None)  # all of it is here
             return message
 
         def stop() -> None:

@@ -149,6 +149,23 @@ def test_half_of_the_files_are_for_connections(monkeypatch: pytest.MonkeyPatch) 
             kind: Any = config.http_protocol_class
             kind(config, state, {}, Mock()).connection_made(line)
         assert [line.close.called for line in lines] == closed
+        assert [SESSIONS.refusal() in str(line.write.call_args) for line in lines] == closed
+
+
+def test_a_request_of_many_lines_is_refused_before_they_are_parsed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = Config(Inside(), log_config=None, http="h11")
+    config.load()
+    monkeypatch.setattr(HTTP, "connection_made", HTTP.connection_made)
+    connection_limits.limit_connections()
+    for lines, refused in ((20, False), (1_000, True)):
+        line = Mock(**{"get_extra_info.return_value": None})
+        kind: Any = config.http_protocol_class
+        connection = kind(config, ServerState(), {}, Mock())
+        connection.connection_made(line)
+        connection.data_received(b"GET / HTTP/1.1\r\nHost: a\r\n" + b"a:b\r\n" * lines + b"\r\n")
+        assert (b"400" in b"".join(each.args[0] for each in line.write.call_args_list)) == refused
 
 
 def test_files_are_scarce_when_nearly_all_are_open(monkeypatch: pytest.MonkeyPatch) -> None:

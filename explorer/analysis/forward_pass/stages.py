@@ -1,7 +1,7 @@
 """The stages of a forward pass in the order they run, as the model itself shows them to a tap.
 
-The model runs on the meta device, where tensors have shapes and no numbers. What one value is
-computed from, and by which module, is read from the graph that autograd makes of the pass.
+A model with the same parts and hardly any weights is run. What one value is computed from, and by
+which module, is read from the graph that autograd makes of the pass.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,10 +12,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from explorer.analysis.forward_pass.kinds import KINDS, Stage
-from models import Transformer, TransformerConfig
+from models import GenerationConfig, Transformer, TransformerConfig
 from models.tap import Tap
 
 TAILS = {
@@ -126,23 +125,17 @@ class _ListingTap(Tap):
                 yield from self._origins(before, seen)
 
 
-class _AllTrue(TorchFunctionMode):
-    """A tensor without numbers is True where the model asks whether all of it is."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return True if func is Tensor.__bool__ else func(*args, **(kwargs or {}))
-
-
 @lru_cache(maxsize=64)
 def stages_of(config: TransformerConfig) -> tuple[Stage, ...]:
     """Every stage of a model of this config, in the order it runs.
 
-    Layers with one window are alike: of those the first is listed, and the others are named.
+    Layers with a window are alike, and those without: one of each is listed, the others are named.
     """
-    windows = tuple(dict.fromkeys(config.windows))
+    windows = {bool(window): window for window in config.windows}
     two = config.kind == "encoder-decoder"
     sizes = {"n_layers": len(windows) or 1, "n_encoder_layers": 1 if two else None}
-    listed, found = _listed(config.replace(**sizes, windows=windows)), list[Stage]()
+    one_of_each = config.replace(**sizes, windows=tuple(windows.values()))
+    listed, found = _listed(one_of_each), list[Stage]()
     names: dict[str, str] = {}  # of a listed stage, and here
     for stack in config.stacks:
         layers = config.encoder_layers if stack == "encoder" else config.n_layers
@@ -151,7 +144,7 @@ def stages_of(config: TransformerConfig) -> tuple[Stage, ...]:
         last = next(at for at in reversed(range(len(own))) if own[at].layer is not None)
         found += [_renamed(stage, names) for stage in own[:first]]
         for layer in range(layers):
-            like = windows.index(config.window(layer)) if windows else 0
+            like = [*windows].index(bool(config.window(layer))) if windows else 0
             place = next(at for at, stage in enumerate(own) if stage.layer == like)
             names[own[place - 1].name] = found[-1].name
             found += [_renamed(s, names, layer) for s in own if s.layer == like]
@@ -177,21 +170,48 @@ def _renamed(stage: Stage, names: dict[str, str], layer: int | None = None) -> S
     return replace(stage, reads=tuple(names.get(name, name) for name in stage.reads))
 
 
+def _small(config: TransformerConfig) -> TransformerConfig:
+    """A model with the same parts and hardly any weights."""
+    two = None if config.n_kv_heads in (None, config.n_heads) else 1
+    is_partly_rotary = config.d_rotary not in (None, config.head_width)
+    return config.replace(
+        vocab_size=4,
+        src_vocab_size=None if config.src_vocab_size is None else 4,
+        d_model=16,
+        n_heads=2,
+        n_kv_heads=two,
+        d_head=None,
+        d_rotary=4 if is_partly_rotary else None,
+        d_ff=min(config.d_ff, 8),
+        d_ff_encoder=None,
+        max_len=8,
+        n_buckets=8,
+        max_distance=16,
+        position_offset=0,
+        n_segments=min(config.n_segments, 2),
+        n_classes=min(config.n_classes, 2),
+        d_classifier=None if config.d_classifier is None else 4,
+        rope_scaling=None,
+        pad_id=None if config.pad_id is None else 0,
+        bos_id=None if config.bos_id is None else 0,
+        generation=GenerationConfig(),
+    )
+
+
 def _listed(config: TransformerConfig) -> list[Stage]:
     """The stages of a model as it shows them, layer by layer."""
-    with torch.device("meta"), torch.enable_grad():
-        model = Transformer(config).eval()
-        ids = torch.zeros(1, 2, dtype=torch.long)
-        keep = None if config.pad_id is None else torch.ones_like(ids, dtype=torch.bool)
-        weights: dict[int, list[str]] = {}
-        for name, parameter in model.named_parameters(remove_duplicate=False):
-            weights.setdefault(id(parameter), []).append(name)
-        tap = _ListingTap(weights)
-        with _AllTrue():
-            if config.kind == "encoder-decoder":
-                model(ids, ids, source_keep=keep, target_keep=keep, tap=tap)
-            else:
-                model(ids, keep=keep, tap=tap)
+    model = Transformer(_small(config)).eval()
+    ids = torch.zeros(1, 2, dtype=torch.long)
+    keep = None if config.pad_id is None else torch.ones_like(ids, dtype=torch.bool)
+    weights: dict[int, list[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        weights.setdefault(id(parameter), []).append(name)
+    tap = _ListingTap(weights)
+    with torch.enable_grad():
+        if config.kind == "encoder-decoder":
+            model(ids, ids, source_keep=keep, target_keep=keep, tap=tap)
+        else:
+            model(ids, keep=keep, tap=tap)
     found: list[Stage] = []
     for shown in tap.shown.values():
         found += _stages(shown, config, started={stage.stack for stage in found})

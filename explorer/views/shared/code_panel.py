@@ -205,7 +205,7 @@ class _Lines:
                 package = (each.module or "") if isinstance(each, ast.ImportFrom) else ""
                 if names := {name.name for name in each.names} & used:
                     self.imports.setdefault(package, set()).update(names)
-            elif isinstance(each, ast.ClassDef) and each.name in used:
+            elif isinstance(each, ast.ClassDef | ast.FunctionDef) and each.name in used:
                 self.imports.setdefault(module.__name__, set()).add(each.name)
         body = source.splitlines()[statements[0].lineno - 1 :]
         return textwrap.dedent("\n".join(body)).splitlines()
