@@ -19,6 +19,8 @@ from explorer.analysis.resumed_stack import ResumedStack
 from explorer.catalog.attention_parts import site
 from explorer.catalog.pass_budget import passing
 from explorer.catalog.pass_size import PassShape
+from explorer.inference.edited_pass import EditedPass
+from explorer.inference.model_inputs import ids_of
 from models import Transformer
 from models.interventions import Edit
 from models.masking import keep_of
@@ -195,3 +197,10 @@ def _run_batch(base: RecordedPass, part: str, edit_at: Mapping[int, Edit], rows:
 
 def _times(rows: int, keep: Tensor | None) -> Tensor | None:
     return None if keep is None else keep.expand(rows, -1)
+
+
+def recorded_pass(edited: EditedPass, position: int) -> RecordedPass:
+    """The base that all the passes branch off from."""
+    forward = edited.forward
+    inputs = [ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens]
+    return RecordedPass(forward.trace, inputs, position, edited.core_edits)

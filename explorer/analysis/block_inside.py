@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
 
-from explorer.analysis.forward_pass.kinds import Stage, symbol_of, symbol_read
 from explorer.analysis.forward_pass.pass_values import PassValues, recorded_block
+from explorer.analysis.forward_pass.stage import Stage, symbol_of, symbol_read
 from explorer.analysis.forward_pass.stage_cut import row_stack
 from explorer.analysis.forward_pass.stages import sizes, stages_of
 from explorer.inference.forward_pass import ForwardPass

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.analysis.head_weights import HeadWeights, blocks_of, head_weights, written_later
+from explorer.analysis.head_weights import blocks_of, head_weights, written_later
 from explorer.system.cooperative import interruptible
 from models import Transformer, TransformerConfig
 from models.frozen import scale_of, without_scale
@@ -90,40 +90,3 @@ def copying(model: Transformer, layer: int, head: int, seed: int = 0) -> Copying
         raised = by_source[drawn] @ by_output.mT
         ranks = (raised > raised.gather(1, drawn[:, None])).sum(1)
     return Copying(eigenvalues, ranks, len(words))
-
-
-@dataclass(frozen=True, eq=False)
-class Spectrum:
-    """The singular values (w,) of a circuit, the largest first, and those of a random head's.
-
-    `random` are those of a product of two matrices of independent numbers of the same sizes,
-    drawn from a seed and scaled to the same Frobenius norm.
-    """
-
-    values: Tensor
-    random: Tensor
-
-    @property
-    def above_random(self) -> int:
-        """How many singular values are larger than the largest of the random head."""
-        return int((self.values > self.random[0]).sum())
-
-
-def spectra(head: HeadWeights) -> tuple[Spectrum, Spectrum]:
-    """Those of the QK and of the OV circuit. Costs w² × d."""
-    return _spectrum(head.query, head.key), _spectrum(head.output.mT, head.value)
-
-
-def singular_values_of_product(left: Tensor, right: Tensor) -> Tensor:
-    """The singular values of leftᵀ right that may not be zero, of left and right (w, d)."""
-    # With leftᵀ = Q R, Q turns and changes no singular value.
-    inner = torch.linalg.qr(left.mT).R @ torch.linalg.qr(right.mT).R.mT
-    return torch.linalg.svdvals(inner)
-
-
-def _spectrum(left: Tensor, right: Tensor) -> Spectrum:
-    values = singular_values_of_product(left, right)
-    source = torch.Generator().manual_seed(0)
-    drawn = (torch.randn(each.shape, generator=source).to(values) for each in (left, right))
-    random = singular_values_of_product(*drawn)
-    return Spectrum(values, random * (values.norm() / random.norm()))

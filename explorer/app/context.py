@@ -209,7 +209,7 @@ def reads_pairs(entry: ModelEntry) -> bool:
 
 
 def config_of(entry: ModelEntry) -> TransformerConfig:
-    assert entry.config is not None, "only models that can be opened are on the models"
+    assert entry.config is not None, "only models that can be opened are listed"
     return entry.config
 
 

@@ -20,36 +20,12 @@ from itertools import count
 from threading import Event, Lock
 
 import streamlit as st
-from prometheus_client import Counter, Histogram
 
 from explorer.app import reader, streamlit_patches
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.system import cooperative, limits
 from explorer.text.checked_text import ForwardPassError
-
-BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 60)
-SECONDS = Histogram(
-    "explorer_page_seconds",
-    "Seconds that the script of a page took, its wait for a turn included.",
-    ["page"],
-    buckets=BUCKETS,
-)
-ERRORS = Counter("explorer_page_errors", "Scripts of pages that ended in an error.", ["page"])
-
-
-@contextmanager
-def count_seconds() -> Iterator[None]:
-    """Counts the script of the page that is drawn meanwhile."""
-    reader, begun = session(), time.monotonic()
-    try:
-        yield
-    except Exception:
-        ERRORS.labels(reader.page).inc()
-        raise
-    finally:
-        SECONDS.labels(reader.page).observe(time.monotonic() - begun)
-
 
 QUANTUM = 0.05
 """Seconds of computing before a turn is handed on: those of short answers are not cut up."""

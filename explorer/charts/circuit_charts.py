@@ -1,4 +1,4 @@
-"""Estimates beside exact values, and how much of a difference circuits of every size restore."""
+"""Estimates beside exact values, what circuits restore by size, and steering over strengths."""
 
 import math
 from collections.abc import Sequence

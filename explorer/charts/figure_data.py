@@ -144,10 +144,10 @@ class OfflineView:
     """What came behind the picture, by its name: answers that took longer."""
 
     @property
-    def told(self) -> str:
+    def attributes(self) -> str:
         """What is said of it besides its data, as JSON."""
-        told = {"kind": self.kind, "key": self.key, "choice": self.choice, "behind": self.behind}
-        return json.dumps(told)
+        values = {"kind": self.kind, "key": self.key, "choice": self.choice, "behind": self.behind}
+        return json.dumps(values)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Many training runs at once: a line for each through its settings to its result.
+"""Many training runs at once: their curves over each other, and their settings in parallel.
 
-Drawn with plotly's lines, not its `parcoords`: that one compiles its code in the browser, which
-the app's content security policy does not allow.
+Parallel coordinates are drawn with plotly's lines, not its `parcoords`: that one compiles its code
+in the browser, which the app's content security policy does not allow.
 """
 
 from collections.abc import Mapping, Sequence
@@ -130,14 +130,14 @@ def parallel_axis(values: Sequence[Value]) -> ParallelAxis:
     """
     known: list[Any] = sorted(set[Any](values))
     if len(known) == 1:
-        return ParallelAxis((0.5,) * len(values), {0.5: _shown(known[0])})
+        return ParallelAxis((0.5,) * len(values), {0.5: _label(known[0])})
     if isinstance(known[0], str):
         place = {value: at / (len(known) - 1) for at, value in enumerate(known)}
     else:
         low, high = known[0], known[-1]
         place = {value: (value - low) / (high - low) for value in known}
     ticked = known if len(known) <= MOST_TICKS else [known[0], known[-1]]
-    ticks = {place[value]: _shown(value) for value in ticked}
+    ticks = {place[value]: _label(value) for value in ticked}
     return ParallelAxis(tuple(place[value] for value in values), ticks)
 
 
@@ -159,7 +159,7 @@ def parallel_runs(
             y=[axis.places[run] for axis in axes],
             mode="lines+markers",
             line={"color": colour, "width": 2},
-            customdata=[[plain_label(name, 40), _shown(value[run])] for value in columns.values()],
+            customdata=[[plain_label(name, 40), _label(value[run])] for value in columns.values()],
             hovertemplate="%{customdata[0]}: %{customdata[1]}<extra></extra>",
             showlegend=False,
         )
@@ -192,5 +192,5 @@ def parallel_runs(
     )
 
 
-def _shown(value: Value) -> str:
+def _label(value: Value) -> str:
     return plain_label(value) if isinstance(value, str) else f"{value:.3g}"

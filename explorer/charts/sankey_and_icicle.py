@@ -1,4 +1,4 @@
-"""Attention rollout of one token as a flow through the layers."""
+"""Two plotly figures: rollout as a Sankey diagram, and parameters as an icicle."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

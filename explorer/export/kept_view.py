@@ -51,7 +51,9 @@ class KeptView:
     def size(self) -> int:
         """Bytes that it holds here, the code of its views apart, which all share."""
         pictures = sum(
-            len(each.data) + len(each.told) if isinstance(each, OfflineView) else len(each.svg)
+            len(each.data) + len(each.attributes)
+            if isinstance(each, OfflineView)
+            else len(each.svg)
             for each in self.drawn
         )
         words = sum(map(getsizeof, (self.title, self.address, self.note, *self.about.values())))

@@ -83,7 +83,7 @@ def _host(view: OfflineView) -> str:
     height = f"{view.height}px" if isinstance(view.height, int) else "auto"
     data = base64.b64encode(view.data).decode()
     host = (
-        f'<div class="host" style="height:{height}" data-view="{html.escape(view.told)}" '
+        f'<div class="host" style="height:{height}" data-view="{html.escape(view.attributes)}" '
         f'data-bytes="{data}">{view.html}</div>'
     )
     if not view.title:

@@ -1,7 +1,7 @@
 """The forward pass with the reader's interventions, and which of them do not apply."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from explorer.catalog.opened_model import Opened
@@ -33,6 +33,11 @@ class EditedPass:
     applied: tuple[Intervention, ...] = ()
     not_applicable: Mapping[int, str] = field(default_factory=dict)
     core_edits: tuple[core.Edit, ...] = ()
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """What distinguishes it from other passes of the same model."""
+        return self.forward.text, self.forward.pair, self.applied
 
 
 def run_edited(opened: Opened, forward: ForwardPass, edits: Sequence[Intervention]) -> EditedPass:

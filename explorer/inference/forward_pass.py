@@ -277,7 +277,7 @@ def encode_text(
         raise ForwardPassError(PASS_TOKENS.refusal(len(tokens)), short)
     if len(tokens) > fit:
         short = truncate(tokenizer.encode, text, pair, fit)
-        way = f"shorten it to {short.said}." if short else "choose another model."
+        way = f"shorten it to {short.in_words}." if short else "choose another model."
         long = f"This text is {len(tokens):,} tokens long and {reader} reads at most {fit}: "
         raise ForwardPassError(long + way, short)
     known = config.src_vocab_size or config.vocab_size

@@ -1,4 +1,4 @@
-"""The metrics of a run, one JSON line a step: appended by its worker, read while they grow."""
+"""The metrics of a run, one JSON line a step, and the best of them: appended by its worker."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Limits on texts, and the error that refuses longer ones.
+"""Limits on texts: the errors that refuse longer ones, and how much of one would fit.
 
 Text is never changed on the way in: what cannot be read is refused, so that
 every span points into exactly what was typed.
@@ -62,7 +62,7 @@ class Cut:
     kept_pair: str
 
     @property
-    def said(self) -> str:
+    def in_words(self) -> str:
         """What is kept, as it goes on after "shorten it to"."""
         first = f"its first {len(self.kept_text):,} characters"
         if not self.pair:

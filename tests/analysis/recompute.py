@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.analysis.forward_pass.kinds import Stage
 from explorer.analysis.forward_pass.pass_values import ALL, PassValues, Some, relative_error
+from explorer.analysis.forward_pass.stage import Stage
 from explorer.analysis.residual_writes import head_outs, positions_of
 from models import TransformerConfig
 from models.normalization import LayerNorm, RMSNorm

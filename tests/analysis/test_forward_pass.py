@@ -11,8 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.analysis.forward_pass.kinds import KINDS, Stage
+from explorer.analysis.forward_pass.kinds import KINDS
 from explorer.analysis.forward_pass.pass_values import ALL, PassValues, Some, recorded
+from explorer.analysis.forward_pass.stage import Stage
 from explorer.analysis.forward_pass.stage_cut import cut_stage, row_stack, tokens_of
 from explorer.analysis.forward_pass.stages import sizes, stages_of
 from explorer.catalog import opened_model

@@ -222,7 +222,7 @@ def test_as_much_as_fits_is_kept_and_of_two_texts_the_second_is_cut_first(bert: 
     assert len(PIECES.encode(found.kept_text)) == 5
     more = next(token.end for token in PIECES.encode(text) if token.end > len(found.kept_text))
     assert len(PIECES.encode(text[:more])) > 5
-    assert found.said == f"its first {len(found.kept_text)} characters"
+    assert found.in_words == f"its first {len(found.kept_text)} characters"
     assert truncate(PIECES.encode, "the cat", "", 1) is None, "special tokens take all"
     for text, pair, said in [
         ("the cat", "the dog " * 60, "all of it and the first "),

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from explorer.tasks import TASKS, task_of
+from explorer.tasks.baselines import NaiveBayes, bigram_nats, features
 from explorer.tasks.data_summary import examples_of, masks_of, summary_of, unknown_words
-from explorer.tasks.recipes import NaiveBayes, bigram_nats, features
 from models.losses import IGNORE
 
 TABLE = "text,label\n" + "\n".join(

@@ -152,7 +152,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class FoundPair:
+class PairResult:
     """The two texts and their tokens, the answers as they can be typed, and by their names.
 
     An answer that no typed text stands for is empty: the likeliest is meant.
@@ -182,7 +182,7 @@ class MeanAndSpread:
 
 
 @dataclass(frozen=True)
-class Found:
+class PartResult:
     """What a part carries of the metric: by attribution, its spread, and by patching."""
 
     estimate: float
@@ -191,12 +191,12 @@ class Found:
 
 
 @dataclass(frozen=True)
-class FoundLayer(Found):
+class LayerResult(PartResult):
     layer: int
 
 
 @dataclass(frozen=True)
-class FoundHead(FoundLayer):
+class HeadResult(LayerResult):
     head: int
 
 
@@ -216,12 +216,12 @@ class Finding:
     metric: str
     method: str
     steps: int
-    pairs: tuple[FoundPair, ...]
+    pairs: tuple[PairResult, ...]
     clean: MeanAndSpread
     corrupted: MeanAndSpread
-    embedding: Found
-    heads: tuple[FoundHead, ...]
-    feed_forward: tuple[FoundLayer, ...]
+    embedding: PartResult
+    heads: tuple[HeadResult, ...]
+    feed_forward: tuple[LayerResult, ...]
     edges: tuple[Edge, ...] = field(metadata={AT_MOST: MOST_EDGES_KEPT})
     edges_in_all: int
     correlation: float | None
@@ -346,7 +346,7 @@ def finding_of(opened: Opened, question: Question, measured: Measured) -> Findin
     """The finding. Nothing is measured here but the digest of the weights."""
     scores, exact = measured.scores, measured.exact
     found = {
-        place: Found(
+        place: PartResult(
             float(scores.writers[at]),
             None if scores.writers_spread is None else float(scores.writers_spread[at]),
             exact[at],
@@ -354,7 +354,7 @@ def finding_of(opened: Opened, question: Question, measured: Measured) -> Findin
         for at, place in enumerate(scores.wiring.columns)
     }
     heads = tuple(
-        FoundHead(**vars(each), layer=place.layer, head=place.head)
+        HeadResult(**vars(each), layer=place.layer, head=place.head)
         for place, each in found.items()
         if place.kind == "head"
     )
@@ -376,7 +376,7 @@ def finding_of(opened: Opened, question: Question, measured: Measured) -> Findin
         embedding=found[Place("embedding")],
         heads=heads,
         feed_forward=tuple(
-            FoundLayer(**vars(each), layer=place.layer)
+            LayerResult(**vars(each), layer=place.layer)
             for place, each in found.items()
             if place.kind == "feed-forward"
         ),
@@ -388,7 +388,7 @@ def finding_of(opened: Opened, question: Question, measured: Measured) -> Findin
     )
 
 
-def found_pair(opened: Opened, metric: str, pair: TokenPair) -> FoundPair:
+def found_pair(opened: Opened, metric: str, pair: TokenPair) -> PairResult:
     """A pair with its answers as another model can be asked for them."""
     texts = pair.texts
     answers = (
@@ -397,7 +397,7 @@ def found_pair(opened: Opened, metric: str, pair: TokenPair) -> FoundPair:
     )
     typed = [_typed(opened, *each) for each in answers[: ANSWERS_READ[metric]]]
     answer, against = [*typed, "", ""][:2]
-    return FoundPair(
+    return PairResult(
         clean=texts.clean,
         corrupted=texts.corrupted,
         answer=answer,

@@ -147,7 +147,7 @@ def _end_of(opened: Opened) -> Callable[[TextPair], TextPair] | None:
 # The templates
 
 
-def _known(groups: tuple[Group, ...]) -> Callable[[Opened, Random], WordGroups]:
+def _single_token_groups(groups: tuple[Group, ...]) -> Callable[[Opened, Random], WordGroups]:
     """Those of these groups whose every word is one token of the model."""
     return lambda opened, _: single_tokens(opened, groups)
 
@@ -222,7 +222,7 @@ TEMPLATES = {
         PairTemplate(
             "Indirect object",
             "Two people, one of whom gives something; in the corrupted text the other one does.",
-            _known(words.NAMES),
+            _single_token_groups(words.NAMES),
             (_indirect_object,),
         ),
         PairTemplate(
@@ -243,19 +243,19 @@ TEMPLATES = {
             "Agreement",
             "A verb that agrees with its subject; in the corrupted text the subject has the other "
             "number.",
-            _known(words.NOUNS),
+            _single_token_groups(words.NOUNS),
             (_agreement,),
         ),
         PairTemplate(
             "Capitals",
             "A country's capital; in the corrupted text that of another.",
-            _known(words.CAPITALS),
+            _single_token_groups(words.CAPITALS),
             (_capitals,),
         ),
         PairTemplate(
             "Gender",
             "The pronoun of a person; in the corrupted text that of another.",
-            _known(words.PERSONS),
+            _single_token_groups(words.PERSONS),
             (_gender,),
         ),
     )

@@ -1,4 +1,4 @@
-"""How much the lines of a reader's text excite the heads of a model: measured once, kept on disk.
+"""The top-activating lines of a text for every head: measured once, kept on disk.
 
 What is kept are numbers under a digest of the model's weights and of the token IDs: no text, and
 no way to it but to have the text. Files are written whole and the oldest leave where all are too

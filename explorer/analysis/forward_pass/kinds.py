@@ -4,9 +4,6 @@ Shapes: t tokens, q queries, k keys, d width of what is read; always of the head
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 from torch import Tensor
@@ -21,155 +18,25 @@ from explorer.analysis.forward_pass.equation import (
     softmax,
     under,
 )
+from explorer.analysis.forward_pass.stage import (
+    HEADS,
+    HIDDEN,
+    SQUARE,
+    STREAM,
+    TOKENS,
+    Kind,
+    Shapes,
+    Stage,
+    StageCell,
+    symbol_of,
+    symbol_read,
+)
 from explorer.text.number_format import three
 from models import TransformerConfig
 from models.masking import keep_of
 from models.normalization import LayerNorm, RMSNorm
 from models.position_biases import AlibiPositions
 from models.positional import PositionalEncoding
-
-Shapes = tuple[tuple[str, ...], ...]
-TOKENS: Shapes = (("batch", "tokens"),)
-STREAM: Shapes = (("batch", "tokens", "d_model"),)
-HIDDEN: Shapes = (("batch", "tokens", "d_ff"),)
-SQUARE: Shapes = (("batch", "heads", "queries", "keys"),)
-HEADS: Shapes = (("batch", "heads", "tokens", "d_head"),)
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One value of the pass.
-
-    `name` is its place in the model, `kind` its row in the table of kinds, `site` what the
-    trace calls it (empty where it is not recorded), `module` the path of the module that
-    computes it. `reads` are the names of the stages it is computed from; `shapes` the shapes
-    it goes through in symbols, its own last; `branch` the sub-layer of a block it belongs to.
-    `aliases` are all names under which the trace shows this value.
-    """
-
-    name: str
-    title: str
-    kind: str
-    stack: str
-    section: str
-    reads: tuple[str, ...]
-    shapes: Shapes
-    site: str = ""
-    module: str = ""
-    layer: int | None = None
-    branch: str = ""
-    aliases: tuple[str, ...] = ()
-
-    @property
-    def part(self) -> str:
-        """The kind of attention it belongs to, such as `decoder.self_attn`, or nothing."""
-        return f"{self.stack}.{self.branch}" if self.branch.endswith("attn") else ""
-
-    @property
-    def is_stream(self) -> bool:
-        """Whether it is the residual stream itself, not a branch of it."""
-        return self.kind in ("embedding", "sum", "add", "stream norm", "final norm")
-
-    @property
-    def is_square(self) -> bool:
-        """Whether its rows are queries and its columns keys."""
-        return self.shapes[-1][-1] == "keys"
-
-    @property
-    def per_head(self) -> bool:
-        """Whether every head has one of its own."""
-        return "heads" in self.shapes[-1] or "kv heads" in self.shapes[-1]
-
-    @property
-    def per_text(self) -> bool:
-        """Whether it has one row for the whole text, not one per token."""
-        return not {"tokens", "source tokens", "queries"} & set(self.shapes[-1])
-
-
-@dataclass(frozen=True, eq=False)
-class StageCell:
-    """One number of a stage, and what it is computed from.
-
-    `value` gives the whole values of a stage by its name, `places` the positions that the rows
-    of this one stand for; `ids`, `segments` and `positions` are of the tokens of its stack,
-    (t,), and `mask` is that of its attention, (q, k).
-    """
-
-    stage: Stage
-    row: int
-    column: int
-    model: Any
-    head: int
-    value: Callable[[str], Tensor]
-    places: Sequence[int]
-    ids: Tensor
-    segments: Tensor
-    positions: Tensor
-    mask: Tensor | None
-
-    def whole(self, at: int = 0) -> Tensor:
-        """A stage that this one reads."""
-        return self.value(self.stage.reads[at]).detach().double()
-
-    def read(self, at: int = 0) -> Tensor:
-        """The same row of a stage that this one reads."""
-        return self.whole(at)[self.row]
-
-    def numbers(self) -> list[float]:
-        """The same cell of every stage that this one reads."""
-        return [float(self.read(at)[self.column]) for at in range(len(self.stage.reads))]
-
-    @property
-    def config(self) -> TransformerConfig:
-        config: TransformerConfig = self.model.config
-        return config
-
-    @property
-    def module(self) -> Any:
-        """The module that computes the stage."""
-        return attrgetter(self.stage.module)(self.model)
-
-    @property
-    def activation(self) -> Any:
-        """The activation function of the feed-forward layer that the stage belongs to."""
-        stage = self.stage
-        return getattr(self.model, stage.stack).blocks[stage.layer].mlp.activation
-
-    @property
-    def words(self) -> Tensor:
-        """The matrix (v, d) of the output head of a language model."""
-        words: Tensor | None = self.model.head.weight
-        return self.model.last_stack.embedding.weight if words is None else words
-
-
-class Kind:
-    """All about one kind of stage: its words, its formula, one number of it."""
-
-    title = ""
-    text = ""
-    latex = ""
-    shapes = STREAM
-
-    def named(self, name: str, config: TransformerConfig) -> str:
-        """What the stage of this name is called."""
-        return self.title
-
-    def shaped(self, name: str, config: TransformerConfig) -> Shapes:
-        """The shapes that it goes through in symbols, its own last."""
-        return self.shapes
-
-    def sentence(self, config: TransformerConfig) -> str:
-        """What happens at this stage."""
-        return self.text
-
-    def formula(self, stage: Stage, config: TransformerConfig) -> str:
-        """How it follows from the stages it reads, in LaTeX and the symbols of this model."""
-        return self.latex
-
-    def equation(self, cell: StageCell) -> Equation | None:
-        """One number of it, from the numbers it is computed from; None where there is none."""
-        return None
-
 
 ACTIVATIONS = {
     "relu": r"\max(0, {x})",
@@ -179,29 +46,6 @@ ACTIVATIONS = {
     r"\right)\right)",
     "tanh": r"\tanh({x})",
 }
-SYMBOLS = {
-    "norm": "y",
-    "final": "y",
-    "concat": "H",
-    "hidden": "h",
-    "pooled": "c",
-    "transform": "c",
-    "out_norm": "z",
-}
-
-
-def symbol_of(name: str, config: TransformerConfig) -> str:
-    """The symbol of a stage in its own formula and in those of the stages that read it."""
-    if name == "encoder.final" and config.kind == "encoder-decoder":
-        return "m"
-    return SYMBOLS.get(name.split(".")[-1], "x")
-
-
-def symbol_read(stage: Stage, config: TransformerConfig) -> str:
-    """The symbol of what a stage reads; cross-attention reads its keys from the memory m."""
-    if stage.branch == "cross_attn" and not stage.reads[0].startswith(f"{stage.stack}."):
-        return "m"
-    return symbol_of(stage.reads[0], config)
 
 
 def rms_formula(x: str, width: str, config: TransformerConfig) -> str:
@@ -626,7 +470,7 @@ class Pooling(Kind):
         return rf"c = {x}_{{\text{{{config.pooling}}}}}"
 
     def equation(self, cell: StageCell) -> Equation:
-        config, x, kept = cell.config, cell.whole()[:, cell.column], self._kept(cell)
+        config, x, kept = cell.config, cell.whole()[:, cell.column], self._tokens_that_count(cell)
         places = [at for at in range(len(x)) if kept is None or kept[0, at]]
         if config.pooling == "mean":
             total, count = float(x[places].sum()), len(places)
@@ -635,7 +479,7 @@ class Pooling(Kind):
         place = places[0 if config.pooling == "first" else -1]
         return looked_up(float(x[place]), rf"{symbol_read(cell.stage, config)}_{{{place}}}")
 
-    def _kept(self, cell: StageCell) -> Tensor | None:
+    def _tokens_that_count(self, cell: StageCell) -> Tensor | None:
         """(1, t): which tokens are no padding; None where the model has no padding."""
         pad = cell.config.pad_id
         return None if pad is None else keep_of(cell.ids[None], pad)

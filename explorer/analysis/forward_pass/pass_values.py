@@ -21,7 +21,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map_only
 
 from explorer.analysis.forward_pass.equation import Equation
-from explorer.analysis.forward_pass.kinds import KINDS, Stage, StageCell
+from explorer.analysis.forward_pass.kinds import KINDS
+from explorer.analysis.forward_pass.stage import Stage, StageCell
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.residual_writes import head_outs, positions_of
 from explorer.catalog.attention_parts import site

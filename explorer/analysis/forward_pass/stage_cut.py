@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.analysis.forward_pass.kinds import Stage
 from explorer.analysis.forward_pass.pass_values import PassValues
+from explorer.analysis.forward_pass.stage import Stage
 from explorer.text import Token
 
 DIMENSIONS, MOST_ROWS, MOST_SQUARE = 12, 16, 128

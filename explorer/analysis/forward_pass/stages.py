@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.analysis.forward_pass.kinds import KINDS, Stage
+from explorer.analysis.forward_pass.kinds import KINDS
+from explorer.analysis.forward_pass.stage import Stage
 from models import GenerationConfig, Transformer, TransformerConfig
 from models.tap import Tap
 
@@ -62,11 +63,11 @@ BETWEEN = {"scores": "products", "output projection": "concat"}
 
 
 @dataclass
-class _Shown:
+class _PassValue:
     """One value of the pass: its names in the order they are shown, and what it comes from."""
 
     sites: list[str]
-    reads: list["_Shown"]
+    reads: list["_PassValue"]
     module: str
 
     @property
@@ -81,7 +82,7 @@ class _ListingTap(Tap):
 
     modules: Mapping[int, list[str]]
     prefix: str = ""
-    shown: dict[Any, _Shown] = field(default_factory=dict)
+    shown: dict[Any, _PassValue] = field(default_factory=dict)
 
     def at(self, scope: str) -> "_ListingTap":
         return _ListingTap(self.modules, f"{self.prefix}{scope}.", self.shown)
@@ -99,16 +100,16 @@ class _ListingTap(Tap):
         if node in self.shown:
             self.shown[node].sites.append(site)
             return value
-        reads, names = list[_Shown](), list[list[str]]()
+        reads, names = list[_PassValue](), list[list[str]]()
         for found in self._origins(node, set()):
-            (reads if isinstance(found, _Shown) else names).append(found)
+            (reads if isinstance(found, _PassValue) else names).append(found)
         own = [min(each, key=lambda n: not n.startswith(self.prefix[:7])) for each in names]
         parts = zip(*(each.split(".")[:-1] for each in own), strict=False)
         module = ".".join(each[0] for each in takewhile(lambda each: len({*each}) == 1, parts))
         if node is None:
             value = value.detach().requires_grad_()
         value = value.view_as(value)
-        self.shown[value.grad_fn] = _Shown([site], reads, module)
+        self.shown[value.grad_fn] = _PassValue([site], reads, module)
         return value
 
     def _origins(self, node: Any, seen: set[Any]) -> Iterator[Any]:
@@ -218,7 +219,7 @@ def _listed(config: TransformerConfig) -> list[Stage]:
     return found
 
 
-def _stages(shown: _Shown, config: TransformerConfig, started: set[str]) -> Iterator[Stage]:
+def _stages(shown: _PassValue, config: TransformerConfig, started: set[str]) -> Iterator[Stage]:
     """The stage of a value, after those that explain how it comes about."""
     *scopes, tail = shown.sites[0].split(".")
     name, reads = shown.name, tuple(each.name for each in shown.reads)

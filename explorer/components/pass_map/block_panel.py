@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from explorer.analysis.block_inside import BlockInside, BlockPart
-from explorer.analysis.forward_pass.kinds import Stage
+from explorer.analysis.forward_pass.stage import Stage
 from explorer.components import wire
 from explorer.components.mounting import neighbour
 

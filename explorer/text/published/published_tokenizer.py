@@ -182,7 +182,7 @@ class TrainingTokenizer(PublishedTokenizer):
     def many_ids(self, texts: Sequence[str], *, special: bool = True) -> list[list[int]]:
         """The IDs of each of many texts, with the special tokens around them or without."""
         found: list[list[int]] = []
-        for some in _together(texts):
+        for some in _requests(texts):
             found += self._ask({"do": "ids", "texts": some, "special": special})["ids"]
         return found
 
@@ -228,7 +228,7 @@ class ParentTokenizer(TrainingTokenizer):
 NAMED = {PAD: "padding", BOS: "the beginning of a text", EOS: "the end of a text"}
 
 
-def _together(texts: Sequence[str]) -> Iterator[list[str]]:
+def _requests(texts: Sequence[str]) -> Iterator[list[str]]:
     """Texts for one request each: the child has a second for it."""
     some: list[str] = []
     for text in texts:

@@ -47,7 +47,7 @@ def stamps_of(file: Path, texts: Mapping[str, str]) -> tuple[tuple[int, int], ..
     return tuple((changed, len(text.encode())) for text in texts.values())
 
 
-def held(text: str) -> int:
+def descriptor_of(text: str) -> int:
     """The descriptor of a file that holds the text and goes when it is closed."""
     with tempfile.TemporaryFile() as file:
         file.write(text.encode())
@@ -135,11 +135,11 @@ def open_files(source: TokenizerFiles) -> Iterator[Mapping[str, int]]:
     descriptors: dict[str, int] = {}
     try:
         if isinstance(source, TokenizerText):
-            descriptors |= {name: held(text) for name, text in source.texts}
+            descriptors |= {name: descriptor_of(text) for name, text in source.texts}
             found = source.stamp
         elif source.form == (source.folder.name,):
             texts = texts_of(source.folder)
-            descriptors |= {name: held(text) for name, text in texts.items()}
+            descriptors |= {name: descriptor_of(text) for name, text in texts.items()}
             found = stamps_of(source.folder, texts)
         else:
             for name in source.files:

@@ -197,14 +197,14 @@ def _draw_controls(context: PageContext, chosen: dict[str, Any], names: list[str
         default=chosen["hide"],
         placeholder="None",
         max_selections=HIDE.most,
-        **_kept("hide"),
+        **_control("hide"),
     )
     st.slider(
         min_value=MASS.low,
         max_value=MASS.high,
         value=chosen["mass"],
         step=MASS.step,
-        **_kept("mass"),
+        **_control("mass"),
     )
     is_cut = _has_cut_words(context)
     pieces = "The pieces of a word become one: summed over keys, averaged over queries."
@@ -218,14 +218,14 @@ def _draw_controls(context: PageContext, chosen: dict[str, Any], names: list[str
 
 
 def _choice(key: str, chosen: dict[str, Any]) -> None:
-    st.segmented_control(options=CHOICES[key], default=chosen[key], required=True, **_kept(key))
+    st.segmented_control(options=CHOICES[key], default=chosen[key], required=True, **_control(key))
 
 
 def _switch(key: str, chosen: dict[str, Any], **how: Any) -> None:
-    st.toggle(value=chosen[key], **_kept(key), **how)
+    st.toggle(value=chosen[key], **_control(key), **how)
 
 
-def _kept(key: str) -> dict[str, Any]:
+def _control(key: str) -> dict[str, Any]:
     """Arguments of a control that stays chosen while the panel is closed."""
     return url.words_of(key) | {"on_change": KEPT.take, "args": (key,)}
 

@@ -1,4 +1,4 @@
-"""Text as evidence: the top-activating lines of a text for the chosen head, and where in them."""
+"""Text as evidence: the top-activating lines of a chosen text for the chosen head."""
 
 from dataclasses import dataclass
 

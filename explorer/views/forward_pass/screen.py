@@ -5,8 +5,9 @@ import math
 import streamlit as st
 import torch
 
-from explorer.analysis.forward_pass.kinds import KINDS, Stage
+from explorer.analysis.forward_pass.kinds import KINDS
 from explorer.analysis.forward_pass.pass_values import ALL, PassValues, recorded
+from explorer.analysis.forward_pass.stage import Stage
 from explorer.analysis.forward_pass.stage_cut import (
     StageCut,
     columns_are,

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from explorer.analysis.forward_pass.kinds import Stage
 from explorer.analysis.forward_pass.pass_values import PassValues
+from explorer.analysis.forward_pass.stage import Stage
 from explorer.analysis.forward_pass.stage_cut import tokens_of, writes
 from explorer.components import chips
 from explorer.text.labels import cut, readable

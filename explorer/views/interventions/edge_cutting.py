@@ -1,10 +1,8 @@
 """Whether the map is faithful: its strongest edges cut, beside as many random ones."""
 
-from collections.abc import Hashable
-
 import streamlit as st
 
-from explorer.analysis.ablation import RecordedPass
+from explorer.analysis.ablation import recorded_pass
 from explorer.analysis.faithfulness import (
     DRAWS,
     Faithfulness,
@@ -18,30 +16,10 @@ from explorer.app.progress import bar
 from explorer.charts.before_after import EdgeCut, edge_cut_curves
 from explorer.components.chart import chart
 from explorer.inference.edited_pass import EditedPass
-from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept
+from explorer.views.interventions.output_effects import NO_HEAD, base_words
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.long_work import is_started
-
-NO_HEAD = "This model has no output head, so there is no output to compare."
-
-
-def recorded_pass(edited: EditedPass, position: int) -> RecordedPass:
-    """The base that all the passes branch off from."""
-    forward = edited.forward
-    inputs = [ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens]
-    return RecordedPass(forward.trace, inputs, position, edited.core_edits)
-
-
-def identity(edited: EditedPass) -> tuple[Hashable, ...]:
-    """What distinguishes this pass from others of the same model."""
-    return edited.forward.text, edited.forward.pair, edited.applied
-
-
-def base_words(edited: EditedPass) -> str:
-    """Which pass the many passes differ from."""
-    return "in the pass with your interventions" if edited.applied else "in the original pass"
-
 
 THIS_HEAD, WHOLE_LAYER = "This head", "The whole layer"
 CHART_HEIGHT = 340
@@ -65,7 +43,7 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
     except TooManyEdgesError as error:
         st.text(str(error))
         return lines
-    key = ("faithfulness", *identity(edited), *which, position, seed)
+    key = ("faithfulness", *edited.key, *which, position, seed)
     if not is_started("cuts", (opened.name, *key), cost):
         return lines
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis import ablation
+from explorer.analysis.ablation import recorded_pass
 from explorer.analysis.batch_edits import AblateHeads, PatchHeads
 from explorer.analysis.output_change import kl, logits_at
 from explorer.analysis.patching import shared_tokens
@@ -28,12 +29,7 @@ from explorer.inference.results_cache import kept
 from explorer.interventions.edits import AblateHead
 from explorer.text.literal import literal
 from explorer.text.number_format import three
-from explorer.views.interventions.edge_cutting import (
-    NO_HEAD,
-    base_words,
-    identity,
-    recorded_pass,
-)
+from explorer.views.interventions.output_effects import NO_HEAD, base_words
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.edit_history import add_edit
@@ -76,7 +72,7 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
     if cost > ablation.MOST:
         st.text(TOO_LONG_FOR_HEADS)
         return lines
-    key = (*identity(edited), at.part, position, text)
+    key = (*edited.key, at.part, position, text)
     if not is_started("heads", (opened.name, *key), cost):
         return lines
     found = kept(

@@ -119,3 +119,11 @@ def _draw_stream_change(before: EditedPass, after: EditedPass) -> None:
             ("relative to the residual stream", three(moved / size) if size else "no value"),
         ]
     )
+
+
+NO_HEAD = "This model has no output head, so there is no output to compare."
+
+
+def base_words(edited: EditedPass) -> str:
+    """Which pass the many passes differ from."""
+    return "in the pass with your interventions" if edited.applied else "in the original pass"

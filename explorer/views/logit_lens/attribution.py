@@ -1,4 +1,4 @@
-"""Direct logit attribution on screen: what each head and feed-forward layer adds to one logit."""
+"""The logit lens and direct logit attribution on screen, for the output of one position."""
 
 import streamlit as st
 import torch

@@ -19,8 +19,7 @@ from explorer.components.pass_map.block_panel import block_panel, encode_block
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.text.token_labels import texts
-from explorer.views.overview import page_links, pass_picture
-from explorer.views.overview import pinned_parts as holding
+from explorer.views.overview import page_links, pass_picture, pinned_parts
 from explorer.views.overview.pinned_parts import MapSelection
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.output_position import ANSWER
@@ -41,7 +40,7 @@ def draw_map(context: PageContext) -> PassMap | None:
         return None
     picture = pass_picture.picture_of(opened, forward)
     usual = pass_picture.first_answer(opened, forward)
-    found = holding.held(context, picture, usual)
+    found = pinned_parts.current_selection(context, picture, usual)
     continued = pass_picture.continued(opened, forward)
     layers = max(len(blocks) for blocks in picture.flow.stacks.values())
     title = f"{opened.title}: the forward pass over “{forward.text}”"
@@ -56,9 +55,9 @@ def draw_map(context: PageContext) -> PassMap | None:
         message,
         key=KEY,
         title=title,
-        choice=holding.choice_of(found, context, picture),
+        choice=pinned_parts.choice_of(found, context, picture),
         height=_height(layers, found.block is not None),
-        on_chosen=lambda value: holding.hold(value, picture, usual),
+        on_chosen=lambda value: pinned_parts.hold(value, picture, usual),
         on_go=partial(page_links.open_link, context),
         appends=appends,
         on_append=lambda option: _append(context, continued[option]),
@@ -142,7 +141,7 @@ def _append(context: PageContext, text: str) -> None:
     if context.choice.special:
         widget_state.put("special", text)
     ANSWER.put("answer", "")
-    holding.IN_ADDRESS.put("traced", "")
+    pinned_parts.IN_ADDRESS.put("traced", "")
 
 
 def figures(picture: PassMap, found: MapSelection, title: str) -> list[Figure]:

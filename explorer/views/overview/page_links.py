@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from explorer.analysis.forward_pass.kinds import Stage
+from explorer.analysis.forward_pass.stage import Stage
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app import widget_state
 from explorer.app.choosing import choose_head

@@ -38,7 +38,7 @@ class MapSelection:
     block: Place | None = None
 
 
-def held(context: PageContext, picture: PassMap, usual: int) -> MapSelection:
+def current_selection(context: PageContext, picture: PassMap, usual: int) -> MapSelection:
     """What the address, or a page before, has held; what does not exist here is said."""
     is_new = IN_ADDRESS.is_new
     asked = {

@@ -1,4 +1,4 @@
-"""A session kept, under the figures of a page: what is on screen is added, and the list opened."""
+"""Keep a session: the button under the figures of a page, and the window with what was kept."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -238,7 +238,7 @@ def kept_view(
     figures: dict[str, list[Figure]] = {key: [] for key in own}
     own_first = sorted(shown, key=lambda key: key not in own)
     for key, each in ((key, shown[key]) for key in own_first):
-        figures[key] = [_held(figure) for figure in own.get(key, each.figures)()]
+        figures[key] = [_own_copy(figure) for figure in own.get(key, each.figures)()]
         if each.offline is not None:
             pictures.append(each.offline)
         else:
@@ -250,7 +250,7 @@ def kept_view(
     )
 
 
-def _held(figure: Figure) -> Figure:
+def _own_copy(figure: Figure) -> Figure:
     """The figure with numbers of its own: a part of a tensor would hold all of it."""
     if not isinstance(figure, FigureData):
         return figure

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.analysis.forward_pass.kinds import Stage
+from explorer.analysis.forward_pass.stage import Stage
 from explorer.analysis.forward_pass.stage_cut import BETWEEN, DIMENSIONS, columns_are, row_stack
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app import widget_state

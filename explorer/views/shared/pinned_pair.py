@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.analysis.forward_pass.kinds import Stage
+from explorer.analysis.forward_pass.stage import Stage
 from explorer.app import streamlit_patches, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.context import PageContext

@@ -1,4 +1,4 @@
-"""The form of the Training page: a task, its model, its optimizer, and the start.
+"""The form of the Training page: a task, its model, its optimizer, its cost, and the start.
 
 What nobody chose follows the run on screen, or the task where there is none.
 """
