@@ -7,20 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from explorer.analysis.forward_pass.equation import (
-    Equation,
-)
-from explorer.analysis.forward_pass.stage import (
-    HEADS,
-    HIDDEN,
-    SQUARE,
-    STREAM,
-    TOKENS,
-    Kind,
-    Shapes,
-    Stage,
-    StageCell,
-)
+from explorer.analysis.forward_pass.equation import Equation
 from models import TransformerConfig
 
 Shapes = tuple[tuple[str, ...], ...]

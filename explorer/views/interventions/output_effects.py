@@ -19,6 +19,8 @@ from explorer.text.number_format import three
 from explorer.views.shared.edited_answers import draw_answers
 from explorer.views.shared.tables import facts
 
+NO_HEAD = "This model has no output head, so there is no output to compare."
+
 BARS_HEIGHT = 330
 ORIGINAL = "Original pass"
 
@@ -119,9 +121,6 @@ def _draw_stream_change(before: EditedPass, after: EditedPass) -> None:
             ("relative to the residual stream", three(moved / size) if size else "no value"),
         ]
     )
-
-
-NO_HEAD = "This model has no output head, so there is no output to compare."
 
 
 def base_words(edited: EditedPass) -> str:
