@@ -144,8 +144,9 @@ PARAMETERS: tuple[Parameter, ...] = (
         "overview",
         place("answer", "Answer", "the place of an answer", "the last, the mask or the first"),
         state("traced", "a token that is traced, such as d2, or e0 in the encoder"),
-        place(
-            "least", "Importance at least", "the smallest edge drawn, from 0.001 to 0.5", "0.005"
+        Parameter(
+            *("least", "number", "Importance at least"),
+            *("the smallest edge drawn, from 0.001 to 0.5", "0.005"),
         ),
         state("block", "a layer that is open, such as d2, or e0 of the encoder"),
     ),

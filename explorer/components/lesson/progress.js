@@ -24,7 +24,7 @@ export function keep(name, change) {
   try {
     localStorage.setItem(STORE, JSON.stringify(all));
   } catch {
-    // it is full, or forbidden: the lesson goes on without
+    // storage is full or blocked: the lesson goes on without it
   }
 }
 

@@ -12,6 +12,6 @@ export function store(where, name, text) {
   try {
     globalThis[where].setItem(name, text);
   } catch {
-    // it is full, or forbidden: what is said here holds until the page is loaded anew
+    // storage is full or blocked: what is said here holds until the page is loaded anew
   }
 }

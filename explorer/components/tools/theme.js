@@ -31,7 +31,7 @@ function choose(theme, addresses) {
   try {
     for (const address of addresses) localStorage.setItem(keptAt(address), JSON.stringify(theme));
   } catch {
-    // it is full, or forbidden: the theme holds until the page is loaded anew
+    // storage is full or blocked: the theme holds until the page is loaded anew
   }
   const {availableThemes, setTheme} = fromStreamlit();
   const found = availableThemes.find(({name}) => CALLED[theme].includes(name));
