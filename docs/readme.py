@@ -18,7 +18,7 @@ from docs.api import reference
 from explorer.catalog.real_models import REAL_MODELS
 from explorer.text.number_format import three
 from explorer.views.museum.document_numbers import DOCUMENT_NUMBERS, LARGE
-from explorer.views.museum.exhibit_details import FILL_COLUMNS, MEASUREMENT_COLUMNS
+from explorer.views.museum.exhibit_measurements import FILL_COLUMNS, MEASUREMENT_COLUMNS
 from explorer.views.museum.exhibits import EXHIBITS, Exhibit
 from models.families import FAMILIES
 from models.families.gguf_architectures import ARCHITECTURES

@@ -11,7 +11,7 @@ if __name__ == "__main__":  # Ctrl-C ends it quietly while it is still being imp
 import torch
 
 from explorer.app import address_table
-from explorer.commands import lesson_commands, model_commands, run_commands, training_commands
+from explorer.commands import lesson_commands, model_commands, sweep_commands, training_commands
 
 SAID_IN_A_SENTENCE = (OSError, ValueError, NotImplementedError)
 
@@ -43,7 +43,7 @@ def _parser(prog: str = "python -m explorer") -> argparse.ArgumentParser:
     parser = _Parser(prog=prog, description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
 
-    for each in (training_commands, run_commands, model_commands):
+    for each in (training_commands, sweep_commands, model_commands):
         each.add_commands(commands)
     lesson_commands.add_commands(commands, address_table.of_pages())
     return parser

@@ -16,7 +16,7 @@ from torch import Tensor
 from explorer.analysis.head_weights import blocks_of, head_weights, written_later
 from explorer.system.cooperative import interruptible
 from models import Transformer, TransformerConfig
-from models.frozen import scale_of, without_scale
+from models.frozen_scales import scale_of, without_scale
 from models.output_heads import LanguageModelHead
 
 AT_ONCE = 1 << 13

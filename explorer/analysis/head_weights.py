@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from models import Transformer
 from models.block import Residual
-from models.frozen import residual_without_scale, without_scale
+from models.frozen_scales import residual_without_scale, without_scale
 
 
 @dataclass(frozen=True, eq=False)

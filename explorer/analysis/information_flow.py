@@ -29,7 +29,7 @@ from explorer.inference.results_cache import is_kept, kept
 from explorer.system.cooperative import interruptible
 from models.attention import MultiHeadAttention, repeat_groups
 from models.block import Block, Residual
-from models.frozen import freeze_residual, residual_without_scale, sum_norm
+from models.frozen_scales import freeze_residual, residual_without_scale, sum_norm
 
 MOST_HELD = 16_000_000
 """Numbers of z, (q, k, d), that are in memory together."""

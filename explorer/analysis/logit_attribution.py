@@ -1,7 +1,7 @@
 """What every head and block adds to one logit directly, past no other block.
 
 The residual stream that the head of the model reads is a sum: the embedding, and what each head
-and each feed-forward layer wrote. With norms frozen (`models.frozen`) all that follows is linear,
+and each feed-forward layer wrote. With norms frozen (`models.frozen_scales`) all that follows is linear,
 so the logit is a sum over the same parts, each times the gradient of the logit there.
 Shapes: p positions that are read, h heads, d width of the model.
 Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021).
@@ -21,7 +21,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
 from explorer.system.cooperative import interruptible
 from models.classifier import ClassifierHead
-from models.frozen import Frozen, freeze_classes, freeze_norm, freeze_words, is_plain_sum
+from models.frozen_scales import Frozen, freeze_classes, freeze_norm, freeze_words, is_plain_sum
 from models.output_heads import LanguageModelHead
 
 

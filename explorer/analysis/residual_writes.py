@@ -15,7 +15,7 @@ from torch import Tensor
 from explorer.inference.forward_pass import ForwardPass
 from models.attention import MultiHeadAttention, attention_scores, attention_weights, repeat_groups
 from models.block import Residual
-from models.frozen import FrozenResidual, freeze_residual
+from models.frozen_scales import FrozenResidual, freeze_residual
 
 
 @dataclass(frozen=True, eq=False)

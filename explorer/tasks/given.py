@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from explorer.tasks import characters, pairs, reviews, sentences, shakespeare, subwords
+from explorer.tasks import characters, own_pairs, reviews, sentences, shakespeare, subwords
 from explorer.tasks.builtin import TASKS
 from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
 from explorer.tasks.task import Task
@@ -44,7 +44,7 @@ GIVEN = {
         (characters, characters.characters_from_text, (), ()),
         (subwords, subwords.subwords_from_text, (), (SUBWORDS, WORDS)),
         (sentences, sentences.sentences_from_csv, LABELLED, (WORDS, SUBWORDS)),
-        (pairs, pairs.pairs_from_csv, PAIRS, (WORDS, SUBWORDS)),
+        (own_pairs, own_pairs.pairs_from_csv, PAIRS, (WORDS, SUBWORDS)),
         (shakespeare, shakespeare.shakespeare_from_text, (), ()),
         (reviews, reviews.from_csv, LABELLED, ()),
     )

@@ -5,7 +5,7 @@ from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app.context import PageContext, page_context
 from explorer.app.throttle import turn
 from explorer.components.fragment import fragment
-from explorer.views.forward_pass import screen
+from explorer.views.forward_pass import stage_values
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel
 
@@ -20,10 +20,10 @@ widgets.opening(
 @turn()
 def draw_chosen_stage(context: PageContext) -> None:
     """What one step redraws."""
-    screen.draw_forward_pass(context)
+    stage_values.draw_forward_pass(context)
     widgets.notes(context.forward.notes)
     export_panel.export_button(export_panel.origin(context))
-    code_panel(stages_of, recorded, script=screen.stage_script(context))
+    code_panel(stages_of, recorded, script=stage_values.stage_script(context))
 
 
 draw_chosen_stage(page_context())

@@ -14,7 +14,7 @@ from explorer.views.logit_lens.attribution import (
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.shared.output_position import choose_output_position
-from models.frozen import freeze_norm
+from models.frozen_scales import freeze_norm
 
 widgets.opening(
     "Logit lens",

@@ -28,7 +28,7 @@ from explorer.analysis.rollout import (
 )
 from explorer.catalog import opened_model
 from explorer.inference.forward_pass import ForwardPass, run_text
-from models.frozen import sum_norm
+from models.frozen_scales import sum_norm
 from models.normalization import LayerNorm
 from models.trace import EVERYTHING, Trace, trace
 from tests.closeness import assert_close_to

@@ -15,7 +15,7 @@ from explorer.analysis.logit_attribution import contributions, direct_logits, so
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.inference.forward_pass import ForwardPass
 from models import Transformer
-from models.frozen import sum_norm
+from models.frozen_scales import sum_norm
 from models.normalization import RMSNorm
 from tests.closeness import assert_close_to
 from tests.tiny import config_of, shaken

@@ -5,7 +5,7 @@ import urllib.request
 import pytest
 from prometheus_client import REGISTRY
 
-from explorer.app import page_seconds, throttle
+from explorer.app import page_seconds
 from explorer.app.session import Session
 from explorer.server import prometheus
 from explorer.server.prometheus import RequestCounts
@@ -65,7 +65,7 @@ def test_answers_and_connections_are_counted() -> None:
 def test_pages_are_counted_by_their_names_with_their_errors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(throttle, "session", lambda: Session(page="tokens"))
+    monkeypatch.setattr(page_seconds, "session", lambda: Session(page="tokens"))
     names = ("explorer_page_seconds_count", "explorer_page_errors_total")
     before = [figure(name, page="tokens") for name in names]
     with page_seconds.count_seconds():

@@ -14,7 +14,7 @@ from explorer.components import matrix
 from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import kept
-from explorer.views.museum import exhibit_details
+from explorer.views.museum import exhibit_measurements
 from explorer.views.museum.document_numbers import DOCUMENT_NUMBERS
 from explorer.views.museum.exhibits import BY_LABEL, Exhibit
 from explorer.views.museum.instrument_pictures import InstrumentPicture
@@ -53,8 +53,8 @@ def draw_exhibit(context: PageContext) -> Script | None:
         _draw_runs(exhibit, made, *chosen, head_place(context, chosen[0]))
     elif not has_runs:
         with st.container(border=True, key="given_away"):
-            st.markdown(f"**{exhibit_details.telling_number(exhibit)}** {exhibit.telling}")
-    exhibit_details.draw_details(exhibit, context)
+            st.markdown(f"**{exhibit_measurements.telling_number(exhibit)}** {exhibit.telling}")
+    exhibit_measurements.draw_details(exhibit, context)
 
     if chosen is not None:
         head = head_place(context, chosen[0])
