@@ -1,8 +1,8 @@
 """What every head and block adds to one logit directly, past no other block.
 
 The residual stream that the head of the model reads is a sum: the embedding, and what each head
-and each feed-forward layer wrote. With norms frozen (`models.frozen_scales`) all that follows is linear,
-so the logit is a sum over the same parts, each times the gradient of the logit there.
+and each feed-forward layer wrote. With norms frozen (`models.frozen_scales`) all that follows is
+linear, so the logit is a sum over the same parts, each times the gradient of the logit there.
 Shapes: p positions that are read, h heads, d width of the model.
 Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021).
 """
