@@ -20,7 +20,7 @@ from models.config import GenerationConfig, TransformerConfig
 from models.model import Transformer
 
 if TYPE_CHECKING:
-    from explorer.catalog.opened_model import Opened
+    from explorer.catalog.open_model import OpenModel
     from explorer.runs.run import Run
     from explorer.runs.spec import RunSpec
 
@@ -167,9 +167,9 @@ def saved_and_opened(
     shaken_by: float = 0.0,
     dtype: torch.dtype = torch.float32,
     **changes: Any,
-) -> "Opened":
+) -> "OpenModel":
     """One such model as the app opens it, shaken or not."""
-    from explorer.catalog.opened_model import opened_from
+    from explorer.catalog.open_model import opened_from
 
     save_model(folder, name, tokenizer, example, **changes)
     opened = opened_from(folder / name, name)
@@ -203,9 +203,9 @@ def export_gpt2(folder: Path) -> None:
     export_checkpoint(folder, shaken(config, torch.float32))
 
 
-def million_positions(folder: Path) -> "Opened":
+def million_positions(folder: Path) -> "OpenModel":
     """A Llama that reads a million positions, each letter as ninety tokens."""
-    from explorer.catalog import available_models, opened_model
+    from explorer.catalog import available_models, open_model
     from models.loading.export import export_checkpoint
     from tests.text.published import hostile_tokenizers
 
@@ -228,7 +228,7 @@ def million_positions(folder: Path) -> "Opened":
     ninety = hostile_tokenizers.replace({"String": "a"}, " b" * 90)
     tokenizer = hostile_tokenizers.words(normalizer=ninety)
     export_checkpoint(folder, Transformer(llama), tokenizer)
-    return opened_model.open_entry(available_models.brought_model(folder))
+    return open_model.open_entry(available_models.brought_model(folder))
 
 
 # ---- folders of the reference library --------------------------------------------------
@@ -414,7 +414,7 @@ def labelled_table(labels: tuple[str, ...] = ("good", "bad")) -> str:
 
 
 def tuned_run(
-    root: Path, opened: "Opened", task: str = "subwords", text: str = RUN_TEXT, **settings: Any
+    root: Path, opened: "OpenModel", task: str = "subwords", text: str = RUN_TEXT, **settings: Any
 ) -> "Run":
     from explorer.runs.finetuning import finetune_spec
     from explorer.runs.parent import task_for

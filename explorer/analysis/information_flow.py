@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.analysis.residual_writes import block_writes
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
 from explorer.inference.results_cache import is_kept, kept
@@ -86,18 +86,18 @@ class InformationFlow:
         return sum(each.nbytes for each in tensors)
 
 
-def kept_flow(opened: Opened, forward: ForwardPass) -> InformationFlow:
+def kept_flow(opened: OpenModel, forward: ForwardPass) -> InformationFlow:
     """The shares of a pass that `run_text` made, computed once."""
     key = "information flow", forward.text, forward.pair
     return kept(opened, key, lambda: information_flow(forward), lambda flow: flow.bytes)
 
 
-def has_flow(opened: Opened, forward: ForwardPass) -> bool:
+def has_flow(opened: OpenModel, forward: ForwardPass) -> bool:
     """Whether the shares of this pass are there to be had at once."""
     return is_kept(opened, ("information flow", forward.text, forward.pair))
 
 
-def kept_route(opened: Opened, forward: ForwardPass, answer: int) -> "Route":
+def kept_route(opened: OpenModel, forward: ForwardPass, answer: int) -> "Route":
     """How one answer of a pass that `run_text` made came about, computed once."""
     key = "route", forward.text, forward.pair, answer
     flow = kept_flow(opened, forward)

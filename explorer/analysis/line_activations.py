@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.head_weights import output_columns
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.model_inputs import ids_of, segments_of
 from explorer.text import Token
 from models import Transformer
@@ -92,7 +92,7 @@ def batches(rows: Rows, heads: int, *, equal_lengths: bool) -> Iterator[list[int
 
 
 def activations_by_batch(
-    opened: Opened, rows: Rows, known: frozenset[int] | set[int] = frozenset()
+    opened: OpenModel, rows: Rows, known: frozenset[int] | set[int] = frozenset()
 ) -> Iterator[tuple[list[int], TokenActivations]]:
     """The lines of one batch after another, without those that are known.
 
@@ -106,7 +106,7 @@ def activations_by_batch(
             yield some, token_activations(opened, [rows[at] for at in some])
 
 
-def token_activations(opened: Opened, rows: Rows) -> "TokenActivations":
+def token_activations(opened: OpenModel, rows: Rows) -> "TokenActivations":
     """Both numbers at every token of some lines; shorter ones end in tokens that do not count."""
     longest = max(map(len, rows))
     filler = Token(opened.config.pad_id or 0, "", special=True)

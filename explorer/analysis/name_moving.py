@@ -14,7 +14,7 @@ from torch import Tensor
 from explorer.analysis.logit_attribution import direct_logits
 from explorer.analysis.output_change import last_streams
 from explorer.analysis.residual_writes import block_writes
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.answers import Answer
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import one_stack
@@ -56,7 +56,7 @@ class NamePrompt:
         return [at for at, token in enumerate(self.tokens) if token.id == name]
 
 
-def name_moving(opened: Opened) -> NameMoving | None:
+def name_moving(opened: OpenModel) -> NameMoving | None:
     """Of every head; None for a model that continues no text or knows too few names. Made once.
 
     Costs a pass over the prompts and one position of every layer for each.
@@ -69,7 +69,7 @@ def name_moving(opened: Opened) -> NameMoving | None:
     )
 
 
-def name_prompts(opened: Opened) -> list[NamePrompt]:
+def name_prompts(opened: OpenModel) -> list[NamePrompt]:
     """The prompts whose names are one token each, every pair of names in both orders."""
     if (opened.config.kind, opened.config.head) != ("decoder", "language-model"):
         return []
@@ -93,7 +93,7 @@ def name_prompts(opened: Opened) -> list[NamePrompt]:
     return found if is_read else []
 
 
-def _token_of(opened: Opened, name: str) -> int | None:
+def _token_of(opened: OpenModel, name: str) -> int | None:
     """The token of a name behind a space; None where it is several or unknown."""
     try:
         tokens = opened.tokenizer.encode(f"to {name}")
@@ -104,7 +104,7 @@ def _token_of(opened: Opened, name: str) -> int | None:
     return own[0].id if is_one else None
 
 
-def _measured(opened: Opened) -> NameMoving | None:
+def _measured(opened: OpenModel) -> NameMoving | None:
     prompts = name_prompts(opened)
     if not prompts:
         return None

@@ -21,7 +21,7 @@ from explorer.app.training_steps import TRAINED, entry_at, snapshots_of
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import Part, parts
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.opened_model import Opened, open_entry
+from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.inference import forward_pass
 from explorer.inference.chat_prompt import reading_prompts
 from explorer.inference.default_head import default_head
@@ -46,7 +46,7 @@ class PageContext:
 
     choice: Choice
     models: Mapping[str, ModelEntry]
-    model: Opened | ModelError
+    model: OpenModel | ModelError
     """The chosen model with its tokenizer, or why it cannot be opened."""
     default_head: Head
     """The part, layer and head of the model that are shown where none are chosen."""
@@ -62,7 +62,7 @@ class PageContext:
             return error
 
     @property
-    def opened(self) -> Opened:
+    def opened(self) -> OpenModel:
         """The chosen model."""
         if isinstance(self.model, ModelError):
             say(str(self.model))
@@ -127,11 +127,11 @@ def make_context(models: Mapping[str, ModelEntry]) -> PageContext:
         model = open_or_say_why(models[entry.name])
     first = _default_head(entry, trained)
     head = _settle_head(entry, first)
-    model = reading_prompts(model) if special and isinstance(model, Opened) else model
+    model = reading_prompts(model) if special and isinstance(model, OpenModel) else model
     return PageContext(Choice(text, pair, entry.name, *head, special, step), models, model, first)
 
 
-def open_or_say_why(entry: ModelEntry) -> Opened | ModelError:
+def open_or_say_why(entry: ModelEntry) -> OpenModel | ModelError:
     """The model of an entry, or why it cannot be opened."""
     try:
         return open_entry(entry)
@@ -139,7 +139,7 @@ def open_or_say_why(entry: ModelEntry) -> Opened | ModelError:
         return error
 
 
-def opened_as_chosen(entry: ModelEntry, choice: Choice) -> Opened:
+def opened_as_chosen(entry: ModelEntry, choice: Choice) -> OpenModel:
     """Another model, whose tokenizer reads the text as the choice says.
 
     ModelError says in a sentence why it cannot be opened.
@@ -155,7 +155,7 @@ def open_first() -> None:
             _default_head(entry, open_or_say_why(entry))
 
 
-def _default_head(entry: ModelEntry, opened: Opened | ModelError) -> Head:
+def _default_head(entry: ModelEntry, opened: OpenModel | ModelError) -> Head:
     if isinstance(opened, ModelError):
         return parts_of(entry)[-1].name, 0, 0
     return default_head(opened)

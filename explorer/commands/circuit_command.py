@@ -29,7 +29,7 @@ from explorer.analysis.circuits.text_pairs import (
     question_of,
     why_no_circuits,
 )
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.system.limits import PAIRS
 from explorer.text.number_format import three
 
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
 
 
-def find_circuit(opened: Opened, asked: argparse.Namespace) -> Iterator[str]:
+def find_circuit(opened: OpenModel, asked: argparse.Namespace) -> Iterator[str]:
     """Measure what is asked, write the finding, and yield the lines that say what is in it.
 
     Costs what the views of the Circuits page cost together.
@@ -84,7 +84,7 @@ def find_circuit(opened: Opened, asked: argparse.Namespace) -> Iterator[str]:
     yield str(asked.out)
 
 
-def _pairs(opened: Opened, asked: argparse.Namespace) -> tuple[list[TextPair], list[str]]:
+def _pairs(opened: OpenModel, asked: argparse.Namespace) -> tuple[list[TextPair], list[str]]:
     """The pairs that are asked about, and what is to be said of them."""
     given = [asked.clean is not None or asked.corrupted is not None, asked.pairs, asked.template]
     if sum(map(bool, given)) != 1:
@@ -119,7 +119,7 @@ def _named(what: str, said: str | None, names: Iterable[str]) -> str:
     )
 
 
-def measure(opened: Opened, question: Question, method: str, count: int) -> Measured:
+def measure(opened: OpenModel, question: Question, method: str, count: int) -> Measured:
     """All of it, each part with a bar."""
     pairs = question.pairs
     found = _bar(attributions(opened, question, METHODS[method]), len(pairs), "attribution")

@@ -19,7 +19,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from explorer.catalog.opened_model import Opened, open_model
+from explorer.catalog.open_model import OpenModel, open_model
 from explorer.runs.exported_metrics import EventFiles, write_csv
 from explorer.runs.finetuning import finetune_spec
 from explorer.runs.open_run import open_folder
@@ -187,7 +187,7 @@ def _tuned_run(asked: argparse.Namespace, text: str | None) -> Run:
     )
 
 
-def parent_named(name: str) -> Opened:
+def parent_named(name: str) -> OpenModel:
     """The model of `--from`."""
     folder = Path(name)
     return open_folder(folder) if folder.is_dir() else open_model(name)

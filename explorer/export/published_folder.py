@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.answers import class_names
 from explorer.text import TrainedWith
 from models import load_checkpoint
@@ -17,7 +17,7 @@ MODEL_FOLDER = "model"
 """The folder in the download; the model's own name may be a stranger's."""
 
 
-def to_folder(opened: Opened, folder: Path) -> str:
+def to_folder(opened: OpenModel, folder: Path) -> str:
     """Write the folder and say which family it is of. CheckpointError when none has this shape."""
     own = opened.tokenizer
     text = own.to_json() if isinstance(own, TrainedWith) else None
@@ -38,7 +38,7 @@ def has_adapter(checkpoint: Path) -> bool:
     return (checkpoint / ADAPTER_CONFIG).is_file()
 
 
-def to_zip(opened: Opened) -> bytes:
+def to_zip(opened: OpenModel) -> bytes:
     """The published folder as one file to download."""
     return _packed(lambda folder: to_folder(opened, folder))
 

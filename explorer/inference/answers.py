@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.text import TextError, Token
 from explorer.text.token_labels import candidate_text, text_of
 
@@ -32,27 +32,27 @@ class Answer:
     note: str = ""
 
 
-def masks_in(opened: Opened, tokens: Sequence[Token]) -> list[int]:
+def masks_in(opened: OpenModel, tokens: Sequence[Token]) -> list[int]:
     """Where the mask token stands, for a model that was trained to see behind it."""
     if opened.config.head != "masked-language-model":
         return []
     return [i for i, token in enumerate(tokens) if token.id == opened.tokenizer.mask_id]
 
 
-def first_place(opened: Opened, tokens: Sequence[Token]) -> int:
+def first_place(opened: OpenModel, tokens: Sequence[Token]) -> int:
     """The position whose answer is shown first: the last, the mask, or the first word written."""
     if masks := masks_in(opened, tokens):
         return masks[0]
     return len(tokens) - 1 if opened.config.kind == "decoder" else 0
 
 
-def longest_answer(opened: Opened) -> int:
+def longest_answer(opened: OpenModel) -> int:
     """Where an answer is cut that has not ended; what is untrained writes noise without end."""
     most = LONGEST_UNTRAINED if opened.run.get("untrained") is True else LONGEST_ANSWER
     return min(opened.config.max_len, most)
 
 
-def written_answer(opened: Opened, written: Sequence[Token]) -> Answer:
+def written_answer(opened: OpenModel, written: Sequence[Token]) -> Answer:
     text = opened.tokenizer.decode([token.id for token in written])
     if written[-1].id in opened.config.generation.eos_ids:
         return Answer("text", text)
@@ -60,7 +60,7 @@ def written_answer(opened: Opened, written: Sequence[Token]) -> Answer:
     return Answer("text", text, note=note)
 
 
-def answer_of(opened: Opened, output: Tensor, tokens: Sequence[Token]) -> Answer:
+def answer_of(opened: OpenModel, output: Tensor, tokens: Sequence[Token]) -> Answer:
     """The answer of a model of one stack; `output` may go on behind the tokens, over padding.
 
     A language model may have been read only where its answer is shown.
@@ -85,7 +85,7 @@ def answer_of(opened: Opened, output: Tensor, tokens: Sequence[Token]) -> Answer
     return Answer("next", guesses[0].label, guesses)
 
 
-def _behind_mask(opened: Opened, output: Tensor, tokens: Sequence[Token]) -> Answer:
+def _behind_mask(opened: OpenModel, output: Tensor, tokens: Sequence[Token]) -> Answer:
     masks = masks_in(opened, tokens)
     mask = opened.tokenizer.mask_id
     if mask is None:
@@ -99,7 +99,7 @@ def _behind_mask(opened: Opened, output: Tensor, tokens: Sequence[Token]) -> Ans
     return Answer("mask", guesses[0].label, guesses, note)
 
 
-def class_names(opened: Opened) -> list[str]:
+def class_names(opened: OpenModel) -> list[str]:
     """What the classes of a classifier are called."""
     named = opened.run.get("classes")
     count = opened.config.n_classes
@@ -108,7 +108,7 @@ def class_names(opened: Opened) -> list[str]:
     return [f"class {index}" for index in range(count)]
 
 
-def option_name(opened: Opened, index: int) -> str:
+def option_name(opened: OpenModel, index: int) -> str:
     """What a row of the head's answer is called: a token, or a class."""
     if opened.config.head == "classifier":
         return class_names(opened)[index]
@@ -124,7 +124,7 @@ def _best(logits: Tensor, name: Callable[[int], str]) -> tuple[Guess, ...]:
     )
 
 
-def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:
+def one_token(opened: OpenModel, typed: str) -> tuple[int | None, str]:
     """The ID of the one token that this is, or why it is none; a space may come before it."""
     if not typed.strip():
         return None, ""

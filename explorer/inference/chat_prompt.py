@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.results_cache import kept, size_of
 from explorer.text import PublishedTokenizer, TextError, Token
 from explorer.text.checked_text import LARGEST_TEMPLATE
@@ -25,7 +25,7 @@ class ChatPrompt:
     tokens: tuple[Token, ...]
 
 
-def template_of(opened: Opened, folder: Path) -> str | None:
+def template_of(opened: OpenModel, folder: Path) -> str | None:
     """The chat template that comes with a model; None where there is none.
 
     TextError says why it cannot be read, or that it is too long to be shown.
@@ -44,7 +44,7 @@ def template_of(opened: Opened, folder: Path) -> str | None:
 
 
 def render_chat(
-    opened: Opened, template: str, system: str, user: str, *, add_generation_prompt: bool
+    opened: OpenModel, template: str, system: str, user: str, *, add_generation_prompt: bool
 ) -> ChatPrompt:
     """The prompt of a user's message, after a system's unless it is empty.
 
@@ -63,7 +63,7 @@ def render_chat(
     return kept(opened, key, make, size_of)
 
 
-def reading_prompts(opened: Opened) -> Opened:
+def reading_prompts(opened: OpenModel) -> OpenModel:
     """The same model, whose tokenizer reads the special tokens that are written in a text."""
     tokenizer = opened.tokenizer
     if not isinstance(tokenizer, PublishedTokenizer):

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.branches import Branches
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text, unknown
 from explorer.inference.model_inputs import ids_of
@@ -118,12 +118,12 @@ def _until(tokens: Sequence[Token], count: int) -> list[Token | str]:
     return [token if at < count else LATER for at, token in enumerate(tokens)]
 
 
-def can_generate(opened: Opened) -> bool:
+def can_generate(opened: OpenModel) -> bool:
     """Whether the model is a decoder with a language-model head."""
     return opened.config.kind != "encoder" and opened.config.head == "language-model"
 
 
-def prompt_of(opened: Opened, text: str) -> Prompt:
+def prompt_of(opened: OpenModel, text: str) -> Prompt:
     """The prompt of a text; ForwardPassError if the model cannot generate or read it."""
     if not can_generate(opened):
         raise ForwardPassError(CANNOT_GENERATE)
@@ -147,7 +147,7 @@ def require_probabilities(logits: Tensor) -> None:
         )
 
 
-def continue_from(opened: Opened, text: str, path: Sequence[int]) -> Continuation:
+def continue_from(opened: OpenModel, text: str, path: Sequence[int]) -> Continuation:
     """The forward pass after these tokens, cached. Memory: tokens × layers; time: tokens²."""
     return kept(
         opened,
@@ -157,7 +157,7 @@ def continue_from(opened: Opened, text: str, path: Sequence[int]) -> Continuatio
     )
 
 
-def _continue_from(opened: Opened, text: str, path: Sequence[int]) -> Continuation:
+def _continue_from(opened: OpenModel, text: str, path: Sequence[int]) -> Continuation:
     prompt, forward, config = prompt_of(opened, text), run_text(opened, text), opened.config
     tokens = tuple(map(opened.tokenizer.token, path))
     full = (*prompt.tokens, *tokens)
@@ -179,7 +179,7 @@ def _continue_from(opened: Opened, text: str, path: Sequence[int]) -> Continuati
     return Continuation(whole, len(prompt.tokens), logits, tuple(log_probabilities))
 
 
-def typed_ids(opened: Opened, prompt: Prompt, path: Sequence[int], typed: str) -> list[int]:
+def typed_ids(opened: OpenModel, prompt: Prompt, path: Sequence[int], typed: str) -> list[int]:
     """The token IDs of a typed continuation; ForwardPassError says why it cannot follow."""
     if not typed.strip():
         return []
@@ -200,17 +200,17 @@ def typed_ids(opened: Opened, prompt: Prompt, path: Sequence[int], typed: str) -
     return [token.id for token in found]
 
 
-def unknown_in(opened: Opened, typed: str) -> tuple[str, ...]:
+def unknown_in(opened: OpenModel, typed: str) -> tuple[str, ...]:
     """A sentence that names what the vocabulary does not have; empty if it has everything."""
     return unknown(opened, typed, "", opened.tokenizer.encode(typed), "written")
 
 
-def end_ids(opened: Opened) -> set[int]:
+def end_ids(opened: OpenModel) -> set[int]:
     """The IDs of the tokens that end a text."""
     return set(opened.config.generation.eos_ids)
 
 
-def stop_reason(opened: Opened, prompt: Prompt, path: Sequence[int]) -> str:
+def stop_reason(opened: OpenModel, prompt: Prompt, path: Sequence[int]) -> str:
     """Why nothing follows these tokens, in a sentence; empty where generation can go on."""
     if path and path[-1] in end_ids(opened):
         return f"Stopped: {opened.tokenizer.label(path[-1])} ends the text."
@@ -240,7 +240,7 @@ def rank(found: SamplingStages, token: int) -> int:
 
 
 def sample_tokens(
-    opened: Opened, text: str, path: Sequence[int], sampling: Sampling, seed: int
+    opened: OpenModel, text: str, path: Sequence[int], sampling: Sampling, seed: int
 ) -> Iterator[int]:
     """Tokens after a path, as if sampled one by one; each costs one cached step."""
     decoder = _cached_decoder(opened, text)
@@ -253,7 +253,7 @@ def sample_tokens(
 
 
 def log_probabilities(
-    opened: Opened,
+    opened: OpenModel,
     text: str,
     branches: Branches,
     continuation: Continuation,
@@ -274,7 +274,7 @@ def log_probabilities(
 
 
 def _log_probabilities(
-    opened: Opened, text: str, found: Branches, known: dict[int, float], report: Report
+    opened: OpenModel, text: str, found: Branches, known: dict[int, float], report: Report
 ) -> tuple[float, ...]:
     def of(state: Branches, make: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
         return kept(opened, ("branches", text, state.made), make, size_of)
@@ -335,7 +335,7 @@ def shorten(cache: KeyValueCache, length: int) -> None:
         layer.keys, layer.values = layer.read()
 
 
-def _cached_decoder(opened: Opened, text: str) -> DecodingState:
+def _cached_decoder(opened: OpenModel, text: str) -> DecodingState:
     prompt = prompt_of(opened, text)
     return DecodingState(opened.model, ids_of([prompt.source or prompt.tokens]))
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from explorer.catalog.attention_parts import site
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.answers import first_place, masks_in
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, rerun, run_text
 from explorer.inference.results_cache import kept
@@ -22,7 +22,7 @@ class NotApplicableError(ValueError):
     """The model or the text lacks what an intervention names; the message says what."""
 
 
-def check_applicable(opened: Opened, forward: ForwardPass, edit: Intervention) -> None:
+def check_applicable(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> None:
     """NotApplicableError where this model or this text lacks what the intervention names."""
     parts = {part.name: part for part in forward.parts}
     if edit.part not in parts:
@@ -73,13 +73,13 @@ def check_applicable(opened: Opened, forward: ForwardPass, edit: Intervention) -
             )
 
 
-def token_label(opened: Opened, token: int) -> str:
+def token_label(opened: OpenModel, token: int) -> str:
     """The label of a token ID; the ID itself where the tokenizer does not know it."""
     known = token < opened.tokenizer.vocab_size
     return opened.tokenizer.token(token).label if known else str(token)
 
 
-def core_edit(opened: Opened, forward: ForwardPass, edit: Intervention) -> core.Edit:
+def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> core.Edit:
     """The edit of the core; NotApplicableError where another text gives no value for it."""
     stack, attention = edit.part.split(".")
     layer = getattr(edit, "layer", None)
@@ -154,7 +154,7 @@ def head_output(
     return forward.weights(part, layer, head)[position] @ values
 
 
-def same_length_pass(opened: Opened, forward: ForwardPass, part: str, text: str) -> ForwardPass:
+def same_length_pass(opened: OpenModel, forward: ForwardPass, part: str, text: str) -> ForwardPass:
     """The pass over a text to patch from; NotApplicableError where it has other positions.
 
     A decoder that generates reads the answer of `forward` there too. One more pass, kept.
@@ -180,7 +180,7 @@ def same_length_pass(opened: Opened, forward: ForwardPass, part: str, text: str)
     return other
 
 
-def steering_direction(opened: Opened, edit: edits.Steer) -> Tensor:
+def steering_direction(opened: OpenModel, edit: edits.Steer) -> Tensor:
     """The direction that is added once at strength 1, (d_model,).
 
     NotApplicableError where there is none. A pass for each text, kept. Source: Steering Llama 2
@@ -207,7 +207,7 @@ def steering_direction(opened: Opened, edit: edits.Steer) -> Tensor:
     return direction
 
 
-def _value_to_steer(opened: Opened, edit: edits.Steer, text: str) -> Tensor:
+def _value_to_steer(opened: OpenModel, edit: edits.Steer, text: str) -> Tensor:
     """The residual stream, or what a head writes into it, where the output is read (d_model,).
 
     That is the last token of a decoder, the first step of a generated answer, or the mask; in

@@ -3,14 +3,14 @@
 import torch
 
 from explorer.catalog.attention_parts import Part, parts
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import kept, size_of
 from explorer.tasks import pattern_of, pattern_score
 from explorer.text.number_format import three
 
 
-def default_head(opened: Opened) -> tuple[str, int, int]:
+def default_head(opened: OpenModel) -> tuple[str, int, int]:
     """The part, layer and head to show first: the one that the model's record names, or the one
     closest to the task's expected pattern.
 
@@ -19,7 +19,7 @@ def default_head(opened: Opened) -> tuple[str, int, int]:
     return kept(opened, "default head", lambda: _look(opened), size_of)
 
 
-def _look(opened: Opened) -> tuple[str, int, int]:
+def _look(opened: OpenModel) -> tuple[str, int, int]:
     if recorded := _recorded(opened):
         return recorded
     part = parts(opened.config)[-1]
@@ -30,7 +30,7 @@ def _look(opened: Opened) -> tuple[str, int, int]:
         return part.name, 0, 0
 
 
-def _recorded(opened: Opened) -> tuple[str, int, int] | None:
+def _recorded(opened: OpenModel) -> tuple[str, int, int] | None:
     """What the record of a model names, which anybody may have written."""
     match opened.run.get("first_head"):
         case [str(name), int(layer), int(head)]:
@@ -41,7 +41,7 @@ def _recorded(opened: Opened) -> tuple[str, int, int] | None:
     return None
 
 
-def on_pattern(opened: Opened, forward: ForwardPass, part: str, layer: int, head: int) -> str:
+def on_pattern(opened: OpenModel, forward: ForwardPass, part: str, layer: int, head: int) -> str:
     """How much of its weight this head has on the keys that the task expects, in a sentence.
 
     Empty where the task expects nothing of this attention and text. Unknown words are no
@@ -55,7 +55,7 @@ def on_pattern(opened: Opened, forward: ForwardPass, part: str, layer: int, head
     return f"{said} on average ({rows} {'row' if rows == 1 else 'rows'} of this text)."
 
 
-def _on_pattern(opened: Opened, forward: ForwardPass) -> tuple[str, int, int] | None:
+def _on_pattern(opened: OpenModel, forward: ForwardPass) -> tuple[str, int, int] | None:
     found = _pattern_scores(opened, forward)
     if found is None:
         return None
@@ -64,7 +64,7 @@ def _on_pattern(opened: Opened, forward: ForwardPass) -> tuple[str, int, int] | 
 
 
 def _pattern_scores(
-    opened: Opened, forward: ForwardPass
+    opened: OpenModel, forward: ForwardPass
 ) -> tuple[tuple[str, int, list[float]], int] | None:
     """Each head's weight on the expected keys of the task's attention; and over how many rows."""
     if opened.task is None or not opened.task.pattern_site:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.answers import Answer, longest_answer, written_answer
 from explorer.inference.core_edits import core_edit
 from explorer.inference.edited_pass import EditedPass
@@ -24,7 +24,7 @@ from models.transformer import evaluating
 LAST = slice(-1, None)
 
 
-def edited_answer(opened: Opened, edited: EditedPass) -> Answer:
+def edited_answer(opened: OpenModel, edited: EditedPass) -> Answer:
     """The answer with its interventions; made once and kept. A decoder pass for every token."""
     forward = edited.forward
     if not edited.applied:
@@ -37,7 +37,7 @@ def edited_answer(opened: Opened, edited: EditedPass) -> Answer:
     )
 
 
-def generate_edited(opened: Opened, edited: EditedPass) -> tuple[Token, ...]:
+def generate_edited(opened: OpenModel, edited: EditedPass) -> tuple[Token, ...]:
     """Greedy decoding: the likeliest token after those so far, until an end token.
 
     At every step an intervention applies if its positions exist already; a mean over
@@ -75,7 +75,7 @@ def _with_replacements(ids: Sequence[int], applied: Sequence[Intervention]) -> T
     return torch.tensor([read])
 
 
-def _applicable(opened: Opened, edited: EditedPass, count: int) -> Iterator[core.Edit]:
+def _applicable(opened: OpenModel, edited: EditedPass, count: int) -> Iterator[core.Edit]:
     """The edits of the decoder that apply to its first `count` positions."""
     in_pass = (edit for edit in edited.applied if not isinstance(edit, ReplaceToken))
     for edit, in_core in zip(in_pass, edited.core_edits, strict=True):
@@ -90,7 +90,7 @@ def _applicable(opened: Opened, edited: EditedPass, count: int) -> Iterator[core
             yield in_core
 
 
-def _first_rows(opened: Opened, forward: ForwardPass, edit: PresetMask, count: int) -> core.Edit:
+def _first_rows(opened: OpenModel, forward: ForwardPass, edit: PresetMask, count: int) -> core.Edit:
     """The first `count` rows of a preset mask over the whole answer, lengthened where needed."""
     longer = [forward.written[-1]] * max(0, count - len(forward.target))
     whole = dataclasses.replace(

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.core_edits import NotApplicableError, check_applicable, core_edit
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.results_cache import kept
@@ -40,7 +40,9 @@ class EditedPass:
         return self.forward.text, self.forward.pair, self.applied
 
 
-def run_edited(opened: Opened, forward: ForwardPass, edits: Sequence[Intervention]) -> EditedPass:
+def run_edited(
+    opened: OpenModel, forward: ForwardPass, edits: Sequence[Intervention]
+) -> EditedPass:
     """The text once more with these interventions; run once and kept.
 
     One more pass, in time and memory like the first, and one for each text that is patched
@@ -53,14 +55,14 @@ def run_edited(opened: Opened, forward: ForwardPass, edits: Sequence[Interventio
 
 
 def why_not_applicable(
-    opened: Opened, forward: ForwardPass, before: Sequence[Intervention], edit: Intervention
+    opened: OpenModel, forward: ForwardPass, before: Sequence[Intervention], edit: Intervention
 ) -> str:
     """Why this intervention does not apply after those before, in a sentence; empty if it does."""
     _, reasons = _to_core(opened, forward, (*before, edit))
     return reasons.get(len(before), "")
 
 
-def _run(opened: Opened, forward: ForwardPass, edits: Sequence[Intervention]) -> EditedPass:
+def _run(opened: OpenModel, forward: ForwardPass, edits: Sequence[Intervention]) -> EditedPass:
     in_core, reasons = _to_core(opened, forward, edits)
     applied = tuple(edit for index, edit in enumerate(edits) if index not in reasons)
     source, target = list(forward.source), list(forward.target)
@@ -77,7 +79,7 @@ def _run(opened: Opened, forward: ForwardPass, edits: Sequence[Intervention]) ->
 
 
 def _to_core(
-    opened: Opened, forward: ForwardPass, edits: Sequence[Intervention]
+    opened: OpenModel, forward: ForwardPass, edits: Sequence[Intervention]
 ) -> tuple[list[core.Edit], dict[int, str]]:
     """The edits of the core in order, and by index why an intervention does not apply.
 
@@ -134,7 +136,7 @@ def _check_weights(weights: Mapping[tuple[str, int], int]) -> None:
         )
 
 
-def _replacement(opened: Opened, before: Token, token_id: int) -> Token:
+def _replacement(opened: OpenModel, before: Token, token_id: int) -> Token:
     """The new token, where the old one was."""
     token = opened.tokenizer.token(token_id)
     place = {name: getattr(before, name) for name in ("start", "end", "segment", "second")}

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from explorer.catalog.attention_parts import Part, parts, site
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.catalog.pass_budget import TooLargeError
 from explorer.inference.answers import Answer, answer_of, longest_answer, written_answer
 from explorer.inference.model_inputs import ids_of, one_stack, positions_shown
@@ -139,7 +139,7 @@ class ForwardPass:
         return torch.stack([torch.cat([*self.some_heads(part, layer)]) for layer in layers])
 
 
-def run_text(opened: Opened, text: str, pair: str = "") -> ForwardPass:
+def run_text(opened: OpenModel, text: str, pair: str = "") -> ForwardPass:
     """The model's forward pass over the text, or pair of texts, made once.
 
     Raises ForwardPassError, whose message says why there is none.
@@ -147,7 +147,7 @@ def run_text(opened: Opened, text: str, pair: str = "") -> ForwardPass:
     return run_batch(opened, (text,), pair)[0]
 
 
-def run_batch(opened: Opened, texts: tuple[str, ...], pair: str = "") -> tuple[ForwardPass, ...]:
+def run_batch(opened: OpenModel, texts: tuple[str, ...], pair: str = "") -> tuple[ForwardPass, ...]:
     """Several texts in one pass: the shorter ones are padded to the length of the longest.
 
     Made once and kept; `run_batch_uncached` always makes a new one.
@@ -161,7 +161,7 @@ def run_batch(opened: Opened, texts: tuple[str, ...], pair: str = "") -> tuple[F
 
 
 def run_batch_uncached(
-    opened: Opened, texts: tuple[str, ...], pair: str = ""
+    opened: OpenModel, texts: tuple[str, ...], pair: str = ""
 ) -> tuple[ForwardPass, ...]:
     """The same, made now. Cost grows with tokens × layers, and tokens² in time."""
     try:
@@ -175,7 +175,7 @@ def run_batch_uncached(
         raise ForwardPassError(str(error), cut) from error
 
 
-def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPass, ...]:
+def _batch(opened: OpenModel, texts: tuple[str, ...], pair: str) -> tuple[ForwardPass, ...]:
     encoded = [encode_text(opened.tokenizer, opened.config, text, pair) for text in texts]
     notes = [
         unknown(opened, text, pair, tokens) for text, tokens in zip(texts, encoded, strict=True)
@@ -226,7 +226,7 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPa
 
 
 def rerun(
-    opened: Opened,
+    opened: OpenModel,
     forward: ForwardPass,
     source: tuple[Token, ...],
     target: tuple[Token, ...],
@@ -290,7 +290,7 @@ def encode_text(
 
 
 def unknown(
-    opened: Opened, text: str, pair: str, tokens: Sequence[Token], done: str = "read"
+    opened: OpenModel, text: str, pair: str, tokens: Sequence[Token], done: str = "read"
 ) -> tuple[str, ...]:
     """One sentence that names the words without a token in this vocabulary."""
     words, name = unknown_words(opened.tokenizer, text, pair, tokens)
@@ -322,7 +322,7 @@ def not_finite(passed: Trace) -> tuple[str, ...]:
     return ()
 
 
-def _padded(opened: Opened, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Token, ...]]:
+def _padded(opened: OpenModel, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Token, ...]]:
     longest = max(len(row) for row in rows)
     if all(len(row) == longest for row in rows):
         return list(rows)
@@ -332,7 +332,7 @@ def _padded(opened: Opened, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Tok
     return [(*row, *[opened.tokenizer.token(pad)] * (longest - len(row))) for row in rows]
 
 
-def _written(opened: Opened, source: Tensor) -> list[tuple[Token, ...]]:
+def _written(opened: OpenModel, source: Tensor) -> list[tuple[Token, ...]]:
     """What the decoder generates for each source, from its first token to its last."""
     longest = max(2, longest_answer(opened))
     steps = generate(opened.model, source, max_length=longest, greedy=True)

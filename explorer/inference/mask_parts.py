@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from explorer.catalog.attention_parts import WORDS
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch
 from explorer.text import Token
 from models.masking import causal_mask, padding_mask
@@ -75,12 +75,12 @@ def pictures(forward: ForwardPass, part: str, layer: int, head: int) -> Pictures
     return Pictures(added, forward.weights(part, layer, head), bias is not None)
 
 
-def batch(opened: Opened, forward: ForwardPass) -> ForwardPass:
+def batch(opened: OpenModel, forward: ForwardPass) -> ForwardPass:
     """The beginning of the text, read in one batch with the whole of it."""
     return padded(opened, forward)[1]
 
 
-def padded(opened: Opened, forward: ForwardPass) -> tuple[ForwardPass, ...]:
+def padded(opened: OpenModel, forward: ForwardPass) -> tuple[ForwardPass, ...]:
     """The whole text and its beginning, read in one batch; of a pair the first."""
     content = [token for token in forward.tokens if token.end > token.start and not token.second]
     shorter = forward.text[: content[(len(content) - 1) // 2].end]

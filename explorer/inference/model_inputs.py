@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.answers import masks_in
 from explorer.text import Token
 from models.interventions import Edit
@@ -17,7 +17,7 @@ def ids_of(rows: Sequence[Sequence[Token]]) -> Tensor:
     return torch.tensor([[token.id for token in row] for row in rows])
 
 
-def segments_of(opened: Opened, rows: Sequence[Sequence[Token]]) -> Tensor | None:
+def segments_of(opened: OpenModel, rows: Sequence[Sequence[Token]]) -> Tensor | None:
     """Which text of a pair each token belongs to; None for a model that does not tell them apart.
 
     A stranger's tokenizer may count further than its model.
@@ -28,7 +28,7 @@ def segments_of(opened: Opened, rows: Sequence[Sequence[Token]]) -> Tensor | Non
     return torch.tensor([[min(token.segment, most) for token in row] for row in rows])
 
 
-def positions_shown(opened: Opened, encoded: Sequence[Sequence[Token]]) -> slice:
+def positions_shown(opened: OpenModel, encoded: Sequence[Sequence[Token]]) -> slice:
     """The positions whose logits a page shows; only these are computed."""
     if len(encoded) > 1 or not opened.config.head.endswith("language-model"):
         return slice(None)
@@ -39,7 +39,7 @@ def positions_shown(opened: Opened, encoded: Sequence[Sequence[Token]]) -> slice
 
 
 def one_stack(
-    opened: Opened, rows: Sequence[tuple[Token, ...]], read_at: slice, edits: Sequence[Edit] = ()
+    opened: OpenModel, rows: Sequence[tuple[Token, ...]], read_at: slice, edits: Sequence[Edit] = ()
 ) -> Trace:
     """One recorded pass of a model of one stack, with all values that the pages derive from.
 

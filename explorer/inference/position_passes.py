@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from explorer.catalog.attention_parts import site
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.model_inputs import ids_of
 from explorer.text import Token
@@ -73,7 +73,7 @@ def twin(model: Model, scheme: str, max_len: int | None = None) -> Model:
     return made.eval()
 
 
-def in_scheme(opened: Opened, scheme: str, max_len: int | None = None) -> Opened:
+def in_scheme(opened: OpenModel, scheme: str, max_len: int | None = None) -> OpenModel:
     """The model itself where its own scheme has room for so many tokens, else its twin."""
     config = opened.config
     if scheme == config.positions and (max_len is None or max_len <= config.max_len):
@@ -124,7 +124,9 @@ class Permuted:
         return "encoder" if self.before.source else "decoder"
 
 
-def permuted(opened: Opened, forward: ForwardPass, order: Sequence[int], scheme: str) -> Permuted:
+def permuted(
+    opened: OpenModel, forward: ForwardPass, order: Sequence[int], scheme: str
+) -> Permuted:
     """Both orders in this scheme. Cost: two passes, one where the scheme is the model's own."""
     model = in_scheme(opened, scheme, longest_text(forward))
     before = forward if model is opened else _run_in_order(model, forward, forward.tokens)
@@ -141,7 +143,9 @@ def longest_text(forward: ForwardPass) -> int:
     return max(len(forward.source), len(forward.target))
 
 
-def _run_in_order(opened: Opened, forward: ForwardPass, tokens: tuple[Token, ...]) -> ForwardPass:
+def _run_in_order(
+    opened: OpenModel, forward: ForwardPass, tokens: tuple[Token, ...]
+) -> ForwardPass:
     source, target = (tokens, forward.target) if forward.source else ((), tokens)
     return rerun(opened, forward, source, target, ())
 
@@ -200,7 +204,13 @@ def repeated(tokens: Sequence[Token], length: int) -> tuple[Token, ...]:
 
 
 def extrapolate(
-    opened: Opened, forward: ForwardPass, length: int, scheme: str, part: str, layer: int, head: int
+    opened: OpenModel,
+    forward: ForwardPass,
+    length: int,
+    scheme: str,
+    part: str,
+    layer: int,
+    head: int,
 ) -> Extrapolated:
     """One pass over `length` tokens. Cost grows with length² × layers, and with the vocabulary.
 

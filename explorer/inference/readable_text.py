@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from explorer.catalog import in_a_sentence
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.catalog.real_models import FIRST
 from explorer.catalog.tokenizers import tokenizer_in
 from explorer.inference.forward_pass import ForwardPassError, encode_text, unknown, unknown_words
@@ -29,7 +29,7 @@ class Unknown:
 
 
 def unknown_of(
-    opened: Opened,
+    opened: OpenModel,
     text: str,
     pair: str,
     models: Mapping[str, ModelEntry],

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import torch
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.tasks import Task, french
 from explorer.tasks.letters import LetterTask
@@ -24,7 +24,7 @@ def right_answer(task: Task | None, source: Sequence[Token]) -> str:
     return ""
 
 
-def target_of(opened: Opened, text: str, answer: str) -> list[int]:
+def target_of(opened: OpenModel, text: str, answer: str) -> list[int]:
     """What the decoder is fed and should write: its start, the answer, its end.
 
     ForwardPassError says in a sentence why the answer cannot be one.

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from cachetools import TLRUCache
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.system.cooperative import CancellableCondition
 from explorer.system.limits import RESULTS_BYTES, RESULTS_SECONDS
 
@@ -44,7 +44,7 @@ _lock = (
 
 
 def kept(
-    opened: Opened,
+    opened: OpenModel,
     key: Hashable,
     make: Callable[[], Made],
     size: Callable[[Made], int],
@@ -79,13 +79,13 @@ def kept(
     return made
 
 
-def is_kept(opened: Opened, key: Hashable) -> bool:
+def is_kept(opened: OpenModel, key: Hashable) -> bool:
     """Whether this is there to be had at once."""
     with _lock:
         return (id(opened), key) in _kept
 
 
-def if_kept(opened: Opened, key: Hashable) -> Any:
+def if_kept(opened: OpenModel, key: Hashable) -> Any:
     """What is there to be had at once, or None."""
     with _lock:
         pair = _kept.get((id(opened), key))
@@ -105,7 +105,7 @@ def size_of(plain: object) -> int:
     return sys.getsizeof(plain) + sum(map(size_of, inside))
 
 
-def forget(opened: Opened) -> None:
+def forget(opened: OpenModel) -> None:
     """Make everything of this model anew from now on."""
     with _lock:
         for place in [place for place in _kept if place[0] == id(opened)]:

@@ -30,7 +30,7 @@ from distributed import Client, Future, fire_and_forget
 from distributed.system import MEMORY_LIMIT
 
 from explorer.catalog.folders import CLUSTER
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.catalog.run_index import Maker, index_of, maker_in
 from explorer.runs.cluster_key import found_security, private_folder, security_of
 from explorer.runs.deleting import erase
@@ -115,7 +115,7 @@ class Cluster:
         owner: str,
         network: str = "",
         tokenizer: str | None = None,
-        parent: Opened | None = None,
+        parent: OpenModel | None = None,
     ) -> Run:
         """Make a run and queue it. RunError, and no run, where the queue has no place for it."""
         return self.train_all(
@@ -129,7 +129,7 @@ class Cluster:
         whose: Maker,
         notes: RunNotes | None = None,
         tokenizer: str | None = None,
-        parent: Opened | None = None,
+        parent: OpenModel | None = None,
     ) -> list[Run]:
         """Make these runs and queue them in their order.
 

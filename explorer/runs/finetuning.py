@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from explorer.catalog.folders import own_name
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.catalog.parameters import count_parameters
 from explorer.runs.run_size import memory_fault
 from explorer.runs.settings import TRAINING_SETTINGS
@@ -20,7 +20,7 @@ LORA_RATE, WHOLE_RATE = 1e-3, 3e-4
 STEPS, BATCH = 300, 16
 
 
-def finetune_spec(opened: Opened, task: Task, settings: Mapping[str, Any]) -> RunSpec:
+def finetune_spec(opened: OpenModel, task: Task, settings: Mapping[str, Any]) -> RunSpec:
     """The run that trains this model further, for a task of `parent.task_for`.
 
     The settings are those of `TRAINING_SETTINGS`, `weights_seed` (of a new head, and of the

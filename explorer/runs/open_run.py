@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from explorer.catalog import ModelError
-from explorer.catalog.opened_model import Opened, opened_from
+from explorer.catalog.open_model import OpenModel, opened_from
 from explorer.runs.run import Run
 
 
-def open_folder(folder: Path) -> Opened:
+def open_folder(folder: Path) -> OpenModel:
     """The model in a checkpoint folder, or the newest one in a run's folder.
 
     It is read anew: weights of a running training are soon replaced. ModelError

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from explorer.catalog import in_a_sentence
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.catalog.tokenizers import tokenizer_family, tokenizer_in
 from explorer.runs.spec import RunError, RunSpec
 from explorer.tasks import GIVEN, TASKS, Task, task_of
@@ -35,7 +35,7 @@ from models.loading.weight_files import WEIGHTS
 PARENT = "parent"
 
 
-def task_for(opened: Opened, name: str, text: str | None = None) -> Task:
+def task_for(opened: OpenModel, name: str, text: str | None = None) -> Task:
     """The task of this name as this model reads it; TextError says why it cannot be."""
     return _task(name, text, opened.tokenizer, opened.config)
 
@@ -103,7 +103,7 @@ def for_training(tokenizer: AnyTokenizer, config: TransformerConfig) -> TrainedW
     return ParentTokenizer(tokenizer, {name: i for name, i in first.items() if i is not None})
 
 
-def write_parent(folder: Path, opened: Opened, spec: RunSpec) -> None:
+def write_parent(folder: Path, opened: OpenModel, spec: RunSpec) -> None:
     """Write the model of the spec before any update, with the parent's tokenizer."""
     tokenizer = opened.tokenizer
     own = tokenizer.to_json() if isinstance(tokenizer, Tokenizer | AdoptedTokenizer) else None
@@ -125,7 +125,7 @@ def link_parent(folder: Path, to: Path) -> None:
         link_or_copy(each, to / each.name)
 
 
-def new_head_seed(opened: Opened, spec: RunSpec) -> int | None:
+def new_head_seed(opened: OpenModel, spec: RunSpec) -> int | None:
     """On what the model of the spec depends before any update, besides its parent."""
     return None if spec.model == opened.config else spec.weights_seed
 

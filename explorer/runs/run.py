@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.catalog.folders import RUN_KEY, own_name
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.catalog.run_index import (
     BEING_MADE,
     HOST,
@@ -293,7 +293,7 @@ def create(
     network: str = "",
     notes: RunNotes | None = None,
     tokenizer: str | None = None,
-    parent: Opened | Path | None = None,
+    parent: OpenModel | Path | None = None,
 ) -> Run:
     """A new run, waiting for its worker, in the next free folder named after its task.
 
@@ -342,7 +342,7 @@ def create_in(
     spec: RunSpec,
     text: str | None = None,
     tokenizer: str | None = None,
-    parent: Opened | None = None,
+    parent: OpenModel | None = None,
 ) -> Run:
     """A new run in exactly this folder, which must not exist or be empty."""
     if not NAME.fullmatch(folder.name):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.runs.differing import SHORT_NAMES
 from explorer.runs.finetuning import finetune_spec, fitted
 from explorer.runs.run import Run
@@ -70,7 +70,7 @@ def grid(
     task: Task,
     values: Mapping[str, Sequence[Any]],
     settings: Mapping[str, Any] | None = None,
-    parent: Opened | None = None,
+    parent: OpenModel | None = None,
 ) -> list[RunSpec]:
     """A run for every combination of these values of the settings, the last one varying fastest.
 

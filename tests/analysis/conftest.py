@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import word_tokenizer
@@ -17,7 +17,7 @@ from tests.tiny import WORDS, saved_and_opened
 TEXT = "the black cat sleeps le chat"
 
 
-def opened_of(folder: Path, name: str, dtype: torch.dtype = torch.float64) -> Opened:
+def opened_of(folder: Path, name: str, dtype: torch.dtype = torch.float64) -> OpenModel:
     """A shaken model of this kind, which is put into this folder."""
     changes = KINDS_OF_MODEL[name]
     words = word_tokenizer(WORDS, SOURCE if "encoder-decoder" in changes.values() else DECODER)

@@ -12,7 +12,7 @@ from explorer.analysis.embedding_space import embedding_space
 from explorer.analysis.nearest_tokens import nearest_by_part, nearest_tokens, parts_of
 from explorer.analysis.principal_components import principal_axes, rows_measured, sample_rows
 from explorer.analysis.token_paths import as_read, is_tied, token_paths, unembedding
-from explorer.catalog.opened_model import open_model
+from explorer.catalog.open_model import open_model
 from explorer.inference.forward_pass import run_text
 from tests.closeness import assert_close_to
 

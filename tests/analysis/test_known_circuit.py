@@ -19,7 +19,7 @@ from explorer.analysis.contrast import Contrast
 from explorer.analysis.exact_edges import exact_edges
 from explorer.analysis.head_metrics import join_layers, metrics_by_layer
 from explorer.analysis.wiring import Place, Wiring, wiring_of
-from explorer.catalog.opened_model import Opened, opened_from
+from explorer.catalog.open_model import OpenModel, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference.forward_pass import run_text
 
@@ -32,7 +32,7 @@ LETTERS = torch.arange(26)
 
 
 @cache
-def opened(name: str) -> Opened:
+def opened(name: str) -> OpenModel:
     return opened_from(SHIPPED / name, name)
 
 

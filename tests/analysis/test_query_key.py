@@ -13,7 +13,7 @@ from explorer.analysis.head_stages import HeadStages, head_stages_of
 from explorer.analysis.query_key import by_distance, query_key_pair, strongest
 from explorer.analysis.residual_writes import block_writes
 from explorer.analysis.value_contribution import KeyContribution, key_contribution
-from explorer.catalog import opened_model
+from explorer.catalog import open_model
 from explorer.catalog.attention_parts import site
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
@@ -49,7 +49,7 @@ def whole(found: ForwardPass, part: str, layer: int = 0, head: int = 0) -> HeadS
 def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_millionth() -> None:
     """Of a weight, as long as its scores are below four: float32 rounds larger ones by more."""
     for model in SHIPPED:
-        opened = opened_model.open_model(model)
+        opened = open_model.open_model(model)
         found = forward_pass.run_text(opened, opened.example)
         for part, layer, head in every_head(found):
             scores = found.scores(part, layer, head)

@@ -15,7 +15,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.analysis.information_flow import information_flow, route
-from explorer.catalog.opened_model import Opened, opened_from
+from explorer.catalog.open_model import OpenModel, opened_from
 from explorer.catalog.real_models import FIRST
 from explorer.components import pass_map as drawing
 from explorer.components.pass_map import PassMap
@@ -81,7 +81,7 @@ smollm2_open = partial(visiting, an_app_with_smollm2)
 
 
 @cache
-def opened() -> Opened:
+def opened() -> OpenModel:
     return opened_from(shelf_with_smollm2() / FIRST, FIRST)
 
 

@@ -8,7 +8,7 @@ import pytest
 from huggingface_hub import constants
 from huggingface_hub.errors import OfflineModeIsEnabled
 
-from explorer.catalog import ModelError, available_models, find_model, folders, hub, opened_model
+from explorer.catalog import ModelError, available_models, find_model, folders, hub, open_model
 from tests import tiny
 from tests.catalog.downloads.conftest import set_endpoint
 from tests.catalog.downloads.serving import COMMIT, Site, served
@@ -63,7 +63,7 @@ def test_offline_the_cache_gives_a_model_that_opens(cache: Path, published: Path
     assert hub.fetch_from_hub(ID) == find_model.find_model(ID) == kept
     entry = available_models.brought_model(kept)
     assert (entry.fault, entry.short_name) == (None, ID)
-    assert opened_model.open_entry(entry).family == "gpt2"
+    assert open_model.open_entry(entry).family == "gpt2"
     put_in(cache, {}, "someone/empty")
     put_in(cache, {"README.md": b""}, "someone/else")
     for missing in ("someone/new", "someone/empty", "someone/else"):

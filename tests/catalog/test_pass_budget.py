@@ -7,8 +7,8 @@ from threading import Event
 import pytest
 import torch
 
-from explorer.catalog import ModelError, opened_model, pass_budget
-from explorer.catalog.opened_model import Opened
+from explorer.catalog import ModelError, open_model, pass_budget
+from explorer.catalog.open_model import OpenModel
 from explorer.catalog.pass_budget import TooLargeError, bounded, passing, reserved
 from explorer.catalog.pass_size import PassShape, pass_size
 from explorer.inference.forward_pass import ForwardPassError, run_text
@@ -23,8 +23,8 @@ from tests.tiny import ids_of, million_positions, oversized_model
 
 
 @pytest.fixture
-def opened(small_models: Path) -> Opened:
-    return opened_model.opened_from(small_models / "letters", "letters")
+def opened(small_models: Path) -> OpenModel:
+    return open_model.opened_from(small_models / "letters", "letters")
 
 
 def test_row_1_a_text_of_too_many_tokens_is_refused_before_it_runs(
@@ -63,13 +63,13 @@ def test_row_4_a_model_of_endless_heads_or_words_is_refused_by_its_config(
     folder = oversized_model(tmp_path / "model", **sizes)
     monkeypatch.setattr(Transformer, "__init__", None)
     with pytest.raises(ModelError, match=said) as refused:
-        opened_model.opened_from(folder, "hungry")
+        open_model.opened_from(folder, "hungry")
     assert str(refused.value).count(". ") == 0
 
 
 @pytest.mark.parametrize("free", [0, 5_000])
 def test_a_pass_that_does_not_fit_what_is_free_is_refused(
-    free: int, opened: Opened, monkeypatch: pytest.MonkeyPatch
+    free: int, opened: OpenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
     monkeypatch.setattr(pass_budget, "available_memory", lambda: free)
@@ -77,7 +77,7 @@ def test_a_pass_that_does_not_fit_what_is_free_is_refused(
         trace(opened.model, ids_of(1, 20))
 
 
-def test_a_pass_without_room_now_waits(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_without_room_now_waits(opened: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two that fit alone the second begins when the first has ended."""
     shape = PassShape(tokens=20)
     need = pass_size(opened.config, shape).peak
@@ -101,7 +101,7 @@ def test_a_pass_without_room_now_waits(opened: Opened, monkeypatch: pytest.Monke
 
 
 def test_a_pass_waits_for_a_model_that_is_being_loaded(
-    opened: Opened, small_models: Path, monkeypatch: pytest.MonkeyPatch
+    opened: OpenModel, small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They take from one budget: neither is given what the other is about to take."""
     need = pass_size(opened.config, PassShape(tokens=20, read=20)).peak
@@ -109,9 +109,9 @@ def test_a_pass_waits_for_a_model_that_is_being_loaded(
     begun, waits = Event(), Event()
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
     monkeypatch.setattr(pass_budget, "available_memory", lambda: 2 * need)
-    monkeypatch.setattr(opened_model, "_size", lambda _: 2 * need)
+    monkeypatch.setattr(open_model, "_size", lambda _: 2 * need)
     monkeypatch.setattr(cooperative, "_cancel_check", waits.set)
-    load = opened_model.load_checkpoint
+    load = open_model.load_checkpoint
 
     def loading(folder: Path) -> Checkpoint:
         begun.set()
@@ -123,16 +123,18 @@ def test_a_pass_waits_for_a_model_that_is_being_loaded(
         trace(opened.model, ids_of(1, 20), sites=CHEAP_SITES)
         order.append("passed")
 
-    monkeypatch.setattr(opened_model, "load_checkpoint", loading)
+    monkeypatch.setattr(open_model, "load_checkpoint", loading)
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(opened_model.opened_from, small_models / "letters", "letters")
+        first = pool.submit(open_model.opened_from, small_models / "letters", "letters")
         begun.wait()
         pool.submit(passed).result()
         first.result()
     assert order == ["loaded", "passed"]
 
 
-def test_a_pass_takes_a_step_at_each_layer(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_takes_a_step_at_each_layer(
+    opened: OpenModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     steps: list[None] = []
     monkeypatch.setattr(cooperative, "step", lambda: steps.append(None))
     trace(opened.model, ids_of(1, 5), sites=CHEAP_SITES)
@@ -152,7 +154,9 @@ def test_a_pass_with_steps_is_the_pass(name: str) -> None:
     assert all(torch.equal(stepped[site], plain[site]) for site in plain.sites)
 
 
-def test_a_pass_in_its_room_waits_for_none(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_in_its_room_waits_for_none(
+    opened: OpenModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pass_budget, "MEMORY", Budget(lambda: 1_000))
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
     for _ in range(2):  # what was reserved is given back

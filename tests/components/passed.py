@@ -6,13 +6,13 @@ from pathlib import Path
 
 import torch
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, run_batch_uncached
 from tests.analysis.conftest import TEXT, opened_of
 
 
 @lru_cache
-def passed(kind: str) -> tuple[Opened, ForwardPass]:
+def passed(kind: str) -> tuple[OpenModel, ForwardPass]:
     with tempfile.TemporaryDirectory() as folder:
         opened = opened_of(Path(folder), kind, torch.float32)
     return opened, run_batch_uncached(opened, (TEXT,))[0]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from explorer.catalog import ModelError, opened_model, pass_budget
+from explorer.catalog import ModelError, open_model, pass_budget
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.opened_model import Opened, open_entry
+from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.inference import trained_tokenizers
 from explorer.inference.results_cache import kept
 from explorer.system import cooperative
@@ -100,19 +100,19 @@ class Work(Stays):
 
 
 @pytest.fixture
-def letters(small_models: Path) -> Opened:
-    return opened_model.opened_from(small_models / "letters", "letters")
+def letters(small_models: Path) -> OpenModel:
+    return open_model.opened_from(small_models / "letters", "letters")
 
 
 def test_what_many_need_is_made_once(
-    letters: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    letters: OpenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A result of a model, the model itself, and tokenizers that are trained."""
     work = Work()
     work.is_done_once(lambda: kept(letters, "result", work.before(object), lambda _: 1))
     entry = brought_model(tiny.reference_gpt2(tmp_path / "new"))
     for module, name, ask in (
-        (opened_model, "load_checkpoint", lambda: open_entry(entry)),
+        (open_model, "load_checkpoint", lambda: open_entry(entry)),
         (trained_tokenizers, "train_merges", lambda: trained_tokenizers.trained_merges("low", 5)),
         (trained_tokenizers, "train_unigram", lambda: trained_tokenizers.unigram_pieces("low", 20)),
     ):
@@ -125,7 +125,7 @@ class FirstFails(Exception):
     """What happens to the first maker."""
 
 
-def test_where_a_maker_fails_the_next_one_tries(letters: Opened) -> None:
+def test_where_a_maker_fails_the_next_one_tries(letters: OpenModel) -> None:
     work = Work()
 
     def make() -> object:
@@ -160,8 +160,8 @@ def test_while_a_large_model_is_loaded_a_small_one_opens_and_another_large_one_w
             ends.wait()
         read_weights(found, model)
 
-    def opened(folder: Path) -> Opened:
-        return opened_model.opened_from(folder, folder.name)
+    def opened(folder: Path) -> OpenModel:
+        return open_model.opened_from(folder, folder.name)
 
     small = small_models / "reviews"
     free = needed + 2 * opened(small).bytes
@@ -188,7 +188,9 @@ def test_while_a_large_model_is_loaded_a_small_one_opens_and_another_large_one_w
     assert opened(other).name == "other", "nothing is kept for who is done"
 
 
-def test_a_reader_who_waits_may_leave_and_the_work_goes_on(letters: Opened, tmp_path: Path) -> None:
+def test_a_reader_who_waits_may_leave_and_the_work_goes_on(
+    letters: OpenModel, tmp_path: Path
+) -> None:
     """Whether it is for the same thing or for the memory that another takes."""
     begun, ends = Event(), Event()
     entry = brought_model(tiny.reference_gpt2(tmp_path / "asked"))

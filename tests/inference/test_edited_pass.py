@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from explorer.analysis import output_change
-from explorer.catalog import opened_model
+from explorer.catalog import open_model
 from explorer.catalog.attention_parts import site
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference import core_edits, edited_generation, edited_pass
 from explorer.inference.core_edits import head_output, preset_mask
@@ -48,18 +48,18 @@ D, E, C = "decoder.self_attn", "encoder.self_attn", "decoder.cross_attn"
 pytestmark = pytest.mark.usefixtures("small_models")
 
 
-def opened(name: str) -> tuple[Opened, ForwardPass]:
-    found = opened_model.open_model(name)
+def opened(name: str) -> tuple[OpenModel, ForwardPass]:
+    found = open_model.open_model(name)
     return found, run_text(found, found.example)
 
 
-def passed(found: Opened, forward: ForwardPass, *edits: core.Edit) -> torch.Tensor:
+def passed(found: OpenModel, forward: ForwardPass, *edits: core.Edit) -> torch.Tensor:
     """All logits of a pass of the core with these edits."""
     given = [ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens]
     return trace(found.model, *given, sites=("logits",), edits=edits).output[0]
 
 
-def logits(found: Opened, forward: ForwardPass) -> torch.Tensor:
+def logits(found: OpenModel, forward: ForwardPass) -> torch.Tensor:
     """The same, read position by position as the page does."""
     if not output_change.has_words(found.config):
         return output_change.logits_at(forward.trace, 0)
@@ -176,7 +176,7 @@ def test_patches_into_a_model_that_writes_keep_its_answer() -> None:
 def test_what_a_head_gives_is_what_the_pass_gave(tmp_path: Path) -> None:
     letters = byte_tokenizer(LETTERS, 280, DECODER)
     grouped = saved_and_opened(tmp_path, "grouped", letters, n_heads=4, n_kv_heads=2)
-    models = [*(opened_model.open_model(name) for name in ("translation", "reviews")), grouped]
+    models = [*(open_model.open_model(name) for name in ("translation", "reviews")), grouped]
     for found in models:
         forward = run_text(found, found.example)
         given = [ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens]
@@ -226,7 +226,7 @@ def test_what_does_not_fit_is_not_applicable_with_its_reason(subtests: pytest.Su
             close(again.forward.trace.output, alone.trace.output)
 
 
-def by_hand(found: Opened, part: str, layer: int, texts: tuple[str, ...]) -> torch.Tensor:
+def by_hand(found: OpenModel, part: str, layer: int, texts: tuple[str, ...]) -> torch.Tensor:
     """The mean difference of residual streams, each at the last token, or over an encoder's."""
     stream = f"{part.split('.')[0]}.{layer}.resid_post"
     values = []
@@ -363,7 +363,7 @@ def test_what_is_written_with_edits_is_what_the_pass_over_it_expects(
     name: str, published: Path, subtests: pytest.Subtests
 ) -> None:
     """Passed whole over it, with the same edits; of a published model with some of them."""
-    model = opened_model.opened_from((published if name == "t5" else SHIPPED) / name, name)
+    model = open_model.opened_from((published if name == "t5" else SHIPPED) / name, name)
     forward = run_text(model, "hello world" if name == "t5" else model.example)
     for edit in (*NOTHING, *SOMETHING)[:: 3 if name == "t5" else 1]:
         with subtests.test(edit=edit):

@@ -9,9 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.catalog import available_models, opened_model
+from explorer.catalog import available_models, open_model
 from explorer.catalog.attention_parts import site
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference import mask_parts
 from explorer.inference.answers import ANSWERS_SHOWN
 from explorer.inference.default_head import default_head
@@ -30,23 +30,25 @@ TEXTS = st.text(alphabet="the catnd😀é\n", min_size=1, max_size=60).filter(st
 
 
 @pytest.fixture(params=[*NAMES, "far"])
-def opened(request: pytest.FixtureRequest, small_models: Path, tmp_path: Path) -> Opened:
+def opened(request: pytest.FixtureRequest, small_models: Path, tmp_path: Path) -> OpenModel:
     if request.param != "far":
-        return opened_model.open_model(request.param)
+        return open_model.open_model(request.param)
     return saved_and_opened(tmp_path, "far", PIECES, n_heads=4, positions="alibi")
 
 
 @pytest.fixture(scope="module")
-def bert(published: Path) -> Opened:
-    return opened_model.open_entry(available_models.brought_model(published / "bert"))
+def bert(published: Path) -> OpenModel:
+    return open_model.open_entry(available_models.brought_model(published / "bert"))
 
 
 @pytest.fixture(scope="module")
-def gpt2(published: Path) -> Opened:
-    return opened_model.open_entry(available_models.brought_model(published / "gpt2"))
+def gpt2(published: Path) -> OpenModel:
+    return open_model.open_entry(available_models.brought_model(published / "gpt2"))
 
 
-def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(opened: Opened) -> None:
+def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(
+    opened: OpenModel,
+) -> None:
     whole = run_text(opened, opened.example)
     assert run_text(opened, opened.example) is whole
     for found in (whole, mask_parts.batch(opened, whole)):
@@ -67,7 +69,7 @@ def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(open
             assert made.adds_bias == (opened.name == "far")
 
 
-def test_padding_changes_no_weight(opened: Opened) -> None:
+def test_padding_changes_no_weight(opened: OpenModel) -> None:
     padded = mask_parts.batch(opened, run_text(opened, opened.example))
     alone = run_text(opened, padded.text)
     part = alone.parts[0].name
@@ -75,7 +77,7 @@ def test_padding_changes_no_weight(opened: Opened) -> None:
     assert_close_to(padded.weights(part, 0, 0)[:size, :size], alone.weights(part, 0, 0))
 
 
-def test_the_default_head_is_a_head_of_the_pass(opened: Opened) -> None:
+def test_the_default_head_is_a_head_of_the_pass(opened: OpenModel) -> None:
     part, layer, head = default_head(opened)
     found = run_text(opened, opened.example)
     ids = [torch.tensor([[t.id for t in row]]) for row in (found.source, found.target) if row]
@@ -84,12 +86,12 @@ def test_the_default_head_is_a_head_of_the_pass(opened: Opened) -> None:
 
 
 def test_what_was_written_stands_beside_what_wrote_it(published: Path) -> None:
-    found = run_text(opened_model.open_model("translation"), "the black cat sleeps")
+    found = run_text(open_model.open_model("translation"), "the black cat sleeps")
     assert found.target[0].label == "<s>"
     assert [token.label for token in found.source] == ["the", "black", "cat", "sleeps", "</s>"]
     assert found.rows("decoder.cross_attn") == found.written
     t5 = run_text(
-        opened_model.open_entry(available_models.brought_model(published / "t5")),
+        open_model.open_entry(available_models.brought_model(published / "t5")),
         "the cat sat on the mat",
     )
     assert t5.answer.kind == "text"
@@ -99,18 +101,18 @@ def test_what_was_written_stands_beside_what_wrote_it(published: Path) -> None:
         assert [part.name for part in each.parts] == parts
 
 
-def test_an_unknown_word_is_named_and_a_text_that_just_fits_is_read(bert: Opened) -> None:
-    (note,) = run_text(opened_model.open_model("translation"), "the purple cat").notes
+def test_an_unknown_word_is_named_and_a_text_that_just_fits_is_read(bert: OpenModel) -> None:
+    (note,) = run_text(open_model.open_model("translation"), "the purple cat").notes
     assert "“purple”" in note
     (note,) = run_text(bert, "The cat", "a  DOG? zz").notes
     assert "“zz”" in note
-    model = opened_model.open_model("translation")
+    model = open_model.open_model("translation")
     assert len(run_text(model, "cat " * 23).source) == model.config.max_len
     with pytest.raises(ForwardPassError, match="at most 24"):
         run_text(model, "cat " * 24)
 
 
-def test_any_text_is_read_or_refused_in_a_sentence(opened: Opened, gpt2: Opened) -> None:
+def test_any_text_is_read_or_refused_in_a_sentence(opened: OpenModel, gpt2: OpenModel) -> None:
     for text in ["", " \t\n", "cat " * 100, "a" * 100_000]:
         with pytest.raises(ForwardPassError, match=r"[:;,].*\w\.$"):
             run_text(opened, text)
@@ -122,7 +124,7 @@ def test_any_text_is_read_or_refused_in_a_sentence(opened: Opened, gpt2: Opened)
             assert run_text(opened, text).tokens
 
 
-def whole(opened: Opened, text: str, pair: str = "") -> torch.Tensor:
+def whole(opened: OpenModel, text: str, pair: str = "") -> torch.Tensor:
     """What the model says at every position, from a pass that leaves nothing out."""
     tokens = opened.tokenizer.encode(text, pair or None)
     ids = torch.tensor([[token.id for token in tokens]])
@@ -131,7 +133,7 @@ def whole(opened: Opened, text: str, pair: str = "") -> torch.Tensor:
     return passed.output[0]
 
 
-def expected(opened: Opened, logits: torch.Tensor) -> list[tuple[str, Any]]:
+def expected(opened: OpenModel, logits: torch.Tensor) -> list[tuple[str, Any]]:
     chances = torch.softmax(logits, -1).topk(ANSWERS_SHOWN)
     pairs = zip(chances.indices.tolist(), chances.values.tolist(), strict=True)
     return [
@@ -139,7 +141,7 @@ def expected(opened: Opened, logits: torch.Tensor) -> list[tuple[str, Any]]:
     ]
 
 
-def test_what_is_expected_behind_the_first_mask(bert: Opened) -> None:
+def test_what_is_expected_behind_the_first_mask(bert: OpenModel) -> None:
     for text, pair in [("[MASK]", ""), ("a [MASK] and a [MASK] .", "the dog [MASK] good")]:
         forward = run_text(bert, text, pair)
         tokens = bert.tokenizer.encode(text, pair or None)
@@ -155,7 +157,7 @@ def test_what_is_expected_behind_the_first_mask(bert: Opened) -> None:
     assert answer.note == "Replace a word with [MASK] to see predictions for it."
 
 
-def test_a_pair_is_not_one_text_and_its_tokens_are_found_in_what_was_typed(bert: Opened) -> None:
+def test_a_pair_is_not_one_text_and_its_tokens_are_found_in_what_was_typed(bert: OpenModel) -> None:
     answers = [run_text(bert, *texts).answer for texts in (("a [MASK]", "cat"), ("a [MASK] cat",))]
     assert answers[0].guesses != answers[1].guesses
     found = run_text(bert, "The cat", "a  DOG? zz")
@@ -171,7 +173,7 @@ def test_a_pair_is_not_one_text_and_its_tokens_are_found_in_what_was_typed(bert:
 
 
 def test_classes_are_called_as_the_config_calls_them(tmp_path: Path) -> None:
-    opened = opened_model.open_entry(
+    opened = open_model.open_entry(
         available_models.brought_model(tiny.reference_classifier(tmp_path / "moods"))
     )
     answer = run_text(opened, "she is good").answer
@@ -182,7 +184,7 @@ def test_classes_are_called_as_the_config_calls_them(tmp_path: Path) -> None:
     assert answer.guesses[0].probability >= answer.guesses[1].probability
 
 
-def test_the_next_token_is_that_of_a_whole_pass(gpt2: Opened) -> None:
+def test_the_next_token_is_that_of_a_whole_pass(gpt2: OpenModel) -> None:
     for text in ["5", "5 17 3", "1 " * 32]:
         forward = run_text(gpt2, text)
         assert forward.answer.kind == "next"
@@ -191,7 +193,7 @@ def test_the_next_token_is_that_of_a_whole_pass(gpt2: Opened) -> None:
         assert forward.trace.output.shape[1] == 1, "only what is shown is computed"
 
 
-def test_texts_of_a_batch_are_answered_as_alone(gpt2: Opened, bert: Opened) -> None:
+def test_texts_of_a_batch_are_answered_as_alone(gpt2: OpenModel, bert: OpenModel) -> None:
     for opened, texts in [
         (bert, ("the [MASK] is a good dog", "a good [MASK]")),
         (gpt2, ("5 17 3", "1 2 4")),
@@ -215,7 +217,7 @@ def test_what_is_kept_of_a_too_long_text_is_its_beginning_and_fits(text: str, mo
         assert len(PIECES.encode(text)) > most
 
 
-def test_as_much_as_fits_is_kept_and_of_two_texts_the_second_is_cut_first(bert: Opened) -> None:
+def test_as_much_as_fits_is_kept_and_of_two_texts_the_second_is_cut_first(bert: OpenModel) -> None:
     text = "the cat and the hat"
     found = truncate(PIECES.encode, text, "", 5)
     assert found is not None

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from explorer.analysis.position_experiments import right_and_doubled
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.position_passes import (
@@ -30,14 +30,14 @@ from tests.closeness import assert_close_to
 from tests.tiny import saved_and_opened
 
 TEXT = "the black cat sleeps le chat"
-Make = Callable[..., tuple[Opened, ForwardPass]]
+Make = Callable[..., tuple[OpenModel, ForwardPass]]
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
     """A shaken model of a kind and a scheme, and what it reads."""
 
-    def made(kind: str, positions: str, **more: Any) -> tuple[Opened, ForwardPass]:
+    def made(kind: str, positions: str, **more: Any) -> tuple[OpenModel, ForwardPass]:
         how = {"kind": kind, "positions": positions, **more}
         opened = saved_and_opened(tmp_path, f"{kind}-{positions}", shaken_by=0.4, **how)
         return opened, forward_pass.run_text(opened, TEXT)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from explorer.catalog import opened_model
-from explorer.catalog.opened_model import Opened
+from explorer.catalog import open_model
+from explorer.catalog.open_model import OpenModel
 from explorer.inference import results_cache as store
 from explorer.inference.answers import Answer, Guess
 from explorer.inference.forward_pass import run_text
@@ -15,18 +15,18 @@ from explorer.inference.results_cache import forget, kept, size_of
 from explorer.interventions.edits import Patch
 
 
-def own(folder: Path) -> Opened:
+def own(folder: Path) -> OpenModel:
     """A model that nobody else has opened."""
-    return opened_model.opened_from(folder, folder.name)
+    return open_model.opened_from(folder, folder.name)
 
 
 @pytest.fixture
-def opened(small_models: Path) -> Opened:
+def opened(small_models: Path) -> OpenModel:
     return own(small_models / "letters")
 
 
 @pytest.fixture
-def other(small_models: Path) -> Opened:
+def other(small_models: Path) -> OpenModel:
     return own(small_models / "letters")
 
 
@@ -50,7 +50,7 @@ def nothing(made: object) -> int:
 
 
 def test_a_thing_is_made_once_for_its_model_and_key_until_it_is_forgotten(
-    opened: Opened, other: Opened
+    opened: OpenModel, other: OpenModel
 ) -> None:
     with pytest.raises(ValueError, match="once"):
         kept(opened, "a", fails, nothing)
@@ -65,7 +65,7 @@ def test_a_thing_is_made_once_for_its_model_and_key_until_it_is_forgotten(
 
 
 @pytest.mark.usefixtures("little_room")
-def test_the_oldest_of_all_models_makes_room(opened: Opened, other: Opened) -> None:
+def test_the_oldest_of_all_models_makes_room(opened: OpenModel, other: OpenModel) -> None:
     first, second = (kept(each, "a", Made, lambda _: 400) for each in (opened, other))
     assert kept(opened, "a", Made, lambda _: 400) is first
     kept(opened, "c", Made, lambda _: 400)
@@ -74,7 +74,7 @@ def test_the_oldest_of_all_models_makes_room(opened: Opened, other: Opened) -> N
 
 
 @pytest.mark.usefixtures("little_room")
-def test_what_is_too_large_with_its_key_is_given_and_not_kept(opened: Opened) -> None:
+def test_what_is_too_large_with_its_key_is_given_and_not_kept(opened: OpenModel) -> None:
     small = kept(opened, "small", Made, lambda _: 400)
     large = kept(opened, "large", Made, lambda _: 1_001)
     assert kept(opened, "large", Made, lambda _: 1_001) is not large
@@ -85,7 +85,7 @@ def test_what_is_too_large_with_its_key_is_given_and_not_kept(opened: Opened) ->
         assert kept(opened, key, Made, nothing) is not kept(opened, key, Made, nothing)
 
 
-def test_everything_is_counted_with_what_is_in_it(opened: Opened) -> None:
+def test_everything_is_counted_with_what_is_in_it(opened: OpenModel) -> None:
     text = "x" * 10_000
     for plain in (text, (text,), [(1, text)], Answer("text", "", (Guess(text, 0.5),))):
         assert 10_000 < size_of(plain) < 11_000
@@ -106,7 +106,7 @@ def test_what_was_made_goes_with_its_model(small_models: Path) -> None:
 
 
 def test_what_nobody_uses_goes_after_a_time(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
+    opened: OpenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each use begins the time anew."""
     now = 0.0

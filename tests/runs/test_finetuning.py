@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from explorer.catalog.folders import RUN_KEY
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.export.published_folder import adapter_to_folder, adapter_to_zip, has_adapter
 from explorer.runs.differing import changes, what_differs
 from explorer.runs.finetuning import finetune_spec
@@ -31,7 +31,7 @@ LORA: dict[str, Any] = {"lora_rank": 2, "lora_targets": ("q_proj", "down_proj")}
 
 
 @pytest.fixture(scope="module")
-def letters(tmp_path_factory: pytest.TempPathFactory) -> Opened:
+def letters(tmp_path_factory: pytest.TempPathFactory) -> OpenModel:
     return open_folder(save_small_models(tmp_path_factory.mktemp("parents")) / "letters")
 
 
@@ -42,7 +42,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("settings", [{}, LORA], ids=["whole", "lora"])
 def test_what_is_trained_changes_and_all_else_is_the_parents(
-    tmp_path: Path, letters: Opened, settings: dict[str, Any]
+    tmp_path: Path, letters: OpenModel, settings: dict[str, Any]
 ) -> None:
     run = tuned_run(tmp_path, letters, **settings)
     assert train_to_end(run.folder) == "done"
@@ -68,7 +68,7 @@ def test_what_is_trained_changes_and_all_else_is_the_parents(
 
 @pytest.mark.parametrize("settings", [{}, LORA], ids=["whole", "lora"])
 def test_a_resumed_run_and_one_trained_again_are_the_same_bit_for_bit(
-    tmp_path: Path, letters: Opened, settings: dict[str, Any]
+    tmp_path: Path, letters: OpenModel, settings: dict[str, Any]
 ) -> None:
     run, parted = (tuned_run(tmp_path / name, letters, **settings) for name in ("one", "two"))
     train_to_end(run.folder)
@@ -107,7 +107,9 @@ def test_a_published_model_gets_a_head_and_keeps_its_tokenizer_when_it_is_gone(
     )
 
 
-def test_an_adapter_is_exported_as_peft_has_it(tmp_path: Path, bert: Path, letters: Opened) -> None:
+def test_an_adapter_is_exported_as_peft_has_it(
+    tmp_path: Path, bert: Path, letters: OpenModel
+) -> None:
     run = tuned_run(tmp_path, open_folder(bert), "sentences", labelled_table(), **LORA)
     train_to_end(run.folder)
     assert adapter_to_folder(run.folder / "checkpoint", tmp_path / "out") == "bert"
@@ -140,13 +142,13 @@ def test_an_adapter_is_exported_as_peft_has_it(tmp_path: Path, bert: Path, lette
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_in_a_sentence(
-    letters: Opened, task: str, text: str | None, settings: dict[str, Any], why: str
+    letters: OpenModel, task: str, text: str | None, settings: dict[str, Any], why: str
 ) -> None:
     with pytest.raises((RunError, TextError), match=why):
         finetune_spec(letters, task_for(letters, task, text), settings)
 
 
-def test_runs_are_named_by_what_they_start_from(letters: Opened) -> None:
+def test_runs_are_named_by_what_they_start_from(letters: OpenModel) -> None:
     task = task_for(letters, "subwords", RUN_TEXT)
     whole, two, four = (finetune_spec(letters, task, {"lora_rank": rank}) for rank in (0, 2, 4))
     assert changes(whole) == ["from letters", "whole model"]
@@ -154,13 +156,13 @@ def test_runs_are_named_by_what_they_start_from(letters: Opened) -> None:
     assert what_differs([two, four]) == ["LoRA rank 2", "LoRA rank 4"]
 
 
-def test_no_key_of_a_private_parent_is_in_its_run(letters: Opened) -> None:
+def test_no_key_of_a_private_parent_is_in_its_run(letters: OpenModel) -> None:
     private = replace(letters, name=f"reverse-1-{RUN_KEY}{'a' * 24}")
     spec = finetune_spec(private, task_for(private, "subwords", RUN_TEXT), LORA)
     assert spec.parent == "reverse-1"
 
 
-def test_a_run_whose_parent_was_lost_says_so(tmp_path: Path, letters: Opened) -> None:
+def test_a_run_whose_parent_was_lost_says_so(tmp_path: Path, letters: OpenModel) -> None:
     run = tuned_run(tmp_path, letters, **LORA)
     shutil.rmtree(run.folder / PARENT)
     with pytest.raises(RunError, match="The model that this run starts from cannot be read"):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from threading import Thread
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.catalog.run_index import Maker
 from explorer.runs.run import Run, create, delete
 from explorer.runs.run_notes import RunNotes
@@ -33,7 +33,7 @@ class FakeCluster:
         owner: str,
         network: str = "",
         tokenizer: str | None = None,
-        parent: Opened | None = None,
+        parent: OpenModel | None = None,
     ) -> Run:
         run = create(runs_root(), spec, text, owner, network, tokenizer=tokenizer, parent=parent)
         self.submit(run)
@@ -46,7 +46,7 @@ class FakeCluster:
         whose: Maker,
         notes: RunNotes | None = None,
         tokenizer: str | None = None,
-        parent: Opened | None = None,
+        parent: OpenModel | None = None,
     ) -> list[Run]:
         owner, network = whose.owner or "", whose.network
         made = [

@@ -17,7 +17,7 @@ from explorer.analysis.circuits.measure import (
 )
 from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.text_pairs import Question, TextPair, question_of
-from explorer.catalog.opened_model import Opened, open_model
+from explorer.catalog.open_model import OpenModel, open_model
 from explorer.components.circuit_map import MOST_CIRCUIT_EDGES, drawn_places
 from explorer.inference.forward_pass import run_text
 from explorer.views.circuits.circuit_view import NO_HEAD_AT_EDGE
@@ -45,7 +45,7 @@ def notes(at: AppTest) -> list[str]:
     return [text.value for text in at.text if "cannot be" in text.value]
 
 
-def found() -> tuple[Opened, Question, EdgeScores]:
+def found() -> tuple[OpenModel, Question, EdgeScores]:
     opened = open_model("letters")
     question = question_of(opened, [PAIR], LOGIT_DIFFERENCE)
     return opened, question, scores_of(opened, [*attributions(opened, question, METHODS[METHOD])])

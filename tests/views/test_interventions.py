@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app.notes import take_notes
 from explorer.app.session import SESSION_KEY, session
-from explorer.catalog.opened_model import Opened, open_model
+from explorer.catalog.open_model import OpenModel, open_model
 from explorer.inference import edited_pass
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.interventions.address_text import (
@@ -135,7 +135,7 @@ def test_the_other_weights_of_a_cut_edge_sum_to_what_is_said() -> None:
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> tuple[Opened, ForwardPass]:
+def opened(monkeypatch: pytest.MonkeyPatch) -> tuple[OpenModel, ForwardPass]:
     """A model, and a session that has no page."""
     monkeypatch.setattr(edit_history.st, "session_state", {})
     found = open_model("letters")
@@ -143,7 +143,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> tuple[Opened, ForwardPass]:
 
 
 def test_painting_a_cell_and_painting_it_back_leaves_no_edit(
-    opened: tuple[Opened, ForwardPass],
+    opened: tuple[OpenModel, ForwardPass],
 ) -> None:
     head = AblateHead(D, 0, 0)
     edit_history.add_edit(head)
@@ -158,7 +158,7 @@ def test_painting_a_cell_and_painting_it_back_leaves_no_edit(
 
 
 def test_a_cell_that_another_edit_forbids_is_allowed_by_an_edit(
-    opened: tuple[Opened, ForwardPass],
+    opened: tuple[OpenModel, ForwardPass],
 ) -> None:
     """Forbidden in every layer and allowed in one, or in one layer and allowed in every one."""
     everywhere = MaskCell(D, None, 2, 1, False)

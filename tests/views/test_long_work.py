@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.ablation import MOST
 from explorer.app.session import SESSION_KEY
-from explorer.catalog.opened_model import open_model
+from explorer.catalog.open_model import open_model
 from explorer.components.mounting import Mounted
 from explorer.views.shared import long_work
 from explorer.views.shared.long_work import piece_by_piece

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.catalog import opened_model, uploads
+from explorer.catalog import open_model, uploads
 from explorer.inference import answers, forward_pass
 from explorer.inference.default_head import default_head
 from explorer.runs.settings import spec_of
@@ -69,7 +69,7 @@ def tables(at: AppTest) -> str:
 
 
 def case(name: str) -> MeasuredRun:
-    model = opened_model.open_model(name)
+    model = open_model.open_model(name)
     seen = forward_pass.run_text(model, model.example)
     return right_run(model, seen, (seen.parts[-1].name, 0, 0))
 
@@ -322,7 +322,7 @@ def test_the_sentence_stays_where_its_words_are_known() -> None:
 
 
 def test_what_is_untrained_writes_little() -> None:
-    model = opened_model.open_model("translation")
+    model = open_model.open_model("translation")
     assert answers.longest_answer(model) == min(64, model.config.max_len)
     untrained = replace(model, run={"untrained": True}, config=model.config.replace(max_len=500))
     assert answers.longest_answer(untrained) == 12

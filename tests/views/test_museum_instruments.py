@@ -14,7 +14,7 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from explorer.catalog.opened_model import Opened, opened_from
+from explorer.catalog.open_model import OpenModel, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference import forward_pass, model_inputs
 from explorer.text import byte_tokenizer
@@ -31,7 +31,7 @@ from tests.tiny import LETTERS, NAMES, saved_and_opened
 PIECES = byte_tokenizer(LETTERS, 280, DECODER)
 
 
-def case(opened: Opened, text: str = "") -> MeasuredRun:
+def case(opened: OpenModel, text: str = "") -> MeasuredRun:
     """A text, read and looked at in the first head of the last attention."""
     seen = forward_pass.run_text(opened, text or opened.example)
     return right_run(opened, seen, (seen.parts[-1].name, 0, 0))

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.position_experiments import right_and_doubled
 from explorer.analysis.position_schemes import EXPLANATIONS, SCHEMES
-from explorer.catalog import opened_model
+from explorer.catalog import open_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.components import wire
 from explorer.inference import forward_pass
@@ -209,7 +209,7 @@ def test_a_long_text_can_be_turned_around_and_only_lengths_that_are_run_are_offe
 
 def test_the_change_of_another_order_is_that_of_its_pass() -> None:
     at = page(text="the cat and the hat", lab=ORDER, scheme="None")
-    opened = opened_model.open_model("letters")
+    opened = open_model.open_model("letters")
     found = forward_pass.run_text(opened, "the cat and the hat")
 
     def says_the_change_of(order: list[int]) -> None:
@@ -244,7 +244,7 @@ def test_the_exponents_in_the_titles_make_the_tables_under_them() -> None:
 
 
 def test_where_every_token_of_another_order_stands() -> None:
-    found = forward_pass.run_text(opened_model.open_model("letters"), "the cat")
+    found = forward_pass.run_text(open_model.open_model("letters"), "the cat")
     order = torch.randperm(50_000, generator=torch.Generator().manual_seed(0)).tolist()
     places = Permuted(found, found, tuple(order), torch.empty(0)).places
     assert [order[place] for place in places] == list(range(50_000))

@@ -15,7 +15,7 @@ from streamlit.testing.v1.element_tree import Button
 
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.opened_model import Opened, open_entry, open_model
+from explorer.catalog.open_model import OpenModel, open_entry, open_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.components.mounting import Mounted
 from explorer.runs.cluster import Cluster
@@ -383,7 +383,7 @@ def test_a_text_of_ones_own_is_looked_at_before_it_is_learnt(
     assert "upload a file instead" in said(at)
 
 
-def trained_in_two_steps(at: AppTest, task: str, tmp_path: Path) -> Opened:
+def trained_in_two_steps(at: AppTest, task: str, tmp_path: Path) -> OpenModel:
     """The model of a run that the form starts; it has the tokenizer of the task."""
     at.number_input(key=f"{task}_steps").set_value(2)
     at.number_input(key=f"{task}_warmup").set_value(0)

@@ -23,7 +23,7 @@ from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair
 from explorer.analysis.circuits.typed_answers import pieces_of
 from explorer.analysis.wiring import Place
 from explorer.catalog.folders import own_name
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.answers import option_name
 from explorer.inference.results_cache import kept
 from explorer.system import cooperative
@@ -278,7 +278,7 @@ def finding_from(data: bytes) -> Finding:
     return finding
 
 
-def digest_of(opened: Opened) -> str:
+def digest_of(opened: OpenModel) -> str:
     """A BLAKE2 digest of the names, shapes and numbers of all weights; made once, kept.
 
     Reads the weights once: some 0.6 s for 540 MB.
@@ -296,7 +296,7 @@ def digest_of(opened: Opened) -> str:
     return kept(opened, "weights digest", make, len)
 
 
-def shape_of(opened: Opened) -> Shape:
+def shape_of(opened: OpenModel) -> Shape:
     config = opened.config
     layers = config.encoder_layers if config.kind == "encoder" else config.n_layers
     return Shape(
@@ -310,7 +310,7 @@ def shape_of(opened: Opened) -> Shape:
     )
 
 
-def other_model(finding: Finding, opened: Opened) -> str:
+def other_model(finding: Finding, opened: OpenModel) -> str:
     """How the model of a finding differs from this one, in a sentence; empty where it does not."""
     if finding.digest == digest_of(opened):
         return ""
@@ -342,7 +342,7 @@ class Measured:
     smallest: int | None = None
 
 
-def finding_of(opened: Opened, question: Question, measured: Measured) -> Finding:
+def finding_of(opened: OpenModel, question: Question, measured: Measured) -> Finding:
     """The finding. Nothing is measured here but the digest of the weights."""
     scores, exact = measured.scores, measured.exact
     found = {
@@ -388,7 +388,7 @@ def finding_of(opened: Opened, question: Question, measured: Measured) -> Findin
     )
 
 
-def found_pair(opened: Opened, metric: str, pair: TokenPair) -> PairResult:
+def found_pair(opened: OpenModel, metric: str, pair: TokenPair) -> PairResult:
     """A pair with its answers as another model can be asked for them."""
     texts = pair.texts
     answers = (
@@ -410,7 +410,7 @@ def found_pair(opened: Opened, metric: str, pair: TokenPair) -> PairResult:
     )
 
 
-def _typed(opened: Opened, before: str, given: str, option: int) -> str:
+def _typed(opened: OpenModel, before: str, given: str, option: int) -> str:
     """What was typed; of a likeliest answer a text that is read as it, if there is one."""
     if given.strip():
         return given

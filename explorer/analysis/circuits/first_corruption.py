@@ -10,7 +10,7 @@ from itertools import islice
 
 from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.text_pairs import PairError, TextPair, token_pair
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.results_cache import kept, size_of
 from explorer.text import TextError, Token
 
@@ -29,13 +29,13 @@ OPPOSITES = (
 """Words with another one for each, tried both ways."""
 
 
-def first_corruption(opened: Opened, clean: str) -> str:
+def first_corruption(opened: OpenModel, clean: str) -> str:
     """The text, or an empty one where no candidate is a pair with the clean one; kept."""
     key = ("first corruption", clean)
     return kept(opened, key, lambda: _found(opened, clean), size_of)
 
 
-def _found(opened: Opened, clean: str) -> str:
+def _found(opened: OpenModel, clean: str) -> str:
     usable = ""
     if not clean.strip() or len(clean) > LONGEST_CORRUPTED:
         return usable

@@ -14,7 +14,7 @@ from explorer.analysis.logit_attribution import (
     source_writes,
 )
 from explorer.analysis.output_change import has_words, last_streams
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.inference.results_cache import kept
 
@@ -51,13 +51,13 @@ class DirectEffect:
         return self.to_answer - self.to_against
 
 
-def clean_pass(opened: Opened, pair: TokenPair) -> ForwardPass:
+def clean_pass(opened: OpenModel, pair: TokenPair) -> ForwardPass:
     """The forward pass of the clean text, made once."""
     return run_text(opened, pair.texts.clean)
 
 
 def source_tokens(
-    opened: Opened, pair: TokenPair, layer: int, head: int
+    opened: OpenModel, pair: TokenPair, layer: int, head: int
 ) -> tuple[SourceToken, ...]:
     """The tokens that the head attends to most at the place, the most first.
 
@@ -85,7 +85,7 @@ def source_tokens(
     )
 
 
-def direct_effect(opened: Opened, pair: TokenPair, layer: int, head: int) -> DirectEffect:
+def direct_effect(opened: OpenModel, pair: TokenPair, layer: int, head: int) -> DirectEffect:
     """Of one head; those of all heads are made at once and kept."""
     answer, against = (_contributions(opened, pair, each) for each in (pair.answer, pair.against))
     part = f"{last_streams(opened.config)[0]}.self_attn"
@@ -93,7 +93,7 @@ def direct_effect(opened: Opened, pair: TokenPair, layer: int, head: int) -> Dir
     return DirectEffect(to_answer, to_against, answer.logit - against.logit)
 
 
-def composition_of(opened: Opened, layer: int, head: int) -> Tensor:
+def composition_of(opened: OpenModel, layer: int, head: int) -> Tensor:
     """(3, layer, heads): by q, k and v, the score with every earlier head; made once."""
     return kept(
         opened,
@@ -103,7 +103,7 @@ def composition_of(opened: Opened, layer: int, head: int) -> Tensor:
     )
 
 
-def _contributions(opened: Opened, pair: TokenPair, option: int) -> Contributions:
+def _contributions(opened: OpenModel, pair: TokenPair, option: int) -> Contributions:
     text, place = pair.texts.clean, pair.place
     return kept(
         opened,

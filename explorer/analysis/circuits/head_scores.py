@@ -16,7 +16,7 @@ from explorer.analysis.head_copying import Copying, copying, why_no_copying
 from explorer.analysis.head_metrics import Tokens, metrics_of_heads, pattern_cells
 from explorer.analysis.name_moving import NameMoving, name_moving
 from explorer.analysis.output_change import last_streams
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.model_inputs import one_stack
 from explorer.inference.results_cache import kept
 from explorer.system.cooperative import interruptible
@@ -28,7 +28,7 @@ SEED, ROWS, LENGTH = 0, 4, 25
 SCORES = ("previous", "duplicate", "induction", "first")
 
 
-def standard_scores(opened: Opened) -> dict[str, Tensor]:
+def standard_scores(opened: OpenModel) -> dict[str, Tensor]:
     """Each of SCORES of every head, (layers, h), the mean over the sequences; made once.
 
     Costs one pass over 200 tokens. For models of one stack.
@@ -41,7 +41,7 @@ def standard_scores(opened: Opened) -> dict[str, Tensor]:
     )
 
 
-def repeated_random_tokens(opened: Opened, seed: int = SEED) -> list[tuple[Token, ...]]:
+def repeated_random_tokens(opened: OpenModel, seed: int = SEED) -> list[tuple[Token, ...]]:
     """The sequences, each with what the tokenizer puts before and after a text.
 
     None where the model reads too little, or knows no token that is not special.
@@ -61,7 +61,7 @@ def repeated_random_tokens(opened: Opened, seed: int = SEED) -> list[tuple[Token
     return rows
 
 
-def _around(opened: Opened) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
+def _around(opened: OpenModel) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
     """The special tokens before and after every text."""
     try:
         tokens = opened.tokenizer.encode(opened.example)
@@ -75,7 +75,7 @@ def _around(opened: Opened) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
     return before, added(reversed(tokens[len(before) :]))[::-1]
 
 
-def _measured(opened: Opened) -> dict[str, Tensor]:
+def _measured(opened: OpenModel) -> dict[str, Tensor]:
     rows = repeated_random_tokens(opened)
     if not rows:
         shape = last_streams(opened.config)[1], opened.config.n_heads
@@ -152,7 +152,7 @@ NO_NAMES = (
 )
 
 
-def head_scores(opened: Opened, layer: int, head: int) -> HeadScores:
+def head_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
     """Those of one head. The first of a model costs passes over the standard prompts."""
     scores, names, said = [], [], [ON_REPEATS]
     for name, values in standard_scores(opened).items():
@@ -181,7 +181,7 @@ def head_scores(opened: Opened, layer: int, head: int) -> HeadScores:
     return HeadScores(tuple(scores), tuple(names), tuple(said))
 
 
-def copying_of(opened: Opened, layer: int, head: int) -> Copying:
+def copying_of(opened: OpenModel, layer: int, head: int) -> Copying:
     """What the head copies by its weights alone, made once."""
     return kept(
         opened,

@@ -26,7 +26,7 @@ from explorer.analysis.patching import (
     patch_feed_forwards,
 )
 from explorer.analysis.wiring import Place, Wiring, WiringError, plain_wiring, wiring_of
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.model_inputs import ids_of
 from models.trace import trace
 
@@ -95,25 +95,25 @@ def node_of(place: Place) -> CircuitNode:
     return CircuitNode(place.kind, place.layer, place.head)
 
 
-def contrast_of(opened: Opened, pair: TokenPair) -> Contrast:
+def contrast_of(opened: OpenModel, pair: TokenPair) -> Contrast:
     """A pair as tensors."""
     clean, corrupted = ids_of([pair.clean]), ids_of([pair.corrupted])
     return Contrast(opened.model, clean, corrupted, pair.place, pair.outcome)
 
 
-def attributions(opened: Opened, question: Question, steps: int) -> Iterator[Attribution]:
+def attributions(opened: OpenModel, question: Question, steps: int) -> Iterator[Attribution]:
     """The estimates of one pair after another."""
     for pair in question.pairs:
         yield attribution_of(opened, pair, steps)
 
 
-def attribution_of(opened: Opened, pair: TokenPair, steps: int) -> Attribution:
+def attribution_of(opened: OpenModel, pair: TokenPair, steps: int) -> Attribution:
     """The estimates of one pair, with edges where the model has any."""
     score = attribute if why_no_edges(opened) == "" else attribute_writers
     return score(contrast_of(opened, pair), steps)
 
 
-def why_no_edges(opened: Opened) -> str:
+def why_no_edges(opened: OpenModel) -> str:
     """Why this model has no edges, in a sentence; empty where it has."""
     try:
         wiring_of(opened.config)
@@ -122,7 +122,7 @@ def why_no_edges(opened: Opened) -> str:
     return ""
 
 
-def scores_of(opened: Opened, found: Sequence[Attribution]) -> EdgeScores:
+def scores_of(opened: OpenModel, found: Sequence[Attribution]) -> EdgeScores:
     """What the estimates of all pairs come to."""
     edges = [each.edges for each in found if each.edges is not None]
     writers = torch.stack([each.writers for each in found])
@@ -162,14 +162,14 @@ def exact_writers(contrast: Contrast) -> Iterator[tuple[list[int], Tensor]]:
     yield columns["embedding"], metric - contrast.outcome(logits)
 
 
-def pieces_of_writers(opened: Opened) -> int:
+def pieces_of_writers(opened: OpenModel) -> int:
     """How many pieces `exact_writers` yields."""
     wiring = plain_wiring(opened.config)
     return wiring.layers * (1 + wiring.has_mlp) + 1
 
 
 def mean_over_pairs(
-    opened: Opened, question: Question, edges: Sequence[tuple[int, int]]
+    opened: OpenModel, question: Question, edges: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, float]]:
     """The place of an edge in `edges` and its part of the mean exact value, pair by pair."""
     for pair in question.pairs:
@@ -177,7 +177,7 @@ def mean_over_pairs(
             yield at, lost / len(question.pairs)
 
 
-def corrupted_passes(opened: Opened, question: Question) -> CorruptedPasses:
+def corrupted_passes(opened: OpenModel, question: Question) -> CorruptedPasses:
     """What circuits of all pairs differ from."""
     return CorruptedPasses(tuple(contrast_of(opened, pair) for pair in question.pairs))
 
@@ -209,7 +209,7 @@ def why_not_over_training(question: Question) -> str:
 
 
 def over_training(
-    question: Question, snapshots: Iterable[tuple[int, Opened]], steps: int
+    question: Question, snapshots: Iterable[tuple[int, OpenModel]], steps: int
 ) -> Iterator[ScoresAtStep]:
     """The estimates of every edge with the weights of one snapshot after another.
 

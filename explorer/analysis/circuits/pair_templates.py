@@ -15,7 +15,7 @@ from explorer.analysis.circuits import vocabulary_words as words
 from explorer.analysis.circuits.text_pairs import PairError, TextPair, differing
 from explorer.analysis.circuits.typed_answers import pieces_of
 from explorer.analysis.circuits.vocabulary_words import Group, WordGroups, own_words, single_tokens
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.results_cache import kept, size_of
 from explorer.text import TextError
 
@@ -34,7 +34,7 @@ class PairTemplate:
 
     title: str
     about: str
-    words: Callable[[Opened, Random], WordGroups]
+    words: Callable[[OpenModel, Random], WordGroups]
     draws: tuple[Callable[[Random, WordGroups], TextPair], ...]
     changes: int = 1
 
@@ -47,7 +47,7 @@ class MadePairs:
     said: str
 
 
-def fitting(opened: Opened) -> tuple[str, ...]:
+def fitting(opened: OpenModel) -> tuple[str, ...]:
     """The titles of the templates that make pairs for this model; kept."""
 
     def make() -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def fitting(opened: Opened) -> tuple[str, ...]:
     return kept(opened, "fitting templates", make, size_of)
 
 
-def make_pairs(opened: Opened, title: str, count: int, seed: int) -> MadePairs:
+def make_pairs(opened: OpenModel, title: str, count: int, seed: int) -> MadePairs:
     """So many pairs of a template, or all there are; kept. PairError says why there are none.
 
     No pass of the model: some ten texts are encoded for each pair.
@@ -65,7 +65,7 @@ def make_pairs(opened: Opened, title: str, count: int, seed: int) -> MadePairs:
     return kept(opened, key, lambda: _made(opened, TEMPLATES[title], count, seed), size_of)
 
 
-def _fits(opened: Opened, title: str) -> bool:
+def _fits(opened: OpenModel, title: str) -> bool:
     try:
         make_pairs(opened, title, FEWEST, 0)
     except PairError:
@@ -73,7 +73,7 @@ def _fits(opened: Opened, title: str) -> bool:
     return True
 
 
-def _made(opened: Opened, template: PairTemplate, count: int, seed: int) -> MadePairs:
+def _made(opened: OpenModel, template: PairTemplate, count: int, seed: int) -> MadePairs:
     if (fill := _end_of(opened)) is None:
         raise PairError(
             "Templates ask for a next token or a masked one, and this model gives neither: type "
@@ -111,7 +111,7 @@ def _single_tokens(count: int) -> str:
 
 
 def _first(
-    count: int, opened: Opened, drawn: Iterable[TextPair], changes: int
+    count: int, opened: OpenModel, drawn: Iterable[TextPair], changes: int
 ) -> Iterator[TextPair]:
     """The first so many that are pairs as they should be."""
     for pair in drawn:
@@ -120,7 +120,7 @@ def _first(
             yield pair
 
 
-def _is_pair(opened: Opened, pair: TextPair, changes: int) -> bool:
+def _is_pair(opened: OpenModel, pair: TextPair, changes: int) -> bool:
     clean, corrupted = (opened.tokenizer.encode(each) for each in (pair.clean, pair.corrupted))
     if len(clean) != len(corrupted) or len(clean) > opened.config.max_len:
         return False
@@ -132,7 +132,7 @@ def _is_pair(opened: Opened, pair: TextPair, changes: int) -> bool:
     )
 
 
-def _end_of(opened: Opened) -> Callable[[TextPair], TextPair] | None:
+def _end_of(opened: OpenModel) -> Callable[[TextPair], TextPair] | None:
     """What becomes of a text that goes on with the answer: a mask stands for it where one reads
     both ways."""
     config, mask = opened.config, opened.tokenizer.mask_id
@@ -147,7 +147,7 @@ def _end_of(opened: Opened) -> Callable[[TextPair], TextPair] | None:
 # The templates
 
 
-def _single_token_groups(groups: tuple[Group, ...]) -> Callable[[Opened, Random], WordGroups]:
+def _single_token_groups(groups: tuple[Group, ...]) -> Callable[[OpenModel, Random], WordGroups]:
     """Those of these groups whose every word is one token of the model."""
     return lambda opened, _: single_tokens(opened, groups)
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from explorer.analysis.ablation import RecordedPass, multiplications, run_layers
 from explorer.analysis.circuits.text_pairs import Question
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.continuation import prompt_of
 from explorer.inference.core_edits import NotApplicableError, core_edit, steering_direction
 from explorer.inference.forward_pass import run_text
@@ -56,7 +56,7 @@ def over_strengths(steer: Steer) -> list[Steer]:
     return [replace(steer, strength=strength) for strength in STRENGTHS]
 
 
-def over_places(opened: Opened, steer: Steer, layers: int, heads: int) -> list[Steer]:
+def over_places(opened: OpenModel, steer: Steer, layers: int, heads: int) -> list[Steer]:
     """The direction of the same texts after every layer, or of every head of the layer.
 
     Left out are those that have none.
@@ -68,7 +68,7 @@ def over_places(opened: Opened, steer: Steer, layers: int, heads: int) -> list[S
     return [each for each in others if _has_direction(opened, each)]
 
 
-def steering_cost(opened: Opened, question: Question, steers: Sequence[Steer]) -> int:
+def steering_cost(opened: OpenModel, question: Question, steers: Sequence[Steer]) -> int:
     """About how many multiplications `steered_values` takes."""
     return sum(
         multiplications(base, _own(steer.part), steer.layer)
@@ -78,7 +78,7 @@ def steering_cost(opened: Opened, question: Question, steers: Sequence[Steer]) -
 
 
 def steered_values(
-    opened: Opened,
+    opened: OpenModel,
     question: Question,
     steers: Sequence[Steer],
     report: Callable[[float], None] = lambda done: None,
@@ -108,7 +108,7 @@ def steered_values(
     return SteeredValues(torch.stack(found[::2]), torch.stack(found[1::2]))
 
 
-def _has_direction(opened: Opened, steer: Steer) -> bool:
+def _has_direction(opened: OpenModel, steer: Steer) -> bool:
     try:
         return bool(len(steering_direction(opened, steer)))
     except NotApplicableError:
@@ -121,7 +121,7 @@ def _own(part: str) -> str:
 
 
 def _bases(
-    opened: Opened, question: Question
+    opened: OpenModel, question: Question
 ) -> Iterator[tuple[Callable[[Tensor], Tensor], RecordedPass]]:
     """The recorded passes of the clean and the corrupted text of each pair, with the metric."""
     for pair in question.pairs:
@@ -135,7 +135,7 @@ MOST_WRITTEN = 24
 
 
 def steered_text(
-    opened: Opened,
+    opened: OpenModel,
     prompt: str,
     steer: Steer | None,
     report: Callable[[float], None] = lambda done: None,

@@ -16,7 +16,7 @@ from explorer.analysis.circuits.outcome import (
 )
 from explorer.analysis.circuits.typed_answers import option_of
 from explorer.analysis.output_change import logits_at
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.answers import first_place, masks_in, option_name
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.inference.results_cache import if_kept, kept
@@ -157,7 +157,7 @@ class Question:
         return why_no_gradient(self.metric)
 
 
-def question_of(opened: Opened, pairs: Iterable[TextPair], metric: str) -> Question:
+def question_of(opened: OpenModel, pairs: Iterable[TextPair], metric: str) -> Question:
     """The question as this model reads it. PairError says why it is none."""
     return question_from(tuple(token_pairs(opened, pairs, metric)), metric)
 
@@ -173,7 +173,7 @@ def question_from(pairs: tuple[TokenPair, ...], metric: str) -> Question:
     return Question(pairs, metric)
 
 
-def token_pairs(opened: Opened, pairs: Iterable[TextPair], metric: str) -> Iterator[TokenPair]:
+def token_pairs(opened: OpenModel, pairs: Iterable[TextPair], metric: str) -> Iterator[TokenPair]:
     """The pairs one after another, two passes each unless they are kept. PairError says why not."""
     if why := why_no_circuits(opened.config):
         raise PairError(why)
@@ -193,7 +193,7 @@ def why_no_circuits(config: TransformerConfig) -> str:
     return ""
 
 
-def token_pair(opened: Opened, texts: TextPair, metric: str) -> TokenPair:
+def token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
     """One pair, kept; two passes the first time. PairError says why it is none."""
     return kept(
         opened,
@@ -203,7 +203,7 @@ def token_pair(opened: Opened, texts: TextPair, metric: str) -> TokenPair:
     )
 
 
-def _token_pair(opened: Opened, texts: TextPair, metric: str) -> TokenPair:
+def _token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
     if why := why_no_circuits(opened.config):
         raise PairError(why)
     if not texts.corrupted.strip():
@@ -247,7 +247,7 @@ def _token_pair(opened: Opened, texts: TextPair, metric: str) -> TokenPair:
     )
 
 
-def _passed(opened: Opened, text: str, name: str = "corrupted") -> ForwardPass:
+def _passed(opened: OpenModel, text: str, name: str = "corrupted") -> ForwardPass:
     """The pass of a text, the one that is kept where it is: those of many pairs are not."""
     try:
         passes = if_kept(opened, ((text,), "")) or run_batch_uncached(opened, (text,))
@@ -256,7 +256,7 @@ def _passed(opened: Opened, text: str, name: str = "corrupted") -> ForwardPass:
         raise PairError(str(error).replace("This text", f"The {name} text")) from error
 
 
-def _place(opened: Opened, clean: ForwardPass, corrupted: ForwardPass) -> int:
+def _place(opened: OpenModel, clean: ForwardPass, corrupted: ForwardPass) -> int:
     if opened.config.head == "masked-language-model":
         masks = [masks_in(opened, each.tokens)[:1] for each in (clean, corrupted)]
         mask = opened.tokenizer.mask_id
@@ -274,7 +274,7 @@ def _place(opened: Opened, clean: ForwardPass, corrupted: ForwardPass) -> int:
 
 
 def _answers(
-    opened: Opened, texts: TextPair, metric: str, logits: tuple[Tensor, Tensor]
+    opened: OpenModel, texts: TextPair, metric: str, logits: tuple[Tensor, Tensor]
 ) -> tuple[int, int, tuple[str, ...]]:
     """Both answers by their numbers, as far as the metric reads them; the likeliest if not typed.
 

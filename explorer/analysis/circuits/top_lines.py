@@ -18,7 +18,7 @@ from safetensors.torch import load, save
 
 from explorer.analysis.head_weights import blocks_of
 from explorer.analysis.line_activations import LineActivations, activations_by_batch
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.results_cache import kept
 from explorer.inference.trained_tokenizers import README, TRANSLATION, shipped_text
 from explorer.system.atomic_files import fits
@@ -43,12 +43,12 @@ MOST_LINES = 300
 """Lines of each."""
 
 
-def built_in_texts(opened: Opened) -> tuple[str, ...]:
+def built_in_texts(opened: OpenModel) -> tuple[str, ...]:
     """The names of the texts for this model, that of its own task first."""
     return (*([OF_TASK] if _has_examples(opened) else []), TRANSLATION, README)
 
 
-def built_in_lines(opened: Opened, name: str) -> tuple[str, ...]:
+def built_in_lines(opened: OpenModel, name: str) -> tuple[str, ...]:
     """The first 300 different lines of one of them, without tables, code and too long ones."""
     text = _examples(opened) if name == OF_TASK else shipped_text(name)
     rows = (row.strip() for row in text.splitlines())
@@ -56,11 +56,11 @@ def built_in_lines(opened: Opened, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(prose))[:MOST_LINES]
 
 
-def _has_examples(opened: Opened) -> bool:
+def _has_examples(opened: OpenModel) -> bool:
     return opened.task is not None and len(opened.config.stacks) == 1
 
 
-def _examples(opened: Opened) -> str:
+def _examples(opened: OpenModel) -> str:
     """What the task trains on, in batches from its own seed."""
     task = opened.task
     assert task is not None
@@ -93,7 +93,7 @@ class TopLine:
     token: int
 
 
-def tokenized(opened: Opened, lines: tuple[str, ...]) -> TokenizedLines:
+def tokenized(opened: OpenModel, lines: tuple[str, ...]) -> TokenizedLines:
     """The tokens of every line, made once; of one that is longer than the model reads, the first.
 
     TextError where the tokenizer fails.
@@ -106,7 +106,7 @@ def tokenized(opened: Opened, lines: tuple[str, ...]) -> TokenizedLines:
     )
 
 
-def _tokenized(opened: Opened, lines: tuple[str, ...]) -> TokenizedLines:
+def _tokenized(opened: OpenModel, lines: tuple[str, ...]) -> TokenizedLines:
     most, known = opened.config.max_len, opened.config.vocab_size
     rows = {line: opened.tokenizer.encode(line) for line in interruptible(lines)}
     rows = {line: row for line, row in rows.items() if row}
@@ -121,7 +121,7 @@ def _tokenized(opened: Opened, lines: tuple[str, ...]) -> TokenizedLines:
     return TokenizedLines(tuple(rows), tuple(row[:most] for row in rows.values()), cut)
 
 
-def digest_of(opened: Opened, read: TokenizedLines) -> str:
+def digest_of(opened: OpenModel, read: TokenizedLines) -> str:
     """The name of what is kept of these lines."""
     weights = kept(opened, "digest", lambda: model_digest(opened.model), len)
     digest = hashlib.sha256(f"{VERSION} {weights}".encode())
@@ -192,7 +192,7 @@ def sweep(root: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def lines_so_far(opened: Opened, read: TokenizedLines) -> LineActivations:
+def lines_so_far(opened: OpenModel, read: TokenizedLines) -> LineActivations:
     """What is measured of these lines; the same object for everybody who asks meanwhile."""
     layers, heads = len(blocks_of(opened.model)), opened.config.n_heads
     shape, digest = (len(read.rows), layers, heads), digest_of(opened, read)
@@ -204,7 +204,7 @@ def lines_so_far(opened: Opened, read: TokenizedLines) -> LineActivations:
     )
 
 
-def measure(opened: Opened, read: TokenizedLines, found: LineActivations) -> Iterator[float]:
+def measure(opened: OpenModel, read: TokenizedLines, found: LineActivations) -> Iterator[float]:
     """Measure the other lines, batch by batch: the share of the lines that are done.
 
     It can be ended between two of them; a text that is measured whole is kept on disk.

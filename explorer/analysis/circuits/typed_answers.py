@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.answers import class_names
 from explorer.text import TextError, Token
 from explorer.text.labels import cut
@@ -13,7 +13,7 @@ from explorer.text.token_labels import text_of, texts
 MOST_NAMED, LONGEST = 4, 40
 
 
-def option_of(opened: Opened, before: str, typed: str, logits: Tensor) -> tuple[int | None, str]:
+def option_of(opened: OpenModel, before: str, typed: str, logits: Tensor) -> tuple[int | None, str]:
     """Its number, and a note; without a number the note says why, in a sentence.
 
     `before` is the text that it follows, and `logits` (options,) are those after it. Typed
@@ -50,7 +50,7 @@ def _class_of(names: Sequence[str], typed: str, shown: str) -> tuple[int | None,
     return None, f"“{shown}” is no class of this model: give one of {some}{more}."
 
 
-def pieces_of(opened: Opened, before: str, typed: str) -> tuple[Token, ...]:
+def pieces_of(opened: OpenModel, before: str, typed: str) -> tuple[Token, ...]:
     """The tokens with which a text goes on that goes on so; else those of the answer alone."""
     if opened.config.kind == "decoder":
         start, whole = (_inside(opened, text) for text in (before, before + typed))
@@ -59,6 +59,6 @@ def pieces_of(opened: Opened, before: str, typed: str) -> tuple[Token, ...]:
     return _inside(opened, typed)
 
 
-def _inside(opened: Opened, text: str) -> tuple[Token, ...]:
+def _inside(opened: OpenModel, text: str) -> tuple[Token, ...]:
     """Its tokens without the special ones around it."""
     return tuple(each for each in opened.tokenizer.encode(text) if each.end > each.start)

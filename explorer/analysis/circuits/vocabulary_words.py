@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 
 Group = tuple[str, ...]
 
@@ -75,7 +75,7 @@ class WordGroups:
     block: int = 0
 
 
-def single_tokens(opened: Opened, groups: Sequence[Group]) -> WordGroups:
+def single_tokens(opened: OpenModel, groups: Sequence[Group]) -> WordGroups:
     """The groups whose every word is one token behind another word; one text is encoded."""
     single = _single(opened, [word for group in groups for word in group], " ")
     found = tuple(group for group in groups if single.issuperset(group))
@@ -84,7 +84,7 @@ def single_tokens(opened: Opened, groups: Sequence[Group]) -> WordGroups:
     return WordGroups(found, len(groups), said)
 
 
-def own_words(opened: Opened, random: Random) -> WordGroups:
+def own_words(opened: OpenModel, random: Random) -> WordGroups:
     """Words or letters of the model's own vocabulary, drawn at random, and a block of them.
 
     They stand with a space between them, or without where the space would be a token too.
@@ -103,7 +103,7 @@ def own_words(opened: Opened, random: Random) -> WordGroups:
     return WordGroups((), len(plain))
 
 
-def _single(opened: Opened, words: Sequence[str], glue: str) -> set[str]:
+def _single(opened: OpenModel, words: Sequence[str], glue: str) -> set[str]:
     """Those that are one token each in a text of them all, where the glue before is none."""
     tokens = opened.tokenizer.encode(glue.join([*words[:1], *words]))
     ends = Counter(token.end for token in tokens if token.end > token.start)

@@ -7,7 +7,7 @@ from typing import Any
 from explorer.analysis import diagnostics, head_metrics, singular_values, weight_statistics
 from explorer.app.context import PageContext
 from explorer.catalog import parameters
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.views.checkpoints import (
     findings,
     head_metrics_view,
@@ -22,7 +22,7 @@ from explorer.views.shared.code_panel import Script
 class CheckpointView:
     """What draws it and returns its pasted lines, and the functions shown in its code panel."""
 
-    draw: Callable[[PageContext, Opened], Script]
+    draw: Callable[[PageContext, OpenModel], Script]
     code: tuple[Any, ...]
 
 

@@ -10,7 +10,7 @@ from explorer.app.messages import say
 from explorer.catalog import ModelError, descriptions
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.folders import own_name
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.export import published_folder
 from explorer.text.literal import literal
 from explorer.views.checkpoints.findings import draw_folder_findings
@@ -21,7 +21,7 @@ LONGEST_RECORD, LONGEST_REASON = 300, 400
 """Characters of what a training record says, which anybody may have written, and of a reason."""
 
 
-def open_or_examine(context: PageContext, entries: Sequence[ModelEntry]) -> Opened:
+def open_or_examine(context: PageContext, entries: Sequence[ModelEntry]) -> OpenModel:
     """The chosen model; where it cannot be opened, the findings of its files end the page."""
     entry = next((each for each in entries if each.name == context.choice.model), None)
     if isinstance(context.model, ModelError) and entry is not None:
@@ -31,7 +31,7 @@ def open_or_examine(context: PageContext, entries: Sequence[ModelEntry]) -> Open
     return context.opened
 
 
-def draw_description(model: Opened) -> None:
+def draw_description(model: OpenModel) -> None:
     """The config as sentences, the held-out metric, the data, and what there is to see."""
     st.header(literal(model.title), anchor=False)
     st.markdown(descriptions.config_sentences(model.config))
@@ -45,7 +45,7 @@ def draw_description(model: Opened) -> None:
         st.caption(line)
 
 
-def draw_model_export(opened: Opened) -> None:
+def draw_model_export(opened: OpenModel) -> None:
     """A download for a model of ours; where no family has its shape, what would be needed."""
     if opened.family != OURS:
         return
@@ -66,7 +66,7 @@ def draw_model_export(opened: Opened) -> None:
     )
 
 
-def draw_adapter_export(opened: Opened, folder: Path) -> None:
+def draw_adapter_export(opened: OpenModel, folder: Path) -> None:
     """A download of the LoRA adapter alone, where the model was trained with one."""
     if published_folder.has_adapter(folder) and adapter_exportable(opened.config).family:
         st.download_button(

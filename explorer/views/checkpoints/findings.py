@@ -11,7 +11,7 @@ from explorer.analysis.weight_statistics import summarized
 from explorer.app.context import PageContext
 from explorer.catalog import in_a_sentence
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept, size_of
 from explorer.views.checkpoints.weight_norms import summaries
@@ -23,7 +23,7 @@ COLOURS = {"error": "red", "warning": "orange", "note": "blue", "fine": "green"}
 LABELS = {"error": "Error", "warning": "Warning", "note": "Note", "fine": "OK"}
 
 
-def draw_diagnostics(context: PageContext, opened: Opened) -> Script:
+def draw_diagnostics(context: PageContext, opened: OpenModel) -> Script:
     """Every check of the model, the most severe finding first."""
     st.markdown("**Diagnostics** · the most severe first")
     files = _of_files(context.folder)
@@ -60,7 +60,7 @@ def _of_files(folder: Path) -> list[Diagnostic]:
         return [Diagnostic("error", "Files that cannot be read", in_a_sentence(error))]
 
 
-def _of_weights(opened: Opened) -> list[Diagnostic]:
+def _of_weights(opened: OpenModel) -> list[Diagnostic]:
     """Every finding that needs the weights; kept, since they do not change."""
     found = summaries(opened)
 
@@ -83,7 +83,7 @@ def _of_text(context: PageContext) -> list[Diagnostic]:
     return diagnostics.attention_findings(parts)
 
 
-def diagnostics_code(opened: Opened) -> None:
+def diagnostics_code(opened: OpenModel) -> None:
     summaries = tuple(summarized(opened.model))
     findings = [
         *diagnostics.value_findings(summaries),

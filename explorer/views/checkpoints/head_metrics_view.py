@@ -6,7 +6,7 @@ from explorer.analysis.head_metrics import METRICS, HeadMetrics
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
@@ -20,7 +20,7 @@ from explorer.views.shared.head_table import (
 from explorer.views.shared.tables import column, facts
 
 
-def draw_head_metrics(context: PageContext, opened: Opened) -> Script:
+def draw_head_metrics(context: PageContext, opened: OpenModel) -> Script:
     """Layers down, heads across; then every metric of every head."""
     at, forward = context.choice, context.forward
     found = measured_heads(context)

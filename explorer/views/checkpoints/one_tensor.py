@@ -25,7 +25,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.progress import bar
 from explorer.catalog.folders import own_name
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.charts import singular_value_chart as figure
 from explorer.components import matrix
 from explorer.components.chart import chart
@@ -46,7 +46,7 @@ MARCHENKO_PASTUR = (
 )
 
 
-def draw_tensor(context: PageContext, opened: Opened) -> Script:
+def draw_tensor(context: PageContext, opened: OpenModel) -> Script:
     """A heatmap of the chosen tensor, pooled to what a screen can show."""
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
@@ -66,7 +66,7 @@ def draw_tensor(context: PageContext, opened: Opened) -> Script:
     return script(tensor_code, opened, name)
 
 
-def draw_singular_values(context: PageContext, opened: Opened) -> Script:
+def draw_singular_values(context: PageContext, opened: OpenModel) -> Script:
     """The singular values of the chosen matrix, over those of a random one."""
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
@@ -89,7 +89,7 @@ def draw_singular_values(context: PageContext, opened: Opened) -> Script:
 
 
 def _choose_tensor(
-    context: PageContext, opened: Opened, *, matrices: bool = False
+    context: PageContext, opened: OpenModel, *, matrices: bool = False
 ) -> tuple[str, Tensor]:
     """A tensor by its name in a layer; the bar has the stack and the layer.
 
@@ -169,7 +169,7 @@ def _draw_curve(name: str, found: SingularValues, logarithmic: bool) -> None:
         facts(_singular_value_facts(found))
 
 
-def _rows_of_head(context: PageContext, opened: Opened, name: str) -> str:
+def _rows_of_head(context: PageContext, opened: OpenModel, name: str) -> str:
     """Which rows or columns of an attention projection belong to the chosen head."""
     path = name.split(".")
     if path[-1] not in ("weight", "bias") or not path[-2].endswith("_proj") or "mlp" in path:
@@ -219,14 +219,14 @@ def _bytes(found: PooledTensor | SingularValues) -> int:
     return found.values.nbytes
 
 
-def tensor_code(opened: Opened, name: str) -> None:
+def tensor_code(opened: OpenModel, name: str) -> None:
     weight = opened.model.get_parameter(name)
     rms = weight.square().mean().sqrt()
     print(weight.shape, weight.mean(), weight.std(correction=0), rms, weight.norm())
     print(weight.min(), weight.max(), weight.abs().max())
 
 
-def singular_values_code(opened: Opened, name: str) -> None:
+def singular_values_code(opened: OpenModel, name: str) -> None:
     weight = opened.model.get_parameter(name).double()
     values = torch.linalg.svdvals(weight)
     rows, columns = weight.shape

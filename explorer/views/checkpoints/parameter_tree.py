@@ -6,7 +6,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.panels import expander
 from explorer.catalog import descriptions, parameters
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.catalog.parameters import ParameterNode
 from explorer.charts.sankey_and_icicle import parameter_boxes, parameter_icicle
 from explorer.charts.theme import palette
@@ -43,7 +43,7 @@ CHOSEN_MODEL = "Chosen model"
 IDENTICAL = "Identical layers appear once, as “each”: the parts below add up to one layer."
 
 
-def draw_parameters(context: PageContext, opened: Opened) -> Script:
+def draw_parameters(context: PageContext, opened: OpenModel) -> Script:
     """A line for each module: the lines below one add up to it, and the first is the total."""
     picked = one_of("ledger", (CHOSEN_MODEL, *PRESETS), as_list=True, width=320)
     if picked == CHOSEN_MODEL:
@@ -77,7 +77,7 @@ def draw_parameter_tree(node: ParameterNode) -> None:
         )
 
 
-def parameters_code(opened: Opened) -> None:
+def parameters_code(opened: OpenModel) -> None:
     node = parameters.parameter_tree(opened.model)
     for depth, part in parameters.tree_lines(node):
         print("  " * depth + part.name, part.symbols, part.count)

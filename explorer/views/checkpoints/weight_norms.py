@@ -9,7 +9,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.progress import with_bar
 from explorer.catalog.folders import own_name
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.components import matrix
 from explorer.inference.results_cache import kept, size_of
 from explorer.text.number_format import shape
@@ -32,7 +32,7 @@ NORMS_EXPLAINED = (
 )
 
 
-def summaries(opened: Opened) -> tuple[TensorSummary, ...]:
+def summaries(opened: OpenModel) -> tuple[TensorSummary, ...]:
     """Every tensor in numbers, computed once for a model."""
     total = opened.model.n_parameters
 
@@ -43,7 +43,7 @@ def summaries(opened: Opened) -> tuple[TensorSummary, ...]:
     return kept(opened, "survey", make, size_of)
 
 
-def draw_weight_norms(context: PageContext, opened: Opened) -> Script:
+def draw_weight_norms(context: PageContext, opened: OpenModel) -> Script:
     """One kind at a time, since norm gains are far larger than weights; then every tensor."""
     found = summaries(opened)
     known = {title: by_layer(found, kind) for title, kind in KIND_TITLES.items()}
@@ -109,7 +109,7 @@ def _draw_tensor_list(found: Sequence[TensorSummary]) -> None:
     )
 
 
-def norms_code(opened: Opened) -> None:
+def norms_code(opened: OpenModel) -> None:
     named = opened.model.named_parameters()
     rms = {name: float(weight.square().mean().sqrt()) for name, weight in named}
     print(rms)

@@ -23,7 +23,7 @@ from explorer.analysis.exact_edges import exact_edges
 from explorer.analysis.head_composition import READS, unrelated
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.charts.circuit_charts import circuit_curves
 from explorer.components.chart import chart
 from explorer.text.number_format import three
@@ -67,7 +67,7 @@ def carried(edge: Edge, metric: str, error: float = 0.0) -> str:
     return f"It carries {three(edge.estimate)}{spread}{unit} of the metric by estimate{exact}."
 
 
-def composed(opened: Opened, edge: Edge) -> list[str]:
+def composed(opened: OpenModel, edge: Edge) -> list[str]:
     """What the weights of two heads say of the edge between them; nothing of another edge."""
     if not (edge.source.kind == edge.target.kind == "head" and edge.reads in READS):
         return []
@@ -168,7 +168,7 @@ def _draw_edges(question: Question, edges: list[Edge], method: str) -> None:
         st.text(f"Pearson's r of estimate and exact value over these {len(known)} edges: {r:.3f}.")
 
 
-def circuit_code(opened: Opened, question: Question, steps: int, count: int) -> None:
+def circuit_code(opened: OpenModel, question: Question, steps: int, count: int) -> None:
     scores = scores_of(opened, [*attributions(opened, question, steps)])
     strongest = scores.strongest(count)
     exact = torch.zeros(len(strongest))

@@ -26,7 +26,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import or_stop
 from explorer.app.progress import bar
 from explorer.app.session import state_of
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.components import chips
 from explorer.inference.results_cache import kept
 from explorer.system import limits
@@ -55,12 +55,12 @@ class UploadedLines:
     text: str | None = None
 
 
-def choose_source(opened: Opened) -> str:
+def choose_source(opened: OpenModel) -> str:
     """The name of the text."""
     return one_of("lines_from", (*built_in_texts(opened), PASTED, FILE))
 
 
-def lines_of(opened: Opened, name: str) -> tuple[str, ...]:
+def lines_of(opened: OpenModel, name: str) -> tuple[str, ...]:
     """Its lines; TextError says why there are none."""
     if is_built_in(name):
         return built_in_lines(opened, name)
@@ -190,7 +190,7 @@ def draw_evidence(context: PageContext, question: Question) -> None:
     code_panel(token_activations, script=made)
 
 
-def draw_known_lines(opened: Opened, layer: int, head: int) -> None:
+def draw_known_lines(opened: OpenModel, layer: int, head: int) -> None:
     """The three lines with the most of a head in the text that was searched last, if any was."""
     if not (lines := state_of(SearchedLines).lines):
         st.caption(NOT_SEARCHED)
@@ -206,7 +206,7 @@ def draw_known_lines(opened: Opened, layer: int, head: int) -> None:
     _draw_list(read, best_lines(found, by.name, layer, head, LARGE), by)
 
 
-def _measure_rest(opened: Opened, read: TokenizedLines, found: LineActivations) -> None:
+def _measure_rest(opened: OpenModel, read: TokenizedLines, found: LineActivations) -> None:
     """The lines that are not measured yet; a button stops it, and it goes on from there."""
     left = [row for row, known in zip(read.rows, found.measured.tolist(), strict=True) if not known]
     if not left:
@@ -247,7 +247,7 @@ def _say_how_many(read: TokenizedLines, found: LineActivations) -> None:
 
 
 def _draw_line(
-    opened: Opened,
+    opened: OpenModel,
     read: TokenizedLines,
     line: TopLine,
     by: Measure,
@@ -262,7 +262,7 @@ def _draw_line(
     chips(tokens, key=key, highlight=line.token, values=values.tolist(), unit=by.unit)
 
 
-def _of_tokens(opened: Opened, tokens: tuple[Token, ...], name: str) -> Tensor:
+def _of_tokens(opened: OpenModel, tokens: tuple[Token, ...], name: str) -> Tensor:
     """One number of every head at every token of a line, (layers, heads, tokens); made once."""
     found = kept(
         opened,
@@ -293,7 +293,9 @@ def _draw_list(read: TokenizedLines, best: list[TopLine], by: Measure) -> None:
     )
 
 
-def evidence_code(opened: Opened, source: str, text: str, by: str, layer: int, head: int) -> None:
+def evidence_code(
+    opened: OpenModel, source: str, text: str, by: str, layer: int, head: int
+) -> None:
     read = tokenized(opened, lines_in(text) if text else built_in_lines(opened, source))
     config = opened.config
     found = LineActivations.empty(len(read.rows), config.n_layers, config.n_heads)

@@ -18,7 +18,7 @@ from explorer.analysis.circuits.text_pairs import PairError, Question
 from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.panels import popover
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.charts.figure_data import file_name
 from explorer.inference.results_cache import kept, size_of
 from explorer.system.limits import FINDING_BYTES, MB
@@ -56,7 +56,7 @@ def open_finding(context: PageContext) -> Finding | None:
     return finding
 
 
-def _read_once(opened: Opened, data: bytes) -> Finding:
+def _read_once(opened: OpenModel, data: bytes) -> Finding:
     """The finding in these bytes, which every run of the page is given anew."""
 
     def read() -> Finding | str:

@@ -27,7 +27,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.progress import bar
 from explorer.catalog.attention_parts import head_title
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.charts.singular_value_chart import singular_value_curves
 from explorer.components.chart import chart
 from explorer.components.picker import cells
@@ -46,7 +46,7 @@ LONGEST_SOURCE = 16
 NO_TOKENS = "The output is a class, so there are no tokens that a head raises or lowers."
 
 
-def draw_direct_effect(opened: Opened, pair: TokenPair, layer: int, head: int) -> None:
+def draw_direct_effect(opened: OpenModel, pair: TokenPair, layer: int, head: int) -> None:
     """What it adds directly to the logits of both answers, past no later block."""
     found = direct_effect(opened, pair, layer, head)
     answer, against = (literal(each) for each in pair.names)
@@ -57,7 +57,7 @@ def draw_direct_effect(opened: Opened, pair: TokenPair, layer: int, head: int) -
     )
 
 
-def draw_sources(opened: Opened, pair: TokenPair, layer: int, head: int) -> None:
+def draw_sources(opened: OpenModel, pair: TokenPair, layer: int, head: int) -> None:
     """The tokens that it attends to most from the place that is read, and what each writes."""
     rows, tokens = source_tokens(opened, pair, layer, head), clean_pass(opened, pair).tokens
     if not rows:
@@ -85,7 +85,7 @@ def draw_sources(opened: Opened, pair: TokenPair, layer: int, head: int) -> None
     )
 
 
-def _tokens(opened: Opened, found: Iterable[tuple[int, float]]) -> str:
+def _tokens(opened: OpenModel, found: Iterable[tuple[int, float]]) -> str:
     labels = (
         (cut(text_of(opened.tokenizer.label(i)), LONGEST_SOURCE), value) for i, value in found
     )
@@ -97,7 +97,7 @@ HEIGHT, STRONGEST = 260, 3
 FIRST_LAYER = "No layer comes before this one, so this head composes with none."
 
 
-def draw_composition(opened: Opened, layer: int, head: int) -> None:
+def draw_composition(opened: OpenModel, layer: int, head: int) -> None:
     """Every earlier head by one of its three scores; a click chooses one."""
     st.markdown("**Composition with earlier heads**")
     if layer == 0:
@@ -175,7 +175,7 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
         _draw_spectra(context, layer, head)
 
 
-def _scored(opened: Opened, layer: int, head: int) -> HeadScores:
+def _scored(opened: OpenModel, layer: int, head: int) -> HeadScores:
     """The first head of a model takes seconds, all others are quick."""
     with bar("Scores on standard prompts") as report:
         standard_scores(opened)
@@ -237,7 +237,7 @@ def _draw_spectrum(name: str, spectrum: Spectrum) -> None:
     st.caption(f"{name}: {spectrum.above_random} of {len(values)} above the random head's largest.")
 
 
-def card_code(opened: Opened, texts: TextPair, metric: str, layer: int, head: int) -> None:
+def card_code(opened: OpenModel, texts: TextPair, metric: str, layer: int, head: int) -> None:
     scores = {name: float(of[layer, head]) for name, of in standard_scores(opened).items()}
     print(scores, name_moving(opened))
     pair = token_pair(opened, texts, metric)
@@ -250,6 +250,6 @@ def card_code(opened: Opened, texts: TextPair, metric: str, layer: int, head: in
     print(qk.values, ov.values)
 
 
-def copying_code(opened: Opened, layer: int, head: int) -> None:
+def copying_code(opened: OpenModel, layer: int, head: int) -> None:
     copied = copying(opened.model, layer, head)
     print(copied.score, copied.own_in_top)

@@ -33,7 +33,7 @@ from explorer.analysis.exact_edges import exact_edges
 from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.results_cache import if_kept, kept
 from explorer.views.shared.long_work import piece_by_piece
 
@@ -101,13 +101,13 @@ def exact_of_writers(context: PageContext, question: Question) -> list[float] | 
     return None if pieces is None else _mean(pieces)
 
 
-def exact_by_now(opened: Opened, question: Question) -> list[float] | None:
+def exact_by_now(opened: OpenModel, question: Question) -> list[float] | None:
     """What `exact_of_writers` gives, where it has been measured."""
     pieces = [if_kept(opened, key) for key in _parts_keys(question)]
     return None if any(each is None for each in pieces) else _mean(pieces)
 
 
-def _exact_of_pair(opened: Opened, question: Question, at: int) -> Tensor:
+def _exact_of_pair(opened: OpenModel, question: Question, at: int) -> Tensor:
     contrast = contrast_of(opened, question.pairs[at])
     pieces = list(exact_writers(contrast))
     found = torch.zeros(sum(len(columns) for columns, _ in pieces))
@@ -187,7 +187,7 @@ def curve_of(
     )
 
 
-def measured_by_now(opened: Opened, question: Question, method: str) -> Measured | None:
+def measured_by_now(opened: OpenModel, question: Question, method: str) -> Measured | None:
     """What the views have measured and is still kept; None before anything is estimated."""
     scores: EdgeScores | None = if_kept(opened, _scores_key(question, method))
     if scores is None:
@@ -230,12 +230,12 @@ TOO_LONG_FOR_PAIRS = (
 )
 
 
-def cost_of_passes(opened: Opened, question: Question) -> int:
+def cost_of_passes(opened: OpenModel, question: Question) -> int:
     """Multiplications of one plain pass of every pair."""
     return sum(len(pair.clean) for pair in question.pairs) * _per_token(opened)
 
 
-def cost_of_branches(opened: Opened, question: Question) -> int:
+def cost_of_branches(opened: OpenModel, question: Question) -> int:
     """The same of one that branches off in the middle, and where the texts differ first."""
     differing = sum(len(pair.clean) - pair.differing[0] for pair in question.pairs)
     is_causal = opened.config.kind == "decoder"
@@ -244,6 +244,6 @@ def cost_of_branches(opened: Opened, question: Question) -> int:
     return differing * _per_token(opened) // 2
 
 
-def _per_token(opened: Opened) -> int:
+def _per_token(opened: OpenModel) -> int:
     blocks = opened.model.last_stack.blocks.parameters()
     return sum(each.numel() for each in blocks)

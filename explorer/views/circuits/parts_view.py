@@ -22,7 +22,7 @@ from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.charts.circuit_charts import estimate_and_exact
 from explorer.components.chart import chart
 from explorer.components.picker import AROUND_CELLS, cells, cells_height
@@ -189,7 +189,7 @@ def _draw_agreement(scores: EdgeScores, exact: list[float | None], method: str) 
         )
 
 
-def parts_code(opened: Opened, question: Question, steps: int) -> None:
+def parts_code(opened: OpenModel, question: Question, steps: int) -> None:
     scores = scores_of(opened, [*attributions(opened, question, steps)])
     exact = torch.zeros_like(scores.writers)
     for pair in question.pairs:

@@ -15,7 +15,7 @@ from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.progress import bar
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import kept
@@ -191,7 +191,7 @@ def _draw_strongest(
 
 
 def paths_code(
-    opened: Opened, question: Question, layer: int, head: int, reads: Reads, is_sender: bool
+    opened: OpenModel, question: Question, layer: int, head: int, reads: Reads, is_sender: bool
 ) -> None:
     wiring = wiring_of(opened.config)
     edges = (edges_from if is_sender else edges_into)(wiring, layer, head, reads)

@@ -25,7 +25,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import follow, one_of, text_field, whole
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.system.limits import MB, PAIRS, TABLE_BYTES
 from explorer.views.circuits.finding_panel import open_finding
 from explorer.views.circuits.pair_tokens import draw_pairs
@@ -135,7 +135,7 @@ def _metric(context: PageContext) -> str:
     return one_of("outcome", metrics_of(context.opened.config))
 
 
-def _read(opened: Opened, pairs: Mapping[str, TextPair], metric: str) -> Iterator[TokenPair]:
+def _read(opened: OpenModel, pairs: Mapping[str, TextPair], metric: str) -> Iterator[TokenPair]:
     """Pair by pair; the one that is none is named."""
     for name, pair in pairs.items():
         try:

@@ -20,7 +20,7 @@ from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, slider, text_field
 from explorer.app.progress import bar
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.charts.circuit_charts import CLEAN, CORRUPTED, SteeredPoint, steering_chart
 from explorer.components.chart import chart
 from explorer.inference.continuation import CANNOT_GENERATE, can_generate
@@ -193,11 +193,11 @@ def _draw_texts(context: PageContext, question: Question, steer: Steer | None) -
     return prompt
 
 
-def steering_code(opened: Opened, question: Question, steer: Steer) -> None:
+def steering_code(opened: OpenModel, question: Question, steer: Steer) -> None:
     print(steering_direction(opened, steer).norm())
     curve = steered_values(opened, question, over_strengths(steer))
     print(curve.clean, curve.corrupted)  # the metric of each pair's texts, at every strength
 
 
-def steered_text_code(opened: Opened, steer: Steer, prompt: str) -> None:
+def steered_text_code(opened: OpenModel, steer: Steer, prompt: str) -> None:
     print(steered_text(opened, prompt, steer))

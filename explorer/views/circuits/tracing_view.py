@@ -23,7 +23,7 @@ from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import choose_token, one_of, token
 from explorer.app.progress import with_bar
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.components.picker import AROUND_CELLS, HIGHEST_VIEW, LARGEST_PICKED_CELL, cells
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.model_inputs import ids_of
@@ -223,7 +223,9 @@ def _draw_largest(values: Tensor, names: Sequence[str], unit: str, error: float)
     )
 
 
-def tracing_code(opened: Opened, texts: TextPair, metric: str, site: str, denoising: bool) -> None:
+def tracing_code(
+    opened: OpenModel, texts: TextPair, metric: str, site: str, denoising: bool
+) -> None:
     pair, wiring = token_pair(opened, texts, metric), plain_wiring(opened.config)
     clean, corrupted = ids_of([pair.clean]), ids_of([pair.corrupted])
     passed, other = (corrupted, clean) if denoising else (clean, corrupted)

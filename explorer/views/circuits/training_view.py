@@ -17,7 +17,7 @@ from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.catalog import ModelError
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.charts.over_steps import lines_over_steps
 from explorer.components.chart import chart
 from explorer.runs.open_run import open_folder
@@ -76,7 +76,7 @@ def draw_over_training(context: PageContext, question: Question) -> None:
 
 
 def _measure(
-    opened: Opened, question: Question, snapshots: Snapshots, method: str
+    opened: OpenModel, question: Question, snapshots: Snapshots, method: str
 ) -> list[ScoresAtStep] | None:
     steps = [*snapshots]
 
@@ -134,7 +134,7 @@ def _draw_step(at: ScoresAtStep) -> None:
 
 
 def over_training_code(
-    opened: Opened, question: Question, folder: Path, steps: int, count: int
+    opened: OpenModel, question: Question, folder: Path, steps: int, count: int
 ) -> None:
     snapshots = Run(folder.parent).snapshots()
     models = ((step, open_folder(snapshot)) for step, snapshot in snapshots)

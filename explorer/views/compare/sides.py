@@ -12,7 +12,7 @@ from explorer.app.controls import follow, one_of, text_field
 from explorer.app.messages import or_stop, say
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, rerun, run_text
 from explorer.inference.readable_text import why_unreadable
@@ -185,7 +185,7 @@ def _reads_typed(part: str, config: TransformerConfig) -> bool:
     return config.kind != "encoder-decoder" or part == "encoder.self_attn"
 
 
-def _open_or_stop(open_model: Callable[[], Opened]) -> Opened:
+def _open_or_stop(open_model: Callable[[], OpenModel]) -> OpenModel:
     """The opened model; where it cannot be opened the page says why and ends."""
     try:
         return open_model()

@@ -9,7 +9,7 @@ from explorer.analysis.embedding_space import EMBEDDING, MOST_MOVING_TOKENS, STR
 from explorer.analysis.nearest_tokens import nearest_tokens
 from explorer.analysis.principal_components import principal_axes
 from explorer.analysis.token_paths import as_read, is_tied, token_paths, unembedding
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 
@@ -18,7 +18,7 @@ from explorer.text import Token
 class ShownSpace:
     """What is chosen: the stack, and what the axes are the principal components of."""
 
-    opened: Opened
+    opened: OpenModel
     forward: ForwardPass
     stack: str
     axes: str
@@ -67,7 +67,7 @@ class ShownSpace:
 
 
 def space_code(
-    opened: Opened, forward: ForwardPass, stack: str, axes: str, token: int, count: int
+    opened: OpenModel, forward: ForwardPass, stack: str, axes: str, token: int, count: int
 ) -> None:
     shown = ShownSpace(opened, forward, stack, axes)
     paths = token_paths(forward, stack, shown.drawn)

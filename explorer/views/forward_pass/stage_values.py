@@ -24,7 +24,7 @@ from explorer.app.controls import token_names
 from explorer.app.session import state_of
 from explorer.catalog.attention_parts import map_title
 from explorer.catalog.folders import own_name
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.components import matrix
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.inference.answers import option_name
@@ -120,7 +120,7 @@ def _stream_norm(forward: ForwardPass, last: Stage, token: int) -> float:
     return float(forward.trace[name][forward.row, token].norm())
 
 
-def _draw_stage(opened: Opened, values: PassValues, at: PassPosition) -> None:
+def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None:
     stage = at.stage
     where = [stage.stack.capitalize(), stage.section.lower(), BRANCHES[stage.branch]]
     if stage.per_head:

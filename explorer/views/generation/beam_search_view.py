@@ -9,7 +9,7 @@ from explorer.app import controls, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
 from explorer.app.progress import with_bar
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.components.tree import Node, tree
 from explorer.inference.continuation import (
     MAX_GENERATED,
@@ -74,7 +74,7 @@ def draw_beam_search(context: PageContext) -> Script:
 
 
 def _search(
-    opened: Opened, text: str, prompt: Prompt, beams: int, length: int, alpha: float
+    opened: OpenModel, text: str, prompt: Prompt, beams: int, length: int, alpha: float
 ) -> Beams:
     """The search after this prompt, cached. A new choice of the reader stops it."""
     ids = ids_of([prompt.source or prompt.tokens])
@@ -86,7 +86,7 @@ def _search(
     return kept(opened, ("beams", text, beams, length, alpha), search, size_of)
 
 
-def _nodes(opened: Opened, found: Beams, alpha: float) -> list[Node]:
+def _nodes(opened: OpenModel, found: Beams, alpha: float) -> list[Node]:
     """In each step the likeliest token is on top."""
     made, rows = list[Node](), dict[int, int]()
     for node in found.nodes:
@@ -113,7 +113,7 @@ def _nodes_to(found: Beams, place: int) -> list[int]:
     return line[::-1]
 
 
-def _draw_found_texts(opened: Opened, found: Beams, alpha: float, cut: str) -> None:
+def _draw_found_texts(opened: OpenModel, found: Beams, alpha: float, cut: str) -> None:
     ends = [found.nodes[end] for end in found.ends]
     st.markdown("**Texts found**")
     st.dataframe(
@@ -131,7 +131,7 @@ def _draw_found_texts(opened: Opened, found: Beams, alpha: float, cut: str) -> N
     )
 
 
-def beams_code(opened: Opened, text: str, beams: int, length: int, alpha: float) -> None:
+def beams_code(opened: OpenModel, text: str, beams: int, length: int, alpha: float) -> None:
     prompt = prompt_of(opened, text)
     ids = ids_of([prompt.source or prompt.tokens])
     found = beam_search(opened.model, ids, beams=beams, max_length=length, alpha=alpha)

@@ -12,7 +12,7 @@ from explorer.app.notes import draw_notes, drop_notes, keep_note
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.progress import bar
 from explorer.app.session import state_of
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.components.tree import Node, tree
 from explorer.inference.branches import Branches, parse_branches
 from explorer.inference.continuation import Continuation, Prompt, end_ids, log_probabilities
@@ -152,7 +152,7 @@ def draw_branches(
         _draw_branch_table(opened, found, scores)
 
 
-def _nodes(opened: Opened, found: Branches, scores: Sequence[float]) -> list[Node]:
+def _nodes(opened: OpenModel, found: Branches, scores: Sequence[float]) -> list[Node]:
     """The first branch goes straight on, each later one begins a row of its own."""
     rows, last = _rows(found), end_ids(opened)
     made = [Node(-1, 0, 0, "start", "", "The prompt", "start")]
@@ -177,7 +177,7 @@ def _rows(found: Branches) -> list[int]:
     return rows
 
 
-def _draw_branch_table(opened: Opened, found: Branches, scores: Sequence[float]) -> None:
+def _draw_branch_table(opened: OpenModel, found: Branches, scores: Sequence[float]) -> None:
     leaves = found.leaves()
     lines = [found.nodes_to(leaf) for leaf in leaves]
     totals = [sum(scores[node] for node in line) for line in lines]

@@ -7,12 +7,12 @@ from explorer.app.choosing import switch_page
 from explorer.app.controls import slider
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.continuation import CANNOT_GENERATE, can_generate
 from explorer.views.shared import pass_position
 
 
-def require_generation(opened: Opened) -> None:
+def require_generation(opened: OpenModel) -> None:
     """For a model that does not generate, a link to its output; the page ends there."""
     if can_generate(opened):
         return

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.inference.branches import Branches
 from explorer.inference.continuation import likeliest_and, rank
@@ -26,7 +26,7 @@ WORDS = Words(
 
 
 def draw_sampling_stages(
-    opened: Opened,
+    opened: OpenModel,
     found: SamplingStages,
     sampling: Sampling,
     branches: Branches,

@@ -9,7 +9,7 @@ from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
 from explorer.app import controls, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop, say
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.inference.continuation import (
     MAX_GENERATED,
@@ -176,7 +176,7 @@ def _padded(cells: list[Cell], count: int) -> list[Cell]:
     return [*cells, *[Cell("", None, "cut")] * (count - len(cells))]
 
 
-def forcing_code(opened: Opened, text: str, target: list[int], given: int) -> None:
+def forcing_code(opened: OpenModel, text: str, target: list[int], given: int) -> None:
     prompt = prompt_of(opened, text)
     source = ids_of([prompt.source]) if prompt.source else None
     found = teacher_forcing(opened.model, source, torch.tensor(target), given)

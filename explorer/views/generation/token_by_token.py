@@ -8,7 +8,7 @@ from explorer.app.messages import or_stop
 from explorer.app.notes import draw_notes, keep_note
 from explorer.app.progress import bar
 from explorer.app.session import state_of
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.components import chips, matrix
 from explorer.inference.branches import NO_ROOM, Branches
 from explorer.inference.continuation import (
@@ -128,7 +128,9 @@ def _draw_moves(found: Branches, line: list[int], step: int, sampled: int, stopp
     st.button("Generate", key="write_on", on_click=go_on, disabled=off)
 
 
-def _draw_typing(opened: Opened, prompt: Prompt, found: Branches, here: int, stopped: str) -> None:
+def _draw_typing(
+    opened: OpenModel, prompt: Prompt, found: Branches, here: int, stopped: str
+) -> None:
     """A field for any tokens that the reader wants to force after node `here`."""
 
     def force() -> None:
@@ -179,7 +181,7 @@ def _generate(
     return found
 
 
-def _draw_text(opened: Opened, prompt: Prompt, path: list[int], step: int) -> None:
+def _draw_text(opened: OpenModel, prompt: Prompt, path: list[int], step: int) -> None:
     """The prompt and the tokens of the branch; a click goes to the step after a token."""
     tokens = [*prompt.tokens, *map(opened.tokenizer.token, path)]
     begun = len(prompt.tokens)
@@ -238,7 +240,7 @@ def _draw_head(context: PageContext, continuation: Continuation, step: int) -> N
 
 
 def choice_code(
-    opened: Opened, text: str, path: list[int], sampling: Sampling, seed: int, step: int
+    opened: OpenModel, text: str, path: list[int], sampling: Sampling, seed: int, step: int
 ) -> None:
     logits = continue_from(opened, text, path).all_logits[step][None]
     probabilities = choose_from(logits, sampling)

@@ -11,7 +11,7 @@ from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.example_texts import ANY_EXAMPLE
-from explorer.catalog.opened_model import Opened, open_entry
+from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.runs.retraining import training_at
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError, RunSpec
@@ -33,7 +33,7 @@ class InsideRun:
     spec: RunSpec
     task: Task
     snapshots: dict[int, Path]
-    first: Opened
+    first: OpenModel
 
     @property
     def steps(self) -> list[int]:
@@ -58,7 +58,7 @@ class InsideRun:
         """Multiplications of a training step: a pass forward, and two as dear backward."""
         return 3 * self.tokens * self.parameters
 
-    def opened(self, step: int) -> Opened:
+    def opened(self, step: int) -> OpenModel:
         """The model of a snapshot. ModelError says in a sentence why it cannot be opened."""
         return open_snapshot(self.first, self.snapshots[step])
 

@@ -18,7 +18,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, text_field
 from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title, site
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.components.picker import cells
 from explorer.inference.answers import option_name
 from explorer.inference.core_edits import NotApplicableError, head_output, same_length_pass
@@ -157,7 +157,7 @@ def _draw_strongest(values: Tensor, unit: str) -> None:
 
 
 def heads_code(
-    opened: Opened,
+    opened: OpenModel,
     forward: ForwardPass,
     edited: EditedPass,
     position: int,

@@ -13,7 +13,7 @@ from explorer.analysis.output_change import (
     over_text,
 )
 from explorer.app.context import PageContext
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.components.events import Place
 from explorer.inference.edited_generation import edited_answer
 from explorer.inference.edited_pass import EditedPass
@@ -136,6 +136,6 @@ def over_text_code(before: EditedPass, after: EditedPass) -> None:
     print(text.loss)  # nats per token, before and after; None if none is predicted
 
 
-def answers_code(opened: Opened, before: EditedPass, after: EditedPass) -> None:
+def answers_code(opened: OpenModel, before: EditedPass, after: EditedPass) -> None:
     answers = [edited_answer(opened, each).text for each in (before, after)]
     print(answers)

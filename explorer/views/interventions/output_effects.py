@@ -7,7 +7,7 @@ from explorer.analysis import output_change
 from explorer.analysis.output_change import ChangeOverText, last_stream, logits_at
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.charts.before_after import before_after_bars
 from explorer.components.chart import chart
 from explorer.inference.answers import option_name
@@ -72,7 +72,7 @@ def draw_output_change(
 
 
 def _facts_over_text(
-    opened: Opened, before: EditedPass, after: EditedPass
+    opened: OpenModel, before: EditedPass, after: EditedPass
 ) -> list[tuple[str, str]]:
     """KL over all positions, and the loss where the model predicts next tokens; made once."""
     if not output_change.has_words(opened.config):

@@ -9,7 +9,7 @@ from explorer.analysis.logit_lens import lens_logits, ranks_by_layer
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.charts.bars import probability_bars
 from explorer.components.chart import chart
 from explorer.components.picker import cells
@@ -26,7 +26,7 @@ BAR = 28
 LAYERS_WIDTH = 560
 
 
-def draw_layer_predictions(opened: Opened, logits: Tensor) -> None:
+def draw_layer_predictions(opened: OpenModel, logits: Tensor) -> None:
     """One row per layer of (layers + 1, options); then the output's probability and rank."""
     steps = ["embedding", *(f"layer {n}" for n in range(len(logits) - 1))]
     probabilities, output = logits.double().softmax(-1), int(logits[-1].argmax())
@@ -58,7 +58,7 @@ def draw_layer_predictions(opened: Opened, logits: Tensor) -> None:
         )
 
 
-def option_text(opened: Opened, index: int) -> str:
+def option_text(opened: OpenModel, index: int) -> str:
     """What a token or a class is called in tables."""
     name = option_name(opened, index)
     return name if opened.config.head == "classifier" else text_of(name)

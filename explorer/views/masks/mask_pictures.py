@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 from torch import Tensor
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.components import matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.mask_parts import Masks, Pictures, padded
@@ -56,7 +56,7 @@ def student_code() -> None:
     print(mask)  # True = may attend
 
 
-def batch_code(opened: Opened, forward: ForwardPass) -> None:
+def batch_code(opened: OpenModel, forward: ForwardPass) -> None:
     forward = padded(opened, forward)[-1]  # its beginning, in one batch with the whole
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from explorer.app.context import PageContext
 from explorer.app.session import state_of
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.charts.training_curves import CURVES_HEIGHT, held_out_curves, loss_curves
 from explorer.components.chart import Table, chart
 from explorer.system.cooperative import interruptible
@@ -100,7 +100,7 @@ def _draw_document_numbers(name: str) -> None:
     )
 
 
-def _draw_softmax_trainings(opened: Opened) -> None:
+def _draw_softmax_trainings(opened: OpenModel) -> None:
     task = opened.task or TASKS[TASK_OF_ALL]
     outputs = len(task.classes) if task.model.head == "classifier" else task.model.vocab_size
     st.markdown("**Two training runs from the same weights**")
@@ -170,7 +170,7 @@ def _draw_curves(
     st.text(f"{what.capitalize()} at step {step}: {values}.")
 
 
-def _draw_parameter_counts(opened: Opened) -> None:
+def _draw_parameter_counts(opened: OpenModel) -> None:
     counts = {
         name: document_numbers.parameter_count(module)
         for name, module in opened.model.named_children()

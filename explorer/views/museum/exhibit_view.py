@@ -9,7 +9,7 @@ from explorer.app.controls import one_of, switch
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
-from explorer.catalog.opened_model import Opened, open_entry
+from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.components import matrix
 from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
@@ -65,7 +65,7 @@ def draw_exhibit(context: PageContext) -> Script | None:
 
 
 def _draw_runs(
-    exhibit: Exhibit, mistake: str, opened: Opened, forward: ForwardPass, head: HeadPlace
+    exhibit: Exhibit, mistake: str, opened: OpenModel, forward: ForwardPass, head: HeadPlace
 ) -> None:
     """The model with the mistake, if one is made, and the right one beside it."""
     names = (exhibit.sign, MAP)
@@ -160,7 +160,7 @@ def _capitalized(sentence: str) -> str:
 
 
 def measure(
-    opened: Opened,
+    opened: OpenModel,
     forward: ForwardPass,
     mistake: str,
     instruments: tuple[str, ...],
@@ -177,13 +177,13 @@ def measure(
     return kept(opened, key, make, _bytes)
 
 
-def head_place(context: PageContext, opened: Opened) -> HeadPlace:
+def head_place(context: PageContext, opened: OpenModel) -> HeadPlace:
     """The chosen head, or of another model the one that is shown first."""
     at = context.choice
     return (at.part, at.layer, at.head) if at.model == opened.name else default_head(opened)
 
 
-def _fitting_model(context: PageContext, mistake: str) -> tuple[Opened, ForwardPass] | None:
+def _fitting_model(context: PageContext, mistake: str) -> tuple[OpenModel, ForwardPass] | None:
     """The chosen model where it can have the mistake, else the first that can, with a sentence."""
     misfit: Callable[..., str | None] = MISTAKES[mistake].misfit
     opened = context.opened
@@ -209,7 +209,7 @@ def _fitting_model(context: PageContext, mistake: str) -> tuple[Opened, ForwardP
     return None
 
 
-def _run_sentence(opened: Opened, text: str, example: str) -> ForwardPass:
+def _run_sentence(opened: OpenModel, text: str, example: str) -> ForwardPass:
     """The reader's sentence where this model knows its words, else the model's own example."""
     try:
         forward = run_text(opened, text)
@@ -224,7 +224,7 @@ def _bytes(found: dict[str, InstrumentResult]) -> int:
 
 
 def instrument_script(
-    opened: Opened, forward: ForwardPass, head: HeadPlace, mistake: str, instrument: str
+    opened: OpenModel, forward: ForwardPass, head: HeadPlace, mistake: str, instrument: str
 ) -> Script:
     """What the instrument says of the model with a mistake, if one is made, and the right one."""
     right = script(right_code, opened, forward, head, instrument)
@@ -234,14 +234,14 @@ def instrument_script(
 
 
 def wrong_code(
-    opened: Opened, forward: ForwardPass, head: HeadPlace, instrument: str, mistake: str
+    opened: OpenModel, forward: ForwardPass, head: HeadPlace, instrument: str, mistake: str
 ) -> None:
     model = MISTAKES[mistake].make(opened.model)
     wrong = right_run(opened, forward, head).with_model(model)
     print(INSTRUMENTS[instrument](wrong).said)
 
 
-def right_code(opened: Opened, forward: ForwardPass, head: HeadPlace, instrument: str) -> None:
+def right_code(opened: OpenModel, forward: ForwardPass, head: HeadPlace, instrument: str) -> None:
     right = right_run(opened, forward, head)
     print(INSTRUMENTS[instrument](right).said)
 

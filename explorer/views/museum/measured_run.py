@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of, segments_of
 from models import Transformer
@@ -106,7 +106,7 @@ class MeasuredRun:
     segments: Tensor | None
     labels: Tensor | None
     forward: ForwardPass
-    opened: Opened
+    opened: OpenModel
     head: HeadPlace
 
     @property
@@ -234,7 +234,7 @@ class MeasuredRun:
         return " ".join(self.opened.tokenizer.token(i).label for i in ids)
 
 
-def right_run(opened: Opened, forward: ForwardPass, head: HeadPlace) -> "MeasuredRun":
+def right_run(opened: OpenModel, forward: ForwardPass, head: HeadPlace) -> "MeasuredRun":
     """The opened model over the text of its forward pass."""
     ids = ids_of([forward.tokens])
     target = ids_of([forward.target]) if opened.config.kind == "encoder-decoder" else None
@@ -243,7 +243,7 @@ def right_run(opened: Opened, forward: ForwardPass, head: HeadPlace) -> "Measure
     return MeasuredRun(opened.model, ids, target, segments, labels, forward, opened, head)
 
 
-def _labels(opened: Opened, forward: ForwardPass, ids: Tensor) -> Tensor | None:
+def _labels(opened: OpenModel, forward: ForwardPass, ids: Tensor) -> Tensor | None:
     kind, head = opened.config.kind, opened.config.head
     if head == "none":
         return None

@@ -12,7 +12,7 @@ from explorer.app.session import session
 from explorer.catalog import ModelError, descriptions
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.folders import own_name
-from explorer.catalog.opened_model import open_entry
+from explorer.catalog.open_model import open_entry
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.system.data_folders import systems_root
 from explorer.text.labels import cut

@@ -10,7 +10,7 @@ from explorer.analysis.information_flow import kept_flow, most_tokens
 from explorer.analysis.logit_lens import likeliest_by_position
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.app.address_table import TEXT_LIMIT
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.components.pass_map import MOST_OPTIONS, MapAnswer, MapStack, PassMap
 from explorer.inference.answers import class_names, first_place
 from explorer.inference.forward_pass import ForwardPass
@@ -39,14 +39,14 @@ def too_long(forward: ForwardPass) -> str:
     )
 
 
-def picture_of(opened: Opened, forward: ForwardPass) -> PassMap:
+def picture_of(opened: OpenModel, forward: ForwardPass) -> PassMap:
     """All that the map shows of a pass at first, computed once."""
     key = "picture of the pass", forward.text, forward.pair
     # What it holds is counted where the shares and the pass are kept.
     return kept(opened, key, lambda: _picture(opened, forward), lambda _: 0)
 
 
-def _picture(opened: Opened, forward: ForwardPass) -> PassMap:
+def _picture(opened: OpenModel, forward: ForwardPass) -> PassMap:
     flow = kept_flow(opened, forward)
     stacks = [
         MapStack(
@@ -70,7 +70,7 @@ def _picture(opened: Opened, forward: ForwardPass) -> PassMap:
     return PassMap(flow, stacks, known, forward.config.n_heads, behind, words, of)
 
 
-def _class(opened: Opened, forward: ForwardPass) -> MapAnswer:
+def _class(opened: OpenModel, forward: ForwardPass) -> MapAnswer:
     names = class_names(opened)
     p = forward.trace.output[forward.row].softmax(-1)
     top = p.topk(min(MOST_OPTIONS, len(p)))
@@ -79,7 +79,7 @@ def _class(opened: Opened, forward: ForwardPass) -> MapAnswer:
     return MapAnswer(found[0][0], found)
 
 
-def answers(opened: Opened, forward: ForwardPass, places: range) -> list[MapAnswer]:
+def answers(opened: OpenModel, forward: ForwardPass, places: range) -> list[MapAnswer]:
     """What the model answers at some positions. Cost grows with these × d_model × vocabulary."""
     stream = _stream(forward, -1)[:, places.start : places.stop]
     tokens = [each.label for each in last_stack_tokens(forward)]
@@ -93,21 +93,21 @@ def answers(opened: Opened, forward: ForwardPass, places: range) -> list[MapAnsw
     return made
 
 
-def all_answers(opened: Opened, forward: ForwardPass) -> list[MapAnswer]:
+def all_answers(opened: OpenModel, forward: ForwardPass) -> list[MapAnswer]:
     """What the model answers at every position, computed once."""
     key = "answers of the map", forward.text, forward.pair
     places = range(len(last_stack_tokens(forward)))
     return kept(opened, key, lambda: answers(opened, forward, places), size_of)
 
 
-def first_answer(opened: Opened, forward: ForwardPass) -> int:
+def first_answer(opened: OpenModel, forward: ForwardPass) -> int:
     """The answer that is traced first; the only one where the model gives a class."""
     if forward.config.head == "classifier":
         return 0
     return first_place(opened, last_stack_tokens(forward))
 
 
-def continued(opened: Opened, forward: ForwardPass) -> tuple[str, ...]:
+def continued(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:
     """The text with each of the likeliest next tokens behind it; empty where it cannot stand there.
 
     That is a token that ends the text, or a part of a character. Nothing where the model does
@@ -120,7 +120,7 @@ def continued(opened: Opened, forward: ForwardPass) -> tuple[str, ...]:
     return kept(opened, key, lambda: _continued(opened, forward), size_of)
 
 
-def _continued(opened: Opened, forward: ForwardPass) -> tuple[str, ...]:
+def _continued(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:
     _, indices = likeliest_by_position(forward.trace, _stream(forward, -1)[:, -1:], MOST_OPTIONS)
     ids = [token.id for token in forward.target]
     before, texts = opened.tokenizer.decode(ids), []
@@ -140,7 +140,7 @@ def _stream(forward: ForwardPass, layer: int) -> Tensor:
     return passed[forward.row : forward.row + 1]
 
 
-def _words(opened: Opened, values: Tensor, indices: Tensor) -> tuple[tuple[Cell, ...], ...]:
+def _words(opened: OpenModel, values: Tensor, indices: Tensor) -> tuple[tuple[Cell, ...], ...]:
     labels = iter(labels_of(opened.tokenizer, indices.flatten().tolist()))
     return tuple(
         tuple((str(candidate_text(next(labels))), p) for p in row) for row in values.tolist()
@@ -148,7 +148,7 @@ def _words(opened: Opened, values: Tensor, indices: Tensor) -> tuple[tuple[Cell,
 
 
 def hand_over_lens(
-    opened: Opened,
+    opened: OpenModel,
     forward: ForwardPass,
     hand: Callable[[int, Sequence[Sequence[Cell]]], None],
 ) -> None:
@@ -165,12 +165,12 @@ def hand_over_lens(
         hand(first, rows)
 
 
-def is_read(opened: Opened, forward: ForwardPass) -> bool:
+def is_read(opened: OpenModel, forward: ForwardPass) -> bool:
     """Whether all of the lens is there to be had at once."""
     return is_kept(opened, ("lens of the map", forward.text, forward.pair, 0))
 
 
-def _lens(opened: Opened, forward: ForwardPass, layers: range) -> list[list[Cell]]:
+def _lens(opened: OpenModel, forward: ForwardPass, layers: range) -> list[list[Cell]]:
     streams = torch.cat([_stream(forward, layer) for layer in layers], 1)
     words = [row[0] for row in _words(opened, *likeliest_by_position(forward.trace, streams, 1))]
     tokens = len(words) // len(layers)

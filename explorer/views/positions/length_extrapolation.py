@@ -8,7 +8,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import head_title
 from explorer.catalog.folders import own_name
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.charts.position_curves import position_curve
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import ForwardPass
@@ -118,7 +118,13 @@ def _averages(found: Extrapolated, values: Tensor, unit: str, formula: str) -> s
 
 
 def longer_code(
-    opened: Opened, forward: ForwardPass, length: int, scheme: str, part: str, layer: int, head: int
+    opened: OpenModel,
+    forward: ForwardPass,
+    length: int,
+    scheme: str,
+    part: str,
+    layer: int,
+    head: int,
 ) -> None:
     found = extrapolate(opened, forward, length, scheme, part, layer, head)
     print(found.effective_keys, found.nats)

@@ -16,8 +16,8 @@ from explorer.analysis.position_schemes import (
 from explorer.app.context import PageContext, config_of
 from explorer.app.controls import number, one_of
 from explorer.app.messages import say
-from explorer.catalog import ModelError, opened_model
-from explorer.catalog.opened_model import Opened
+from explorer.catalog import ModelError, open_model
+from explorer.catalog.open_model import OpenModel
 from explorer.text.literal import literal
 from explorer.views.positions.missing_positions import (
     DO_NOT_WORK,
@@ -43,7 +43,7 @@ ALONE_HEIGHT = 350
 class Source:
     """A model whose positions are shown, and in which of its stacks."""
 
-    opened: Opened
+    opened: OpenModel
     stack: str
 
 
@@ -115,7 +115,7 @@ def _with_learned(context: PageContext, own: Source) -> Source | None:
     entries = [each for each in context.models.values() if config_of(each).positions == "learned"]
     for entry in sorted(entries, key=lambda each: each.origin != "shipped"):
         try:
-            opened = opened_model.open_entry(entry)
+            opened = open_model.open_entry(entry)
         except ModelError:
             continue
         stack = "encoder" if opened.config.kind == "encoder" else "decoder"
@@ -277,7 +277,7 @@ def _choose_place(sides: Sequence[Side]) -> int:
 
 
 def scheme_code(
-    opened: Opened, scheme: str, stack: str, count: int, head: int, width: int, by_cosine: bool
+    opened: OpenModel, scheme: str, stack: str, count: int, head: int, width: int, by_cosine: bool
 ) -> None:
     shown = position_scheme(scheme, opened.model, count, head, stack, width)
     shown = shown.by_cosine() if shown and by_cosine else shown

@@ -9,7 +9,7 @@ from explorer.app import widget_state
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
-from explorer.catalog.opened_model import Opened, open_entry
+from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.catalog.parameters import count_parameters
 from explorer.runs.differing import what_differs
 from explorer.runs.parent import new_head_seed
@@ -94,7 +94,7 @@ def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) ->
     )
 
 
-def _draw_parent(task: str) -> Opened | None:
+def _draw_parent(task: str) -> OpenModel | None:
     """The model that all start from; None for new weights. ModelError where it cannot be opened."""
     models = models_to_start_from(task)
     if not models:
@@ -108,7 +108,7 @@ def _draw_parent(task: str) -> Opened | None:
     return open_entry(models[chosen]) if chosen in models else None
 
 
-def _stored(parent: Opened, specs: Sequence[RunSpec]) -> str:
+def _stored(parent: OpenModel, specs: Sequence[RunSpec]) -> str:
     """How much of the disk the model takes that all start from."""
     size = megabytes(BYTES_OF_PARAMETER * count_parameters(specs[0].model))
     times = len({new_head_seed(parent, spec) for spec in specs})

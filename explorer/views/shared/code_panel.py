@@ -20,7 +20,7 @@ from torch import Tensor
 
 from explorer.analysis.circuits.text_pairs import Question, question_of
 from explorer.app.panels import expander
-from explorer.catalog.opened_model import Opened, opened_from
+from explorer.catalog.open_model import OpenModel, opened_from
 from explorer.inference.edited_pass import EditedPass, run_edited
 from explorer.inference.forward_pass import ForwardPass, rerun, run_text
 from explorer.runs.run import Run
@@ -101,7 +101,7 @@ class _Lines:
             if name in self.made and self.made[name] == value:
                 continue
             match value:
-                case Opened():
+                case OpenModel():
                     self._open(value.folder, value.reads_prompts)
                 case ForwardPass():
                     self._run(name, value)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.core_edits import token_label
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions import edits
@@ -28,7 +28,7 @@ PRESET_WORDS = {
 }
 
 
-def describe_edit(opened: Opened, forward: ForwardPass, edit: Intervention) -> str:
+def describe_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> str:
     """One line, tokens by their labels."""
     exists = edit.part in {part.name for part in forward.parts}
     title = "" if exists and len(forward.parts) == 1 else TITLES[edit.part]

@@ -9,7 +9,7 @@ from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.notes import draw_notes, drop_notes, keep_note
 from explorer.app.session import session
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.edited_pass import EditedPass, run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.address_text import (
@@ -75,7 +75,7 @@ def add_edit(edit: Intervention) -> None:
         store_history(current_history().add(edit))
 
 
-def add_intervention(opened: Opened, forward: ForwardPass, edit: Intervention) -> None:
+def add_intervention(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> None:
     """The same; but a mask cell that has this value without an intervention needs none."""
     without = current_history().without_target(edit)
     if isinstance(edit, MaskCell) and len(without.active) < current_history().done:

@@ -4,7 +4,7 @@ from difflib import SequenceMatcher
 
 import streamlit as st
 
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.edited_generation import edited_answer
 from explorer.inference.edited_pass import EditedPass
 
@@ -16,7 +16,7 @@ TEACHER_FORCED = (
 MOST_CHANGES = 5
 
 
-def draw_answers(opened: Opened, before: EditedPass, after: EditedPass) -> None:
+def draw_answers(opened: OpenModel, before: EditedPass, after: EditedPass) -> None:
     """Both whole answers; what stands below them on a page follows the one of `before`."""
     answers = [edited_answer(opened, each) for each in (before, after)]
     for when, answer in zip(("before", "after"), answers, strict=True):

@@ -10,7 +10,7 @@ from explorer.analysis.ablation import MOST, QUICK
 from explorer.app.messages import say
 from explorer.app.progress import bar
 from explorer.app.session import state_of
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import if_kept, kept
 from models.gradients import GradientError
@@ -38,7 +38,7 @@ def _start(name: str, asked: Hashable) -> None:
 
 
 def piece_by_piece(
-    opened: Opened,
+    opened: OpenModel,
     name: str,
     keys: Sequence[tuple[Hashable, ...]],
     make: Callable[[int], Made],

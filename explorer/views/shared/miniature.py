@@ -4,7 +4,7 @@ from explorer.analysis import information_flow
 from explorer.app.context import PageContext, current_context
 from explorer.app.page_table import ROWS
 from explorer.app.session import session, state_of
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.components import miniature as drawing
 from explorer.components.fragment import fragment
 from explorer.components.mounting import Mounted, asks_for
@@ -34,7 +34,7 @@ def draw_miniature() -> None:
     if context is None or place is None:  # a page that is run alone
         return
     opened, found = context.model, context.passed
-    if not isinstance(opened, Opened) or not isinstance(found, ForwardPass):
+    if not isinstance(opened, OpenModel) or not isinstance(found, ForwardPass):
         return
     if not information_flow.is_computable(found):
         return
@@ -46,13 +46,13 @@ def draw_miniature() -> None:
 
 
 @fragment()
-def _draw_behind(context: PageContext, opened: Opened, found: ForwardPass) -> None:
+def _draw_behind(context: PageContext, opened: OpenModel, found: ForwardPass) -> None:
     text = found.typed
     if asks_for(KEY, text) or information_flow.has_flow(opened, found):
         _draw(context, opened, found)
 
 
-def _draw(context: PageContext, opened: Opened, found: ForwardPass) -> None:
+def _draw(context: PageContext, opened: OpenModel, found: ForwardPass) -> None:
     flow = information_flow.kept_flow(opened, found)
     answer = 0
     if len(flow.starts) > 1:

@@ -5,7 +5,7 @@ from pathlib import Path
 from explorer.app import training_steps
 from explorer.app.context import PageContext
 from explorer.catalog.available_models import Stamp, stamp_of
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.results_cache import kept
 from explorer.runs.open_run import open_folder
 
@@ -28,7 +28,7 @@ def identity_of(folder: Path) -> Identity:
     return folder, stamp_of(folder)
 
 
-def open_snapshot(opened: Opened, folder: Path, use: str = "step") -> Opened:
+def open_snapshot(opened: OpenModel, folder: Path, use: str = "step") -> OpenModel:
     """The model as it was, read once. ModelError says in a sentence why it cannot be opened.
 
     Each `use` has a model of its own, so what is computed for one is not another's.

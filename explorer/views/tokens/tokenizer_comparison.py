@@ -11,7 +11,7 @@ from explorer.app.controls import note_invalid, say_invalid
 from explorer.app.messages import say
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.catalog.tokenizers import tokenizer_in
 from explorer.components import chips
 from explorer.inference import trained_tokenizers
@@ -179,7 +179,7 @@ def _tokenizer(name: str, shelf: Mapping[str, ModelEntry]) -> AnyTokenizer | Pla
         raise ModelError(f"The model {entry.short_name} cannot be opened: {why}") from error
 
 
-def tokens_code(opened: Opened, text: str, pair: str) -> None:
+def tokens_code(opened: OpenModel, text: str, pair: str) -> None:
     tokens = opened.tokenizer.encode(text, pair or None)
     ids = [token.id for token in tokens]
     print(ids, [token.label for token in tokens])

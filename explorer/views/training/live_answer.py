@@ -8,7 +8,7 @@ import torch
 from explorer.analysis.generalisation import MOST_EXAMPLES, Generalisation, generalisation
 from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
 from explorer.app.panels import expander
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.reference_answer import right_answer
@@ -39,7 +39,7 @@ def draw_answer_now(task: Task, forward: ForwardPass) -> None:
         st.markdown(f"Answer: **{literal(answer.text)}** · expected: {literal(right)}")
 
 
-def both_ways(opened: Opened, task: Task, forward: ForwardPass) -> TeacherForcing | None:
+def both_ways(opened: OpenModel, task: Task, forward: ForwardPass) -> TeacherForcing | None:
     """The reference answer fed, and the model's own; None where no answer is known."""
     answer = [token.id for token in task.answer(forward.source)]
     if not forward.source or not answer or len(answer) > opened.config.max_len:
@@ -60,7 +60,7 @@ def draw_both_ways(task: Task, found: TeacherForcing | None) -> None:
             st.text(summary(found, label))
 
 
-def generalises(opened: Opened, task: Task, spec: RunSpec) -> tuple[int, Generalisation] | None:
+def generalises(opened: OpenModel, task: Task, spec: RunSpec) -> tuple[int, Generalisation] | None:
     """The step of the weights, and their two losses; None where a task keeps no batch apart."""
     held_out: Batch | None = getattr(task, "held_out_batch", None)
     step: Any = opened.run.get("steps")

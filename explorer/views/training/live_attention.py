@@ -18,7 +18,7 @@ from explorer.app.session import state_of
 from explorer.app.throttle import turn
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import head_title
-from explorer.catalog.opened_model import Opened, open_entry
+from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.components import matrix
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.runs.open_run import open_folder
@@ -176,7 +176,7 @@ def _newest_pass(run: Run, task: Task, text: str) -> LiveAttention | None:
     return found
 
 
-def _run(folder: Path, text: str, opened: Opened) -> LiveAttention:
+def _run(folder: Path, text: str, opened: OpenModel) -> LiveAttention:
     found = LiveAttention(folder, text, None, "")
     with turn():
         try:
@@ -186,7 +186,7 @@ def _run(folder: Path, text: str, opened: Opened) -> LiveAttention:
     return found
 
 
-def _with_more(found: LiveAttention, run: Run, task: Task, opened: Opened) -> LiveAttention:
+def _with_more(found: LiveAttention, run: Run, task: Task, opened: OpenModel) -> LiveAttention:
     """The same with what else these weights are asked."""
     if found.forward is None:
         return found

@@ -7,7 +7,7 @@ import streamlit as st
 
 from explorer.app import reader_models
 from explorer.app.messages import say
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.runs.parent import task_for
 from explorer.system import limits
 from explorer.tasks import Given, Task, task_of
@@ -38,7 +38,7 @@ class OwnText:
 
     text: str | None = None
     tokenizer: str | None = None
-    parent: Opened | None = None
+    parent: OpenModel | None = None
 
     def task(self, name: str) -> Task:
         """The task that is made of it; TextError where there is none."""
@@ -47,7 +47,7 @@ class OwnText:
         return task_of(name, self.text, self.tokenizer)
 
 
-def draw_own_text(given: Given, parent: Opened | None = None) -> OwnText | None:
+def draw_own_text(given: Given, parent: OpenModel | None = None) -> OwnText | None:
     """The text of the task and its tokenizer; None while there is no text."""
     text = _draw_text(given)
     if parent is not None:

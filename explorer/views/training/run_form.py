@@ -18,7 +18,7 @@ from explorer.app.reader_runs import may_change
 from explorer.app.session import state_of
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.charts.training_curves import SCHEDULE_HEIGHT, rate_table, schedule_chart
 from explorer.components.chart import chart
 from explorer.components.fragment import fragment
@@ -210,7 +210,7 @@ class _Beside:
 
 
 def _draw_tuned(
-    task: Task, parent: Opened, beside: _Beside | None, live: Run | None
+    task: Task, parent: OpenModel, beside: _Beside | None, live: Run | None
 ) -> tuple[RunSpec, DeltaGenerator]:
     """The run that trains this model further; RunError where it cannot be."""
     now = beside.now if beside else None
@@ -236,7 +236,7 @@ def _architecture(spec: RunSpec) -> str:
     )
 
 
-def _beside(task: Task, run: Run | None, parent: Opened | None) -> _Beside | None:
+def _beside(task: Task, run: Run | None, parent: OpenModel | None) -> _Beside | None:
     """Nothing where the run is of another task, or began with the weights of another model."""
     try:
         starts_from = own_name(parent.name) if parent else ""

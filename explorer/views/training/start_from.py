@@ -7,7 +7,7 @@ import streamlit as st
 from explorer.app import reader_models
 from explorer.app.controls import one_of
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.opened_model import Opened, open_entry
+from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.runs.finetuning import usual_targets
 from explorer.runs.settings import Setting
 from explorer.runs.spec import RunSpec
@@ -29,7 +29,7 @@ def models_to_start_from(task: str) -> dict[str, ModelEntry]:
     return {label: models[name] for name, label in reader_models.labels(models).items()}
 
 
-def draw_start_from(task: str) -> Opened | None:
+def draw_start_from(task: str) -> OpenModel | None:
     """The model that the run starts from; None for new weights. ModelError where it cannot be."""
     models = models_to_start_from(task)
     if not models:

@@ -13,7 +13,7 @@ from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.training_steps import snapshots_of
 from explorer.catalog import ModelError
-from explorer.catalog.opened_model import Opened
+from explorer.catalog.open_model import OpenModel
 from explorer.catalog.run_index import run_of
 from explorer.inference.answers import Answer, longest_answer
 from explorer.inference.forward_pass import (
@@ -78,7 +78,7 @@ class History:
     run: Run
     task: Task | None
     passes: tuple[PassAtStep, ...]
-    opened: Opened
+    opened: OpenModel
     keys: tuple[Hashable, ...]
 
     @property
@@ -150,13 +150,13 @@ def history_of(context: PageContext) -> History | None:
     return History(run, _task_of(run), tuple(found), context.opened, tuple(keys))
 
 
-def opened_at(opened: Opened, folder: Path) -> Opened:
+def opened_at(opened: OpenModel, folder: Path) -> OpenModel:
     """The model of a snapshot, for this page alone: elsewhere its decoder reads its own words."""
     return open_snapshot(opened, folder, "film")
 
 
 def _pass_at(
-    opened: Opened, step: int, folder: Path, newest: Path, text: str, pair: str
+    opened: OpenModel, step: int, folder: Path, newest: Path, text: str, pair: str
 ) -> PassAtStep:
     """The pass of one step; a decoder beside an encoder reads what the last step writes."""
     model = opened_at(opened, folder)
@@ -169,7 +169,7 @@ def _pass_at(
     return PassAtStep(step, folder, replace(forward, notes=own.notes), own.answer)
 
 
-def _cost(opened: Opened, forward: ForwardPass) -> int:
+def _cost(opened: OpenModel, forward: ForwardPass) -> int:
     """Multiplications of one step, at most.
 
     A decoder beside an encoder writes its answer, is passed over it, and over that of the last

@@ -17,18 +17,18 @@ from explorer.analysis.circuits.finding import (
 from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.pair_templates import make_pairs
 from explorer.analysis.circuits.text_pairs import TextPair, question_of
-from explorer.catalog.opened_model import Opened, opened_from
+from explorer.catalog.open_model import OpenModel, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.commands import circuit_command
 
 
 @pytest.fixture(scope="module")
-def induction() -> Opened:
+def induction() -> OpenModel:
     return opened_from(SHIPPED / "induction", "induction")
 
 
 @pytest.fixture(scope="module")
-def finding(induction: Opened) -> Finding:
+def finding(induction: OpenModel) -> Finding:
     """Two pairs of the induction model, all parts and six edges patched."""
     pairs = make_pairs(induction, "Induction", 2, 0).pairs
     question = question_of(induction, pairs, LOGIT_DIFFERENCE)
@@ -47,7 +47,7 @@ def test_what_is_written_is_read_again(finding: Finding) -> None:
     assert {"edges", "circuit", "complement", "random"} < values["faithfulness"][0].keys()
 
 
-def test_it_holds_everything_that_was_measured(finding: Finding, induction: Opened) -> None:
+def test_it_holds_everything_that_was_measured(finding: Finding, induction: OpenModel) -> None:
     assert finding.digest == digest_of(induction)
     assert finding.shape == shape_of(induction)
     assert [(each.layer, each.head) for each in finding.heads] == [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -76,7 +76,7 @@ def test_answers_are_kept_as_they_can_be_typed(finding: Finding) -> None:
     assert finding.pairs[0].clean_tokens[1:] == tuple(finding.pairs[0].clean)
 
 
-def test_weights_are_told_apart_by_their_digest(finding: Finding, induction: Opened) -> None:
+def test_weights_are_told_apart_by_their_digest(finding: Finding, induction: OpenModel) -> None:
     assert other_model(finding, induction) == ""
     again = opened_from(SHIPPED / "induction", "again")
     assert other_model(finding, again) == "", "a name is no difference"

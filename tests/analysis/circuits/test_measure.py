@@ -23,7 +23,7 @@ from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE, metrics_of
 from explorer.analysis.circuits.text_pairs import Question, TextPair, question_of
 from explorer.analysis.contrast import Contrast
 from explorer.analysis.exact_edges import exact_edges
-from explorer.catalog.opened_model import Opened, opened_from
+from explorer.catalog.open_model import OpenModel, opened_from
 from explorer.catalog.shipped import SHIPPED
 from models import trace
 from models.interventions import Replace
@@ -38,12 +38,12 @@ PAIRS = {
 
 
 @pytest.fixture(params=PAIRS)
-def opened(request: pytest.FixtureRequest, published: Path) -> Opened:
+def opened(request: pytest.FixtureRequest, published: Path) -> OpenModel:
     folder = published if request.param == "bert" else SHIPPED
     return opened_from(folder / request.param, request.param)
 
 
-def asked(opened: Opened, metric: str = LOGIT_DIFFERENCE) -> Question:
+def asked(opened: OpenModel, metric: str = LOGIT_DIFFERENCE) -> Question:
     return question_of(opened, [TextPair(*texts) for texts in PAIRS[opened.name]], metric)
 
 
@@ -61,7 +61,7 @@ def patched(contrast: Contrast, site: str, head: int | None) -> float:
     return float(contrast.measured(clean.output)[0] - contrast.measured(left.output)[0])
 
 
-def test_exact_values_are_those_of_whole_passes_by_every_metric(opened: Opened) -> None:
+def test_exact_values_are_those_of_whole_passes_by_every_metric(opened: OpenModel) -> None:
     for metric in metrics_of(opened.config):
         question = asked(opened, metric)
         contrast = contrast_of(opened, question.pairs[0])
@@ -89,7 +89,7 @@ def test_exact_values_are_those_of_whole_passes_by_every_metric(opened: Opened) 
             assert by_column[column] == pytest.approx(patched(contrast, site, head), abs=1e-4)
 
 
-def test_scores_are_means_over_the_pairs_with_their_spread(opened: Opened) -> None:
+def test_scores_are_means_over_the_pairs_with_their_spread(opened: OpenModel) -> None:
     question = asked(opened)
     for steps in METHODS.values():
         found = list(attributions(opened, question, steps))

@@ -10,7 +10,7 @@ from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.pair_templates import TEMPLATES, fitting, make_pairs
 from explorer.analysis.circuits.text_pairs import PairError, question_of
 from explorer.analysis.circuits.vocabulary_words import WordGroups, own_words
-from explorer.catalog.opened_model import Opened, opened_from
+from explorer.catalog.open_model import OpenModel, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.text import word_tokenizer
 from explorer.text.token import DECODER
@@ -25,12 +25,12 @@ WORDS = (
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Opened:
+def reader(tmp_path: Path) -> OpenModel:
     """An untrained decoder whose tokens are these words."""
     return saved_and_opened(tmp_path, "words", word_tokenizer(WORDS, DECODER), "Mary went")
 
 
-def test_which_templates_fit_is_found_by_trying(reader: Opened, published: Path) -> None:
+def test_which_templates_fit_is_found_by_trying(reader: OpenModel, published: Path) -> None:
     assert fitting(reader) == ("Indirect object", "Induction", "Capitals", "Gender")
     assert fitting(opened_from(SHIPPED / "induction", "induction")) == ("Induction",)
     for name in ("negation", "reverse"):
@@ -40,7 +40,7 @@ def test_which_templates_fit_is_found_by_trying(reader: Opened, published: Path)
 
 
 @pytest.mark.parametrize("title", ["Indirect object", "Induction", "Gender"])
-def test_pairs_differ_where_the_template_says(title: str, reader: Opened) -> None:
+def test_pairs_differ_where_the_template_says(title: str, reader: OpenModel) -> None:
     made = make_pairs(reader, title, 4, 3)
     assert len(set(made.pairs)) == 4
     assert make_pairs(reader, title, 4, 3).pairs == made.pairs
@@ -50,7 +50,7 @@ def test_pairs_differ_where_the_template_says(title: str, reader: Opened) -> Non
         assert pair.texts.answer.strip() == pair.names[0].strip("␣")
 
 
-def test_what_is_left_of_the_words_is_said(reader: Opened) -> None:
+def test_what_is_left_of_the_words_is_said(reader: OpenModel) -> None:
     assert make_pairs(reader, "Gender", 2, 0).said == (
         "2 of 15 pairs of words are single tokens of this model."
     )
@@ -62,7 +62,7 @@ def test_what_is_left_of_the_words_is_said(reader: Opened) -> None:
     )
 
 
-def test_a_template_that_does_not_fit_is_refused(reader: Opened) -> None:
+def test_a_template_that_does_not_fit_is_refused(reader: OpenModel) -> None:
     with pytest.raises(PairError) as refused:
         make_pairs(reader, "Agreement", 2, 0)
     assert str(refused.value) == (
@@ -98,7 +98,7 @@ def test_a_mask_stands_for_the_answer(tmp_path: Path, monkeypatch: pytest.Monkey
     assert question_of(masked, made.pairs, LOGIT_DIFFERENCE).pairs[0].place == 6
 
 
-def test_own_words_are_single_tokens_of_the_vocabulary(reader: Opened) -> None:
+def test_own_words_are_single_tokens_of_the_vocabulary(reader: OpenModel) -> None:
     found = own_words(reader, Random(0))
     assert found.glue == " "
     for (word,) in found.groups:

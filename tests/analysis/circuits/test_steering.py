@@ -17,7 +17,7 @@ from explorer.analysis.circuits.steering import (
     steering_of,
 )
 from explorer.analysis.circuits.text_pairs import Question, TextPair, question_of
-from explorer.catalog.opened_model import Opened, open_model, opened_from
+from explorer.catalog.open_model import OpenModel, open_model, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference.core_edits import NotApplicableError, steering_direction
 from explorer.inference.edited_pass import run_edited
@@ -36,7 +36,7 @@ REVIEWS = [
 MASKED = [TextPair("the cat [MASK] good", "a dog [MASK] good")]
 
 
-def asked(name: str, published: Path, metric: str = LOGIT_DIFFERENCE) -> tuple[Opened, Question]:
+def asked(name: str, published: Path, metric: str = LOGIT_DIFFERENCE) -> tuple[OpenModel, Question]:
     folder = published / name if name == "bert" else SHIPPED / name
     opened = opened_from(folder, name)
     pairs = {"induction": INDUCTION, "negation": REVIEWS, "bert": MASKED}[name]

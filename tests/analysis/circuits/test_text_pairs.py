@@ -23,7 +23,7 @@ from explorer.analysis.circuits.text_pairs import (
     question_of,
     token_pair,
 )
-from explorer.catalog.opened_model import Opened, opened_from
+from explorer.catalog.open_model import OpenModel, opened_from
 from explorer.catalog.shipped import SHIPPED
 from tests.closeness import assert_close_to
 from tests.tiny import reference_bert
@@ -33,31 +33,31 @@ GOOD, BAD = "the food was really very good", "the food was not very good"
 
 
 @pytest.fixture
-def induction() -> Opened:
+def induction() -> OpenModel:
     return opened_from(SHIPPED / "induction", "induction")
 
 
 @pytest.fixture
-def negation() -> Opened:
+def negation() -> OpenModel:
     return opened_from(SHIPPED / "negation", "negation")
 
 
 @pytest.fixture
-def masked(published: Path) -> Opened:
+def masked(published: Path) -> OpenModel:
     return opened_from(published / "bert", "bert")
 
 
-def refusal(opened: Opened, *texts: str, metric: str = LOGIT_DIFFERENCE) -> str:
+def refusal(opened: OpenModel, *texts: str, metric: str = LOGIT_DIFFERENCE) -> str:
     with pytest.raises(PairError) as refused:
         token_pair(opened, TextPair(*texts), metric)
     return str(refused.value)
 
 
-def pair_of(opened: Opened, *texts: str, metric: str = LOGIT_DIFFERENCE) -> TokenPair:
+def pair_of(opened: OpenModel, *texts: str, metric: str = LOGIT_DIFFERENCE) -> TokenPair:
     return token_pair(opened, TextPair(*texts), metric)
 
 
-def test_answers_that_nobody_typed_are_the_likeliest(induction: Opened) -> None:
+def test_answers_that_nobody_typed_are_the_likeliest(induction: OpenModel) -> None:
     pair = pair_of(induction, CLEAN, SWAPPED)
     assert pair.names == ("c", "e")
     assert pair.differing == (2, 4, 7, 9)
@@ -70,7 +70,7 @@ def test_answers_that_nobody_typed_are_the_likeliest(induction: Opened) -> None:
     assert pair_of(induction, CLEAN, SWAPPED, "", "c").names[0] != "c"
 
 
-def test_the_metrics_are_those_of_the_logits(induction: Opened) -> None:
+def test_the_metrics_are_those_of_the_logits(induction: OpenModel) -> None:
     logits = [
         induction.model(torch.tensor([induction.tokenizer.ids(text)]))[0, -1]
         for text in (CLEAN, SWAPPED)
@@ -92,7 +92,7 @@ def test_the_metrics_are_those_of_the_logits(induction: Opened) -> None:
     assert pair_of(induction, CLEAN, SWAPPED, "none", "neither", metric=KL).clean_value == 0
 
 
-def test_a_class_is_an_answer_by_its_name(negation: Opened) -> None:
+def test_a_class_is_an_answer_by_its_name(negation: OpenModel) -> None:
     assert CLASS_SCORE in metrics_of(negation.config)
     pair = pair_of(negation, GOOD, BAD, "Positive", "negative")
     assert pair.names == ("positive", "negative")
@@ -148,12 +148,12 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
 ]
 
 
-def test_what_is_no_pair_is_refused_in_a_sentence(induction: Opened) -> None:
+def test_what_is_no_pair_is_refused_in_a_sentence(induction: OpenModel) -> None:
     for texts, sentence in REFUSED:
         assert refusal(induction, *texts) == sentence
 
 
-def test_a_mask_stands_at_one_place_of_both_texts(masked: Opened) -> None:
+def test_a_mask_stands_at_one_place_of_both_texts(masked: OpenModel) -> None:
     pair = pair_of(masked, "the [MASK] is good", "the [MASK] is paris", "cat", "dog")
     assert (pair.place, pair.names) == (2, ("cat", "dog"))
     no_mask = "This model fills a mask: put [MASK] into both texts, at one place."
@@ -194,7 +194,7 @@ def test_models_without_one_stack_and_a_head_are_refused(tmp_path: Path) -> None
     )
 
 
-def test_a_change_that_the_metric_does_not_see_is_refused(induction: Opened) -> None:
+def test_a_change_that_the_metric_does_not_see_is_refused(induction: OpenModel) -> None:
     for parameter in induction.model.last_stack.norm.parameters():
         parameter.zero_()
     said = refusal(induction, CLEAN, SWAPPED, "c", "e")
@@ -202,7 +202,7 @@ def test_a_change_that_the_metric_does_not_see_is_refused(induction: Opened) -> 
     assert " for both texts, so there is nothing to explain: change a word on which" in said
 
 
-def test_a_question_says_where_plain_attribution_finds_nothing(induction: Opened) -> None:
+def test_a_question_says_where_plain_attribution_finds_nothing(induction: OpenModel) -> None:
     pairs = [TextPair(CLEAN, SWAPPED), TextPair(CLEAN, "abcdeabcdeac")]
     question = question_of(induction, pairs, KL)
     assert question.key == (KL, tuple(pairs))

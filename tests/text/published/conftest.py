@@ -16,7 +16,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 transformers.logging.set_verbosity_error()
 
 Made = Callable[[str], Path]
-Opened = Callable[[str], PublishedTokenizer]
+OpenModel = Callable[[str], PublishedTokenizer]
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +40,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 @pytest.fixture(scope="session")
-def opened(made: Made) -> Opened:
+def opened(made: Made) -> OpenModel:
     """The tokenizer of the folder of this name."""
 
     @cache

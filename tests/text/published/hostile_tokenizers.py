@@ -111,4 +111,4 @@ ENDLESS: dict[str, str] = {
         model=BPE | {"continuing_subword_prefix": "ab", "merges": [["a", "b"]]},
     ),
 }
-"""Opened or not; where it is, reading a text ends in a sentence or in few tokens."""
+"""OpenModel or not; where it is, reading a text ends in a sentence or in few tokens."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from explorer.text import TextError, Token, open_published
 from explorer.text.checked_text import MAX_CHARACTERS
-from tests.text.published.conftest import Made, Opened
+from tests.text.published.conftest import Made, OpenModel
 from tests.text.published.tokenizer_folders import BERT, END, FAIRSEQ, FOLDERS, TEXTS, byte_level
 
 FEW = ("bert", "gpt2", "xlm-roberta", "t5", "llama", "marian")
@@ -31,12 +31,12 @@ def check_spans(text: str, tokens: tuple[Token, ...]) -> None:
 
 @SEVERAL
 @given(text=st.text(max_size=60))
-def test_spans_lie_in_the_text_in_order(opened: Opened, name: str, text: str) -> None:
+def test_spans_lie_in_the_text_in_order(opened: OpenModel, name: str, text: str) -> None:
     check_spans(text, opened(name).encode(text))
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_spans_cover_the_text_and_are_what_their_labels_say(opened: Opened, name: str) -> None:
+def test_spans_cover_the_text_and_are_what_their_labels_say(opened: OpenModel, name: str) -> None:
     tokenizer = opened(name)
     for text in TEXTS:
         tokens = tokenizer.encode(text)
@@ -57,7 +57,7 @@ def test_spans_cover_the_text_and_are_what_their_labels_say(opened: Opened, name
     assert max(token.end for token in second) == len(MAT)
 
 
-def test_a_character_of_several_pieces_is_the_span_of_each(opened: Opened) -> None:
+def test_a_character_of_several_pieces_is_the_span_of_each(opened: OpenModel) -> None:
     for name in ("gpt2", "llama"):
         tokens = opened(name).encode("x🙂y")
         assert [(t.label, t.start, t.end) for t in tokens[-5:-1]] == [
@@ -68,7 +68,7 @@ def test_a_character_of_several_pieces_is_the_span_of_each(opened: Opened) -> No
     assert shown == [("f", 0, 1), ("i", 0, 1), ("␣", 1, 2), ("x", 2, 3)]
 
 
-def test_a_space_that_is_shown_is_in_the_span(opened: Opened) -> None:
+def test_a_space_that_is_shown_is_in_the_span(opened: OpenModel) -> None:
     text = "the cat <x>"
     for name in ("gpt2", "roberta", "qwen2"):
         for token in opened(name).encode(text):
@@ -76,14 +76,14 @@ def test_a_space_that_is_shown_is_in_the_span(opened: Opened) -> None:
             assert token.special or text[token.start : token.end] == shown, name
 
 
-def test_the_places_that_t5_fills_are_numbered_from_the_end(opened: Opened) -> None:
+def test_the_places_that_t5_fills_are_numbered_from_the_end(opened: OpenModel) -> None:
     tokenizer = opened("t5")
     last = tokenizer.vocab_size - 1
     assert [tokenizer.label(last - n) for n in (0, 99)] == ["<extra_id_0>", "<extra_id_99>"]
     assert tokenizer.id_of("<extra_id_0>") == last
 
 
-def test_labels_show_what_is_invisible(opened: Opened) -> None:
+def test_labels_show_what_is_invisible(opened: OpenModel) -> None:
     shown = labels(opened("gpt2").encode("the cat\n\u202e"))
     assert shown == ["the", "␣cat", "↵", "<0xE2>", "<0x80>", "<0xAE>"]
     assert labels(opened("bert").encode("the sats")) == ["[CLS]", "the", "sat", "##s", "[SEP]"]
@@ -91,7 +91,7 @@ def test_labels_show_what_is_invisible(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_typed_text_never_becomes_a_special_token(opened: Opened, name: str) -> None:
+def test_typed_text_never_becomes_a_special_token(opened: OpenModel, name: str) -> None:
     tokenizer = opened(name)
     mask = set() if tokenizer.mask_id is None else {tokenizer.label(tokenizer.mask_id)}
     around = sum(token.special for token in tokenizer.encode("the", "cat"))
@@ -135,7 +135,7 @@ def test_added_words_are_text_and_added_special_tokens_are_not(tmp_path: Path) -
 
 
 def test_a_piece_that_is_declared_special_is_not_found_in_a_text(
-    made: Made, opened: Opened, tmp_path: Path
+    made: Made, opened: OpenModel, tmp_path: Path
 ) -> None:
     """Gemma's model knows `<start_of_turn>` as a piece of text; its settings know better."""
     (tmp_path / "tokenizer.model").write_bytes((made("gemma") / "tokenizer.model").read_bytes())
@@ -149,7 +149,7 @@ def test_a_piece_that_is_declared_special_is_not_found_in_a_text(
 
 
 def test_opt_begins_with_its_end_and_pairs_have_two_beginnings(
-    made: Made, opened: Opened, tmp_path: Path
+    made: Made, opened: OpenModel, tmp_path: Path
 ) -> None:
     tokenizer = opened("opt")
     assert labels(tokenizer.encode("the")) == ["</s>", "the"]
@@ -159,7 +159,7 @@ def test_opt_begins_with_its_end_and_pairs_have_two_beginnings(
     assert labels(open_published(tmp_path, "opt").encode("the")) == ["</s>", "the"]
 
 
-def test_marian_writes_with_its_target_side(made: Made, opened: Opened, tmp_path: Path) -> None:
+def test_marian_writes_with_its_target_side(made: Made, opened: OpenModel, tmp_path: Path) -> None:
     tokenizer = opened("marian")
     end, pad = tokenizer.eos_id, tokenizer.pad_id
     assert (end, tokenizer.unk_id, pad, tokenizer.bos_id) == (0, 1, tokenizer.vocab_size - 1, None)
@@ -178,7 +178,7 @@ def test_marian_writes_with_its_target_side(made: Made, opened: Opened, tmp_path
     assert two.ids("the cat") == tokenizer.ids("the cat")
 
 
-def test_capitals_and_kinds(opened: Opened) -> None:
+def test_capitals_and_kinds(opened: OpenModel) -> None:
     kinds = [opened(name).kind for name in ("bert", "gpt2", "t5", "llama", "marian")]
     assert kinds == ["wordpiece", "bytes", "sentencepiece", "sentencepiece", "sentencepiece"]
     lowercase = [opened(name).lowercase for name in ("bert", "bert-cased", "t5")]
@@ -186,7 +186,7 @@ def test_capitals_and_kinds(opened: Opened) -> None:
 
 
 @SEVERAL
-def test_what_is_not_there_too_long_or_broken_is_refused(opened: Opened, name: str) -> None:
+def test_what_is_not_there_too_long_or_broken_is_refused(opened: OpenModel, name: str) -> None:
     tokenizer = opened(name)
     assert tokenizer.label(tokenizer.vocab_size + 7) == f"<{tokenizer.vocab_size + 7}>"
     assert tokenizer.labels([5, 6, 5]) == [tokenizer.label(number) for number in (5, 6, 5)]

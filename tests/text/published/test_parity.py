@@ -16,7 +16,7 @@ from tokenizers.processors import TemplateProcessing
 
 from explorer.text import PublishedTokenizer, open_published
 from models.loading.checkpoint_tokenizer import tokenizer_of_folder
-from tests.text.published.conftest import Made, Opened
+from tests.text.published.conftest import Made, OpenModel
 from tests.text.published.tokenizer_folders import CORPUS, FOLDERS, SPM, TEXTS
 
 ELSEWHERE = {
@@ -54,7 +54,9 @@ def assert_the_same_text_comes_back(ours: PublishedTokenizer, theirs: Any) -> No
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_a_folder_reads_as_the_reference(opened: Opened, reference: Reference, name: str) -> None:
+def test_a_folder_reads_as_the_reference(
+    opened: OpenModel, reference: Reference, name: str
+) -> None:
     """Texts, pairs and their segments, the way back, the size and the roles."""
     ours, theirs = opened(name), reference(name)
     texts = [text for text in TEXTS if text not in ELSEWHERE.get(name, ())]
@@ -78,7 +80,7 @@ def test_a_folder_reads_as_the_reference(opened: Opened, reference: Reference, n
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "roberta", "xlm-roberta", "t5", "llama", "gemma"])
 def test_the_file_that_the_reference_saves_is_the_same_tokenizer(
-    made: Made, opened: Opened, reference: Reference, name: str
+    made: Made, opened: OpenModel, reference: Reference, name: str
 ) -> None:
     """tokenizer.json is read in its own right, by the core too, and wins over the older forms."""
     older, whole = opened(name), opened(f"{name}.json")
@@ -95,7 +97,7 @@ def test_the_file_that_the_reference_saves_is_the_same_tokenizer(
 
 @pytest.mark.parametrize("name", ["mbart", "mbart50", "llama", "mistral"])
 def test_where_the_reference_differs_the_library_of_the_model_is_right(
-    made: Made, opened: Opened, name: str
+    made: Made, opened: OpenModel, name: str
 ) -> None:
     file, shift, unknown = (SPM, 1, 3) if name.startswith("mbart") else ("tokenizer.model", 0, 0)
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(made(name) / file))
@@ -104,7 +106,7 @@ def test_where_the_reference_differs_the_library_of_the_model_is_right(
         assert spoken == [unknown if n == 0 else n + shift for n in pieces.encode(text)], text
 
 
-def test_a_typed_mask_is_the_mask(opened: Opened, reference: Reference) -> None:
+def test_a_typed_mask_is_the_mask(opened: OpenModel, reference: Reference) -> None:
     for name in ["bert", "roberta", "xlm-roberta", "mbart"]:
         ours = opened(name)
         assert ours.mask_id is not None

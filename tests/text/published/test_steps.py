@@ -13,7 +13,7 @@ from explorer.text import PublishedTokenizer, TextError, TokenizerStep, open_pub
 from explorer.text.published import steps as taking
 from explorer.text.published.child_wire import NONE_AROUND
 from explorer.text.token import ADD_SPECIAL_TOKENS
-from tests.text.published.conftest import Made, Opened
+from tests.text.published.conftest import Made, OpenModel
 from tests.text.published.hostile_tokenizers import BPE, words
 from tests.text.published.tokenizer_folders import FOLDERS, TEXTS
 
@@ -46,7 +46,7 @@ def assert_ends_in_the_encoding(
 
 
 @pytest.mark.parametrize("name", [*FOLDERS, *[f"{name}.json" for name in SAVED]])
-def test_the_texts(opened: Opened, name: str) -> None:
+def test_the_texts(opened: OpenModel, name: str) -> None:
     for text in TEXTS:
         taken = assert_ends_in_the_encoding(opened(name), text)
         assert taken[0].action == "The text as it was typed."
@@ -55,13 +55,13 @@ def test_the_texts(opened: Opened, name: str) -> None:
 
 @FEW
 @given(text=st.text(max_size=60) | LIKELY.map("".join))
-def test_any_text(opened: Opened, name: str, text: str) -> None:
+def test_any_text(opened: OpenModel, name: str, text: str) -> None:
     assert_ends_in_the_encoding(opened(name), text[:200])
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama.json"])
 def test_each_merge_is_what_the_library_makes_of_the_rules_up_to_it(
-    made: Made, opened: Opened, name: str
+    made: Made, opened: OpenModel, name: str
 ) -> None:
     """A library that has only the rules up to this one makes exactly this step."""
     tokenizer, text = opened(name), "the cat sat on the mat, 東 the dog"
@@ -135,7 +135,7 @@ def test_the_rules_are_numbered_as_in_the_file(tmp_path: Path) -> None:
     assert "Merge a and b (merge 2)." in [step.action for step in taken]
 
 
-def test_a_text_too_long(opened: Opened) -> None:
+def test_a_text_too_long(opened: OpenModel) -> None:
     assert steps(opened("gpt2"), "the cat sat " * 80)
     with pytest.raises(TextError, match="1,001 characters"):
         steps(opened("gpt2"), "a" * 1_001)

@@ -28,7 +28,7 @@ WEIGHTS_KEPT = WEIGHTS_BYTES.most
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenModel:
     """A model that is ready to run; two of them are equal only when they are the same object."""
 
     name: str
@@ -54,7 +54,7 @@ class Opened:
         return sum(parameter.nbytes for parameter in self.model.parameters())
 
 
-def open_model(name: str, root: Path | None = None) -> Opened:
+def open_model(name: str, root: Path | None = None) -> OpenModel:
     """The model called `name`, read once. ModelError says in a sentence why not."""
     for entry in list_models(root):
         if entry.name == name:
@@ -62,7 +62,7 @@ def open_model(name: str, root: Path | None = None) -> Opened:
     raise ModelError(f"There is no model called {name[:60]!r} here.")
 
 
-def open_entry(entry: ModelEntry) -> Opened:
+def open_entry(entry: ModelEntry) -> OpenModel:
     """The model of an entry, read once. ModelError says in a sentence why not."""
     try:
         return _open(entry.name, entry.folder, entry.title, entry.example, stamp_of(entry.folder))
@@ -77,7 +77,7 @@ def opened_from(
     example: str | None = None,
     *,
     reads_prompts: bool = False,
-) -> Opened:
+) -> OpenModel:
     """The model in a checkpoint folder, read anew; its own title and example unless given.
 
     With `reads_prompts` the special tokens that are written in a text are read as such.
@@ -88,7 +88,7 @@ def opened_from(
     run = checkpoint.run or {}
     kind = str(run.get("task", name))
     task, known = TASKS.get(kind), TASKS.get(kind) or GIVEN.get(kind)
-    return Opened(
+    return OpenModel(
         name=name,
         folder=folder,
         title=title or str(run.get("title") or name),
@@ -107,7 +107,7 @@ def opened_from(
     LRUCache(WEIGHTS_KEPT, getsizeof=lambda opened: min(opened.bytes, WEIGHTS_KEPT)),
     condition=CancellableCondition(),
 )
-def _open(name: str, folder: Path, title: str, example: str, stamp: Stamp) -> Opened:
+def _open(name: str, folder: Path, title: str, example: str, stamp: Stamp) -> OpenModel:
     return opened_from(folder, name, title, example)
 
 
