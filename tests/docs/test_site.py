@@ -1,11 +1,14 @@
 """The pages of the documentation: they are a site without a warning, and the picture is true."""
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-from docs import architecture
+import pytest
+
+from docs import architecture, pictures
 from tests.source import ROOT
 
 
@@ -24,3 +27,11 @@ def test_they_become_a_site_without_a_warning(tmp_path: Path) -> None:
 def test_the_picture_of_the_rooms_is_that_of_the_imports() -> None:
     drawn = architecture.FILE.read_text("utf-8")
     assert drawn == architecture.picture(), "run: python -m docs.architecture"
+
+
+@pytest.mark.parametrize("name", pictures.PICTURES)
+def test_a_picture_shows_the_page_as_it_is(name: str) -> None:
+    pictured = json.loads(pictures.WORDS.read_text("utf-8"))[name]
+    assert pictures.page_words(pictures.PICTURES[name][0]) == pictured, (
+        "run: python -m docs.pictures"
+    )
