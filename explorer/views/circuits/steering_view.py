@@ -30,8 +30,7 @@ from explorer.text.number_format import three
 from explorer.views.interventions.edit_forms import HEAD_OUTPUT, OF_TEXTS
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
-from explorer.views.shared.edit_descriptions import direction_words
-from explorer.views.shared.edit_history import draw_history, edit_button
+from explorer.views.shared.edit_history import direction_words, draw_history, edit_button
 from explorer.views.shared.measurement import measurement
 from models.interventions import Add
 
