@@ -36,7 +36,7 @@ from explorer.interventions.edits import (
 )
 from explorer.text import byte_tokenizer
 from explorer.text.token import DECODER
-from explorer.views.shared.edit_descriptions import PRESET_WORDS, describe_edit
+from explorer.views.shared.edit_history import PRESET_WORDS, describe_edit
 from models import interventions as core
 from models import trace
 from models.masking import causal_mask

@@ -21,8 +21,8 @@ from explorer.inference import forward_pass
 from explorer.inference.position_passes import Permuted, permuted, swapped_order
 from explorer.text.literal import literal
 from explorer.text.number_format import three
-from explorer.views.positions.doubled_exponent import RIGHT, WRONG
-from explorer.views.positions.scheme import ALONE
+from explorer.views.input.doubled_exponent import RIGHT, WRONG
+from explorer.views.input.scheme import ALONE
 from models.config import POSITIONS
 from tests import apps
 from tests.apps import said, views

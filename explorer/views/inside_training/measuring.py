@@ -5,11 +5,9 @@ from typing import TypeVar
 
 import streamlit as st
 
-from explorer.app.messages import say
-from explorer.catalog import ModelError
 from explorer.system.limits import INSIDE_BYTES
 from explorer.views.inside_training.chosen_run import InsideRun
-from explorer.views.shared.long_work import piece_by_piece
+from explorer.views.shared.measurement import measurements
 from models.training import Batch
 
 ROWS = 64
@@ -54,17 +52,13 @@ def of_snapshots(
 ) -> list[Made] | None:
     """What `make` gives for each snapshot's step, kept; None where it is not all there yet."""
     steps = chosen.steps
-    try:
-        return piece_by_piece(
-            chosen.first,
-            name,
-            [(name, asked, chosen.identity(step)) for step in steps],
-            lambda at: make(steps[at]),
-            size,
-            cost * len(steps),
-            doing,
-            TOO_LARGE_TO_MEASURE,
-        )
-    except ModelError as error:
-        say(str(error))
-        return None
+    return measurements(
+        chosen.first,
+        name,
+        [(name, asked, chosen.identity(step)) for step in steps],
+        lambda at: make(steps[at]),
+        size,
+        cost=cost * len(steps),
+        doing=doing,
+        too_long=TOO_LARGE_TO_MEASURE,
+    )

@@ -16,7 +16,7 @@ from explorer.inference.output_tokens import predicted_ids
 from explorer.inference.results_cache import kept
 from explorer.interventions.edits import EditHistory
 from explorer.text.number_format import three
-from explorer.views.shared.edited_answers import draw_answers
+from explorer.views.shared.edit_history import draw_answers
 from explorer.views.shared.tables import facts
 
 NO_HEAD = "This model has no output head, so there is no output to compare."

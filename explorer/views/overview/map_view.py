@@ -22,7 +22,7 @@ from explorer.text.token_labels import texts
 from explorer.views.overview import page_links, pass_picture, pinned_parts
 from explorer.views.overview.pinned_parts import MapSelection
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.output_position import ANSWER
+from explorer.views.shared.widgets import ANSWER
 
 KEY = "pass_map"
 LAYER, AROUND, LOWEST, FEW = 64, 190, 330, 5

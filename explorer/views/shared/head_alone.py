@@ -19,7 +19,7 @@ from explorer.app.page_seconds import count_seconds
 from explorer.app.session import HeadAlone, session, state_of
 from explorer.app.throttle import turn
 from explorer.components.fragment import fragment
-from explorer.views.shared.miniature import mark_layer
+from explorer.views.shared.sidebar_parts import mark_layer
 
 P = ParamSpec("P")
 

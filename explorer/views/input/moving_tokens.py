@@ -27,8 +27,7 @@ from explorer.inference.results_cache import kept
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import named_at, texts
-from explorer.views.embedding_space.shown_space import ShownSpace
-from explorer.views.embedding_space.token_neighbours import vocabulary_labels
+from explorer.views.input.token_neighbours import ShownSpace, vocabulary_labels
 
 MEANING = {
     EMBEDDING: "The axes are the first three principal components of the token embedding",

@@ -25,10 +25,10 @@ from explorer.catalog.attention_parts import map_title
 from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
-from explorer.views.heads.finder import head_strip
+from explorer.views.attention.head_finder import head_strip
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.head_table import NO_VISIBLE_KEYS, input_key
+from explorer.views.shared.heads_grid import NO_VISIBLE_KEYS, input_key
 
 NEAREST_HEADS = 6
 HEIGHT, WIDTH = 690, 740

@@ -7,8 +7,9 @@ from explorer.analysis.ablation import MOST
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.open_model import open_model
 from explorer.components.mounting import Mounted
-from explorer.views.shared import long_work
-from explorer.views.shared.long_work import piece_by_piece
+from explorer.inference import results_cache
+from explorer.views.shared import measurement
+from explorer.views.shared.measurement import measurements
 from tests.apps import page
 from tests.views.drawing import press
 
@@ -27,7 +28,9 @@ def test_the_pieces_that_were_made_stay_when_the_run_is_stopped() -> None:
 
     def ask() -> list[int] | None:
         keys = [("a test of pieces", at) for at in range(4)]
-        return piece_by_piece(opened, "test", keys, make, lambda _: 1, 1, "Testing", "Too long.")
+        return measurements(
+            opened, "test", keys, make, lambda _: 1, cost=1, doing="Testing", too_long="Too long."
+        )
 
     with pytest.raises(StopIteration):
         ask()
@@ -38,14 +41,21 @@ def test_the_pieces_that_were_made_stay_when_the_run_is_stopped() -> None:
 
 def test_what_is_too_much_is_said_and_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr(long_work.st, "text", said.append)
+    monkeypatch.setattr(measurement.st, "text", said.append)
 
     def make(at: int) -> int:
         raise AssertionError(at)
 
     keys = [("too much of a test", 0)]
-    found = piece_by_piece(
-        open_model("letters"), "test", keys, make, int, MOST + 1, "Testing", "Too long."
+    found = measurements(
+        open_model("letters"),
+        "test",
+        keys,
+        make,
+        int,
+        cost=MOST + 1,
+        doing="Testing",
+        too_long="Too long.",
     )
     assert found is None
     assert said == ["Too long."]
@@ -63,7 +73,8 @@ LONG: dict[str, tuple[str, dict[str, str], str]] = {
 @pytest.mark.parametrize("name", LONG)
 def test_what_takes_long_waits_for_a_click(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And again for another text."""
-    monkeypatch.setattr(long_work, "QUICK", 1)
+    monkeypatch.setattr(measurement, "QUICK", 1)
+    results_cache.forget(open_model("letters"))
     path, address, key = LONG[name]
     at = page(f"experiments/{path}", model="letters", **address)
     assert key not in drawn(at)

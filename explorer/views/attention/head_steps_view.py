@@ -20,7 +20,7 @@ from explorer.components.stages import stages as view
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from explorer.text.token_labels import named_at
-from explorer.views.shared import pinned, pinned_pair, widgets
+from explorer.views.shared import pass_position, pinned, widgets
 from explorer.views.shared.pinned import Pinned
 
 UP_TO = ("scores", "scaled", "masked", "softmax", "values")
@@ -70,7 +70,7 @@ def draw_stages(context: PageContext) -> None:
     widgets.notes(pinned.read_and_written(forward, at.part, query))
     if not session().pages:  # a page that is run alone has no others
         return
-    pinned_pair.forward_pass_link(context, Pinned(query, key))
+    pass_position.forward_pass_link(context, Pinned(query, key))
     with st.container(horizontal=True, vertical_alignment="center"):
         draw_page_link("query_key", "Query and key of this cell")
         st.text(f"{named_at(rows, query)} → {named_at(columns, key)}")

@@ -13,9 +13,9 @@ from explorer.components.picker import RankedHead, ranked
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.head_table import (
-    head_table,
+from explorer.views.shared.heads_grid import (
     measured_heads,
+    metric_grid,
     metrics_code,
     rows_counted,
     why_unmeasured,
@@ -45,7 +45,7 @@ def draw_finder(context: PageContext) -> Script | None:
         head_strip(context, first, len(places), key="best_heads", order=named, across=3)
         st.caption(f"{metric.meaning} {rows_counted(found, metric)}")
         st.markdown(f"**{metric.title} of every head**")
-        head_table(context, values, metric, "heads_table")
+        metric_grid(context, values, metric, "heads_table")
     with large:
         _draw_chosen(context, places, metric, order)
     at = context.choice

@@ -15,7 +15,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.position_passes import MAX_EXTRAPOLATED, Extrapolated, can_run, extrapolate
 from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
-from explorer.views.positions.missing_positions import CANNOT, draw_missing_positions
+from explorer.views.input.scheme import CANNOT, draw_missing_positions
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 

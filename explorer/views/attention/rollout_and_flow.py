@@ -22,7 +22,7 @@ from explorer.text.number_format import three
 from explorer.text.token_labels import named_at, texts
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.head_table import input_key
+from explorer.views.shared.heads_grid import input_key
 
 NUMBERS_HELD = 2_000_000
 """Of all layers together; more are not drawn."""

@@ -13,21 +13,50 @@ from explorer.analysis.position_schemes import (
     learned_table,
     position_scheme,
 )
+from explorer.app.choosing import choose_model
 from explorer.app.context import PageContext, config_of
 from explorer.app.controls import number, one_of
 from explorer.app.messages import say
 from explorer.catalog import ModelError, open_model
 from explorer.catalog.open_model import OpenModel
+from explorer.inference.position_passes import TRAINED_POSITIONS
 from explorer.text.literal import literal
-from explorer.views.positions.missing_positions import (
-    DO_NOT_WORK,
-    NO_TABLE,
-    draw_missing_positions,
-    offer_models,
-)
-from explorer.views.positions.scheme_figures import Side, draw_position_surface
+from explorer.views.input.scheme_figures import Side, draw_position_surface
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
+
+MOST_MODELS_NAMED = 3
+NO_TABLE = "This model has no such trained positions to show."
+CANNOT = "These positions are trained parameters, and this model has none."
+DO_NOT_WORK = "The weights of this model do not work with this scheme: choose another one."
+
+
+def draw_missing_positions(context: PageContext, scheme: str, why: str) -> None:
+    """One sentence, with models here that have such positions, or how to get one."""
+    if scheme not in TRAINED_POSITIONS:
+        say(DO_NOT_WORK)
+        return
+    found = [
+        entry.name for entry in context.models.values() if config_of(entry).positions == scheme
+    ][:MOST_MODELS_NAMED]
+    if not found:
+        say(
+            f"{why} No other model here has them either: train one with them (Model, Positions), "
+            "open a published one, or choose another scheme."
+        )
+        widgets.page_links("training", "checkpoints")
+        return
+    say(f"{why} Open a model that was trained with them, or choose another scheme.")
+    offer_models(found)
+
+
+def offer_models(names: Sequence[str]) -> None:
+    """A button for each, which chooses it."""
+    with st.container(horizontal=True):
+        for model in names:
+            label = f"Open {literal(model)}"
+            st.button(label, key=f"with_{model}", on_click=choose_model, args=(model,))
+
 
 SHOWN, ODD = 48, 7
 OWN_WIDTH, ODD_WIDTH = "This model's width", f"An odd width, {ODD}"
