@@ -1,17 +1,24 @@
-"""The forward pass with the reader's interventions, and which of them do not apply."""
+"""The pass with the reader's interventions, what a decoder answers with them, which do not apply."""
 
 import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import torch
+from torch import Tensor
+
 from explorer.catalog.open_model import OpenModel
+from explorer.inference.answers import Answer, longest_answer, written_answer
 from explorer.inference.core_edits import NotApplicableError, check_applicable, core_edit
 from explorer.inference.forward_pass import ForwardPass, rerun
-from explorer.inference.results_cache import kept
+from explorer.inference.model_inputs import ids_of
+from explorer.inference.results_cache import kept, size_of
 from explorer.interventions.edits import CutEdge, Intervention, Patch, ReplaceToken, Steer
 from explorer.text import Token
 from models import interventions as core
+from models.generation import generate
 from models.interventions import EditError
+from models.trace import RecordingTap
 
 MOST_TEXTS = 4
 """Every text that is patched from is one more pass."""
@@ -141,3 +148,57 @@ def _replacement(opened: OpenModel, before: Token, token_id: int) -> Token:
     token = opened.tokenizer.token(token_id)
     place = {name: getattr(before, name) for name in ("start", "end", "segment", "second")}
     return dataclasses.replace(token, **place)
+
+
+def edited_answer(opened: OpenModel, edited: EditedPass) -> Answer:
+    """The answer of an encoder-decoder with its interventions; made once and kept."""
+    forward = edited.forward
+    if not edited.applied:
+        return forward.answer
+    return kept(
+        opened,
+        ("edited answer", forward.text, edited.applied),
+        lambda: written_answer(opened, [forward.target[0], *generate_edited(opened, edited)]),
+        size_of,
+    )
+
+
+def generate_edited(opened: OpenModel, edited: EditedPass) -> tuple[Token, ...]:
+    """Greedy decoding, a decoder pass over all tokens so far for every token.
+
+    At every step an intervention applies if its positions exist already; a mean over
+    positions is one over those.
+    """
+    decoder = opened.model.decoder
+    tokens = [
+        core.ReplaceAt("decoder.embed", edit.position, vector * decoder.embedding_scale)
+        for edit in edited.applied
+        if isinstance(edit, ReplaceToken) and edit.part.startswith("decoder")
+        for vector in decoder.embedding(torch.tensor([edit.token])).detach()
+    ]
+    steps = generate(
+        opened.model,
+        ids_of([edited.forward.source]),
+        max_length=longest_answer(opened),
+        greedy=True,
+        use_cache=False,
+        tap=RecordingTap((), [_WherePresent(edit) for edit in (*tokens, *edited.core_edits)]),
+    )
+    return tuple(opened.tokenizer.token(int(step.ids)) for step in steps)
+
+
+@dataclass(frozen=True, eq=False)
+class _WherePresent:
+    """An edit of the core that waits until the answer has the positions that it names."""
+
+    edit: core.Edit
+
+    @property
+    def site(self) -> str:
+        return self.edit.site
+
+    def __call__(self, value: Tensor) -> Tensor:
+        try:
+            return self.edit(value)
+        except EditError:
+            return value

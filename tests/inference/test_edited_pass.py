@@ -14,7 +14,7 @@ from explorer.catalog import open_model
 from explorer.catalog.attention_parts import site
 from explorer.catalog.open_model import OpenModel
 from explorer.catalog.shipped import SHIPPED
-from explorer.inference import core_edits, edited_generation, edited_pass
+from explorer.inference import core_edits, edited_pass
 from explorer.inference.core_edits import head_output, preset_mask
 from explorer.inference.edited_pass import MOST_TEXTS, run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass, run_text
@@ -144,9 +144,9 @@ def test_the_words_of_a_preset_say_its_mask(name: str, part: str) -> None:
             [may_look(query, key, n - 1) and not (causal and key > query) for key in range(n)]
             for query in range(n)
         ]
-        assert preset_mask(forward, edit).tolist() == meant, preset
-    assert not preset_mask(forward, PresetMask(part, 0, "padding", 99)).any()
-    wide = preset_mask(forward, PresetMask(part, 0, "window", 99))
+        assert preset_mask(edit, n, n).tolist() == meant, preset
+    assert not preset_mask(PresetMask(part, 0, "padding", 99), n, n).any()
+    wide = preset_mask(PresetMask(part, 0, "window", 99), n, n)
     assert torch.equal(wide, causal_mask(n)[0, 0] if part == D else torch.ones(n, n).bool())
 
 
@@ -368,10 +368,10 @@ def test_what_is_written_with_edits_is_what_the_pass_over_it_expects(
     for edit in (*NOTHING, *SOMETHING)[:: 3 if name == "t5" else 1]:
         with subtests.test(edit=edit):
             passed = run_edited(model, forward, (edit,))
-            written = edited_generation.generate_edited(model, passed)
+            written = edited_pass.generate_edited(model, passed)
             if edit in NOTHING:
                 assert written == forward.written
-                assert edited_generation.edited_answer(model, passed) == forward.answer
+                assert edited_pass.edited_answer(model, passed) == forward.answer
             target = (forward.target[0], *written[:-1])
             whole = dataclasses.replace(forward, target=target, written=written)
             forget(model)  # the same text, passed over another answer

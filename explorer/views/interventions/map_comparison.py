@@ -15,8 +15,7 @@ from explorer.analysis.output_change import (
 from explorer.app.context import PageContext
 from explorer.catalog.open_model import OpenModel
 from explorer.components.events import Place
-from explorer.inference.edited_generation import edited_answer
-from explorer.inference.edited_pass import EditedPass
+from explorer.inference.edited_pass import EditedPass, edited_answer
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import predicted_ids
 from explorer.interventions.edits import (
