@@ -18,7 +18,6 @@ from models import interventions as core
 from models.masking import causal_mask
 from models.transformer import EVERYWHERE
 
-
 LIMITING = ("padding", "window", "blocks")
 """Presets that only take keys away from a decoder."""
 

@@ -1,4 +1,4 @@
-"""The pass with the reader's interventions, what a decoder answers with them, which do not apply."""
+"""The pass and the answer with the reader's interventions, and which of them do not apply."""
 
 import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from explorer.catalog.open_model import OpenModel
-from explorer.inference.answers import Answer, longest_answer, written_answer
+from explorer.inference.answers import Answer, written_answer
 from explorer.inference.core_edits import NotApplicableError, check_applicable, core_edit
 from explorer.inference.forward_pass import ForwardPass, rerun
+from explorer.inference.generation_limits import longest_answer
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept, size_of
 from explorer.interventions.edits import CutEdge, Intervention, Patch, ReplaceToken, Steer

@@ -19,7 +19,6 @@ from explorer.inference.core_edits import head_output, preset_mask
 from explorer.inference.edited_pass import MOST_TEXTS, run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.output_tokens import last_stack_tokens, predicted_ids
 from explorer.inference.results_cache import forget
 from explorer.interventions.edits import (
     AblateAttention,
@@ -63,7 +62,7 @@ def logits(found: OpenModel, forward: ForwardPass) -> torch.Tensor:
     """The same, read position by position as the page does."""
     if not output_change.has_words(found.config):
         return output_change.logits_at(forward.trace, 0)
-    count = len(last_stack_tokens(forward))
+    count = len(forward.last_stack_tokens)
     return torch.stack([output_change.logits_at(forward.trace, place) for place in range(count)])
 
 
@@ -100,7 +99,7 @@ def test_every_kind_of_attention_is_changed_and_without_edits_nothing(name: str)
     assert run_edited(found, forward, ()).forward is forward
     close(logits(found, forward), passed(found, forward))
     if output_change.has_words(found.config):
-        ids = predicted_ids(forward)
+        ids = forward.predicted_ids
         assert output_change.over_text(forward.trace, forward.trace, (ids, ids)).kl.abs().max() == 0
         assert torch.is_grad_enabled(), "whoever trains in this process goes on"
     for part in forward.parts:
