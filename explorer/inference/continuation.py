@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -139,7 +140,7 @@ def _continue_from(opened: OpenModel, text: str, path: Sequence[int]) -> Continu
     tokens = tuple(map(opened.tokenizer.token, path))
     full = (*prompt.tokens, *tokens)
     keep = _keep_generated(prompt, config, ids_of([full]))
-    stacks, how = [[full]], {"keep": keep}
+    stacks, how = [[full]], dict[str, Any](keep=keep)
     if prompt.source:
         stacks, how = [[prompt.source], [full]], {"target_keep": keep}
     passed = record(opened, *stacks, read_at=slice(len(prompt.tokens) - 1, None), **how)

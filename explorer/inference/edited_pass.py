@@ -27,6 +27,18 @@ MOST_STEERING_TEXTS = 16
 """Of all directions that are added."""
 MOST_WEIGHTS = 64 * 1024 * 1024
 """An edge is cut among all weights of its layer; the pass holds those of every such layer."""
+TOO_MANY_TEXTS = (
+    f"At most {MOST_TEXTS} texts can be patched from: patch from one of them, or remove the patches "
+    "from another."
+)
+TOO_MANY_PAIRS = (
+    f"Directions can be made from at most {MOST_STEERING_TEXTS} texts in all: use fewer pairs, or "
+    "remove another direction."
+)
+TOO_MANY_WEIGHTS = (
+    "The text is too long to hold all weights of every layer with a cut edge: shorten it, or cut "
+    "edges in fewer layers."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,17 +114,18 @@ def _to_core(
     for index, edit in enumerate(edits):
         try:
             check_applicable(opened, forward, edit)
-            if isinstance(edit, Patch):
-                _check_texts(texts | {edit.text})
-                texts.add(edit.text)
-            if isinstance(edit, Steer):
-                _check_steering_texts(steering | set(edit.texts))
-                steering |= set(edit.texts)
-            if isinstance(edit, CutEdge):
-                rows, columns = len(forward.rows(edit.part)), len(forward.columns(edit.part))
-                count = forward.part(edit.part).heads * rows * columns
-                _check_weights(weights | {(edit.part, edit.layer): count})
-                weights[edit.part, edit.layer] = count
+            match edit:
+                case Patch(text=text):
+                    _check_room(len(texts | {text}), MOST_TEXTS, TOO_MANY_TEXTS)
+                    texts.add(text)
+                case Steer(texts=pairs):
+                    _check_room(len(steering.union(pairs)), MOST_STEERING_TEXTS, TOO_MANY_PAIRS)
+                    steering.update(pairs)
+                case CutEdge(part=part, layer=layer):
+                    cells = len(forward.rows(part)) * len(forward.columns(part))
+                    more = weights | {(part, layer): forward.part(part).heads * cells}
+                    _check_room(sum(more.values()), MOST_WEIGHTS, TOO_MANY_WEIGHTS)
+                    weights = more
             if not isinstance(edit, ReplaceToken):
                 in_core.append(core_edit(opened, forward, edit))
         except (NotApplicableError, EditError) as error:
@@ -120,28 +133,9 @@ def _to_core(
     return in_core, reasons
 
 
-def _check_texts(texts: set[str]) -> None:
-    if len(texts) > MOST_TEXTS:
-        raise NotApplicableError(
-            f"At most {MOST_TEXTS} texts can be patched from: patch from one of them, or remove "
-            "the patches from another."
-        )
-
-
-def _check_steering_texts(texts: set[str]) -> None:
-    if len(texts) > MOST_STEERING_TEXTS:
-        raise NotApplicableError(
-            f"Directions can be made from at most {MOST_STEERING_TEXTS} texts in all: use fewer "
-            "pairs, or remove another direction."
-        )
-
-
-def _check_weights(weights: Mapping[tuple[str, int], int]) -> None:
-    if sum(weights.values()) > MOST_WEIGHTS:
-        raise NotApplicableError(
-            "The text is too long to hold all weights of every layer with a cut edge: shorten "
-            "it, or cut edges in fewer layers."
-        )
+def _check_room(count: int, most: int, refusal: str) -> None:
+    if count > most:
+        raise NotApplicableError(refusal)
 
 
 def _replacement(opened: OpenModel, before: Token, token_id: int) -> Token:
@@ -171,6 +165,7 @@ def generate_edited(opened: OpenModel, edited: EditedPass) -> tuple[Token, ...]:
     positions is one over those.
     """
     decoder = opened.model.decoder
+    assert decoder is not None
     tokens = [
         core.ReplaceAt("decoder.embed", edit.position, vector * decoder.embedding_scale)
         for edit in edited.applied

@@ -197,7 +197,8 @@ def _batch(opened: OpenModel, texts: tuple[str, ...], pair: str) -> tuple[Forwar
     config = opened.config
     encoded = [encode_text(opened.tokenizer, config, text, pair) for text in texts]
     inputs = _padded(opened, encoded)
-    target = written = nothing = [()] * len(texts)
+    nothing: list[tuple[Token, ...]] = [()] * len(texts)
+    target = written = nothing
     answers: list[tuple[Token, ...]] = []
     source = nothing if config.kind == "decoder" else inputs
     if config.kind == "decoder":
