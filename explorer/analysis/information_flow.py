@@ -24,7 +24,6 @@ from explorer.analysis.output_change import has_words, last_streams
 from explorer.analysis.residual_writes import block_writes
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.output_tokens import last_stack_tokens
 from explorer.inference.results_cache import is_kept, kept
 from explorer.system.cooperative import interruptible
 from models.attention import MultiHeadAttention, repeat_groups
@@ -211,7 +210,7 @@ def _shares(after: Tensor, *parts: Tensor) -> Tensor:
 
 def _starts(forward: ForwardPass) -> Tensor:
     """Where the walk to each answer begins, (answers, t)."""
-    tokens = last_stack_tokens(forward)
+    tokens = forward.last_stack_tokens
     config = forward.config
     if has_words(config) or config.head == "none":
         return torch.eye(len(tokens))

@@ -108,6 +108,10 @@ class Task(ABC):
         """What a trained encoder-decoder writes for this source; empty where nobody knows."""
         return ()
 
+    def answer_text(self, source: Sequence[Token]) -> str:
+        """The same as text."""
+        return self.tokenizer.decode([token.id for token in self.answer(source)])
+
 
 def generator(seed: int, step: int) -> torch.Generator:
     """Random numbers that follow from the seed and the step alone."""

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.catalog.open_model import open_model
 from explorer.catalog.shipped import SHIPPED
-from explorer.inference.continuation import MAX_GENERATED
+from explorer.inference.generation_limits import MAX_GENERATED
 from explorer.inference.results_cache import forget
 from explorer.interventions.address_text import MAX_PATCH_TEXT
 from explorer.text.literal import JOINER

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from explorer.analysis.circuits.outcome import metric_in_words
 from explorer.analysis.circuits.steering import (
-    MOST_WRITTEN,
     over_places,
     over_strengths,
     steered_text,
@@ -22,9 +21,9 @@ from explorer.app.progress import bar
 from explorer.catalog.open_model import OpenModel
 from explorer.charts.circuit_charts import CLEAN, CORRUPTED, SteeredPoint, steering_chart
 from explorer.components.chart import chart
-from explorer.inference.continuation import CANNOT_GENERATE, can_generate
 from explorer.inference.core_edits import NotApplicableError, check_applicable, steering_direction
 from explorer.inference.forward_pass import ForwardPassError, run_text
+from explorer.inference.generation_limits import CANNOT_GENERATE, MAX_STEERED, can_generate
 from explorer.interventions.edits import Steer
 from explorer.text.number_format import three
 from explorer.views.interventions.edit_forms import HEAD_OUTPUT, OF_TEXTS
@@ -36,7 +35,7 @@ from models.interventions import Add
 
 STEERING_HEIGHT = 300
 TEXT_HEIGHT = 130
-"""Room for `MOST_WRITTEN` tokens, so that nothing moves with the strength."""
+"""Room for `MAX_STEERED` tokens, so that nothing moves with the strength."""
 
 
 def draw_steering(context: PageContext, question: Question) -> None:
@@ -188,7 +187,7 @@ def _draw_texts(context: PageContext, question: Question, steer: Steer | None) -
             st.markdown(f"**{title}**")
             with st.container(border=True, height=TEXT_HEIGHT):
                 st.text(text.strip() or "no readable text")
-    st.caption(f"The likeliest token each time, up to {MOST_WRITTEN} tokens after the prompt.")
+    st.caption(f"The likeliest token each time, up to {MAX_STEERED} tokens after the prompt.")
     return prompt
 
 

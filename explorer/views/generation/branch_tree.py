@@ -15,7 +15,8 @@ from explorer.app.session import state_of
 from explorer.catalog.open_model import OpenModel
 from explorer.components.tree import Node, tree
 from explorer.inference.branches import Branches, parse_branches
-from explorer.inference.continuation import Continuation, Prompt, end_ids, log_probabilities
+from explorer.inference.continuation import Continuation, log_probabilities
+from explorer.inference.generation_limits import Prompt, end_ids
 from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text
 from explorer.views.shared import widgets

@@ -12,7 +12,12 @@ from explorer.catalog.open_model import OpenModel
 from explorer.charts.position_curves import position_curve
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.position_passes import MAX_EXTRAPOLATED, Extrapolated, can_run, extrapolate
+from explorer.inference.position_passes import (
+    MAX_EXTRAPOLATED,
+    LengthExtrapolation,
+    can_run,
+    extrapolate,
+)
 from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
 from explorer.views.input.scheme import CANNOT, draw_missing_positions
@@ -95,7 +100,7 @@ def _choose_length(trained: int) -> int:
     return int(trained * factor)
 
 
-def _draw_curves(found: Extrapolated, model: str, where: str) -> None:
+def _draw_curves(found: LengthExtrapolation, model: str, where: str) -> None:
     places = widgets.side_by_side(1, 1) if found.nats is not None else widgets.side_by_side(1)
     titles = [f"{where}, effective keys per query", f"{own_name(model)} · Loss on each next token"]
     values = [(found.effective_keys, "keys", "e to the entropy of its weights")]
@@ -109,7 +114,7 @@ def _draw_curves(found: Extrapolated, model: str, where: str) -> None:
             st.caption(_averages(found, numbers, unit, formula))
 
 
-def _averages(found: Extrapolated, values: Tensor, unit: str, formula: str) -> str:
+def _averages(found: LengthExtrapolation, values: Tensor, unit: str, formula: str) -> str:
     inside, beyond = found.halves(values)
     return (
         f"On average {three(inside)} {unit} up to position {found.trained - 1}, {three(beyond)} "

@@ -15,7 +15,7 @@ from explorer.catalog.open_model import OpenModel
 from explorer.components import chips, matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.position_passes import (
-    Permuted,
+    Permutation,
     can_run,
     longest_text,
     permuted,
@@ -100,7 +100,7 @@ def _choose_order(forward: ForwardPass) -> list[int] | None:
     return None
 
 
-def _verdict(found: Permuted) -> str:
+def _verdict(found: Permutation) -> str:
     if found.order == tuple(sorted(found.order)):
         return "The order is the same, so nothing changes."
     if math.isnan(found.largest):
@@ -117,7 +117,7 @@ def _percent(share: float) -> str:
     return three(share) if math.isnan(share) else f"{three(100 * share)} %"
 
 
-def _reason(found: Permuted, scheme: str, own: str) -> str:
+def _reason(found: Permutation, scheme: str, own: str) -> str:
     """How the order enters the model."""
     ways = ["its positions"] if scheme != "none" else []
     if found.stack == "decoder":
@@ -134,7 +134,7 @@ def _reason(found: Permuted, scheme: str, own: str) -> str:
     )
 
 
-def _draw_maps(found: Permuted, at: Choice) -> None:
+def _draw_maps(found: Permutation, at: Choice) -> None:
     """The chosen head before, after with every token put back, and the difference."""
     before = found.before.weights(at.part, at.layer, at.head)
     after = found.put_back(at.part, at.layer, at.head)
@@ -170,7 +170,7 @@ def _draw_maps(found: Permuted, at: Choice) -> None:
             )
 
 
-def _draw_token_changes(found: Permuted) -> None:
+def _draw_token_changes(found: Permutation) -> None:
     """Every token's positions, and how much its last vector changed."""
     tokens = found.before.tokens
     st.markdown("**Change in each token's final vector**")
@@ -186,7 +186,7 @@ def _draw_token_changes(found: Permuted) -> None:
     )
 
 
-def _draw_outputs(found: Permuted) -> None:
+def _draw_outputs(found: Permutation) -> None:
     passes = {"Output, original order": found.before, "Output, new order": found.after}
     for title, forward in passes.items():
         st.markdown(f"**{title}**")

@@ -17,7 +17,6 @@ from explorer.components.presenter import present_button
 from explorer.components.tools import copy_link, theme_switch
 from explorer.inference.answers import first_place
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.output_tokens import last_stack_tokens
 
 KEY, HEIGHT = "miniature", 170
 PASS_PARTS = {
@@ -63,7 +62,7 @@ def _draw(context: PageContext, opened: OpenModel, found: ForwardPass) -> None:
     flow = information_flow.kept_flow(opened, found)
     answer = 0
     if len(flow.starts) > 1:
-        answer = first_place(opened, last_stack_tokens(found))
+        answer = first_place(opened, found.last_stack_tokens)
     traced = information_flow.kept_route(opened, found, answer)
     drawing.miniature(
         flow,

@@ -24,7 +24,6 @@ from explorer.components.matrix import window_room
 from explorer.components.page_top import page_top
 from explorer.inference.answers import first_place
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.output_tokens import last_stack_tokens
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.views.lessons.panel import draw_lesson
@@ -196,7 +195,7 @@ def choose_output_position(context: PageContext) -> int:
     kind = opened.config.kind
     if not has_words(opened.config):
         return 0
-    read = last_stack_tokens(forward)
+    read = forward.last_stack_tokens
     tokens = forward.written if kind == "encoder-decoder" else read
     default = first_place(opened, read)
     picked = token("expected_at", tokens, default, help=PREDICTS[kind], width=360)

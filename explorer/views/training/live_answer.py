@@ -11,7 +11,6 @@ from explorer.app.panels import expander
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.reference_answer import right_answer
 from explorer.runs.spec import RunSpec, is_step
 from explorer.tasks import Task
 from explorer.text.literal import literal
@@ -30,7 +29,7 @@ def draw_answer_now(task: Task, forward: ForwardPass) -> None:
         said = " · ".join(f"**{literal(each.label)}** {three(each.probability)}" for each in best)
         st.markdown(f"{'Next token' if answer.kind == 'next' else 'Answer'}: {said}")
         return
-    right = right_answer(task, forward.source)
+    right = task.answer_text(forward.source)
     if not right:
         st.markdown(f"Answer: **{literal(answer.text)}**")
     elif answer.text == right:

@@ -13,13 +13,14 @@ from explorer.app.context import PageContext
 from explorer.app.training_steps import snapshots_of
 from explorer.catalog.open_model import OpenModel
 from explorer.catalog.run_index import run_of
-from explorer.inference.answers import Answer, longest_answer
+from explorer.inference.answers import Answer
 from explorer.inference.forward_pass import (
     ForwardPass,
     rerun,
     run_batch_uncached,
     run_text,
 )
+from explorer.inference.generation_limits import longest_answer
 from explorer.inference.results_cache import kept
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
