@@ -18,7 +18,7 @@ from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.open_model import OpenModel
-from explorer.charts.over_steps import lines_over_steps
+from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run

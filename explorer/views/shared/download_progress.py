@@ -6,7 +6,7 @@ to click.
 
 import streamlit as st
 
-from explorer.app.local_reader import is_local
+from explorer.app.reader import is_local
 from explorer.app.session import session, state_of
 from explorer.catalog.downloads import background
 from explorer.catalog.downloads.background import DownloadState

@@ -6,8 +6,7 @@ import streamlit as st
 
 from explorer.app import url, widget_state
 from explorer.app.context import PageContext
-from explorer.app.messages import say
-from explorer.app.notes import draw_notes, drop_notes, keep_note
+from explorer.app.messages import draw_notes, drop_notes, keep_note, say
 from explorer.app.session import session
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.edited_pass import EditedPass, run_edited, why_not_applicable

@@ -10,7 +10,7 @@ from explorer.analysis.forward_pass.stage_cut import BETWEEN, DIMENSIONS, column
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app import widget_state
 from explorer.app.context import PageContext
-from explorer.app.notes import draw_notes, keep_note
+from explorer.app.messages import draw_notes, keep_note
 from explorer.app.session import session, state_of
 from explorer.app.url import whole_number
 from explorer.text.labels import cut

@@ -4,7 +4,7 @@ import streamlit as st
 
 from explorer.app import links, streamlit_patches
 from explorer.app.address_table import VERSION
-from explorer.app.local_reader import is_local
+from explorer.app.reader import is_local
 from explorer.app.session import session
 from explorer.components.fragment import fragment
 from explorer.components.presenter import present_button

@@ -10,7 +10,7 @@ from torch import Tensor
 from explorer.analysis.map_summary import summary_of
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
-from explorer.app.notes import kept_notes
+from explorer.app.messages import kept_notes
 from explorer.app.page_table import ROWS
 from explorer.app.suggest_model import UNKNOWN_WORDS
 from explorer.catalog import attention_parts
