@@ -7,7 +7,7 @@ from explorer.analysis.value_contribution import KeyContribution, key_contributi
 from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.charts import query_key_bars
+from explorer.charts.bars import dimension_bars
 from explorer.components.chart import chart
 from explorer.text.number_format import three
 from explorer.views.shared import tables, widgets
@@ -63,14 +63,14 @@ def _draw_bars(found: KeyContribution, order: list[int]) -> None:
         ("given", "× weight", found.given),
         ("head", "all keys", found.head_out),
     ):
-        spec = query_key_bars.dimension_bars(values.tolist(), places, title, last=name == "head")
+        spec = dimension_bars(values.tolist(), places, title, last=name == "head")
         height = HEIGHT + 50 * (name == "head")
         chart(spec, height=height, key=f"onward_{name}", title=f"Value of the key: {title}")
     st.caption(
         f"The value of the key, the value × its weight {three(found.weight)}, and the sum over all "
         "keys: the output of the head."
     )
-    spec = query_key_bars.dimension_bars(found.written.tolist(), order, "W_O", last=True)
+    spec = dimension_bars(found.written.tolist(), order, "W_O", last=True)
     title = "Written to the residual stream"
     chart(spec, height=HEIGHT + 50, key="onward_written", title=title)
     count = len(found.written)
