@@ -3,7 +3,7 @@
 import streamlit as st
 
 from explorer.app import admin_token, widget_state
-from explorer.app.notes import keep_note, take_notes
+from explorer.app.messages import keep_note, take_notes
 from explorer.app.reader import network
 from explorer.app.session import session
 

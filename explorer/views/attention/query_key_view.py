@@ -17,7 +17,8 @@ from explorer.app import url, widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token, token_names
 from explorer.catalog.attention_parts import site
-from explorer.charts import query_key_bars
+from explorer.charts.bars import dimension_bars
+from explorer.charts.position_curves import distance_curve
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
@@ -158,7 +159,7 @@ def _draw_bars(found: QueryKeyPair, order: str, config: TransformerConfig) -> No
         ("key", found.k, SMALL_HEIGHT),
         ("product", found.products, HEIGHT),
     ):
-        spec = query_key_bars.dimension_bars(values.tolist(), places, name, last=name == "product")
+        spec = dimension_bars(values.tolist(), places, name, last=name == "product")
         chart(spec, height=height, key=f"pair_{name}", title=f"{name.capitalize()} by dimension")
     applied = {"norm": config.qk_norm, "rotation": config.positions == "rotary"}
     after = " and ".join(what for what, is_applied in applied.items() if is_applied)
@@ -178,7 +179,7 @@ def _draw_distance(context: PageContext, found: QueryKeyPair) -> None:
         if curve is None:
             st.caption(_no_curve(forward, at.part))
             return
-        spec = query_key_bars.distance_curve(curve.points, curve.actual, curve.what)
+        spec = distance_curve(curve.points, curve.actual, curve.what)
         title = "The same pair at other distances"
         chart(spec, height=DISTANCE_HEIGHT, key="pair_distance", title=title)
         st.caption(_curve_caption(curve))
@@ -277,14 +278,14 @@ def _draw_value_bars(found: KeyContribution, order: list[int]) -> None:
         ("given", "× weight", found.given),
         ("head", "all keys", found.head_out),
     ):
-        spec = query_key_bars.dimension_bars(values.tolist(), places, title, last=name == "head")
+        spec = dimension_bars(values.tolist(), places, title, last=name == "head")
         height = VALUE_HEIGHT + 50 * (name == "head")
         chart(spec, height=height, key=f"onward_{name}", title=f"Value of the key: {title}")
     st.caption(
         f"The value of the key, the value × its weight {three(found.weight)}, and the sum over all "
         "keys: the output of the head."
     )
-    spec = query_key_bars.dimension_bars(found.written.tolist(), order, "W_O", last=True)
+    spec = dimension_bars(found.written.tolist(), order, "W_O", last=True)
     title = "Written to the residual stream"
     chart(spec, height=VALUE_HEIGHT + 50, key="onward_written", title=title)
     count = len(found.written)

@@ -7,9 +7,8 @@ from torch import Tensor
 from explorer.analysis import rollout
 from explorer.app import widget_state
 from explorer.app.context import PageContext
-from explorer.app.controls import one_of, token
+from explorer.app.controls import expander, one_of, token
 from explorer.app.messages import say
-from explorer.app.panels import expander
 from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title
 from explorer.charts.sankey_and_icicle import EDGES_DRAWN, FlowEdge, rollout_sankey, strongest_edges

@@ -3,8 +3,7 @@
 import streamlit as st
 
 from explorer.app.context import PageContext
-from explorer.app.controls import one_of
-from explorer.app.panels import expander
+from explorer.app.controls import expander, one_of
 from explorer.catalog import descriptions, parameters
 from explorer.catalog.open_model import OpenModel
 from explorer.catalog.parameters import ParameterNode

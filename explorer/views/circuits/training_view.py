@@ -16,7 +16,7 @@ from explorer.analysis.circuits.outcome import metric_in_words
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.context import PageContext
 from explorer.catalog.open_model import OpenModel
-from explorer.charts.over_steps import lines_over_steps
+from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run

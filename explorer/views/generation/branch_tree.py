@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer.app import widget_state
 from explorer.app.context import PageContext
-from explorer.app.notes import draw_notes, drop_notes, keep_note
+from explorer.app.messages import draw_notes, drop_notes, keep_note
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.progress import bar
 from explorer.app.session import state_of

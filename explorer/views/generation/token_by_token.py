@@ -4,8 +4,7 @@ import streamlit as st
 
 from explorer.app import controls, widget_state
 from explorer.app.context import PageContext
-from explorer.app.messages import or_stop
-from explorer.app.notes import draw_notes, keep_note
+from explorer.app.messages import draw_notes, keep_note, or_stop
 from explorer.app.progress import bar
 from explorer.app.session import state_of
 from explorer.catalog.open_model import OpenModel

@@ -7,7 +7,7 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.position_schemes import SCHEMES, PositionScheme
-from explorer.app.panels import expander
+from explorer.app.controls import expander
 from explorer.charts.position_curves import head_curves, offset_curve, rotation_clocks, wave_curves
 from explorer.charts.surfaces import surface_of_positions
 from explorer.charts.theme import palette

@@ -7,7 +7,7 @@ import streamlit as st
 from explorer.analysis.dead_units import SMALL, LayerUnits, layer_units
 from explorer.analysis.gradient_noise import GROUPS, NoiseScale, gradients, noise_scale
 from explorer.catalog.pass_budget import peak_of, reserved
-from explorer.charts.over_steps import lines_over_steps
+from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
 from explorer.runs.open_run import open_folder
 from explorer.runs.retraining import training_at

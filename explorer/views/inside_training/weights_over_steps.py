@@ -8,7 +8,7 @@ from explorer.analysis.one_update import block_of
 from explorer.analysis.singular_values import SingularValuesError, singular_values_of
 from explorer.app.controls import one_of
 from explorer.app.messages import say
-from explorer.charts.over_steps import lines_over_steps
+from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run

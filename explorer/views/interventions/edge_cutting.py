@@ -12,7 +12,7 @@ from explorer.analysis.faithfulness import (
 )
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
-from explorer.charts.before_after import EdgeCut, edge_cut_curves
+from explorer.charts.circuit_charts import EdgeCut, edge_cut_curves
 from explorer.components.chart import chart
 from explorer.inference.edited_pass import EditedPass
 from explorer.views.interventions.output_effects import NO_HEAD, base_words

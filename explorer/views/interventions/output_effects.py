@@ -8,7 +8,7 @@ from explorer.analysis.output_change import ChangeOverText, last_stream, logits_
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.open_model import OpenModel
-from explorer.charts.before_after import before_after_bars
+from explorer.charts.bars import before_after_bars
 from explorer.components.chart import chart
 from explorer.inference.answers import option_name
 from explorer.inference.edited_pass import EditedPass, run_edited

@@ -16,7 +16,7 @@ from explorer.app.context import PageContext
 from explorer.app.page_table import ROWS
 from explorer.app.session import session, state_of
 from explorer.components import events
-from explorer.components.pass_map.block_panel import PartLink
+from explorer.components.pass_map import PartLink
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.mask_parts import YOURS
 from explorer.views.attention.head_steps_view import UP_TO

@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from explorer.app import url, widget_state
-from explorer.app.messages import say
-from explorer.app.notes import draw_notes, keep_note
-from explorer.app.panels import expander
+from explorer.app.controls import expander
+from explorer.app.messages import draw_notes, keep_note, say
 from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
 from explorer.catalog import in_a_sentence
 from explorer.catalog.run_index import Maker

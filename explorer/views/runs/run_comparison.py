@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer.app.panels import expander
+from explorer.app.controls import expander
 from explorer.charts.run_charts import parallel_runs
 from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart

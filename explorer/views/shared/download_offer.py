@@ -3,8 +3,8 @@
 import streamlit as st
 
 from explorer.app.context import PageContext
-from explorer.app.local_reader import is_local
 from explorer.app.messages import say
+from explorer.app.reader import is_local
 from explorer.app.session import session, state_of
 from explorer.catalog.downloads import background
 from explorer.catalog.downloads.background import DownloadState

@@ -11,7 +11,7 @@ from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app import streamlit_patches, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.context import PageContext
-from explorer.app.notes import draw_notes, keep_note
+from explorer.app.messages import draw_notes, keep_note
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session, state_of
 from explorer.app.url import whole_number

@@ -6,8 +6,8 @@ from explorer.analysis import information_flow
 from explorer.app import links, streamlit_patches
 from explorer.app.address_table import VERSION
 from explorer.app.context import PageContext, current_context
-from explorer.app.local_reader import is_local
 from explorer.app.page_table import ROWS
+from explorer.app.reader import is_local
 from explorer.app.session import session, state_of
 from explorer.catalog.open_model import OpenModel
 from explorer.components import miniature as drawing

@@ -12,7 +12,7 @@ from explorer.analysis.output_change import has_words
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import token
-from explorer.app.notes import kept_notes
+from explorer.app.messages import kept_notes
 from explorer.app.page_table import ROWS
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.suggest_model import UNKNOWN_WORDS

@@ -7,7 +7,7 @@ import streamlit as st
 
 from explorer.app import widget_state
 from explorer.app.controls import follow
-from explorer.app.notes import keep_note
+from explorer.app.messages import keep_note
 from explorer.app.reader_runs import may_change
 from explorer.catalog import in_a_sentence
 from explorer.runs.run import Run

@@ -7,7 +7,7 @@ import torch
 
 from explorer.analysis.generalisation import MOST_EXAMPLES, Generalisation, generalisation
 from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
-from explorer.app.panels import expander
+from explorer.app.controls import expander
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of

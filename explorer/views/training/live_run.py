@@ -15,8 +15,7 @@ from statistics import median
 import streamlit as st
 
 from explorer.app import reader_runs
-from explorer.app.messages import say
-from explorer.app.notes import draw_notes, keep_note
+from explorer.app.messages import draw_notes, keep_note, say
 from explorer.app.session import state_of
 from explorer.catalog import in_a_sentence
 from explorer.catalog.example_texts import ANY_EXAMPLE

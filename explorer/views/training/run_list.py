@@ -4,8 +4,7 @@ import streamlit as st
 
 from explorer.app import reader_models, streamlit_patches, url, widget_state
 from explorer.app.choosing import draw_page_link
-from explorer.app.messages import say
-from explorer.app.notes import keep_note
+from explorer.app.messages import keep_note, say
 from explorer.app.reader_runs import found_run, listed_runs, may_change, own_runs
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run

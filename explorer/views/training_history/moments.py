@@ -8,9 +8,9 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.head_metrics import METRICS, join_layers, metrics_by_layer
+from explorer.app.choice import snapshots_of
 from explorer.app.choosing import choose_model, draw_page_link
 from explorer.app.context import PageContext
-from explorer.app.training_steps import snapshots_of
 from explorer.catalog.open_model import OpenModel
 from explorer.catalog.run_index import run_of
 from explorer.inference.answers import Answer
