@@ -26,18 +26,6 @@ from models.presets import (
 from models.shapes import Ids, Keys, Queries, Scores, Stream
 from models.transformer import evaluating
 
-__all__ = [
-    "EncoderBlock",
-    "FeedForward",
-    "InputEmbedding",
-    "MultiHeadAttention",
-    "PositionalEncoding",
-    "Transformer",
-    "TransformerClassifier",
-    "TransformerEncoder",
-    "scaled_dot_product_attention",
-]
-
 NAMES = {
     "tgt_vocab_size": "vocab_size",
     "target_vocab_size": "vocab_size",
@@ -108,11 +96,9 @@ class InputEmbedding(nn.Embedding):
         return super().forward(ids) * self.embedding_dim**0.5
 
 
-class DocumentFeedForward(feed_forward.FeedForward):
+def FeedForward(d_model: int, d_ff: int = 256, dropout: float = 0.1) -> feed_forward.FeedForward:
     """Two projections, a ReLU and dropout between them."""
-
-    def __init__(self, d_model: int, d_ff: int = 256, dropout: float = 0.1) -> None:
-        super().__init__(d_model, d_ff, dropout=dropout)
+    return feed_forward.FeedForward(d_model, d_ff, dropout=dropout)
 
 
 class EncoderBlock(nn.Module):
@@ -164,7 +150,6 @@ class NotebookTransformer(core.Transformer):
         return ids[:, memory.shape[1] :]
 
 
-FeedForward = DocumentFeedForward
 MultiHeadAttention = DocumentAttention
 PositionalEncoding = DocumentPositions
 Transformer = NotebookTransformer

@@ -15,7 +15,7 @@ from models.encoder import Encoder
 from models.feed_forward import FeedForward
 from models.generation import generate_ids
 from models.head_inputs import choose_head_inputs
-from models.initialization import initialize, skipping_initialization
+from models.initialization import NoInitialization, initialize
 from models.normalization import NORM_LAYERS, RMSNorm
 from models.output_heads import LanguageModelHead, MaskedTransform
 from models.position_biases import AlibiPositions, RelativePositions
@@ -34,7 +34,7 @@ class Transformer(TransformerBase[TransformerConfig]):
     def __init__(self, config: TransformerConfig, *, seed: int = 0) -> None:
         if fault := config.fault():
             raise ValueError(fault)
-        with skipping_initialization():
+        with NoInitialization():
             encoder = build_encoder(config) if "encoder" in config.stacks else None
             decoder = build_decoder(config, encoder) if "decoder" in config.stacks else None
             head = build_head(config)

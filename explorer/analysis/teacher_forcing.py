@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.inference.continuation import allowed_rows
 from models.cache import KeyValueCache
 from models.masking import keep_of
 from models.model import Transformer
-from models.sampling import allowed, allowed_rows
+from models.sampling import allowed
 from models.transformer import evaluating
 
 LAST = slice(-1, None)

@@ -20,7 +20,7 @@ from models import TransformerConfig
 from models.cache import KeyValueCache
 from models.generation import DecodingState, check_prompt
 from models.masking import keep_of
-from models.sampling import Sampling, allowed_rows, choose_from, sample
+from models.sampling import Sampling, allowed, choose_from, sample
 from models.trace import CHEAP_SITES, trace
 
 Report = Callable[[float], None]
@@ -338,6 +338,11 @@ def shorten(cache: KeyValueCache, length: int) -> None:
 def _cached_decoder(opened: OpenModel, text: str) -> DecodingState:
     prompt = prompt_of(opened, text)
     return DecodingState(opened.model, ids_of([prompt.source or prompt.tokens]))
+
+
+def allowed_rows(logits: Tensor, config: TransformerConfig, first: bool) -> Tensor:
+    """`allowed` of successive tokens; `first` says whether row 0 is the first one generated."""
+    return torch.cat((allowed(logits[:1], config, first), allowed(logits[1:], config, False)))
 
 
 def _keep_generated(prompt: Prompt, config: TransformerConfig, ids: Tensor) -> Tensor:
