@@ -1,7 +1,7 @@
 """What every head and block adds to one logit directly, past no other block.
 
 The residual stream that the head of the model reads is a sum: the embedding, and what each head
-and each feed-forward layer wrote. With norms frozen (`models.frozen_scales`) all that follows is
+and each feed-forward layer wrote. With norms frozen (`frozen_scales`) all that follows is
 linear, so the logit is a sum over the same parts, each times the gradient of the logit there.
 Shapes: p positions that are read, h heads, d width of the model.
 Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021).
@@ -14,13 +14,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from explorer.analysis.frozen_scales import (
+    Frozen,
+    freeze_classes,
+    freeze_norm,
+    freeze_words,
+    is_plain_sum,
+)
 from explorer.analysis.head_weights import output_columns
 from explorer.analysis.output_change import has_words, last_streams, logits_at
 from explorer.analysis.residual_writes import block_writes, positions_of
 from explorer.inference.forward_pass import ForwardPass
 from explorer.system.cooperative import interruptible
 from models.classifier import ClassifierHead
-from models.frozen_scales import Frozen, freeze_classes, freeze_norm, freeze_words, is_plain_sum
 from models.output_heads import LanguageModelHead
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.inference.continuation import allowed_rows
 from models.generation import generate
 from models.masking import keep_of
 from models.model import Transformer
-from models.sampling import allowed_rows
 from models.transformer import evaluating
 
 

@@ -27,7 +27,7 @@ from models import TransformerConfig
 from models.cache import KeyValueCache
 from models.generation import DecodingState, check_prompt
 from models.masking import keep_of
-from models.sampling import Sampling, allowed_rows, choose_from, sample
+from models.sampling import Sampling, allowed, choose_from, sample
 
 Report = Callable[[float], None]
 """Called with the share of the work that is done."""
@@ -248,6 +248,11 @@ def shorten(cache: KeyValueCache, length: int) -> None:
     for layer in (block["self_attn"] for block in cache):
         layer.length = length
         layer.keys, layer.values = layer.read()
+
+
+def allowed_rows(logits: Tensor, config: TransformerConfig, first: bool) -> Tensor:
+    """`allowed` of successive tokens; `first` says whether row 0 is the first one generated."""
+    return torch.cat((allowed(logits[:1], config, first), allowed(logits[1:], config, False)))
 
 
 def _keep_generated(prompt: Prompt, config: TransformerConfig, ids: Tensor) -> Tensor:

@@ -104,7 +104,7 @@ def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> co
         case edits.MaskCell(query=query, key=key, allowed=allowed):
             return core.SetCell(f"{at}.mask", query, key, allowed)
         case edits.HideKey(key=key):
-            return core.MaskKey(f"{at}.mask", key)
+            return core.SetCell(f"{at}.mask", None, key, False)
         case edits.Patch(head=None, position=position, text=text):
             other, stream = (
                 same_length_pass(opened, forward, edit.part, text),

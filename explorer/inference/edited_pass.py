@@ -28,8 +28,8 @@ MOST_STEERING_TEXTS = 16
 MOST_WEIGHTS = 64 * 1024 * 1024
 """An edge is cut among all weights of its layer; the pass holds those of every such layer."""
 TOO_MANY_TEXTS = (
-    f"At most {MOST_TEXTS} texts can be patched from: patch from one of them, or remove the patches "
-    "from another."
+    f"At most {MOST_TEXTS} texts can be patched from: patch from one of them, or remove the "
+    "patches from another."
 )
 TOO_MANY_PAIRS = (
     f"Directions can be made from at most {MOST_STEERING_TEXTS} texts in all: use fewer pairs, or "

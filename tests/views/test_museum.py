@@ -332,7 +332,7 @@ def test_what_is_untrained_writes_little() -> None:
 def test_a_system_can_be_trained_on_its_task() -> None:
     """Its choices, a task of this app; at the document's own size it is refused with its count."""
     for each in SYSTEMS:
-        task, theirs = TASKS[each.task], PRESETS[each.preset]()
+        task, theirs = TASKS[each.task], PRESETS[each.preset]
         spec = spec_of(task, {"like": each.preset, "lr": each.lr, "steps": 2, "batch_size": 4})
         for field in CHOSEN:
             assert getattr(spec.model, field) == getattr(theirs, field)

@@ -131,5 +131,5 @@ def _draw_train_button(system: System) -> None:
 
 
 def preset_code(preset: str) -> None:
-    model = Transformer(PRESETS[preset]())
+    model = Transformer(PRESETS[preset])
     print(model.n_parameters)
