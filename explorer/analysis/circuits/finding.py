@@ -15,13 +15,11 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import torch
 
-from explorer.analysis.circuit_curves import CircuitPoint
-from explorer.analysis.circuits.graph import Edge
+from explorer.analysis.circuit_faithfulness import CircuitPoint
+from explorer.analysis.circuit_metrics import ANSWERS_READ
 from explorer.analysis.circuits.measure import METHODS, EdgeScores, correlation
-from explorer.analysis.circuits.outcome import ANSWERS_READ
-from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair
-from explorer.analysis.circuits.typed_answers import pieces_of
-from explorer.analysis.wiring import Place
+from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair, pieces_of
+from explorer.analysis.wiring import Edge, Place
 from explorer.catalog.folders import own_name
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.answers import option_name

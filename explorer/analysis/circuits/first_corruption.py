@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
+from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.text_pairs import PairError, TextPair, token_pair
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.results_cache import kept, size_of

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.circuits.text_pairs import TokenPair
-from explorer.analysis.head_composition import composition
+from explorer.analysis.head_circuits import composition
 from explorer.analysis.logit_attribution import (
     Contributions,
     contributions,

@@ -12,7 +12,7 @@ from itertools import takewhile
 import torch
 from torch import Tensor
 
-from explorer.analysis.head_copying import Copying, copying, why_no_copying
+from explorer.analysis.head_circuits import Copying, copying, why_no_copying
 from explorer.analysis.head_metrics import Tokens, metrics_of_heads, pattern_cells
 from explorer.analysis.name_moving import NameMoving, name_moving
 from explorer.analysis.output_change import last_streams

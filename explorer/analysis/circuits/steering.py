@@ -10,7 +10,7 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from explorer.analysis.ablation import RecordedPass, multiplications, run_layers
+from explorer.analysis.batched_passes import RecordedPass, multiplications, run_layers
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.continuation import prompt_of

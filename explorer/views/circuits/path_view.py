@@ -3,14 +3,25 @@
 import streamlit as st
 import torch
 
-from explorer.analysis.ablation import MOST
+from explorer.analysis.ablation_and_patching import (
+    exact_edges,
+)
 from explorer.analysis.batch_edits import AddByRow
+from explorer.analysis.batched_passes import MOST
+from explorer.analysis.circuit_metrics import UNITS
 from explorer.analysis.circuits.measure import mean_over_pairs, node_of
-from explorer.analysis.circuits.outcome import UNITS
 from explorer.analysis.circuits.text_pairs import Question
-from explorer.analysis.exact_edges import exact_edges
-from explorer.analysis.patching import Edge, edge_grid, edges_from, edges_into
-from explorer.analysis.wiring import INPUTS, Place, Reads, Wiring, WiringError, wiring_of
+from explorer.analysis.wiring import (
+    INPUTS,
+    Place,
+    Reads,
+    Wiring,
+    WiringError,
+    edge_grid,
+    edges_from,
+    edges_into,
+    wiring_of,
+)
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
@@ -75,7 +86,7 @@ def draw_paths(context: PageContext, question: Question) -> None:
     code_panel(exact_edges, AddByRow, script=lines)
 
 
-def _measure(context: PageContext, question: Question, edges: list[Edge]) -> list[float]:
+def _measure(context: PageContext, question: Question, edges: list[tuple[int, int]]) -> list[float]:
     """The metric that hangs on each edge, the mean over the pairs."""
     lost = [0.0] * len(edges)
     total = len(edges) * len(question.pairs)
@@ -86,7 +97,7 @@ def _measure(context: PageContext, question: Question, edges: list[Edge]) -> lis
     return lost
 
 
-def edge_title(wiring: Wiring, edge: Edge) -> str:
+def edge_title(wiring: Wiring, edge: tuple[int, int]) -> str:
     """An edge in short, such as “20.0 → 23.2 q”."""
     reader = wiring.rows[edge[0]]
     to = f"{node_of(reader).title} {reader.reads}".strip()
@@ -97,7 +108,7 @@ def _in_words(
     context: PageContext,
     question: Question,
     wiring: Wiring,
-    found: tuple[list[Edge], list[float]],
+    found: tuple[list[tuple[int, int]], list[float]],
 ) -> str:
     """The strongest edge, and the one to the logits or from the embedding."""
     edges, values = found
@@ -175,7 +186,7 @@ def _explained(context: PageContext, question: Question, is_sender: bool, named:
 
 
 def _draw_strongest(
-    question: Question, wiring: Wiring, edges: list[Edge], values: list[float]
+    question: Question, wiring: Wiring, edges: list[tuple[int, int]], values: list[float]
 ) -> None:
     st.markdown("**Strongest edges**")
     order = sorted(range(len(edges)), key=lambda at: -abs(values[at]))[:LISTED]

@@ -11,11 +11,13 @@ from explorer.analysis.embedding_space import (
     STREAM,
     UNEMBEDDING,
     EmbeddingSpace,
+    TokenPaths,
+    as_read,
     embedding_space,
+    token_paths,
 )
 from explorer.analysis.nearest_tokens import Nearest, nearest_by_part, parts_of
 from explorer.analysis.principal_components import SEED, PrincipalAxes, principal_axes
-from explorer.analysis.token_paths import TokenPaths, as_read, token_paths
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.progress import with_bar

@@ -5,10 +5,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.analysis.embedding_space import EMBEDDING, MOST_MOVING_TOKENS, STREAM, UNEMBEDDING
+from explorer.analysis.embedding_space import (
+    EMBEDDING,
+    MOST_MOVING_TOKENS,
+    STREAM,
+    UNEMBEDDING,
+    as_read,
+    is_tied,
+    token_paths,
+    unembedding,
+)
 from explorer.analysis.nearest_tokens import nearest_tokens
 from explorer.analysis.principal_components import principal_axes
-from explorer.analysis.token_paths import as_read, is_tied, token_paths, unembedding
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.analysis.ablation import MOST, QUICK
+from explorer.analysis.batched_passes import MOST, QUICK
 from explorer.analysis.one_update import OneUpdate, take_apart
 from explorer.app.messages import say
 from explorer.app.progress import bar

@@ -7,11 +7,11 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.analysis import ablation
-from explorer.analysis.ablation import recorded_pass
+from explorer.analysis import ablation_and_patching, batched_passes
+from explorer.analysis.ablation_and_patching import shared_tokens
 from explorer.analysis.batch_edits import AblateHeads, PatchHeads
+from explorer.analysis.batched_passes import recorded_pass
 from explorer.analysis.output_change import kl, logits_at
-from explorer.analysis.patching import shared_tokens
 from explorer.app import widget_state
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
@@ -67,9 +67,9 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
     if other is not None and opened.config.kind == "decoder":
         alike = shared_tokens(*(ids_of([each.target]) for each in (edited.forward, other)))
         base = replace(base, from_position=alike)
-    costs = [ablation.multiplications(base, at.part, layer) for layer in range(part.layers)]
+    costs = [batched_passes.multiplications(base, at.part, layer) for layer in range(part.layers)]
     cost = part.heads * sum(costs)
-    if cost > ablation.MOST:
+    if cost > batched_passes.MOST:
         st.text(TOO_LONG_FOR_HEADS)
         return lines
     key = (*edited.key, at.part, position, text)
@@ -101,7 +101,7 @@ def _other_sentence() -> str:
 
 
 def _measure(
-    base: ablation.RecordedPass, part: str, layers: int, other: ForwardPass | None
+    base: batched_passes.RecordedPass, part: str, layers: int, other: ForwardPass | None
 ) -> Tensor:
     """(2, layers, heads): KL in nats, and the change in the logit of the likeliest option."""
     before = logits_at(base.trace, base.position)
@@ -115,7 +115,7 @@ def _measure(
 
     rows = (
         torch.stack([kl(before, after), (after - before)[:, top].double()])
-        for after in ablation.ablate_every_head(base, part, layers, patched)
+        for after in ablation_and_patching.ablate_every_head(base, part, layers, patched)
     )
     return torch.stack(with_bar(rows, layers, "Every head, by layer"), dim=1)
 

@@ -3,7 +3,7 @@
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.value_contribution import KeyContribution, key_contribution
+from explorer.analysis.residual_writes import KeyContribution, key_contribution
 from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.finding import (
     Finding,
     FindingError,
@@ -14,7 +15,6 @@ from explorer.analysis.circuits.finding import (
     other_model,
     shape_of,
 )
-from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.pair_templates import make_pairs
 from explorer.analysis.circuits.text_pairs import TextPair, question_of
 from explorer.catalog.open_model import OpenModel, opened_from
