@@ -23,8 +23,8 @@ from torch import Tensor
 from explorer.analysis.attribution_patching import writes, written_at
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import Wiring, wiring_of
-from models.tap import Tap
-from models.trace import Trace, trace
+from models.plain import PlainData
+from models.trace import RecordingTap, Trace, trace
 from models.transformer import evaluating
 
 NUMBERS_HELD = 1 << 25
@@ -101,25 +101,15 @@ class CorruptedPasses(Sequence[CorruptedPass]):
         return corrupted_pass(self.contrasts[at])
 
 
-class _CircuitTap(Tap):
+class _CircuitTap(RecordingTap):
     """Collects what is written, and gives every reader what its kept edges carry."""
 
-    def __init__(self, base: CorruptedPass, kept: Tensor, prefix: str = "") -> None:
-        self._base, self._kept, self._prefix = base, kept, prefix
-        self._rows = base.wiring.rows_at
+    def __init__(self, base: CorruptedPass, kept: Tensor) -> None:
+        super().__init__((*base.wiring.writers, *base.wiring.readers))
+        self._base, self._kept, self._rows = base, kept, base.wiring.rows_at
         t, d = base.written.shape[1:]
         self._differences = base.written.new_zeros(len(kept), len(base.written), t * d)
         self._done = [0]
-
-    def at(self, scope: str) -> Tap:
-        inner = type(self).__new__(type(self))
-        inner.__dict__.update(self.__dict__)  # the same writes, a longer prefix
-        inner._prefix = f"{self._prefix}{scope}."
-        return inner
-
-    def wants(self, name: str) -> bool:
-        site = self._prefix + name
-        return site in self._rows or site in self._base.wiring.writers
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         site = self._prefix + name
@@ -152,7 +142,7 @@ SEARCHED = 6
 
 
 @dataclass(frozen=True)
-class CircuitPoint:
+class CircuitPoint(PlainData):
     """The share of the metric that the circuit of so many edges restores, and what is left.
 
     `random` is the mean over circuits of as many edges drawn at random, `low` and `high` are

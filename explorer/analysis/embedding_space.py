@@ -105,12 +105,6 @@ class EmbeddingSpace:
     around: Tensor
     sampled: int
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of what it holds, the axes apart."""
-        drawn = self.places.nbytes + self.around.nbytes + self.nearest.nbytes
-        return drawn + self.paths.states.nbytes + 40 * len(self.vocabulary)
-
 
 def embedding_space(
     table: Tensor, axes: PrincipalAxes, paths: TokenPaths, nearest: Nearest

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from explorer.system.limits import EDGES
 from models import TransformerConfig
+from models.plain import PlainData, number_field
 
 Kind = Literal["embedding", "head", "feed-forward", "logits"]
 Reads = Literal["q", "k", "v", ""]
@@ -158,12 +159,12 @@ def plain_wiring(config: TransformerConfig) -> Wiring:
 
 
 @dataclass(frozen=True, order=True)
-class CircuitNode:
+class CircuitNode(PlainData):
     """What writes into the residual stream or reads it; `head` is 0 where it is no head."""
 
     kind: Kind
-    layer: int = 0
-    head: int = 0
+    layer: int = number_field(0, 0, 2**53)
+    head: int = number_field(0, 0, 2**53)
 
     @property
     def title(self) -> str:
@@ -174,7 +175,7 @@ class CircuitNode:
 
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(PlainData):
     """What `target` reads of what `source` wrote, in the residual stream of each position.
 
     `estimate` is the part of the metric that it carries by attribution, the mean over the pairs,

@@ -14,7 +14,7 @@ from random import Random
 
 from explorer.analysis.circuits.text_pairs import PairError, TextPair, differing, pieces_of
 from explorer.catalog.open_model import OpenModel
-from explorer.inference.results_cache import kept, size_of
+from explorer.inference.results_cache import kept
 from explorer.text import TextError
 
 Group = tuple[str, ...]
@@ -169,7 +169,7 @@ def fitting(opened: OpenModel) -> tuple[str, ...]:
     def make() -> tuple[str, ...]:
         return tuple(title for title in TEMPLATES if _fits(opened, title))
 
-    return kept(opened, "fitting templates", make, size_of)
+    return kept(opened, "fitting templates", make)
 
 
 def make_pairs(opened: OpenModel, title: str, count: int, seed: int) -> MadePairs:
@@ -178,7 +178,7 @@ def make_pairs(opened: OpenModel, title: str, count: int, seed: int) -> MadePair
     No pass of the model: some ten texts are encoded for each pair.
     """
     key = ("pairs of a template", title, count, seed)
-    return kept(opened, key, lambda: _made(opened, TEMPLATES[title], count, seed), size_of)
+    return kept(opened, key, lambda: _made(opened, TEMPLATES[title], count, seed))
 
 
 def _fits(opened: OpenModel, title: str) -> bool:

@@ -17,7 +17,7 @@ from explorer.inference.continuation import prompt_of
 from explorer.inference.core_edits import NotApplicableError, core_edit, steering_direction
 from explorer.inference.forward_pass import run_text
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.results_cache import kept, size_of
+from explorer.inference.results_cache import kept
 from explorer.interventions.edits import Steer
 from models.generation import generate
 from models.interventions import Add, Edit
@@ -34,10 +34,6 @@ class SteeredValues:
 
     clean: Tensor
     corrupted: Tensor
-
-    @property
-    def bytes(self) -> int:
-        return self.clean.nbytes + self.corrupted.nbytes
 
 
 def steering_of(
@@ -164,4 +160,4 @@ def steered_text(
             report(len(ids) / most)
         return opened.tokenizer.decode(ids)
 
-    return kept(opened, ("steered text", prompt, steer), write, size_of)
+    return kept(opened, ("steered text", prompt, steer), write)

@@ -27,7 +27,7 @@ from torch import Tensor
 from explorer.analysis.head_circuits import blocks_of, output_columns
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.model_inputs import ids_of, segments_of
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import kept, size_of
 from explorer.inference.trained_tokenizers import README, TRANSLATION, shipped_text
 from explorer.system.atomic_files import fits
 from explorer.system.cooperative import interruptible
@@ -35,7 +35,7 @@ from explorer.system.data_folders import activations_root
 from explorer.system.limits import ACTIVATIONS_KEPT, LINE_CHARACTERS
 from explorer.text import TextError, Token
 from models import Transformer
-from models.tap import Tap
+from models.trace import RecordingTap
 from models.transformer import evaluating
 
 Rows = Sequence[tuple[Token, ...]]
@@ -51,10 +51,6 @@ class LineActivations:
     norm_at: Tensor
     weight: Tensor
     weight_at: Tensor
-
-    @property
-    def nbytes(self) -> int:
-        return sum(each.nbytes for each in self.tensors.values())
 
     @property
     def measured(self) -> Tensor:
@@ -140,20 +136,13 @@ def token_activations(opened: OpenModel, rows: Rows) -> "TokenActivations":
     return TokenActivations(norm.masked_fill(aside, -1.0), weight.masked_fill(aside, -1.0))
 
 
-class _ActivationTap(Tap):
+class _ActivationTap(RecordingTap):
     """Keeps the two numbers of each head, layer by layer, and nothing as large as what is shown."""
 
-    def __init__(self, model: Transformer, counts: Tensor, scope: str = "") -> None:
+    def __init__(self, model: Transformer, counts: Tensor) -> None:
+        super().__init__(("*.self_attn.head_out", "*.self_attn.weights"))
         self.found: dict[str, list[Tensor]] = {"head_out": [], "weights": []}
-        self._model, self._counts, self._scope = model, counts, scope
-
-    def at(self, scope: str) -> "_ActivationTap":
-        inner = _ActivationTap(self._model, self._counts, f"{self._scope}{scope}.")
-        inner.found = self.found
-        return inner
-
-    def wants(self, name: str) -> bool:
-        return self._scope.endswith("self_attn.") and name in self.found
+        self._model, self._counts = model, counts
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         if self.wants(name):
@@ -167,7 +156,7 @@ class _ActivationTap(Tap):
 
     def _norm(self, head_out: Tensor) -> Tensor:
         """‖W_O head_out‖, (b, h, t), by the w × w matrix W_Oᵀ W_O of each head."""
-        layer = int(self._scope.split(".")[1])
+        layer = int(self._prefix.split(".")[1])
         columns = [output_columns(self._model, layer, h) for h in range(head_out.shape[1])]
         grams = torch.stack([each.mT @ each for each in columns])
         squares = ((head_out @ grams) * head_out).sum(-1)
@@ -215,7 +204,6 @@ def _examples(opened: OpenModel) -> str:
 
 
 ENDING, WRITING = ".safetensors", ".writing-"
-BYTES_OF_TOKEN = 200
 VERSION = 1
 """Of what is measured: another one makes everything anew."""
 
@@ -243,12 +231,7 @@ def tokenized(opened: OpenModel, lines: tuple[str, ...]) -> TokenizedLines:
 
     TextError where the tokenizer fails.
     """
-    return kept(
-        opened,
-        ("tokenized lines", lines),
-        lambda: _tokenized(opened, lines),
-        lambda made: BYTES_OF_TOKEN * sum(map(len, made.rows)),
-    )
+    return kept(opened, ("tokenized lines", lines), lambda: _tokenized(opened, lines))
 
 
 def _tokenized(opened: OpenModel, lines: tuple[str, ...]) -> TokenizedLines:
@@ -306,7 +289,7 @@ def read_kept(digest: str, shape: tuple[int, int, int]) -> LineActivations | Non
 
 def keep(digest: str, found: LineActivations) -> None:
     """Write it whole, where there is room; what is as old as to be too much leaves."""
-    root, size = activations_root(), found.nbytes
+    root, size = activations_root(), size_of(found)
     if size > ACTIVATIONS_KEPT.most // 4:
         return
     with suppress(OSError):  # it is measured anew next time
@@ -341,12 +324,11 @@ def lines_so_far(opened: OpenModel, read: TokenizedLines) -> LineActivations:
     """What is measured of these lines; the same object for everybody who asks meanwhile."""
     layers, heads = len(blocks_of(opened.model)), opened.config.n_heads
     shape, digest = (len(read.rows), layers, heads), digest_of(opened, read)
-    return kept(
-        opened,
-        ("lines", digest),
-        lambda: read_kept(digest, shape) or LineActivations.empty(*shape),
-        lambda made: made.nbytes,
-    )
+
+    def begin() -> LineActivations:
+        return read_kept(digest, shape) or LineActivations.empty(*shape)
+
+    return kept(opened, ("lines", digest), begin)
 
 
 def measure(opened: OpenModel, read: TokenizedLines, found: LineActivations) -> Iterator[float]:

@@ -140,7 +140,7 @@ def _points(
         with bar("Steering") as report:
             return steered_values(opened, question, steers, report)
 
-    found = kept(opened, key, measure, lambda made: made.bytes)
+    found = kept(opened, key, measure)
     return [
         SteeredPoint(place, which, float(values.mean()), _spread(values))
         for which, all_values in ((CLEAN, found.clean), (CORRUPTED, found.corrupted))

@@ -95,7 +95,7 @@ def space_of(shown: ShownSpace) -> EmbeddingSpace:
         if shown.axes == STREAM:
             return principal_axes(paths.states.flatten(0, 1))
         name = ("principal axes", shown.stack, shown.axes)
-        return kept(opened, name, lambda: principal_axes(shown.table), lambda made: made.nbytes)
+        return kept(opened, name, lambda: principal_axes(shown.table))
 
     def make() -> EmbeddingSpace:
         paths = token_paths(forward, shown.stack, shown.drawn)
@@ -104,7 +104,7 @@ def space_of(shown: ShownSpace) -> EmbeddingSpace:
         return embedding_space(shown.table, axes_of(paths), paths, _nearest(shown, paths))
 
     name = ("embedding space", forward.text, forward.pair, shown.stack, shown.axes)
-    return kept(opened, name, make, lambda made: made.nbytes)
+    return kept(opened, name, make)
 
 
 def _nearest(shown: ShownSpace, paths: TokenPaths) -> Nearest:

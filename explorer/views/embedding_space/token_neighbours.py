@@ -87,7 +87,7 @@ def nearest_in(shown: ShownSpace, table: str, ids: Sequence[int], count: int) ->
         return nearest_tokens(rows, rows[list(ids)], count, torch.tensor(ids))
 
     name = ("nearest tokens", shown.stack, table, tuple(ids), count)
-    return kept(shown.opened, name, make, lambda made: made.nbytes)
+    return kept(shown.opened, name, make)
 
 
 def _listed(shown: ShownSpace, pairs: list[tuple[int, float]]) -> str:
