@@ -5,9 +5,11 @@ import json
 from collections.abc import Iterable
 from functools import cache
 from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 Settings = TypeVar("Settings", bound="PlainData")
+
+LARGEST_NUMBER = 1e300
 
 
 def choice_field(default: str | None, options: Iterable[str]) -> Any:
@@ -23,7 +25,7 @@ def number_field(default: float | None, least: float, most: float) -> Any:
 class PlainData:
     """The base of the frozen dataclasses that describe a model or its training.
 
-    Fields are numbers, booleans, names, tuples of them, or plain data again.
+    Fields are finite numbers, booleans, names, plain data again, or tuples of one of these.
     """
 
     def fault(self) -> str | None:
@@ -44,14 +46,7 @@ class PlainData:
         """From parsed JSON. ValueError, in one sentence, for unknown keys or invalid values."""
         if not isinstance(values, dict):
             raise ValueError("The settings must be a JSON object of named values.")
-        names = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
-        if unknown := sorted(map(repr, values.keys() - names)):
-            raise ValueError(f"There are unknown keys: {', '.join(unknown[:5])[:200]}.")
-        kind: Any = cls
-        if missing := sorted(_required(kind) - values.keys()):
-            raise ValueError(f"There is no {' and no '.join(missing)}.")
-        hints = _hints(kind)
-        settings = cls(**{name: _shaped(hints[name], value) for name, value in values.items()})
+        settings: Settings = _read(cls, values)
         if fault := settings.fault():
             raise ValueError(fault)
         return settings
@@ -78,17 +73,34 @@ def _required(cls: type) -> frozenset[str]:
     )
 
 
+def _read(kind: Any, values: dict[str, Any]) -> Any:
+    """Plain data of this kind, its values unchecked. ValueError for unknown or missing keys."""
+    if unknown := sorted(map(repr, values.keys() - {f.name for f in dataclasses.fields(kind)})):
+        raise ValueError(f"There are unknown keys: {', '.join(unknown[:5])[:200]}.")
+    if missing := sorted(_required(kind) - values.keys()):
+        raise ValueError(f"There is no {' and no '.join(missing)}.")
+    hints = _hints(kind)
+    return kind(**{name: _shaped(hints[name], value) for name, value in values.items()})
+
+
 def _type_fault(settings: PlainData) -> str | None:
     """Why a value is not of its field's type. An int passes for a float, a bool for neither."""
     kind: Any = type(settings)
     for name, hint in _hints(kind).items():
-        value = getattr(settings, name)
-        allowed = hint | int if float in (hint, *get_args(hint)) else hint
-        is_stray_bool = isinstance(value, bool) and bool not in (hint, *get_args(hint))
-        if get_origin(hint) is tuple:
-            item = get_args(hint)[0]
-            if not isinstance(value, tuple) or any(type(element) is not item for element in value):
-                return f"{name} must be a list of {item.__name__}."
+        value, inside = getattr(settings, name), get_args(hint)
+        allowed = hint | int if float in (hint, *inside) else hint
+        is_stray_bool = isinstance(value, bool) and bool not in (hint, *inside)
+        if get_origin(hint) is Literal:
+            if value not in inside:
+                return f"{name} must be one of {', '.join(map(repr, inside))}."
+        elif get_origin(hint) is tuple:
+            item, count = inside[0], "" if inside[-1] is Ellipsis else f"{len(inside)} "
+            is_list = isinstance(value, tuple) and (not count or len(value) == len(inside))
+            if not is_list or any(type(element) is not item for element in value):
+                return f"{name} must be a list of {count}{item.__name__}."
+            for at, element in enumerate(value):
+                if isinstance(element, PlainData) and (fault := element.fault()):
+                    return f"{name}[{at}]: {fault}"
         elif is_stray_bool or not isinstance(value, allowed):
             return f"{name} must be {getattr(hint, '__name__', hint)}, not {type(value).__name__}."
         elif isinstance(value, PlainData) and (fault := value.fault()):
@@ -99,11 +111,11 @@ def _type_fault(settings: PlainData) -> str | None:
 def _shaped(hint: Any, value: Any) -> Any:
     """JSON's lists and objects as the tuples and plain data that a field holds."""
     if isinstance(value, list) and get_origin(hint) is tuple:
-        return tuple(value)
+        return tuple(_shaped(get_args(hint)[0], element) for element in value)
     kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
     for kind in kinds:
         if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, PlainData):
-            return kind.from_dict(value)
+            return _read(kind, value)
     return value
 
 
@@ -120,4 +132,6 @@ def _value_fault(settings: PlainData) -> str | None:
             least, most = limits
             if not least <= value <= most:
                 return f"{name} must be between {least:,} and {most:,}, not {str(value)[:40]}."
+        elif isinstance(value, int | float) and not abs(value) < LARGEST_NUMBER:
+            return f"{name} must be a finite number."
     return None

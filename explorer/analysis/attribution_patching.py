@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.analysis.contrast import Contrast
+from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.frozen_scales import residual_without_scale
 from explorer.analysis.wiring import Wiring, plain_wiring, wiring_of
 from explorer.catalog.pass_budget import passing

@@ -14,9 +14,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from explorer.analysis.ablation import RecordedPass, run_layers
-from explorer.analysis.contrast import Contrast
-from explorer.analysis.patching import shared_tokens
+from explorer.analysis.ablation_and_patching import shared_tokens
+from explorer.analysis.batched_passes import RecordedPass, run_layers
+from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import plain_wiring
 from models.interventions import Edit, ReplaceAt
 from models.trace import CHEAP_SITES, Trace, trace

@@ -7,7 +7,6 @@ forward pass. A check that finds nothing wrong says so, so that one sees what wa
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import nn
@@ -17,6 +16,7 @@ from explorer.analysis.singular_values import SMALLEST_SIDE, looks_random
 from explorer.analysis.weight_statistics import TensorSummary
 from explorer.system.cooperative import interruptible
 from explorer.text.labels import cut
+from models.loading.inspection import Inspection
 
 LEVELS = ("error", "warning", "note", "fine")
 NAMED, LONGEST_NAME = 4, 60
@@ -38,39 +38,17 @@ class Diagnostic:
     sentence: str
 
 
-class CheckpointFiles(Protocol):
-    """What the headers of a folder's files say, before a weight is read."""
-
-    @property
-    def missing(self) -> tuple[str, ...]: ...
-
-    @property
-    def unused(self) -> tuple[str, ...]: ...
-
-    @property
-    def misshapen(self) -> tuple[str, ...]: ...
-
-    @property
-    def copies(self) -> tuple[str, ...]: ...
-
-    @property
-    def tied(self) -> bool: ...
-
-    @property
-    def unfollowed(self) -> tuple[str, ...]: ...
-
-
 def most_severe_first(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Errors, warnings, notes, then what is fine; otherwise in the given order."""
     return sorted(found, key=lambda finding: LEVELS.index(finding.level))
 
 
-def file_findings(files: CheckpointFiles) -> list[Diagnostic]:
+def file_findings(files: Inspection) -> list[Diagnostic]:
     """Whether the files hold what the config asks for, and nothing else."""
     return [*_missing_tensors(files), *_surplus(files), _tied(files)]
 
 
-def _missing_tensors(files: CheckpointFiles) -> Iterator[Diagnostic]:
+def _missing_tensors(files: Inspection) -> Iterator[Diagnostic]:
     if files.missing:
         yield Diagnostic(
             "error",
@@ -90,7 +68,7 @@ def _missing_tensors(files: CheckpointFiles) -> Iterator[Diagnostic]:
         yield Diagnostic("fine", "Nothing missing", sentence)
 
 
-def _surplus(files: CheckpointFiles) -> Iterator[Diagnostic]:
+def _surplus(files: Inspection) -> Iterator[Diagnostic]:
     if files.unused:
         sentence = f"The files also hold {_named(files.unused)}, which this model does not use."
         yield Diagnostic("note", "Unexpected tensors", sentence)
@@ -104,7 +82,7 @@ def _surplus(files: CheckpointFiles) -> Iterator[Diagnostic]:
         yield Diagnostic("note", "Settings not followed", sentence)
 
 
-def _tied(files: CheckpointFiles) -> Diagnostic:
+def _tied(files: Inspection) -> Diagnostic:
     if files.tied:
         stored = f"stored again as {_named(files.copies)}" if files.copies else "stored once"
         sentence = f"The unembedding and the token embedding are one matrix, {stored}."

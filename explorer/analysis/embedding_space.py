@@ -1,13 +1,83 @@
-"""A text's tokens, the vocabulary around them and their ways through the layers, on three axes."""
+"""A text's tokens, the vocabulary around them and their ways through the layers, on three axes.
 
-from dataclasses import dataclass
+Source: interpreting GPT: the logit lens (nostalgebraist 2020), for what the output head reads.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from explorer.analysis.nearest_tokens import Nearest
 from explorer.analysis.principal_components import PrincipalAxes, sample_rows
-from explorer.analysis.token_paths import TokenPaths
+from explorer.inference.forward_pass import ForwardPass
+from explorer.system.cooperative import interruptible
+from models import Transformer
+from models.output_heads import LanguageModelHead
+
+
+@dataclass(frozen=True, eq=False)
+class TokenPaths:
+    """`states` (steps, tokens, d): the token embedding, then the residual stream.
+
+    `steps` names each: the embedding, what enters the first layer where positions or segments
+    changed it, and what leaves every layer. `ids` are the tokens.
+    """
+
+    steps: tuple[str, ...]
+    ids: tuple[int, ...]
+    states: Tensor
+
+
+def token_paths(forward: ForwardPass, stack: str, places: Sequence[int]) -> TokenPaths:
+    """Those of the tokens at these places, from the recorded pass; costs nothing but their size."""
+    tokens = forward.source if stack == "encoder" else forward.target
+    ids = tuple(tokens[place].id for place in places)
+    model = forward.trace.model
+    part = getattr(model, stack)
+    with torch.no_grad():
+        embedded = part.embedding.weight[list(ids)] * part.embedding_scale
+    steps, states = ["embedding"], [embedded]
+    entering = forward.trace[f"{stack}.0.resid_pre"][forward.row, list(places)]
+    if not torch.equal(entering, embedded):
+        steps.append("into layer 0")
+        states.append(entering)
+    for layer in interruptible(range(len(part.blocks))):
+        steps.append(f"after layer {layer}")
+        states.append(forward.trace[f"{stack}.{layer}.resid_post"][forward.row, list(places)])
+    return TokenPaths(tuple(steps), ids, torch.stack([each.float() for each in states]))
+
+
+def unembedding(model: Transformer) -> Tensor | None:
+    """The output head's matrix (v, d), a row for every token; None without a language model's."""
+    if not isinstance(model.head, LanguageModelHead):
+        return None
+    own = model.head.weight
+    return model.last_stack.embedding.weight if own is None else own
+
+
+def is_tied(model: Transformer) -> bool:
+    """Whether the unembedding is the token embedding."""
+    return isinstance(model.head, LanguageModelHead) and model.head.weight is None
+
+
+def read_by_head(model: Transformer, states: Tensor) -> Tensor:
+    """What the unembedding is multiplied with for these states (…, d): after the final norm.
+
+    A masked language model transforms them too. Scale, bias and soft cap of the logits come
+    after the product.
+    """
+    assert isinstance(model.head, LanguageModelHead)
+    with torch.no_grad():
+        read: Tensor = model.head.transform(model.last_stack.norm(states))
+    return read
+
+
+def as_read(model: Transformer, paths: TokenPaths) -> TokenPaths:
+    """The same paths as the unembedding reads them."""
+    return replace(paths, states=read_by_head(model, paths.states))
+
 
 EMBEDDING, STREAM, UNEMBEDDING = "Token embedding", "Residual stream", "Unembedding"
 """What the axes are the principal components of: rows for every token, or the text's vectors."""
@@ -34,12 +104,6 @@ class EmbeddingSpace:
     vocabulary: tuple[int, ...]
     around: Tensor
     sampled: int
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of what it holds, the axes apart."""
-        drawn = self.places.nbytes + self.around.nbytes + self.nearest.nbytes
-        return drawn + self.paths.states.nbytes + 40 * len(self.vocabulary)
 
 
 def embedding_space(

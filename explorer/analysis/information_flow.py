@@ -72,23 +72,11 @@ class InformationFlow:
     stacks: dict[str, tuple[BlockShares, ...]]
     starts: Tensor
 
-    @property
-    def bytes(self) -> int:
-        """Size of all shares in memory."""
-        blocks = [block for stack in self.stacks.values() for block in stack]
-        tensors = [block.mlp for block in blocks if block.mlp is not None] + [
-            each
-            for block in blocks
-            for found in block.attended.values()
-            for each in (found.keys, found.residual, found.heads)
-        ]
-        return sum(each.nbytes for each in tensors)
-
 
 def kept_flow(opened: OpenModel, forward: ForwardPass) -> InformationFlow:
     """The shares of a pass that `run_text` made, computed once."""
     key = "information flow", forward.text, forward.pair
-    return kept(opened, key, lambda: information_flow(forward), lambda flow: flow.bytes)
+    return kept(opened, key, lambda: information_flow(forward))
 
 
 def has_flow(opened: OpenModel, forward: ForwardPass) -> bool:
@@ -100,7 +88,7 @@ def kept_route(opened: OpenModel, forward: ForwardPass, answer: int) -> "Route":
     """How one answer of a pass that `run_text` made came about, computed once."""
     key = "route", forward.text, forward.pair, answer
     flow = kept_flow(opened, forward)
-    return kept(opened, key, lambda: route(flow, flow.starts[answer]), lambda found: found.bytes)
+    return kept(opened, key, lambda: route(flow, flow.starts[answer]))
 
 
 def is_computable(forward: ForwardPass) -> bool:
@@ -240,12 +228,6 @@ class Route:
     streams: dict[str, Tensor]
     edges: dict[str, Tensor]
     mlp: dict[str, Tensor]
-
-    @property
-    def bytes(self) -> int:
-        """Size of all of it in memory."""
-        found = (self.streams, self.edges, self.mlp)
-        return sum(each.nbytes for values in found for each in values.values())
 
 
 def route(flow: InformationFlow, start: Tensor) -> "Route":

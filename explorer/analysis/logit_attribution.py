@@ -21,7 +21,7 @@ from explorer.analysis.frozen_scales import (
     freeze_words,
     is_plain_sum,
 )
-from explorer.analysis.head_weights import output_columns
+from explorer.analysis.head_circuits import output_columns
 from explorer.analysis.output_change import has_words, last_streams, logits_at
 from explorer.analysis.residual_writes import block_writes, positions_of
 from explorer.inference.forward_pass import ForwardPass

@@ -61,12 +61,7 @@ def name_moving(opened: OpenModel) -> NameMoving | None:
 
     Costs a pass over the prompts and one position of every layer for each.
     """
-    return kept(
-        opened,
-        ("name moving",),
-        lambda: _measured(opened),
-        lambda made: made.raised.nbytes + made.weight.nbytes if made else 0,
-    )
+    return kept(opened, "name moving", lambda: _measured(opened))
 
 
 def name_prompts(opened: OpenModel) -> list[NamePrompt]:

@@ -20,10 +20,6 @@ class Nearest:
     ids: Tensor
     cosines: Tensor
 
-    @property
-    def nbytes(self) -> int:
-        return self.ids.nbytes + self.cosines.nbytes
-
     def pairs(self, *place: int) -> list[tuple[int, float]]:
         """Those of one vector, as token IDs and cosines."""
         ids, cosines = self.ids[place].tolist(), self.cosines[place].tolist()

@@ -74,11 +74,6 @@ class OneUpdate:
     clip: float
 
     @property
-    def bytes(self) -> int:
-        parts = (self.before, self.gradients, self.after)
-        return sum(each.nbytes for part in parts for each in part.values()) + self.losses.nbytes
-
-    @property
     def scale(self) -> float:
         """What clipping multiplies the gradients by: at most 1."""
         return min(1.0, self.clip / (self.report.grad_norm + 1e-6)) if self.clip else 1.0

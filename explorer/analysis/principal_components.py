@@ -37,10 +37,6 @@ class PrincipalAxes:
     rows: int
     size: int
 
-    @property
-    def nbytes(self) -> int:
-        return self.mean.nbytes + self.directions.nbytes
-
     def places(self, vectors: Tensor) -> Tensor:
         """Where vectors (…, d) are on the three axes at length one, (…, 3) in float64."""
         return (at_length_one(vectors.double()) - self.mean) @ self.directions

@@ -3,10 +3,11 @@
 Writers are the embedding, every head and every feed-forward layer; readers are the q, k and v
 inputs of every head, every feed-forward layer and the logits. An edge goes from a writer to a
 reader behind it. Numbers of writers are columns and numbers of readers rows of every matrix of
-edges, (r, w).
+edges, (r, w). A circuit is a graph of such edges.
 Source: Towards Automated Circuit Discovery (Conmy et al. 2023), section 3.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from explorer.system.limits import EDGES
 from models import TransformerConfig
+from models.plain import PlainData, number_field
 
 Kind = Literal["embedding", "head", "feed-forward", "logits"]
 Reads = Literal["q", "k", "v", ""]
@@ -154,3 +156,68 @@ def plain_wiring(config: TransformerConfig) -> Wiring:
     stack = "encoder" if config.kind == "encoder" else "decoder"
     layers = config.encoder_layers if stack == "encoder" else config.n_layers
     return Wiring(stack, layers, config.n_heads, config.d_ff > 0, config.parallel)
+
+
+@dataclass(frozen=True, order=True)
+class CircuitNode(PlainData):
+    """What writes into the residual stream or reads it; `head` is 0 where it is no head."""
+
+    kind: Kind
+    layer: int = number_field(0, 0, 2**53)
+    head: int = number_field(0, 0, 2**53)
+
+    @property
+    def title(self) -> str:
+        """What it is called on screen: 23.3 is head 3 of layer 23."""
+        if self.kind == "head":
+            return f"{self.layer}.{self.head}"
+        return f"MLP {self.layer}" if self.kind == "feed-forward" else self.kind
+
+
+@dataclass(frozen=True)
+class Edge(PlainData):
+    """What `target` reads of what `source` wrote, in the residual stream of each position.
+
+    `estimate` is the part of the metric that it carries by attribution, the mean over the pairs,
+    `spread` its standard deviation over them, and `exact` that found by patching, where it was.
+    """
+
+    source: CircuitNode
+    target: CircuitNode
+    reads: Reads
+    estimate: float
+    spread: float | None = None
+    exact: float | None = None
+
+    @property
+    def title(self) -> str:
+        to = f"{self.target.title} {self.reads}".strip()
+        return f"{self.source.title} → {to}"
+
+
+def edges_from(wiring: Wiring, layer: int, head: int, reads: Reads) -> list[tuple[int, int]]:
+    """From this head into this input of every later head, every later feed-forward, the logits."""
+    writer = wiring.columns.index(Place("head", layer, head))
+    return [
+        (row, writer)
+        for row, place in enumerate(wiring.rows)
+        if wiring.is_edge[row, writer] and (place.kind != "head" or place.reads == reads)
+    ]
+
+
+def edges_into(wiring: Wiring, layer: int, head: int, reads: Reads) -> list[tuple[int, int]]:
+    """Into this input of this head from the embedding, every earlier head and feed-forward."""
+    row = wiring.rows.index(Place("head", layer, head, reads))
+    return [(row, writer) for writer in range(wiring.written_before(wiring.rows[row]))]
+
+
+def edge_grid(wiring: Wiring, ends: Sequence[Place], values: Sequence[float]) -> Tensor:
+    """Values by the head and layer at the free ends of edges, (heads + feed-forward, layers).
+
+    The last row is the feed-forward layer, where there is one; NaN where there is no edge.
+    """
+    grid = torch.full((wiring.heads + wiring.has_mlp, wiring.layers), torch.nan)
+    for place, value in zip(ends, values, strict=True):
+        if place.kind in ("head", "feed-forward"):
+            grid[place.head if place.kind == "head" else wiring.heads, place.layer] = value
+    return grid

@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
-from explorer.analysis.circuit_curves import circuit_curve, sizes, smallest_circuit
+from explorer.analysis.circuit_faithfulness import circuit_curve, sizes, smallest_circuit
+from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
 from explorer.analysis.circuits.finding import Finding, Measured, finding_of
 from explorer.analysis.circuits.measure import (
     METHODS,
@@ -19,7 +20,6 @@ from explorer.analysis.circuits.measure import (
     pieces_of_writers,
     scores_of,
 )
-from explorer.analysis.circuits.outcome import ANSWERS_READ, UNITS, metrics_of
 from explorer.analysis.circuits.pair_table import pairs_of_csv
 from explorer.analysis.circuits.pair_templates import TEMPLATES, make_pairs
 from explorer.analysis.circuits.text_pairs import (

@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 from cachetools import TLRUCache
+from torch import Tensor
 
 from explorer.catalog.open_model import OpenModel
 from explorer.system.cooperative import CancellableCondition
@@ -47,7 +48,7 @@ def kept(
     opened: OpenModel,
     key: Hashable,
     make: Callable[[], Made],
-    size: Callable[[Made], int],
+    size: Callable[[Made], int] = lambda made: size_of(made),
 ) -> Made:
     """What `make` gives for this model and key, kept while there is room for it.
 
@@ -93,13 +94,17 @@ def if_kept(opened: OpenModel, key: Hashable) -> Any:
 
 
 def size_of(plain: object) -> int:
-    """Bytes of plain data: texts and numbers, in tuples, lists and dataclasses.
+    """Bytes of plain data: tensors, texts and numbers, in tuples, lists, dicts and dataclasses.
 
     What stands in it twice counts twice.
     """
     inside: Iterable[object] = ()
+    if isinstance(plain, Tensor):
+        return plain.nbytes
     if isinstance(plain, tuple | list):
         inside = plain
+    elif isinstance(plain, dict):
+        inside = plain.values()
     elif is_dataclass(plain):
         inside = (getattr(plain, field.name) for field in fields(plain))
     return sys.getsizeof(plain) + sum(map(size_of, inside))

@@ -2,7 +2,13 @@
 
 import streamlit as st
 
-from explorer.analysis import ablation, batch_edits, faithfulness, output_change
+from explorer.analysis import (
+    ablation_and_patching,
+    batch_edits,
+    batched_passes,
+    map_faithfulness,
+    output_change,
+)
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.interventions.edge_cutting import draw_faithfulness
@@ -18,8 +24,8 @@ from models import interventions
 
 CODE = {
     "Attention maps": (interventions.Scale, interventions.SetCell, output_change.kl),
-    "Every head": (ablation.ablate_every_head, ablation.run_branches),
-    "Faithfulness": (faithfulness.faithfulness, batch_edits.KeepCells),
+    "Every head": (ablation_and_patching.ablate_every_head, batched_passes.run_branches),
+    "Faithfulness": (map_faithfulness.faithfulness, batch_edits.KeepCells),
 }
 
 context = page_context()

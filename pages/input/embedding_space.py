@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from explorer.analysis import nearest_tokens, principal_components, token_paths
+from explorer.analysis import embedding_space, nearest_tokens, principal_components
 from explorer.analysis.embedding_space import EMBEDDING, STREAM, UNEMBEDDING
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
@@ -44,6 +44,6 @@ export_panel.export_button(export_panel.origin(context))
 code_panel(
     principal_components.principal_axes,
     nearest_tokens.nearest_by_part,
-    token_paths.token_paths,
+    embedding_space.token_paths,
     script=script(space_code, opened, forward, stack, shown.axes, chosen.id, chosen.listed),
 )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from explorer.analysis.contrast import Contrast
+from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import Place, Wiring
 from models import TransformerConfig, trace
 from models.interventions import Edit, Replace

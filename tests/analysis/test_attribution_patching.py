@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.attribution_patching import attribute, attribute_writers, positions_of_edges
-from explorer.analysis.contrast import Contrast
+from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
 from models import TransformerConfig, trace
 from models.gradients import GradientError

@@ -8,20 +8,21 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.analysis import ablation, causal_tracing, faithfulness
-from explorer.analysis.ablation import RecordedPass, ablate_every_head, multiplications
-from explorer.analysis.batch_edits import AblateHeads
-from explorer.analysis.causal_tracing import RESIDUAL, TracedGrid, Tracing, mean_grid
-from explorer.analysis.contrast import Contrast
-from explorer.analysis.faithfulness import Faithfulness, TooManyEdgesError
-from explorer.analysis.output_change import kl
-from explorer.analysis.patching import (
+from explorer.analysis import batched_passes, causal_tracing, map_faithfulness
+from explorer.analysis.ablation_and_patching import (
     PATCHED_SITES,
+    ablate_every_head,
     patch_embedding,
     patch_every_head,
     patch_feed_forwards,
     shared_tokens,
 )
+from explorer.analysis.batch_edits import AblateHeads
+from explorer.analysis.batched_passes import RecordedPass, multiplications
+from explorer.analysis.causal_tracing import RESIDUAL, TracedGrid, Tracing, mean_grid
+from explorer.analysis.circuit_metrics import Contrast
+from explorer.analysis.map_faithfulness import Faithfulness, TooManyEdgesError
+from explorer.analysis.output_change import kl
 from explorer.catalog.attention_parts import parts, site
 from models import TransformerConfig, trace
 from models.interventions import (
@@ -99,7 +100,7 @@ def test_heads_ablated_many_at_a_time_are_ablated_one_by_one(
         with monkeypatch.context() as patch:
             if place == 2:
                 held = 2 * 6 * max(config.d_ff, 4 * config.d_model)
-                patch.setattr(ablation, "NUMBERS_HELD", held)
+                patch.setattr(batched_passes, "NUMBERS_HELD", held)
             if passed.given[-1][0, place]:
                 passed.at(place).has_every_head_alone(range(config.n_heads) if place == 2 else [1])
 
@@ -159,7 +160,7 @@ def sizes_of(config: TransformerConfig, *edits: Edit) -> list[int]:
         sizes.append(len(rows))
         return AblateHeads(f"{site(part.name, 0)}.head_out", tuple(0 for _ in rows))
 
-    ablation.run_branches(passed.base(), part.name, 0, 5, edit_of)
+    batched_passes.run_branches(passed.base(), part.name, 0, 5, edit_of)
     return sizes
 
 
@@ -167,10 +168,10 @@ def test_what_a_row_holds_decides_the_size_of_a_batch(monkeypatch: pytest.Monkey
     """Weights that edits hold, and capped scores, which are never fused: heads × queries × keys."""
     small = {"d_model": 4, "n_heads": 4, "d_ff": 4}
     cuts = SetCell("decoder.0.self_attn.weights", 2, 1)
-    monkeypatch.setattr(ablation, "NUMBERS_HELD", 2 * (6 * 16 + 2 * 4 * 36 + 6 * 4))
+    monkeypatch.setattr(batched_passes, "NUMBERS_HELD", 2 * (6 * 16 + 2 * 4 * 36 + 6 * 4))
     assert sizes_of(config_of("decoder", **small), cuts) == [2, 2, 1]
     assert sizes_of(config_of("decoder", **small)) == [5]
-    monkeypatch.setattr(ablation, "NUMBERS_HELD", 2 * 2 * 4 * 36)
+    monkeypatch.setattr(batched_passes, "NUMBERS_HELD", 2 * 2 * 4 * 36)
     for kind in ("decoder", "encoder-decoder"):
         assert sizes_of(config_of(kind, **small, attention_cap=5.0)) == [2, 2, 1]
 
@@ -240,7 +241,7 @@ def test_in_batches_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     config = CONFIGS["alibi, windows"]
     for rows in (2, 3, 9):
         of_row = (6 - SHARED) * max(config.d_ff, 4 * config.d_model)
-        monkeypatch.setattr(ablation, "NUMBERS_HELD", rows * of_row)
+        monkeypatch.setattr(batched_passes, "NUMBERS_HELD", rows * of_row)
         Patched(config).has_every_part_alone()
 
 
@@ -265,7 +266,7 @@ def test_what_is_computed_of_the_text() -> None:
 def cut(
     passed: Recorded, part: str = SELF, layer: int = 0, head: int | None = 0, **how: Any
 ) -> Faithfulness:
-    return faithfulness.faithfulness(passed.base(), part, layer, head, **how)
+    return map_faithfulness.faithfulness(passed.base(), part, layer, head, **how)
 
 
 def cut_alone(passed: Recorded, *cuts: Edit) -> Tensor:
@@ -276,7 +277,7 @@ def cut_alone(passed: Recorded, *cuts: Edit) -> Tensor:
 def test_the_strongest_edges_are_cut_first(
     monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    monkeypatch.setattr(ablation, "NUMBERS_HELD", 3000)
+    monkeypatch.setattr(batched_passes, "NUMBERS_HELD", 3000)
     for name in ("decoder", "after", "grouped", "beside", "first"):
         passed = Recorded(CONFIGS[name])
         for part in parts(CONFIGS[name]):
@@ -323,7 +324,7 @@ def test_what_is_too_much_is_refused_before_weights_are_made(
     monkeypatch.setattr(Trace, "weights", lambda *asked: pytest.fail("weights were made"))
     for limit, head in product(("MOST_EDGES", "MOST_WEIGHTS", "MOST"), (0, None)):
         with subtests.test(limit=limit, head=head), monkeypatch.context() as patch:
-            patch.setattr(faithfulness, limit, 0)
+            patch.setattr(map_faithfulness, limit, 0)
             with pytest.raises(TooManyEdgesError, match="shorten"):
                 cut(passed, head=head)
 

@@ -7,16 +7,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.analysis.circuit_curves import (
+from explorer.analysis.circuit_faithfulness import (
     RANDOM_CIRCUITS,
     SEARCHED,
     circuit_curve,
+    corrupted_pass,
     restored,
     sizes,
     smallest_circuit,
     strongest_edges,
 )
-from explorer.analysis.circuit_pass import corrupted_pass
 from explorer.analysis.wiring import Wiring
 from tests.analysis.contrasts import contrast_of, metric_of
 from tests.analysis.kinds_of_model import CONFIGS

@@ -4,12 +4,21 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.analysis import ablation, circuit_pass
+from explorer.analysis import batched_passes, circuit_faithfulness
+from explorer.analysis.ablation_and_patching import (
+    clean_pass,
+    exact_edges,
+)
 from explorer.analysis.attribution_patching import differences_of, write_of, writes
-from explorer.analysis.circuit_pass import corrupted_pass
-from explorer.analysis.exact_edges import clean_pass, exact_edges
-from explorer.analysis.patching import edge_grid, edges_from, edges_into
-from explorer.analysis.wiring import Wiring, WiringError, wiring_of
+from explorer.analysis.circuit_faithfulness import corrupted_pass
+from explorer.analysis.wiring import (
+    Wiring,
+    WiringError,
+    edge_grid,
+    edges_from,
+    edges_into,
+    wiring_of,
+)
 from models import TransformerConfig
 from tests.analysis.contrasts import (
     TOKENS,
@@ -83,7 +92,7 @@ def test_in_any_order_and_in_batches_of_any_size(monkeypatch: pytest.MonkeyPatch
     again = dict(exact_edges(contrast, backwards))
     by_edge = {backwards[at]: lost for at, lost in again.items()}
     assert by_edge == pytest.approx({edges[at]: lost for at, lost in found.items()}, abs=1e-12)
-    monkeypatch.setattr(ablation, "NUMBERS_HELD", 1)
+    monkeypatch.setattr(batched_passes, "NUMBERS_HELD", 1)
     assert dict(exact_edges(contrast, edges)) == pytest.approx(found, abs=1e-12)
     twice = dict(exact_edges(contrast, [edges[7], edges[7]]))
     assert twice[0] == twice[1] == pytest.approx(found[7], abs=1e-12)
@@ -145,7 +154,7 @@ def test_a_circuit_lies_between_the_corrupted_and_the_clean_pass(
     assert not every.all(), "what is no edge changes nothing"
     close(base.metrics(circuits | ~every), together)
     close(base.metrics(~circuits), base.metrics(~circuits & every))
-    monkeypatch.setattr(circuit_pass, "NUMBERS_HELD", 4 * base.written.numel())
+    monkeypatch.setattr(circuit_faithfulness, "NUMBERS_HELD", 4 * base.written.numel())
     assert base.at_once == 4
     close(base.metrics(circuits), together)
 

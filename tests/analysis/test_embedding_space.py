@@ -8,10 +8,15 @@ import torch
 
 from explorer.analysis import nearest_tokens as module
 from explorer.analysis import principal_components
-from explorer.analysis.embedding_space import embedding_space
+from explorer.analysis.embedding_space import (
+    as_read,
+    embedding_space,
+    is_tied,
+    token_paths,
+    unembedding,
+)
 from explorer.analysis.nearest_tokens import nearest_by_part, nearest_tokens, parts_of
 from explorer.analysis.principal_components import principal_axes, rows_measured, sample_rows
-from explorer.analysis.token_paths import as_read, is_tied, token_paths, unembedding
 from explorer.catalog.open_model import open_model
 from explorer.inference.forward_pass import run_text
 from tests.closeness import assert_close_to

@@ -8,10 +8,16 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.frozen_scales import sum_norm
-from explorer.analysis.head_composition import READS, composition, composition_scores
-from explorer.analysis.head_copying import copying, why_no_copying
-from explorer.analysis.head_spectra import singular_values_of_product, spectra
-from explorer.analysis.head_weights import head_weights
+from explorer.analysis.head_circuits import (
+    READS,
+    composition,
+    composition_scores,
+    copying,
+    head_weights,
+    singular_values_of_product,
+    spectra,
+    why_no_copying,
+)
 from explorer.analysis.logit_attribution import contributions, direct_logits, source_writes
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.inference.forward_pass import ForwardPass

@@ -16,7 +16,11 @@ from torch import Tensor
 
 from explorer.analysis import head_similarity, thumbnails
 from explorer.analysis.circuits.head_scores import ROWS, repeated_random_tokens, standard_scores
-from explorer.analysis.head_composition import composition, unrelated
+from explorer.analysis.circuits.top_lines import (
+    LineActivations,
+    activations_by_batch,
+)
+from explorer.analysis.head_circuits import composition, unrelated
 from explorer.analysis.head_formation import formation_step, formations
 from explorer.analysis.head_metrics import (
     METRICS,
@@ -35,10 +39,6 @@ from explorer.analysis.head_similarity import (
     rows_compared,
     rows_of_heads,
     similarity_order,
-)
-from explorer.analysis.line_activations import (
-    LineActivations,
-    activations_by_batch,
 )
 from explorer.analysis.logit_attribution import contributions
 from explorer.analysis.name_moving import NAMES, name_moving, name_prompts

@@ -13,10 +13,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import attribute
-from explorer.analysis.circuit_curves import strongest_edges
-from explorer.analysis.contrast import Contrast
-from explorer.analysis.exact_edges import exact_edges
+from explorer.analysis.circuit_faithfulness import strongest_edges
+from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.head_metrics import join_layers, metrics_by_layer
 from explorer.analysis.wiring import Place, Wiring, wiring_of
 from explorer.catalog.open_model import OpenModel, opened_from

@@ -6,24 +6,24 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.analysis.ablation import RecordedPass, ablate_every_head
+from explorer.analysis.ablation_and_patching import ablate_every_head, exact_edges
 from explorer.analysis.batch_edits import AblateHeads
+from explorer.analysis.batched_passes import RecordedPass
 from explorer.analysis.causal_tracing import RESIDUAL, Tracing
-from explorer.analysis.contrast import Contrast
+from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.diagnostics import training_findings
-from explorer.analysis.exact_edges import exact_edges
-from explorer.analysis.faithfulness import faithfulness
+from explorer.analysis.embedding_space import token_paths
 from explorer.analysis.forward_pass.pass_values import recorded, recorded_block
 from explorer.analysis.head_metrics import metrics_by_layer
 from explorer.analysis.head_similarity import rows_of_heads
 from explorer.analysis.information_flow import information_flow
 from explorer.analysis.logit_attribution import contributions
 from explorer.analysis.logit_lens import lens_logits
+from explorer.analysis.map_faithfulness import faithfulness
 from explorer.analysis.nearest_tokens import nearest_tokens
 from explorer.analysis.principal_components import principal_axes
 from explorer.analysis.rollout import flow_to, half_residual_layers
 from explorer.analysis.teacher_forcing import teacher_forcing
-from explorer.analysis.token_paths import token_paths
 from explorer.analysis.weight_statistics import summarized
 from explorer.catalog import open_model, pass_budget
 from explorer.catalog.open_model import OpenModel

@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 import torch
 
-from explorer.analysis.head_stages import HeadStages, head_stages_of
-from explorer.analysis.query_key import by_distance, query_key_pair, strongest
-from explorer.analysis.residual_writes import block_writes
-from explorer.analysis.value_contribution import KeyContribution, key_contribution
+from explorer.analysis.query_key import (
+    HeadStages,
+    by_distance,
+    head_stages_of,
+    query_key_pair,
+    strongest,
+)
+from explorer.analysis.residual_writes import KeyContribution, block_writes, key_contribution
 from explorer.catalog import open_model
 from explorer.catalog.attention_parts import site
 from explorer.inference import forward_pass

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.attribution_patching import attribute, attribute_writers
-from explorer.analysis.circuit_curves import CircuitPoint, circuit_curve, smallest_circuit
+from explorer.analysis.circuit_faithfulness import CircuitPoint, circuit_curve, smallest_circuit
+from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE, Contrast
 from explorer.analysis.circuits.measure import (
     EdgeScores,
     attributions,
@@ -23,10 +24,8 @@ from explorer.analysis.circuits.measure import (
     exact_writers,
     scores_of,
 )
-from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.pair_templates import fitting, make_pairs
 from explorer.analysis.circuits.text_pairs import Question, question_of
-from explorer.analysis.contrast import Contrast
 from explorer.analysis.wiring import plain_wiring
 from models import Transformer
 from models.transformer import evaluating

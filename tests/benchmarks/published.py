@@ -21,11 +21,15 @@ from typing import Any
 
 import torch
 
-from explorer.analysis.ablation import RecordedPass, ablate_every_head
+from explorer.analysis.ablation_and_patching import (
+    PATCHED_SITES,
+    ablate_every_head,
+    patch_every_head,
+)
+from explorer.analysis.batched_passes import RecordedPass
 from explorer.analysis.logit_attribution import contributions
-from explorer.analysis.patching import PATCHED_SITES, patch_every_head
 from explorer.analysis.query_key import by_distance, query_key_pair, strongest
-from explorer.analysis.value_contribution import key_contribution
+from explorer.analysis.residual_writes import key_contribution
 from explorer.inference.answers import Answer
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
 from explorer.analysis.attribution_patching import attribute, shape_of_points
-from explorer.analysis.circuit_pass import corrupted_pass
-from explorer.analysis.contrast import Contrast
+from explorer.analysis.circuit_faithfulness import corrupted_pass
+from explorer.analysis.circuit_metrics import Contrast
 from explorer.catalog.pass_budget import shape_of
 from explorer.catalog.pass_size import pass_size
 from explorer.views.museum.measured_run import EmbeddingLeaves

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import torch
 
-from explorer.analysis.circuits.graph import CircuitNode, Edge
+from explorer.analysis.wiring import CircuitNode, Edge
 from explorer.components.circuit_map import CircuitMap, Move, NodeScore
 from explorer.text.token_labels import Label
 

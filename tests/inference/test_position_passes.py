@@ -10,7 +10,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.analysis.position_experiments import right_and_doubled
+from explorer.analysis.position_schemes import right_and_doubled
 from explorer.catalog.open_model import OpenModel
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass

@@ -12,7 +12,7 @@ import torch
 from explorer.analysis.circuits.top_lines import best_lines
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.head_metrics import METRICS
-from explorer.analysis.patching import edge_grid
+from explorer.analysis.wiring import edge_grid
 from explorer.app.session import SESSION_KEY
 from explorer.catalog import available_models, open_model
 from explorer.catalog.shipped import SHIPPED

@@ -7,6 +7,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.attribution_patching import positions_of_edges
+from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.measure import (
     METHODS,
     EdgeScores,
@@ -15,7 +16,6 @@ from explorer.analysis.circuits.measure import (
     mean_over_pairs,
     scores_of,
 )
-from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.text_pairs import Question, TextPair, question_of
 from explorer.catalog.open_model import OpenModel, open_model
 from explorer.components.circuit_map import MOST_CIRCUIT_EDGES, drawn_places

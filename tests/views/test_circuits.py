@@ -8,11 +8,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.__main__ import main
+from explorer.analysis.circuit_metrics import KL, LOGIT_DIFFERENCE
 from explorer.analysis.circuits.finding import Finding, finding_from
-from explorer.analysis.circuits.graph import CircuitNode, Edge
 from explorer.analysis.circuits.head_scores import head_scores
 from explorer.analysis.circuits.measure import METHODS, attributions, scores_of
-from explorer.analysis.circuits.outcome import KL, LOGIT_DIFFERENCE
 from explorer.analysis.circuits.pair_templates import make_pairs
 from explorer.analysis.circuits.steering import (
     over_places,
@@ -23,7 +22,7 @@ from explorer.analysis.circuits.steering import (
 )
 from explorer.analysis.circuits.text_pairs import TextPair, question_of, token_pair
 from explorer.analysis.circuits.top_lines import OF_TASK, built_in_lines, built_in_texts
-from explorer.analysis.wiring import WiringError
+from explorer.analysis.wiring import CircuitNode, Edge, WiringError
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.open_model import open_model, opened_from
 from explorer.catalog.shipped import SHIPPED

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.head_stages import HeadStages, head_stages_of
+from explorer.analysis.query_key import HeadStages, head_stages_of
 from explorer.catalog import open_model
 from explorer.components import wire
 from explorer.components.stages import encode

@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.ablation import MOST
+from explorer.analysis.batched_passes import MOST
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.open_model import open_model
 from explorer.components.mounting import Mounted

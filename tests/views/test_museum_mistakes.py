@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from explorer.analysis.position_experiments import barely_moving, doubled_sinusoids, spread_at
+from explorer.analysis.position_schemes import barely_moving, doubled_sinusoids, spread_at
 from explorer.views.museum import document_numbers, paired_training
 from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.museum.mistakes.attention_mistakes import four_fills

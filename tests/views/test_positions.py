@@ -12,8 +12,7 @@ import torch
 from safetensors.torch import load_file
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.position_experiments import right_and_doubled
-from explorer.analysis.position_schemes import EXPLANATIONS, SCHEMES
+from explorer.analysis.position_schemes import EXPLANATIONS, SCHEMES, right_and_doubled
 from explorer.catalog import open_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.components import wire

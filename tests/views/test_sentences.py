@@ -489,12 +489,12 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
         ["The first 4 of your 6 tokens are drawn."],
     ),
     (
-        {"explorer.analysis.ablation.MOST": 1},
+        {"explorer.analysis.batched_passes.MOST": 1},
         "experiments/interventions?text=the+cat&look=Every+head",
         ["too long: shorten the text"],
     ),
     (
-        {"explorer.analysis.faithfulness.MOST": 1},
+        {"explorer.analysis.map_faithfulness.MOST": 1},
         "experiments/interventions?text=the+cat&look=Faithfulness",
         ["too long: shorten the text"],
     ),

@@ -5,127 +5,35 @@ It has no date and no path in it: the same question of the same weights makes th
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from math import isfinite
 from statistics import fmean, stdev
-from types import NoneType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any
 
 import torch
 
-from explorer.analysis.circuit_curves import CircuitPoint
-from explorer.analysis.circuits.graph import Edge
+from explorer.analysis.circuit_faithfulness import CircuitPoint
+from explorer.analysis.circuit_metrics import ANSWERS_READ
 from explorer.analysis.circuits.measure import METHODS, EdgeScores, correlation
-from explorer.analysis.circuits.outcome import ANSWERS_READ
-from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair
-from explorer.analysis.circuits.typed_answers import pieces_of
-from explorer.analysis.wiring import Place
+from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair, pieces_of
+from explorer.analysis.wiring import Edge, Place
 from explorer.catalog.folders import own_name
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.answers import option_name
 from explorer.inference.results_cache import kept
-from explorer.system import cooperative
 from explorer.system.limits import FINDING_BYTES
 from explorer.text.labels import NEWLINE, SPACE
-
-Made = TypeVar("Made")
-
-LONGEST_TEXT, LONGEST_LIST = 20_000, 100_000
-AT_MOST = "at_most"
-"""Of the metadata of a field that is a list: how long it may be, where that is less."""
-
-
-class FieldError(ValueError):
-    """Which field is wrong and why, in one sentence."""
-
-
-def parsed(text: str) -> object:
-    """The JSON of a text. FieldError where it is none, or has numbers that are not finite."""
-    try:
-        return json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise FieldError("The file is not readable JSON.") from error
-
-
-def read_as(kind: type[Made], value: object, where: str = "") -> Made:
-    """The value as this dataclass, with tuples for lists. FieldError names the field."""
-    made: Made = _read(kind, value, where)
-    return made
-
-
-def _read(hint: Any, value: Any, where: str, longest: int = LONGEST_LIST) -> Any:
-    if is_dataclass(hint):
-        return _object(hint, value, where)
-    origin, inside = get_origin(hint), get_args(hint)
-    if origin is tuple:
-        most = longest if inside[-1] is Ellipsis else len(inside)
-        if not isinstance(value, list) or len(value) > most:
-            raise FieldError(f"{where} must be a list of at most {most:,}.")
-        if inside[-1] is not Ellipsis and len(value) < most:
-            raise FieldError(f"{where} must be a list of {most:,}.")
-        return tuple(_read(inside[0], each, f"{where}[{at}]") for at, each in enumerate(value))
-    if origin is Literal:
-        if value in inside and isinstance(value, str):
-            return value
-        raise FieldError(f"{where} must be one of {', '.join(map(repr, inside))}.")
-    if NoneType in inside:
-        (other,) = (each for each in inside if each is not NoneType)
-        return None if value is None else _read(other, value, where)
-    return _plain(hint, value, where)
-
-
-def _object(kind: Any, value: object, where: str) -> Any:
-    cooperative.step()
-    known = _fields(kind)
-    names = known.keys()
-    if not isinstance(value, dict):
-        raise FieldError(f"{where or 'The file'} must be an object of named values.")
-    for what, some in (("misses", names - value.keys()), ("has no field", value.keys() - names)):
-        if some:
-            raise FieldError(f"{where or 'It'} {what} {sorted(some)[0][:40]!r}.")
-    start = f"{where}." if where else ""
-    return kind(
-        **{
-            name: _read(hint, value[name], start + name, longest)
-            for name, (hint, longest) in known.items()
-        }
-    )
-
-
-@lru_cache(maxsize=64)
-def _fields(kind: Any) -> dict[str, tuple[Any, int]]:
-    """The type of each field of a dataclass, and how long it may be where it is a list."""
-    hints = get_type_hints(kind)
-    return {
-        field.name: (hints[field.name], field.metadata.get(AT_MOST, LONGEST_LIST))
-        for field in fields(kind)
-    }
-
-
-def _plain(hint: Any, value: Any, where: str) -> Any:
-    """A text, a whole number from 0 on, or a finite number."""
-    if hint is str and isinstance(value, str):
-        if len(value) > LONGEST_TEXT:
-            raise FieldError(f"{where} has more than {LONGEST_TEXT:,} characters.")
-        return value
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        if hint is int and isinstance(value, int) and 0 <= value < 2**53:
-            return value
-        if hint is float and abs(value) < 1e300 and isfinite(value):
-            return float(value)
-    names = {str: "a text", int: "a whole number from 0 on", float: "a finite number"}
-    raise FieldError(f"{where} must be {names[hint]}.")
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
-
+from models.plain import PlainData
 
 FORMAT, VERSION = "attention-explorer finding", 1
 MOST_EDGES_KEPT = 1_000
 """The strongest edges are in the file; how many there are in all is too."""
+LONGEST_TEXT = 20_000
+
+
+def _count() -> Any:
+    """A field that holds a whole number from 0 on."""
+    return field(metadata={"range": (0, 2**53)})
 
 
 class FindingError(ValueError):
@@ -133,16 +41,16 @@ class FindingError(ValueError):
 
 
 @dataclass(frozen=True)
-class Shape:
+class Shape(PlainData):
     """What two models must share for their heads to be compared one by one."""
 
     kind: str
     head: str
-    layers: int
-    heads: int
-    d_model: int
-    d_ff: int
-    vocab_size: int
+    layers: int = _count()
+    heads: int = _count()
+    d_model: int = _count()
+    d_ff: int = _count()
+    vocab_size: int = _count()
 
     @property
     def in_words(self) -> str:
@@ -152,7 +60,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class PairResult:
+class PairResult(PlainData):
     """The two texts and their tokens, the answers as they can be typed, and by their names.
 
     An answer that no typed text stands for is empty: the likeliest is meant.
@@ -174,7 +82,7 @@ class PairResult:
 
 
 @dataclass(frozen=True)
-class MeanAndSpread:
+class MeanAndSpread(PlainData):
     """A mean over the pairs and its standard deviation, None for one pair."""
 
     mean: float
@@ -182,7 +90,7 @@ class MeanAndSpread:
 
 
 @dataclass(frozen=True)
-class PartResult:
+class PartResult(PlainData):
     """What a part carries of the metric: by attribution, its spread, and by patching."""
 
     estimate: float
@@ -192,16 +100,16 @@ class PartResult:
 
 @dataclass(frozen=True)
 class LayerResult(PartResult):
-    layer: int
+    layer: int = _count()
 
 
 @dataclass(frozen=True)
 class HeadResult(LayerResult):
-    head: int
+    head: int = _count()
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(PlainData):
     """What was found. `exact` is None where nothing was patched; `edges` are the strongest of
     `edges_in_all`. `faithfulness` is empty and `minimum` None where no circuit was run.
 
@@ -215,67 +123,71 @@ class Finding:
     shape: Shape
     metric: str
     method: str
-    steps: int
+    steps: int = _count()
     pairs: tuple[PairResult, ...]
     clean: MeanAndSpread
     corrupted: MeanAndSpread
     embedding: PartResult
     heads: tuple[HeadResult, ...]
     feed_forward: tuple[LayerResult, ...]
-    edges: tuple[Edge, ...] = field(metadata={AT_MOST: MOST_EDGES_KEPT})
-    edges_in_all: int
+    edges: tuple[Edge, ...]
+    edges_in_all: int = _count()
     correlation: float | None
     faithfulness: tuple[CircuitPoint, ...]
-    minimum: int | None
+    minimum: int | None = _count()
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
-    @property
-    def fault(self) -> str:
-        """Which number is of no part of its model, in a sentence; empty where none is."""
+    def fault(self) -> str | None:
+        """Which value is of no part of its model, or too long, in a sentence."""
+        if fault := super().fault():
+            return fault
         if self.metric not in ANSWERS_READ:
             return f"metric must be one of {', '.join(ANSWERS_READ)}."
         if self.method not in METHODS:
             return f"method must be one of {', '.join(METHODS)}."
         if not self.pairs:
             return "There is no pair of texts in it."
+        if len(self.edges) > MOST_EDGES_KEPT:
+            return f"edges must be a list of at most {MOST_EDGES_KEPT:,}."
+        texts = (text for pair in self.pairs for text in vars(pair.texts).values())
+        if any(len(text) > LONGEST_TEXT for text in (self.model, *texts)):
+            return f"A text has more than {LONGEST_TEXT:,} characters."
         nodes = [node for edge in self.edges for node in (edge.source, edge.target)]
-        parts = [(each.layer, each.head) for each in self.heads]
-        parts += [(each.layer, each.head) for each in nodes]
+        parts = [(each.layer, each.head) for each in (*self.heads, *nodes)]
         parts += [(each.layer, 0) for each in self.feed_forward]
-        shape = self.shape
         for layer, head in parts:
-            if layer >= shape.layers or head >= shape.heads:
-                return f"Layer {layer}, head {head} is not one of {shape.in_words}."
-        return ""
+            if layer >= self.shape.layers or head >= self.shape.heads:
+                return f"Layer {layer}, head {head} is not one of {self.shape.in_words}."
+        return None
 
 
 def finding_from(data: bytes) -> Finding:
     """The finding in a file. FindingError says why it is none, in one sentence."""
     if not FINDING_BYTES.allows(len(data)):
         raise FindingError(FINDING_BYTES.refusal(len(data)))
+    damaged = "This finding is damaged and cannot be opened."
     try:
-        values = parsed(data.decode("utf-8-sig"))
-        if not isinstance(values, dict) or values.get("format") != FORMAT:
-            raise FindingError(
-                "This file is no finding about a circuit: choose one that the Circuits page or "
-                "the command line wrote."
-            )
-        if values.get("version") != VERSION:
-            found = str(values.get("version"))[:20]
-            raise FindingError(
-                f"This finding is of version {found} and this app reads version {VERSION}: open "
-                "it with the app that wrote it."
-            )
-        finding = read_as(Finding, values)
+        values = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise FindingError("This file is no text, so it is no finding: choose another.") from error
-    except FieldError as error:
-        raise FindingError(f"This finding is damaged and cannot be opened. {error}") from error
-    if fault := finding.fault:
-        raise FindingError(f"This finding is damaged and cannot be opened. {fault}")
-    return finding
+    except (ValueError, RecursionError) as error:
+        raise FindingError(f"{damaged} The file is not readable JSON.") from error
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise FindingError(
+            "This file is no finding about a circuit: choose one that the Circuits page or the "
+            "command line wrote."
+        )
+    if (version := values.get("version")) != VERSION:
+        raise FindingError(
+            f"This finding is of version {str(version)[:20]} and this app reads version {VERSION}: "
+            "open it with the app that wrote it."
+        )
+    try:
+        return Finding.from_dict(values)
+    except ValueError as error:
+        raise FindingError(f"{damaged} {error}") from error
 
 
 def digest_of(opened: OpenModel) -> str:

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
+from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.text_pairs import PairError, TextPair, token_pair
 from explorer.catalog.open_model import OpenModel
-from explorer.inference.results_cache import kept, size_of
+from explorer.inference.results_cache import kept
 from explorer.text import TextError, Token
 
 TRIED = 8
@@ -32,7 +32,7 @@ OPPOSITES = (
 def first_corruption(opened: OpenModel, clean: str) -> str:
     """The text, or an empty one where no candidate is a pair with the clean one; kept."""
     key = ("first corruption", clean)
-    return kept(opened, key, lambda: _found(opened, clean), size_of)
+    return kept(opened, key, lambda: _found(opened, clean))
 
 
 def _found(opened: OpenModel, clean: str) -> str:

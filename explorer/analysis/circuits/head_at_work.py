@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.circuits.text_pairs import TokenPair
-from explorer.analysis.head_composition import composition
+from explorer.analysis.head_circuits import composition
 from explorer.analysis.logit_attribution import (
     Contributions,
     contributions,
@@ -95,22 +95,13 @@ def direct_effect(opened: OpenModel, pair: TokenPair, layer: int, head: int) -> 
 
 def composition_of(opened: OpenModel, layer: int, head: int) -> Tensor:
     """(3, layer, heads): by q, k and v, the score with every earlier head; made once."""
-    return kept(
-        opened,
-        ("composition", layer, head),
-        lambda: composition(opened.model, layer, head),
-        lambda made: made.nbytes,
-    )
+    key = "composition", layer, head
+    return kept(opened, key, lambda: composition(opened.model, layer, head))
 
 
 def _contributions(opened: OpenModel, pair: TokenPair, option: int) -> Contributions:
-    text, place = pair.texts.clean, pair.place
-    return kept(
-        opened,
-        ("contributions", text, "", place, option),
-        lambda: contributions(clean_pass(opened, pair), place, option),
-        lambda made: made.feed_forward.nbytes + sum(each.nbytes for each in made.heads.values()),
-    )
+    key = "contributions", pair.texts.clean, "", pair.place, option
+    return kept(opened, key, lambda: contributions(clean_pass(opened, pair), pair.place, option))
 
 
 def _strongest(

@@ -12,7 +12,7 @@ from itertools import takewhile
 import torch
 from torch import Tensor
 
-from explorer.analysis.head_copying import Copying, copying, why_no_copying
+from explorer.analysis.head_circuits import Copying, copying, why_no_copying
 from explorer.analysis.head_metrics import Tokens, metrics_of_heads, pattern_cells
 from explorer.analysis.name_moving import NameMoving, name_moving
 from explorer.analysis.output_change import last_streams
@@ -33,12 +33,7 @@ def standard_scores(opened: OpenModel) -> dict[str, Tensor]:
 
     Costs one pass over 200 tokens. For models of one stack.
     """
-    return kept(
-        opened,
-        ("standard scores",),
-        lambda: _measured(opened),
-        lambda made: sum(each.nbytes for each in made.values()),
-    )
+    return kept(opened, "standard scores", lambda: _measured(opened))
 
 
 def repeated_random_tokens(opened: OpenModel, seed: int = SEED) -> list[tuple[Token, ...]]:
@@ -183,12 +178,7 @@ def head_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
 
 def copying_of(opened: OpenModel, layer: int, head: int) -> Copying:
     """What the head copies by its weights alone, made once."""
-    return kept(
-        opened,
-        ("copying", layer, head),
-        lambda: copying(opened.model, layer, head),
-        lambda made: made.eigenvalues.nbytes + made.ranks.nbytes,
-    )
+    return kept(opened, ("copying", layer, head), lambda: copying(opened.model, layer, head))
 
 
 def _of_names(found: NameMoving, layer: int, head: int) -> list[Score]:

@@ -11,21 +11,27 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from explorer.analysis.attribution_patching import Attribution, attribute, attribute_writers
-from explorer.analysis.circuit_curves import strongest_edges
-from explorer.analysis.circuit_pass import CorruptedPasses
-from explorer.analysis.circuits.graph import CircuitNode, Edge
-from explorer.analysis.circuits.outcome import KL
-from explorer.analysis.circuits.text_pairs import Question, TokenPair
-from explorer.analysis.contrast import Contrast
-from explorer.analysis.exact_edges import clean_pass, exact_edges
-from explorer.analysis.patching import (
+from explorer.analysis.ablation_and_patching import (
     PATCHED_SITES,
+    clean_pass,
+    exact_edges,
     patch_embedding,
     patch_every_head,
     patch_feed_forwards,
 )
-from explorer.analysis.wiring import Place, Wiring, WiringError, plain_wiring, wiring_of
+from explorer.analysis.attribution_patching import Attribution, attribute, attribute_writers
+from explorer.analysis.circuit_faithfulness import CorruptedPasses, strongest_edges
+from explorer.analysis.circuit_metrics import KL, Contrast
+from explorer.analysis.circuits.text_pairs import Question, TokenPair
+from explorer.analysis.wiring import (
+    CircuitNode,
+    Edge,
+    Place,
+    Wiring,
+    WiringError,
+    plain_wiring,
+    wiring_of,
+)
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.model_inputs import ids_of
 from models.trace import trace

@@ -10,7 +10,7 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from explorer.analysis.ablation import RecordedPass, multiplications, run_layers
+from explorer.analysis.batched_passes import RecordedPass, multiplications, run_layers
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.continuation import prompt_of
@@ -18,7 +18,7 @@ from explorer.inference.core_edits import NotApplicableError, core_edit, steerin
 from explorer.inference.forward_pass import run_text
 from explorer.inference.generation_limits import MAX_STEERED
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.results_cache import kept, size_of
+from explorer.inference.results_cache import kept
 from explorer.interventions.edits import Steer
 from models.generation import generate
 from models.interventions import Add, Edit
@@ -35,10 +35,6 @@ class SteeredValues:
 
     clean: Tensor
     corrupted: Tensor
-
-    @property
-    def bytes(self) -> int:
-        return self.clean.nbytes + self.corrupted.nbytes
 
 
 def steering_of(
@@ -161,4 +157,4 @@ def steered_text(
             report(len(ids) / most)
         return opened.tokenizer.decode(ids)
 
-    return kept(opened, ("steered text", prompt, steer), write, size_of)
+    return kept(opened, ("steered text", prompt, steer), write)

@@ -1,25 +1,33 @@
-"""The top-activating lines of a text for every head: measured once, kept on disk.
+"""The top-activating lines of a text for every head: one pass of a batch measures all heads.
 
-What is kept are numbers under a digest of the model's weights and of the token IDs: no text, and
+Two numbers of a head at a token: the norm of what it writes there (W_O times its output), and its
+largest weight on another token than the first. A line has the largest of each over its tokens.
+The first token and special tokens do not count, as queries or as keys: attention that finds
+nothing else rests there.
+
+Kept on disk are numbers under a digest of the model's weights and of the token IDs: no text, and
 no way to it but to have the text. Files are written whole and the oldest leave where all are too
 large together.
+Shapes: n lines, b lines of a batch, L layers, h heads, t tokens.
 """
 
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
+from torch import Tensor
 
-from explorer.analysis.head_weights import blocks_of
-from explorer.analysis.line_activations import LineActivations, activations_by_batch
+from explorer.analysis.head_circuits import blocks_of, output_columns
 from explorer.catalog.open_model import OpenModel
-from explorer.inference.results_cache import kept
+from explorer.inference.model_inputs import ids_of, segments_of
+from explorer.inference.results_cache import kept, size_of
 from explorer.inference.trained_tokenizers import README, TRANSLATION, shipped_text
 from explorer.system.atomic_files import fits
 from explorer.system.cooperative import interruptible
@@ -27,6 +35,132 @@ from explorer.system.data_folders import activations_root
 from explorer.system.limits import ACTIVATIONS_KEPT, LINE_CHARACTERS
 from explorer.text import TextError, Token
 from models import Transformer
+from models.trace import RecordingTap
+from models.transformer import evaluating
+
+Rows = Sequence[tuple[Token, ...]]
+TOKENS_AT_ONCE, WEIGHTS_AT_ONCE = 1_024, 1 << 22
+"""Tokens of a batch, padding included, and attention weights of one of its layers."""
+
+
+@dataclass(frozen=True, eq=False)
+class LineActivations:
+    """Of every line and head the largest of both numbers, and at which token, (n, L, h) each."""
+
+    norm: Tensor
+    norm_at: Tensor
+    weight: Tensor
+    weight_at: Tensor
+
+    @property
+    def measured(self) -> Tensor:
+        """Which lines are measured, (n,)."""
+        return ~self.norm[:, 0, 0].isnan()
+
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        return dict(vars(self))
+
+    @classmethod
+    def empty(cls, lines: int, layers: int, heads: int) -> "LineActivations":
+        """NaN where nothing was measured yet."""
+        shape = lines, layers, heads
+        numbers = (torch.full(shape, torch.nan) for _ in range(2))
+        places = (torch.zeros(shape, dtype=torch.int16) for _ in range(2))
+        norm, weight = numbers
+        norm_at, weight_at = places
+        return cls(norm, norm_at, weight, weight_at)
+
+    def put(self, lines: Sequence[int], found: "TokenActivations") -> None:
+        """The largest over the tokens of these lines."""
+        here = torch.tensor(lines)
+        for name, values in (("norm", found.norm), ("weight", found.weight)):
+            largest = values.max(-1)
+            getattr(self, name)[here] = largest.values.nan_to_num(nan=0.0).clamp(min=0).float()
+            getattr(self, f"{name}_at")[here] = largest.indices.to(torch.int16)
+
+
+@dataclass(frozen=True, eq=False)
+class TokenActivations:
+    """Both numbers of every head at every token, (b, L, h, t); −1 where a token does not count."""
+
+    norm: Tensor
+    weight: Tensor
+
+
+def batches(rows: Rows, heads: int, *, equal_lengths: bool) -> Iterator[list[int]]:
+    """The places of the lines that are passed together, those of about equal length."""
+    batch: list[int] = []
+    for at in sorted(range(len(rows)), key=lambda at: len(rows[at])):
+        length, count = len(rows[at]), len(batch) + 1
+        is_full = (
+            count * length > TOKENS_AT_ONCE or count * heads * length * length > WEIGHTS_AT_ONCE
+        )
+        if batch and (is_full or (equal_lengths and len(rows[batch[0]]) != length)):
+            yield batch
+            batch = []
+        batch.append(at)
+    if batch:
+        yield batch
+
+
+def activations_by_batch(
+    opened: OpenModel, rows: Rows, known: frozenset[int] | set[int] = frozenset()
+) -> Iterator[tuple[list[int], TokenActivations]]:
+    """The lines of one batch after another, without those that are known.
+
+    Costs a pass over all tokens. Padding behind a line changes nothing: it is masked, or later
+    than every token of a decoder.
+    """
+    config = opened.config
+    equal = config.pad_id is None and config.kind == "encoder"
+    for some in batches(rows, config.n_heads, equal_lengths=equal):
+        if not known.issuperset(some):
+            yield some, token_activations(opened, [rows[at] for at in some])
+
+
+def token_activations(opened: OpenModel, rows: Rows) -> "TokenActivations":
+    """Both numbers at every token of some lines; shorter ones end in tokens that do not count."""
+    longest = max(map(len, rows))
+    filler = Token(opened.config.pad_id or 0, "", special=True)
+    padded = [(*row, *[filler] * (longest - len(row))) for row in rows]
+    counts = torch.tensor([[not token.special for token in row] for row in padded])
+    counts[:, 0] = False
+    tap = _ActivationTap(opened.model, counts)
+    with evaluating(opened.model):
+        opened.model(
+            ids_of(padded), segments=segments_of(opened, padded), read_at=slice(0), tap=tap
+        )
+    norm, weight = (torch.stack(tap.found[name], 1) for name in ("head_out", "weights"))
+    aside = ~counts[:, None, None]
+    return TokenActivations(norm.masked_fill(aside, -1.0), weight.masked_fill(aside, -1.0))
+
+
+class _ActivationTap(RecordingTap):
+    """Keeps the two numbers of each head, layer by layer, and nothing as large as what is shown."""
+
+    def __init__(self, model: Transformer, counts: Tensor) -> None:
+        super().__init__(("*.self_attn.head_out", "*.self_attn.weights"))
+        self.found: dict[str, list[Tensor]] = {"head_out": [], "weights": []}
+        self._model, self._counts = model, counts
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        if self.wants(name):
+            made = self._norm(value) if name == "head_out" else self._away(value)
+            self.found[name].append(made)
+        return value
+
+    def _away(self, weights: Tensor) -> Tensor:
+        """The largest weight of each row on a token that counts, (b, h, t)."""
+        return (weights * self._counts[:, None, None]).amax(-1)
+
+    def _norm(self, head_out: Tensor) -> Tensor:
+        """‖W_O head_out‖, (b, h, t), by the w × w matrix W_Oᵀ W_O of each head."""
+        layer = int(self._prefix.split(".")[1])
+        columns = [output_columns(self._model, layer, h) for h in range(head_out.shape[1])]
+        grams = torch.stack([each.mT @ each for each in columns])
+        squares = ((head_out @ grams) * head_out).sum(-1)
+        return squares.clamp(min=0).sqrt()
 
 
 def model_digest(model: Transformer) -> str:
@@ -70,7 +204,6 @@ def _examples(opened: OpenModel) -> str:
 
 
 ENDING, WRITING = ".safetensors", ".writing-"
-BYTES_OF_TOKEN = 200
 VERSION = 1
 """Of what is measured: another one makes everything anew."""
 
@@ -98,12 +231,7 @@ def tokenized(opened: OpenModel, lines: tuple[str, ...]) -> TokenizedLines:
 
     TextError where the tokenizer fails.
     """
-    return kept(
-        opened,
-        ("tokenized lines", lines),
-        lambda: _tokenized(opened, lines),
-        lambda made: BYTES_OF_TOKEN * sum(map(len, made.rows)),
-    )
+    return kept(opened, ("tokenized lines", lines), lambda: _tokenized(opened, lines))
 
 
 def _tokenized(opened: OpenModel, lines: tuple[str, ...]) -> TokenizedLines:
@@ -161,7 +289,7 @@ def read_kept(digest: str, shape: tuple[int, int, int]) -> LineActivations | Non
 
 def keep(digest: str, found: LineActivations) -> None:
     """Write it whole, where there is room; what is as old as to be too much leaves."""
-    root, size = activations_root(), found.nbytes
+    root, size = activations_root(), size_of(found)
     if size > ACTIVATIONS_KEPT.most // 4:
         return
     with suppress(OSError):  # it is measured anew next time
@@ -196,12 +324,11 @@ def lines_so_far(opened: OpenModel, read: TokenizedLines) -> LineActivations:
     """What is measured of these lines; the same object for everybody who asks meanwhile."""
     layers, heads = len(blocks_of(opened.model)), opened.config.n_heads
     shape, digest = (len(read.rows), layers, heads), digest_of(opened, read)
-    return kept(
-        opened,
-        ("lines", digest),
-        lambda: read_kept(digest, shape) or LineActivations.empty(*shape),
-        lambda made: made.nbytes,
-    )
+
+    def begin() -> LineActivations:
+        return read_kept(digest, shape) or LineActivations.empty(*shape)
+
+    return kept(opened, ("lines", digest), begin)
 
 
 def measure(opened: OpenModel, read: TokenizedLines, found: LineActivations) -> Iterator[float]:

@@ -8,7 +8,7 @@ own: t tokens, n keys, w width of one head, d width of the model.
 
 import math
 from collections.abc import Callable
-from copy import copy, deepcopy
+from copy import deepcopy
 from functools import lru_cache
 from itertools import takewhile
 from operator import attrgetter
@@ -319,7 +319,7 @@ class PassValues:
         return made
 
 
-class _CheckingTap(Tap):
+class _CheckingTap(RecordingTap):
     """Finds what the model computes for one stage, of these rows, in float64.
 
     In the place of each other value it puts that of the pass; behind the keys and values, which
@@ -327,7 +327,8 @@ class _CheckingTap(Tap):
     """
 
     def __init__(self, values: PassValues, stage: Stage, rows: slice, prefix: str) -> None:
-        self.values, self.stage, self.rows, self.prefix = values, stage, rows, prefix
+        super().__init__()
+        self.of_pass, self.stage, self.rows, self._prefix = values, stage, rows, prefix
         self.found: list[Tensor] = []
         self.by_site = {
             name: each
@@ -336,26 +337,21 @@ class _CheckingTap(Tap):
             for name in each.aliases
         }
 
-    def at(self, scope: str) -> "_CheckingTap":
-        inner = copy(self)  # the same list of what is found, a longer prefix
-        inner.prefix = f"{self.prefix}{scope}."
-        return inner
-
     def wants(self, name: str) -> bool:
         return not name.endswith("_input")
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
-        stage = self.by_site.get(self.prefix + name)
+        stage = self.by_site.get(self._prefix + name)
         if stage is None or stage.kind == "masked":
             return value
         if stage is self.stage:
             own = value[0]
             if stage.per_head:
-                own = own[self.values.head_of(len(own))]
+                own = own[self.of_pass.head_of(len(own))]
             self.found.append(own[None] if stage.per_text else own)
         if stage.kind == "head out":
-            return self.values._recorded(stage)[None, :, self.rows].double()
-        given = self.values[stage.name].detach()
+            return self.of_pass._recorded(stage)[None, :, self.rows].double()
+        given = self.of_pass[stage.name].detach()
         given = (given if name in ("k", "v") else given[self.rows]).double()
         return given if stage.per_text else given[None, None] if stage.per_head else given[None]
 

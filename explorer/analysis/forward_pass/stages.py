@@ -5,7 +5,7 @@ which module, is read from the graph that autograd makes of the pass.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
 from typing import Any
@@ -16,7 +16,7 @@ from torch import Tensor
 from explorer.analysis.forward_pass.kinds import KINDS
 from explorer.analysis.forward_pass.stage import Stage
 from models import GenerationConfig, Transformer, TransformerConfig
-from models.tap import Tap
+from models.trace import RecordingTap
 
 TAILS = {
     "embed": "embedding",
@@ -76,16 +76,12 @@ class _PassValue:
         return next(named, self.sites[0])
 
 
-@dataclass
-class _ListingTap(Tap):
+class _ListingTap(RecordingTap):
     """Lists every value that carries a gradient, by the node of the graph that made it."""
 
-    modules: Mapping[int, list[str]]
-    prefix: str = ""
-    shown: dict[Any, _PassValue] = field(default_factory=dict)
-
-    def at(self, scope: str) -> "_ListingTap":
-        return _ListingTap(self.modules, f"{self.prefix}{scope}.", self.shown)
+    def __init__(self, modules: Mapping[int, list[str]]) -> None:
+        super().__init__()
+        self.modules, self.shown = modules, dict[Any, _PassValue]()
 
     def wants(self, name: str) -> bool:
         return not name.endswith("_input")
@@ -94,7 +90,7 @@ class _ListingTap(Tap):
         is_absent = name == "bias" and not any(value.stride()[-2:])  # zeros without room
         if is_absent or not self.wants(name) or not value.is_floating_point():
             return value
-        site, node = self.prefix + name, value.grad_fn
+        site, node = self._prefix + name, value.grad_fn
         while node is not None and node.name() == "AliasBackward0":
             node = node.next_functions[0][0]
         if node in self.shown:
@@ -103,7 +99,7 @@ class _ListingTap(Tap):
         reads, names = list[_PassValue](), list[list[str]]()
         for found in self._origins(node, set()):
             (reads if isinstance(found, _PassValue) else names).append(found)
-        own = [min(each, key=lambda n: not n.startswith(self.prefix[:7])) for each in names]
+        own = [min(each, key=lambda n: not n.startswith(self._prefix[:7])) for each in names]
         parts = zip(*(each.split(".")[:-1] for each in own), strict=False)
         module = ".".join(each[0] for each in takewhile(lambda each: len({*each}) == 1, parts))
         if node is None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from torch import Tensor
 
-from explorer.analysis.circuits.graph import CircuitNode, Edge
+from explorer.analysis.wiring import CircuitNode, Edge
 from explorer.charts.figure_data import TableData, Value
 from explorer.components import events, wire
 from explorer.components.mounting import View

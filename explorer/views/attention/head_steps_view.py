@@ -6,8 +6,7 @@ from dataclasses import replace
 import streamlit as st
 import torch
 
-from explorer.analysis.head_stages import HeadStages, head_stages_of
-from explorer.analysis.query_key import strongest
+from explorer.analysis.query_key import HeadStages, head_stages_of, strongest
 from explorer.app import url
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext

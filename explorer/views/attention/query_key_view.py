@@ -12,7 +12,7 @@ from explorer.analysis.query_key import (
     query_key_pair,
     strongest,
 )
-from explorer.analysis.value_contribution import KeyContribution, key_contribution
+from explorer.analysis.residual_writes import KeyContribution, key_contribution
 from explorer.app import url, widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token, token_names

@@ -3,10 +3,10 @@
 import streamlit as st
 import torch
 
+from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import attribute
-from explorer.analysis.circuit_curves import circuit_curve, smallest_circuit
-from explorer.analysis.circuit_pass import CorruptedPass
-from explorer.analysis.circuits.graph import CircuitNode, Edge
+from explorer.analysis.circuit_faithfulness import CorruptedPass, circuit_curve, smallest_circuit
+from explorer.analysis.circuit_metrics import UNITS
 from explorer.analysis.circuits.head_at_work import composition_of
 from explorer.analysis.circuits.measure import (
     METHODS,
@@ -17,10 +17,9 @@ from explorer.analysis.circuits.measure import (
     mean_over_pairs,
     scores_of,
 )
-from explorer.analysis.circuits.outcome import UNITS
 from explorer.analysis.circuits.text_pairs import Question
-from explorer.analysis.exact_edges import exact_edges
-from explorer.analysis.head_composition import READS, unrelated
+from explorer.analysis.head_circuits import READS, unrelated
+from explorer.analysis.wiring import CircuitNode, Edge
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
 from explorer.catalog.open_model import OpenModel

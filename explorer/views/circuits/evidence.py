@@ -7,19 +7,17 @@ from torch import Tensor
 
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.circuits.top_lines import (
+    LineActivations,
     TokenizedLines,
     TopLine,
+    activations_by_batch,
     best_lines,
     built_in_lines,
     built_in_texts,
     lines_so_far,
     measure,
-    tokenized,
-)
-from explorer.analysis.line_activations import (
-    LineActivations,
-    activations_by_batch,
     token_activations,
+    tokenized,
 )
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of

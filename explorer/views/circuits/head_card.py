@@ -16,10 +16,17 @@ from explorer.analysis.circuits.head_at_work import (
 )
 from explorer.analysis.circuits.head_scores import HeadScores, head_scores, standard_scores
 from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair, token_pair
-from explorer.analysis.head_composition import READS, composition, composition_scores, unrelated
-from explorer.analysis.head_copying import copying, why_no_copying
-from explorer.analysis.head_spectra import Spectrum, spectra
-from explorer.analysis.head_weights import head_weights
+from explorer.analysis.head_circuits import (
+    READS,
+    Spectrum,
+    composition,
+    composition_scores,
+    copying,
+    head_weights,
+    spectra,
+    unrelated,
+    why_no_copying,
+)
 from explorer.analysis.name_moving import name_moving
 from explorer.analysis.output_change import last_streams
 from explorer.app.choosing import choose_head

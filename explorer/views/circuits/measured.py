@@ -7,8 +7,9 @@ import streamlit as st
 import torch
 from torch import Tensor
 
+from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import Attribution
-from explorer.analysis.circuit_curves import (
+from explorer.analysis.circuit_faithfulness import (
     RANDOM_CIRCUITS,
     CircuitPoint,
     circuit_point,
@@ -29,7 +30,6 @@ from explorer.analysis.circuits.measure import (
 from explorer.analysis.circuits.text_pairs import (
     Question,
 )
-from explorer.analysis.exact_edges import exact_edges
 from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of

@@ -4,7 +4,7 @@ from statistics import fmean, stdev
 
 import streamlit as st
 
-from explorer.analysis.circuits.outcome import ANSWERS_READ, UNITS
+from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS
 from explorer.analysis.circuits.text_pairs import Question, TokenPair
 from explorer.app import widget_state
 from explorer.app.address_table import TEXT_LIMIT

@@ -6,6 +6,7 @@ import streamlit as st
 import torch
 
 from explorer.analysis.attribution_patching import attribute, attribute_writers
+from explorer.analysis.circuit_metrics import KL, LOSS, UNITS, metric_in_words
 from explorer.analysis.circuits.measure import (
     METHODS,
     EdgeScores,
@@ -16,7 +17,6 @@ from explorer.analysis.circuits.measure import (
     node_of,
     scores_of,
 )
-from explorer.analysis.circuits.outcome import KL, LOSS, UNITS, metric_in_words
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext

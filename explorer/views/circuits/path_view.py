@@ -3,13 +3,22 @@
 import streamlit as st
 import torch
 
+from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.batch_edits import AddByRow
+from explorer.analysis.circuit_metrics import UNITS
 from explorer.analysis.circuits.measure import mean_over_pairs, node_of
-from explorer.analysis.circuits.outcome import UNITS
 from explorer.analysis.circuits.text_pairs import Question
-from explorer.analysis.exact_edges import exact_edges
-from explorer.analysis.patching import Edge, edge_grid, edges_from, edges_into
-from explorer.analysis.wiring import INPUTS, Place, Reads, Wiring, WiringError, wiring_of
+from explorer.analysis.wiring import (
+    INPUTS,
+    Place,
+    Reads,
+    Wiring,
+    WiringError,
+    edge_grid,
+    edges_from,
+    edges_into,
+    wiring_of,
+)
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.open_model import OpenModel
@@ -70,7 +79,7 @@ def draw_paths(context: PageContext, question: Question) -> None:
 
 
 def _measure(
-    context: PageContext, question: Question, edges: list[Edge], report: Report
+    context: PageContext, question: Question, edges: list[tuple[int, int]], report: Report
 ) -> list[float]:
     """The metric that hangs on each edge, the mean over the pairs."""
     lost = [0.0] * len(edges)
@@ -81,7 +90,7 @@ def _measure(
     return lost
 
 
-def edge_title(wiring: Wiring, edge: Edge) -> str:
+def edge_title(wiring: Wiring, edge: tuple[int, int]) -> str:
     """An edge in short, such as “20.0 → 23.2 q”."""
     reader = wiring.rows[edge[0]]
     to = f"{node_of(reader).title} {reader.reads}".strip()
@@ -92,7 +101,7 @@ def _in_words(
     context: PageContext,
     question: Question,
     wiring: Wiring,
-    found: tuple[list[Edge], list[float]],
+    found: tuple[list[tuple[int, int]], list[float]],
 ) -> str:
     """The strongest edge, and the one to the logits or from the embedding."""
     edges, values = found

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.circuits.outcome import metric_in_words
+from explorer.analysis.circuit_metrics import metric_in_words
 from explorer.analysis.circuits.steering import (
     over_places,
     over_strengths,

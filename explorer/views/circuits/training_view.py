@@ -5,6 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.analysis.attribution_patching import attribute
+from explorer.analysis.circuit_metrics import metric_in_words
 from explorer.analysis.circuits.measure import (
     METHODS,
     ScoresAtStep,
@@ -12,7 +13,6 @@ from explorer.analysis.circuits.measure import (
     why_no_edges,
     why_not_over_training,
 )
-from explorer.analysis.circuits.outcome import metric_in_words
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.context import PageContext
 from explorer.catalog.open_model import OpenModel

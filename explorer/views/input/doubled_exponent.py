@@ -3,7 +3,7 @@
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.position_experiments import DOCUMENT, STILL, MeasuredTable, right_and_doubled
+from explorer.analysis.position_schemes import DOCUMENT, STILL, MeasuredTable, right_and_doubled
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say

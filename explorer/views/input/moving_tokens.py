@@ -11,11 +11,13 @@ from explorer.analysis.embedding_space import (
     STREAM,
     UNEMBEDDING,
     EmbeddingSpace,
+    TokenPaths,
+    as_read,
     embedding_space,
+    token_paths,
 )
 from explorer.analysis.nearest_tokens import Nearest, nearest_by_part, parts_of
 from explorer.analysis.principal_components import SEED, PrincipalAxes, principal_axes
-from explorer.analysis.token_paths import TokenPaths, as_read, token_paths
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
@@ -92,7 +94,7 @@ def space_of(shown: ShownSpace) -> EmbeddingSpace:
         if shown.axes == STREAM:
             return principal_axes(paths.states.flatten(0, 1))
         name = ("principal axes", shown.stack, shown.axes)
-        return kept(opened, name, lambda: principal_axes(shown.table), lambda made: made.nbytes)
+        return kept(opened, name, lambda: principal_axes(shown.table))
 
     def make() -> EmbeddingSpace:
         paths = token_paths(forward, shown.stack, shown.drawn)
@@ -101,7 +103,7 @@ def space_of(shown: ShownSpace) -> EmbeddingSpace:
         return embedding_space(shown.table, axes_of(paths), paths, _nearest(shown, paths))
 
     name = ("embedding space", forward.text, forward.pair, shown.stack, shown.axes)
-    return kept(opened, name, make, lambda made: made.nbytes)
+    return kept(opened, name, make)
 
 
 def _nearest(shown: ShownSpace, paths: TokenPaths) -> Nearest:

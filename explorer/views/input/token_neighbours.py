@@ -13,10 +13,13 @@ from explorer.analysis.embedding_space import (
     NEAREST,
     STREAM,
     UNEMBEDDING,
+    as_read,
+    is_tied,
+    token_paths,
+    unembedding,
 )
 from explorer.analysis.nearest_tokens import Nearest, nearest_tokens
 from explorer.analysis.principal_components import principal_axes
-from explorer.analysis.token_paths import as_read, is_tied, token_paths, unembedding
 from explorer.app.controls import text_field, token
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.answers import one_token
@@ -167,7 +170,7 @@ def nearest_in(shown: ShownSpace, table: str, ids: Sequence[int], count: int) ->
         return nearest_tokens(rows, rows[list(ids)], count, torch.tensor(ids))
 
     name = ("nearest tokens", shown.stack, table, tuple(ids), count)
-    return kept(shown.opened, name, make, lambda made: made.nbytes)
+    return kept(shown.opened, name, make)
 
 
 def _listed(shown: ShownSpace, pairs: list[tuple[int, float]]) -> str:

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.analysis.ablation import MOST, QUICK
+from explorer.analysis.batched_passes import MOST, QUICK
 from explorer.analysis.one_update import OneUpdate, take_apart
 from explorer.app.messages import say
 from explorer.app.progress import bar
 from explorer.catalog.pass_budget import MEMORY
-from explorer.inference.results_cache import if_kept, kept
+from explorer.inference.results_cache import if_kept, kept, size_of
 from explorer.runs.retraining import (
     Trained,
     from_snapshot,
@@ -106,7 +106,7 @@ def update_after(chosen: InsideRun, step: int) -> FoundUpdate | None:
             )
             return FoundUpdate(update, note, has_state)
 
-        return kept(chosen.first, key, make, lambda one: one.update.bytes)
+        return kept(chosen.first, key, make, lambda one: size_of(one.update))
 
 
 def _begun(chosen: InsideRun, step: int) -> tuple[Trained, str, bool] | None:

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from explorer.analysis.ablation import recorded_pass
-from explorer.analysis.faithfulness import (
+from explorer.analysis.batched_passes import recorded_pass
+from explorer.analysis.map_faithfulness import (
     DRAWS,
     Faithfulness,
     TooManyEdgesError,

@@ -7,11 +7,11 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.analysis import ablation
-from explorer.analysis.ablation import recorded_pass
+from explorer.analysis import ablation_and_patching, batched_passes
+from explorer.analysis.ablation_and_patching import shared_tokens
 from explorer.analysis.batch_edits import AblateHeads, PatchHeads
+from explorer.analysis.batched_passes import recorded_pass
 from explorer.analysis.output_change import kl, logits_at
-from explorer.analysis.patching import shared_tokens
 from explorer.app import widget_state
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
@@ -64,7 +64,7 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
     if other is not None and opened.config.kind == "decoder":
         alike = shared_tokens(*(ids_of([each.target]) for each in (edited.forward, other)))
         base = replace(base, from_position=alike)
-    costs = [ablation.multiplications(base, at.part, layer) for layer in range(part.layers)]
+    costs = [batched_passes.multiplications(base, at.part, layer) for layer in range(part.layers)]
     found = measurement(
         opened,
         "heads",
@@ -99,7 +99,7 @@ def _other_sentence() -> str:
 
 
 def _measure(
-    base: ablation.RecordedPass,
+    base: batched_passes.RecordedPass,
     part: str,
     layers: int,
     other: ForwardPass | None,
@@ -116,7 +116,7 @@ def _measure(
             return torch.stack([head_output(other, part, layer, head) for head in heads])
 
     rows = []
-    for after in ablation.ablate_every_head(base, part, layers, patched):
+    for after in ablation_and_patching.ablate_every_head(base, part, layers, patched):
         rows.append(torch.stack([kl(before, after), (after - before)[:, top].double()]))
         report(len(rows) / layers)
     return torch.stack(rows, dim=1)

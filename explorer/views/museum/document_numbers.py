@@ -6,7 +6,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from explorer.analysis.position_experiments import barely_moving, doubled_sinusoids, spread_at
+from explorer.analysis.position_schemes import barely_moving, doubled_sinusoids, spread_at
 from explorer.catalog.parameters import count_parameters
 from explorer.text.number_format import spread, three
 from explorer.views.museum.mistakes import MISTAKES

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.analysis.position_experiments import barely_moving, spread_at
+from explorer.analysis.position_schemes import barely_moving, spread_at
 from explorer.catalog.attention_parts import site as site_of
 from explorer.catalog.folders import own_name
 from explorer.text.number_format import spread as in_digits

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from explorer.analysis.ablation import MOST, QUICK
+from explorer.analysis.batched_passes import MOST, QUICK
 from explorer.app.messages import say
 from explorer.app.progress import bar
 from explorer.app.session import state_of

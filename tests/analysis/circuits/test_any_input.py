@@ -8,9 +8,9 @@ from typing import TypeVar
 from hypothesis import given
 from hypothesis import strategies as st
 
+from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE, metrics_of
 from explorer.analysis.circuits.finding import FindingError, finding_from, finding_of
 from explorer.analysis.circuits.first_corruption import first_corruption
-from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE, metrics_of
 from explorer.analysis.circuits.pair_table import pairs_of_csv
 from explorer.analysis.circuits.text_pairs import PairError, TextPair, question_of, token_pair
 from explorer.catalog.open_model import OpenModel, opened_from

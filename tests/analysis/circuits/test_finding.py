@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.finding import (
     Finding,
     FindingError,
@@ -14,7 +15,6 @@ from explorer.analysis.circuits.finding import (
     other_model,
     shape_of,
 )
-from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.pair_templates import make_pairs
 from explorer.analysis.circuits.text_pairs import TextPair, question_of
 from explorer.catalog.open_model import OpenModel, opened_from
@@ -104,19 +104,19 @@ HEADS = "2 layers of 2 heads, width 64."
 KINDS = "'embedding', 'head', 'feed-forward', 'logits'."
 METRICS = "Logit difference, Probability, Loss, Class score, KL divergence."
 SPOILT: list[tuple[Place, object, str]] = [
-    (("heads",), ..., "It misses 'heads'."),
-    (("date",), "today", "It has no field 'date'."),
-    (("heads", 1, "estimate"), "much", "heads[1].estimate must be a finite number."),
-    (("clean", "mean"), True, "clean.mean must be a finite number."),
-    (("model",), 3, "model must be a text."),
-    (("model",), "m" * 30_000, "model has more than 20,000 characters."),
-    (("shape",), [], "shape must be an object of named values."),
-    (("edges",), {}, "edges must be a list of at most 1,000."),
-    (("edges",), [{}] * 1_001, "edges must be a list of at most 1,000."),
-    (("pairs", 0, "names"), ["a", "b", "c"], "pairs[0].names must be a list of at most 2."),
-    (("pairs", 0, "names"), ["a"], "pairs[0].names must be a list of 2."),
-    (("edges", 0, "source", "kind"), "neuron", f"edges[0].source.kind must be one of {KINDS}"),
-    (("heads", 0, "layer"), -1, "heads[0].layer must be a whole number from 0 on."),
+    (("heads",), ..., "There is no heads."),
+    (("date",), "today", "There are unknown keys: 'date'."),
+    (("heads", 1, "estimate"), "much", "heads[1]: estimate must be float, not str."),
+    (("clean", "mean"), 1e301, "clean: mean must be a finite number."),
+    (("model",), 3, "model must be str, not int."),
+    (("model",), "m" * 30_000, "A text has more than 20,000 characters."),
+    (("shape",), [], "shape must be Shape, not list."),
+    (("edges",), {}, "edges must be a list of Edge."),
+    (("edges",), [{}] * 2, "There is no estimate and no reads and no source and no target."),
+    (("pairs", 0, "names"), ["a", "b", "c"], "pairs[0]: names must be a list of 2 str."),
+    (("pairs", 0, "names"), ["a"], "pairs[0]: names must be a list of 2 str."),
+    (("edges", 0, "source", "kind"), "neuron", f"edges[0]: source: kind must be one of {KINDS}"),
+    (("heads", 0, "layer"), -1, f"heads[0]: layer must be between 0 and {2**53:,}, not -1."),
     (("heads", 0, "layer"), 7, f"Layer 7, head 0 is not one of {HEADS}"),
     (("edges", 0, "target", "head"), 5, f"Layer 0, head 5 is not one of {HEADS}"),
     (("metric",), "Charm", f"metric must be one of {METRICS}"),
@@ -126,7 +126,7 @@ SPOILT: list[tuple[Place, object, str]] = [
 """Where a finding has another value, ... for none, and what is said of it."""
 OTHER: list[tuple[bytes, str]] = [
     (b"{", DAMAGED + "The file is not readable JSON."),
-    (b'{"format": NaN}', DAMAGED + "The file is not readable JSON."),
+    (b'{"format": NaN}', NO_FINDING),
     (b"[" * 100_000, DAMAGED + "The file is not readable JSON."),
     (b"[1, 2]", NO_FINDING),
     (b'{"format": "gpt"}', NO_FINDING),

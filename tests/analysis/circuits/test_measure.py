@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import attribute, attribute_writers
+from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE, Contrast, metrics_of
 from explorer.analysis.circuits.measure import (
     METHODS,
     attributions,
@@ -19,10 +21,7 @@ from explorer.analysis.circuits.measure import (
     scores_of,
     why_no_edges,
 )
-from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE, metrics_of
 from explorer.analysis.circuits.text_pairs import Question, TextPair, question_of
-from explorer.analysis.contrast import Contrast
-from explorer.analysis.exact_edges import exact_edges
 from explorer.catalog.open_model import OpenModel, opened_from
 from explorer.catalog.shipped import SHIPPED
 from models import trace

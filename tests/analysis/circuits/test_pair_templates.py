@@ -5,11 +5,16 @@ from random import Random
 
 import pytest
 
+from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE
 from explorer.analysis.circuits import pair_templates
-from explorer.analysis.circuits.outcome import LOGIT_DIFFERENCE
-from explorer.analysis.circuits.pair_templates import TEMPLATES, fitting, make_pairs
+from explorer.analysis.circuits.pair_templates import (
+    TEMPLATES,
+    WordGroups,
+    fitting,
+    make_pairs,
+    own_words,
+)
 from explorer.analysis.circuits.text_pairs import PairError, question_of
-from explorer.analysis.circuits.vocabulary_words import WordGroups, own_words
 from explorer.catalog.open_model import OpenModel, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.text import word_tokenizer

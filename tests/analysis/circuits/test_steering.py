@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.analysis.circuits.outcome import KL, LOGIT_DIFFERENCE, PROBABILITY
+from explorer.analysis.circuit_metrics import KL, LOGIT_DIFFERENCE, PROBABILITY
 from explorer.analysis.circuits.steering import (
     STRENGTHS,
     over_places,

@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.analysis.circuits import text_pairs
-from explorer.analysis.circuits.first_corruption import first_corruption
-from explorer.analysis.circuits.outcome import (
+from explorer.analysis.circuit_metrics import (
     CLASS_SCORE,
     KL,
     LOGIT_DIFFERENCE,
@@ -15,6 +13,8 @@ from explorer.analysis.circuits.outcome import (
     PROBABILITY,
     metrics_of,
 )
+from explorer.analysis.circuits import text_pairs
+from explorer.analysis.circuits.first_corruption import first_corruption
 from explorer.analysis.circuits.pair_table import pairs_of_csv
 from explorer.analysis.circuits.text_pairs import (
     PairError,

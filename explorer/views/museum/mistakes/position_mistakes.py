@@ -2,7 +2,7 @@
 
 import torch
 
-from explorer.analysis.position_experiments import doubled_sinusoids
+from explorer.analysis.position_schemes import doubled_sinusoids
 from explorer.views.museum.mistakes.model_copy import copied, stacks
 from models.config import TransformerConfig
 from models.model import Transformer

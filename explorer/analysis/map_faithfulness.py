@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.analysis.ablation import MOST, RecordedPass, multiplications, run_branches
 from explorer.analysis.batch_edits import KeepCells
+from explorer.analysis.batched_passes import MOST, RecordedPass, multiplications, run_branches
 from explorer.analysis.output_change import kl, logits_at
 from explorer.catalog.attention_parts import site
 from models.interventions import Edit

@@ -1,10 +1,12 @@
-"""What is measured of an output: one number of the logits of two texts, which tells them apart."""
+"""Two texts of one length, and the metric of the output that distinguishes them."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from torch import Tensor
 
-from models import TransformerConfig
+from explorer.analysis.output_change import has_words
+from models import Transformer, TransformerConfig
 
 LOGIT_DIFFERENCE, PROBABILITY = "Logit difference", "Probability"
 KL, LOSS, CLASS_SCORE = "KL divergence", "Loss", "Class score"
@@ -63,3 +65,31 @@ def outcome_of(name: str, answer: int, against: int, clean: Tensor) -> Outcome:
         return lambda logits: logits[:, answer]
     before = clean.log_softmax(-1)
     return lambda logits: (before.exp() * (before - logits.log_softmax(-1))).sum(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """The IDs (1, t) of a clean and a corrupted text, and what is measured of an output.
+
+    `outcome` makes one number a row, (b,), of the logits (b, options) at `place`; of a
+    classifier there is no place.
+    """
+
+    model: Transformer
+    clean: Tensor
+    corrupted: Tensor
+    place: int
+    outcome: Callable[[Tensor], Tensor]
+
+    @property
+    def config(self) -> TransformerConfig:
+        return self.model.config
+
+    @property
+    def read_at(self) -> slice:
+        """The only position whose logits are needed."""
+        return slice(self.place, self.place + 1) if has_words(self.config) else slice(None)
+
+    def measured(self, output: Tensor) -> Tensor:
+        """The metric of each row of a model's output that was read at `read_at`, (b,)."""
+        return self.outcome(output[:, 0] if output.dim() == 3 else output)

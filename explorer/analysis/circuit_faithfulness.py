@@ -1,0 +1,246 @@
+"""How much of a difference a circuit restores as it grows, beside random circuits of its size.
+
+In the pass of a circuit a reader reads the corrupted residual stream, and, for every edge that is
+kept, what its writer wrote in this pass minus what it wrote in the corrupted one. With all edges it
+is the pass of the clean text, with none that of the corrupted text.
+Faithfulness: the metric of the circuit alone, 0 for the corrupted text and 1 for the clean one.
+Completeness: the same of all edges but the circuit's. Both may leave the range from 0 to 1, since
+some edges work against the answer.
+Shapes: b circuits, w writers, r readers (`explorer.analysis.wiring`), t tokens, d width of the
+model, p pairs.
+Sources: Have Faith in Faithfulness (Hanna et al. 2024), section 2; Sparse Feature Circuits (Marks
+et al. 2024), section 3, for completeness; Towards Automated Circuit Discovery (Conmy et al. 2023),
+section 3.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import torch
+from torch import Tensor
+
+from explorer.analysis.attribution_patching import writes, written_at
+from explorer.analysis.circuit_metrics import Contrast
+from explorer.analysis.wiring import Wiring, wiring_of
+from models.plain import PlainData
+from models.trace import RecordingTap, Trace, trace
+from models.transformer import evaluating
+
+NUMBERS_HELD = 1 << 25
+"""Of all writes of a batch of circuits: 128 MB."""
+
+
+@dataclass(frozen=True, eq=False)
+class CorruptedPass:
+    """What was read and written in the pass of the corrupted text, from which circuits differ."""
+
+    contrast: Contrast
+    wiring: Wiring
+    read: dict[str, Tensor]
+    written: Tensor
+    metric: float
+
+    @property
+    def at_once(self) -> int:
+        """How many circuits are passed together."""
+        return max(1, NUMBERS_HELD // self.written.numel())
+
+    def metrics(self, kept: Tensor) -> Tensor:
+        """The metric (b,) of passes that keep these edges, (b, r, w) of bool.
+
+        Costs a pass and r × w × t × d multiplications each.
+        """
+        return torch.cat([self._metrics(some) for some in kept.split(self.at_once)])
+
+    def _metrics(self, kept: Tensor) -> Tensor:
+        contrast = self.contrast
+        with evaluating(contrast.model):
+            output = contrast.model(
+                contrast.clean.expand(len(kept), -1),
+                read_at=contrast.read_at,
+                tap=_CircuitTap(self, kept & self.wiring.is_edge),
+            )
+            return contrast.measured(output)
+
+
+def corrupted_pass(contrast: Contrast) -> CorruptedPass:
+    """The pass of the corrupted text. WiringError where a model has no edges."""
+    wiring = wiring_of(contrast.config)
+    sites = [*wiring.writers, *wiring.readers]
+    seen: Trace = trace(contrast.model, contrast.corrupted, sites=sites, read_at=contrast.read_at)
+    of_writers = {
+        site: value if (value := seen[site][0]).dim() == 3 else value[None]
+        for site in wiring.writers
+    }
+    return CorruptedPass(
+        contrast,
+        wiring,
+        {site: seen[site] for site in wiring.readers},
+        writes(contrast.model, wiring, of_writers),
+        float(contrast.measured(seen.output)[0]),
+    )
+
+
+@dataclass(frozen=True)
+class CorruptedPasses(Sequence[CorruptedPass]):
+    """Those of several pairs, each made when it is asked for: one at a time is in memory."""
+
+    contrasts: tuple[Contrast, ...]
+
+    def __len__(self) -> int:
+        return len(self.contrasts)
+
+    @overload
+    def __getitem__(self, at: int) -> CorruptedPass: ...
+    @overload
+    def __getitem__(self, at: slice) -> "CorruptedPasses": ...
+    def __getitem__(self, at: int | slice) -> "CorruptedPass | CorruptedPasses":
+        if isinstance(at, slice):
+            return CorruptedPasses(self.contrasts[at])
+        return corrupted_pass(self.contrasts[at])
+
+
+class _CircuitTap(RecordingTap):
+    """Collects what is written, and gives every reader what its kept edges carry."""
+
+    def __init__(self, base: CorruptedPass, kept: Tensor) -> None:
+        super().__init__((*base.wiring.writers, *base.wiring.readers))
+        self._base, self._kept, self._rows = base, kept, base.wiring.rows_at
+        t, d = base.written.shape[1:]
+        self._differences = base.written.new_zeros(len(kept), len(base.written), t * d)
+        self._done = [0]
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        site = self._prefix + name
+        if site in self._base.wiring.writers:
+            self._collect(site, value)
+        return self._read(site, value) if site in self._rows else value
+
+    def _collect(self, site: str, value: Tensor) -> None:
+        """Add what is written here, minus the same of the corrupted pass."""
+        base, first = self._base, self._done[0]
+        value = value if value.dim() == 4 else value[:, None]
+        value = written_at(base.contrast.model, base.wiring, site, value)
+        rows = slice(first, first + value.shape[1])
+        self._differences[:, rows] = (value - base.written[rows]).flatten(2)
+        self._done[0] = rows.stop
+
+    def _read(self, site: str, value: Tensor) -> Tensor:
+        base, count = self._base, self._done[0]
+        kept = self._kept[:, self._rows[site], :count].to(value.dtype)
+        carried = (kept @ self._differences[:, :count]).unflatten(-1, base.written.shape[1:])
+        corrupted = base.read[site]
+        return corrupted + (carried if corrupted.dim() == 4 else carried[:, 0])
+
+
+RANDOM_CIRCUITS = 3
+"""Random circuits of every size."""
+ENOUGH = 0.9
+SEARCHED = 6
+"""Circuits tried between two sizes, to find the smallest that is enough."""
+
+
+@dataclass(frozen=True)
+class CircuitPoint(PlainData):
+    """The share of the metric that the circuit of so many edges restores, and what is left.
+
+    `random` is the mean over circuits of as many edges drawn at random, `low` and `high` are
+    the least and the most of them.
+    """
+
+    edges: int
+    circuit: float
+    complement: float
+    random: float
+    low: float
+    high: float
+
+
+def sizes(edges: int) -> list[int]:
+    """1, 2, 5, 10, 20, 50, … up to all edges."""
+    steps = [digit * 10**power for power in range(9) for digit in (1, 2, 5)]
+    return [*(size for size in steps if size < edges), edges]
+
+
+def strongest_edges(scores: Tensor, is_edge: Tensor) -> Tensor:
+    """The places of all edges in the flattened matrix (r, w), the largest |score| first."""
+    places = is_edge.flatten().nonzero()[:, 0]
+    order: Tensor = scores.flatten()[places].abs().argsort(descending=True, stable=True)
+    return places[order]
+
+
+def circuit_curve(
+    passes: Sequence[CorruptedPass], clean: float, order: Tensor, seed: int = 0
+) -> Iterator[CircuitPoint]:
+    """One point for each size. Costs (2 + draws) × p passes that are about twice a plain one.
+
+    `clean` is the mean of the metric over the clean texts; shares are those of the mean over the
+    pairs. `order` has the places of all edges, the strongest first.
+    """
+    draws = random_orders(order, seed)
+    for size in sizes(len(order)):
+        yield circuit_point(passes, clean, order, draws, size)
+
+
+def random_orders(order: Tensor, seed: int = 0) -> list[Tensor]:
+    """All edges in other orders, the same again from the same seed."""
+    generator = torch.Generator().manual_seed(seed)
+    return [order[torch.randperm(len(order), generator=generator)] for _ in range(RANDOM_CIRCUITS)]
+
+
+def circuit_point(
+    passes: Sequence[CorruptedPass],
+    clean: float,
+    order: Tensor,
+    draws: Sequence[Tensor],
+    size: int,
+) -> CircuitPoint:
+    """The circuit of the first so many edges, all but these, and as many of each of `draws`."""
+    is_edge = passes[0].wiring.is_edge
+    circuit = _mask(is_edge, order[:size])
+    random = [_mask(is_edge, each[:size]) for each in draws]
+    found = restored(passes, clean, torch.stack([circuit, ~circuit, *random])).tolist()
+    drawn = found[2:]
+    mean = sum(drawn) / len(drawn)
+    return CircuitPoint(size, found[0], found[1], mean, min(drawn), max(drawn))
+
+
+def restored(passes: Sequence[CorruptedPass], clean: float, kept: Tensor) -> Tensor:
+    """The share of the difference that these circuits (b, r, w) restore, (b,)."""
+    found = [(each.metric, each.metrics(kept).double()) for each in passes]
+    corrupted = sum(metric for metric, _ in found) / len(found)
+    mean = torch.stack([metrics for _, metrics in found]).mean(0)
+    return (mean - corrupted) / (clean - corrupted)
+
+
+def smallest_circuit(
+    passes: Sequence[CorruptedPass],
+    clean: float,
+    order: Tensor,
+    points: Sequence[CircuitPoint],
+    enough: float = ENOUGH,
+) -> int | None:
+    """About how few of the strongest edges restore `enough`; None where no size that was tried did.
+
+    Searched by halving between two sizes of `points`, so that it is within 2.4 % of one that does.
+    """
+    at = next((at for at, point in enumerate(points) if point.circuit >= enough), None)
+    if at is None:
+        return None
+    is_edge = passes[0].wiring.is_edge
+    few, many = points[at - 1].edges if at else 0, points[at].edges
+    for _ in range(SEARCHED):
+        if many - few <= 1:
+            break
+        middle = (few + many) // 2
+        is_enough = float(restored(passes, clean, _mask(is_edge, order[:middle])[None])) >= enough
+        few, many = (few, middle) if is_enough else (middle, many)
+    return many
+
+
+def _mask(is_edge: Tensor, places: Tensor) -> Tensor:
+    """These places of the matrix of edges, (r, w)."""
+    mask = torch.zeros(is_edge.numel(), dtype=torch.bool)
+    mask[places] = True
+    return mask.view_as(is_edge)
