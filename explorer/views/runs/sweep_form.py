@@ -17,7 +17,7 @@ from explorer.runs.quotas import BYTES_OF_PARAMETER
 from explorer.runs.spec import RunError, RunSpec
 from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, parsed, title_of
 from explorer.system import limits
-from explorer.tasks import GIVEN, TASKS
+from explorer.tasks import CUSTOM_TASKS, TASKS
 from explorer.text import TextError
 from explorer.text.literal import literal
 from explorer.text.number_format import megabytes
@@ -32,7 +32,7 @@ MOST_VALUES_NAMED = 8
 def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) -> None:
     """The runs that the values make are named before the button that has `start` queue them."""
     titles = {name: task.title for name, task in TASKS.items()}
-    titles |= {name: given.title for name, given in GIVEN.items()}
+    titles |= {name: kind.title for name, kind in CUSTOM_TASKS.items()}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
             "Task",
@@ -56,7 +56,11 @@ def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) ->
             key="swept_settings_of_model" if parent else "swept_settings",
             persist_state="session",
         )
-    own = draw_own_text(GIVEN[name], parent) if name in GIVEN else OwnText(parent=parent)
+    own = (
+        draw_own_text(CUSTOM_TASKS[name], parent)
+        if name in CUSTOM_TASKS
+        else OwnText(parent=parent)
+    )
     values = dict[str, Sequence[Any]]()
     try:
         for setting in names:

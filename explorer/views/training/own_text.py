@@ -10,8 +10,8 @@ from explorer.app.messages import say
 from explorer.catalog.open_model import OpenModel
 from explorer.runs.parent import task_for
 from explorer.system import limits
-from explorer.tasks import Given, Task, task_of
-from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
+from explorer.tasks import CustomTask, Task, task_of
+from explorer.tasks.own_data import SUBWORDS, WORDS
 from explorer.text import TextError
 from explorer.text.checked_text import decoded
 from explorer.text.literal import literal
@@ -47,41 +47,41 @@ class OwnText:
         return task_of(name, self.text, self.tokenizer)
 
 
-def draw_own_text(given: Given, parent: OpenModel | None = None) -> OwnText | None:
+def draw_own_text(kind: type[CustomTask], parent: OpenModel | None = None) -> OwnText | None:
     """The text of the task and its tokenizer; None while there is no text."""
-    text = _draw_text(given)
+    text = _draw_text(kind)
     if parent is not None:
         st.caption(f"Read by the tokenizer of {literal(parent.title)}.")
         return None if text is None else OwnText(text, parent=parent)
     try:
-        tokenizer = _draw_tokenizer(given) if given.tokenizers else None
+        tokenizer = _draw_tokenizer(kind) if kind.tokenizers else None
     except TextError as error:
         say(str(error))
         return None
     return None if text is None else OwnText(text, tokenizer)
 
 
-def _draw_tokenizer(given: Given) -> str | None:
+def _draw_tokenizer(kind: type[CustomTask]) -> str | None:
     """What the tokens are, as `task_of` has it; None where they are the usual ones.
 
     TextError where the chosen model has no tokenizer that can be trained with.
     """
     models = reader_models.openable()
     names = {label: name for name, label in reader_models.labels(models).items()}
-    options = [*given.tokenizers, *(f"{OF_MODEL}{label}" for label in names)]
+    options = [*kind.tokenizers, *(f"{OF_MODEL}{label}" for label in names)]
     chosen = st.selectbox(
         "Tokens",
         options,
         format_func=lambda option: TOKENIZERS.get(option, option),
-        key=f"tokenizer_{given.name}",
+        key=f"tokenizer_{kind.name}",
         persist_state="session",
         help="Both vocabularies are trained on the training part only. Words that do not occur in "
         "it are unknown; subwords are made of bytes, so they read any text. The tokenizer of "
         "another model keeps its vocabulary, and gets the special tokens that this task needs.",
     )
-    if chosen is None or chosen == given.tokenizers[0]:
+    if chosen is None or chosen == kind.tokenizers[0]:
         return None
-    if chosen in given.tokenizers:
+    if chosen in kind.tokenizers:
         return str(chosen)
     label = chosen.removeprefix(OF_MODEL)
     return _tokenizer_of(models[names[label]].folder, label)
@@ -98,22 +98,22 @@ def _tokenizer_of(folder: Path, name: str) -> str:
     return text
 
 
-def _draw_text(given: Given) -> str | None:
+def _draw_text(kind: type[CustomTask]) -> str | None:
     """Pasted or uploaded, and checked again here."""
-    is_table = bool(given.columns)
+    is_table = bool(kind.columns)
     pasted = st.text_area(
-        f"Table with the columns {' and '.join(given.columns)}" if is_table else "Text",
-        key=f"pasted_{given.name}",
+        f"Table with the columns {' and '.join(kind.columns)}" if is_table else "Text",
+        key=f"pasted_{kind.name}",
         height=140,
         persist_state="session",
     )
-    st.button("Use this table" if is_table else "Use this text", key=f"use_{given.name}")
+    st.button("Use this table" if is_table else "Use this text", key=f"use_{kind.name}")
     largest = BYTES_OF_CHARACTER * limits.CORPUS_CHARACTERS.most
     kinds = ["csv", "tsv"] if is_table else ["txt"]
     file = st.file_uploader(
         f"Or a .{' or .'.join(kinds)} file",
         type=kinds,
-        key=f"file_{given.name}",
+        key=f"file_{kind.name}",
         max_upload_size=largest // 1_000_000 or 1,
     )
     if file is None and len(pasted) > MOST_PASTED:

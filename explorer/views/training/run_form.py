@@ -37,7 +37,7 @@ from explorer.runs.settings import (
     spec_of,
 )
 from explorer.runs.spec import RunError, RunSpec
-from explorer.tasks import GIVEN, TASKS, Given, Task
+from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task
 from explorer.text import TextError
 from explorer.text.literal import literal
 from explorer.text.number_format import megabytes, three
@@ -118,7 +118,7 @@ def draw_form(run: Run | None) -> Task | None:
     """The form beside the run on screen; its task, or None while its text is missing."""
     requested = state_of(RequestedRun)
     requested.spec = requested.tokenizer = None
-    names = [*TASKS, *GIVEN]
+    names = [*TASKS, *CUSTOM_TASKS]
     # What the chosen task is about is said where its help is.
     known = _known(widget_state.get("task"), names)
     name = one_of("task", names, as_list=True, help=known.explanation)
@@ -128,7 +128,7 @@ def draw_form(run: Run | None) -> Task | None:
     except ModelError as error:
         say(str(error))
         return None
-    own = draw_own_text(known, parent) if isinstance(known, Given) else OwnText(parent=parent)
+    own = draw_own_text(known, parent) if isinstance(known, type) else OwnText(parent=parent)
     if own is None:
         draw_start_button(st, None, OwnText(), None)
         return None
@@ -161,9 +161,9 @@ def requested_tokenizer(run: Run | None) -> str | None:
         return None
 
 
-def _known(name: Any, names: list[str]) -> Task | Given:
+def _known(name: Any, names: list[str]) -> Task | type[CustomTask]:
     name = name if name in names else names[0]
-    return TASKS.get(name) or GIVEN[name]
+    return TASKS.get(name) or CUSTOM_TASKS[name]
 
 
 def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:

@@ -11,7 +11,7 @@ from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.runs.finetuning import usual_targets
 from explorer.runs.settings import Setting
 from explorer.runs.spec import RunSpec
-from explorer.tasks import GIVEN
+from explorer.tasks import CUSTOM_TASKS
 from explorer.views.training.form_inputs import SettingInputs
 from models import TransformerConfig
 from models.lora import target_ranks
@@ -23,7 +23,7 @@ USUAL_RANK = 4
 
 def models_to_start_from(task: str) -> dict[str, ModelEntry]:
     """What a run of this task may start from, by what a list shows of it."""
-    if task in GIVEN and not GIVEN[task].tokenizers:
+    if task in CUSTOM_TASKS and not CUSTOM_TASKS[task].tokenizers:
         return {}  # it has a vocabulary of its own, and no model that was trained on it
     models = reader_models.openable()
     return {label: models[name] for name, label in reader_models.labels(models).items()}
