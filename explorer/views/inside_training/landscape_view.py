@@ -24,9 +24,9 @@ from explorer.components.chart import plotly_chart
 from explorer.inference.results_cache import kept
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
-from explorer.views.inside_training.chosen_run import InsideRun
-from explorer.views.inside_training.measuring import (
+from explorer.views.inside_training.chosen_run import (
     TOO_LARGE_TO_MEASURE,
+    InsideRun,
     batch_tokens,
     batch_words,
     has_room,

@@ -1,6 +1,7 @@
 """Races and sweeps: several runs of one task started at once, and who leads while they train."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -9,21 +10,140 @@ from explorer.app.messages import say
 from explorer.app.notes import draw_notes, keep_note
 from explorer.app.panels import expander
 from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
-from explorer.catalog import in_a_sentence
+from explorer.catalog import ModelError, in_a_sentence
+from explorer.catalog.folders import own_name
+from explorer.catalog.open_model import OpenModel, open_entry
+from explorer.catalog.parameters import count_parameters
 from explorer.catalog.run_index import Maker
 from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
+from explorer.runs.differing import what_differs
+from explorer.runs.parent import new_head_seed
+from explorer.runs.quotas import BYTES_OF_PARAMETER
 from explorer.runs.run import Run
 from explorer.runs.spec import WAITING, RunError, RunSpec
-from explorer.runs.sweep import RACES, Race, by_sweep, grid, notes_of
-from explorer.tasks import TASKS, stored_tokenizer
+from explorer.runs.sweep import (
+    RACES,
+    SETTINGS,
+    TUNED_SETTINGS,
+    Race,
+    by_sweep,
+    grid,
+    notes_of,
+    parsed,
+    title_of,
+)
+from explorer.system import limits
+from explorer.tasks import CUSTOM_TASKS, TASKS, stored_tokenizer
 from explorer.text import TextError
 from explorer.text.literal import literal
-from explorer.text.number_format import three
-from explorer.views.runs.run_curves import choose_axis, draw_curves, names_of
+from explorer.text.number_format import megabytes, three
+from explorer.views.runs.run_comparison import choose_axis, draw_curves, names_of
 from explorer.views.runs.run_rows import RunRow, rows_of
-from explorer.views.runs.sweep_form import draw_sweep_form
-from explorer.views.training.own_text import OwnText
+from explorer.views.training.run_start import (
+    NEW_WEIGHTS,
+    OwnText,
+    draw_own_text,
+    models_to_start_from,
+)
+
+LONGEST_VALUES = 400
+MOST_VALUES_NAMED = 8
+"""Runs of a sweep that are named before its start."""
+
+
+def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) -> None:
+    """The runs that the values make are named before the button that has `start` queue them."""
+    titles = {name: task.title for name, task in TASKS.items()}
+    titles |= {name: kind.title for name, kind in CUSTOM_TASKS.items()}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox(
+            "Task",
+            [*titles],
+            format_func=titles.__getitem__,
+            key="sweep_task",
+            persist_state="session",
+            width=280,
+        )
+        try:
+            parent = _draw_parent(str(name))
+        except ModelError as error:
+            say(str(error))
+            return
+        swept = TUNED_SETTINGS if parent else SETTINGS
+        names = st.multiselect(
+            "Settings with several values",
+            [*swept],
+            ["lora_rank"] if parent else ["lr"],
+            format_func=lambda each: swept[each].label,
+            key="swept_settings_of_model" if parent else "swept_settings",
+            persist_state="session",
+        )
+    own = (
+        draw_own_text(CUSTOM_TASKS[name], parent)
+        if name in CUSTOM_TASKS
+        else OwnText(parent=parent)
+    )
+    values = dict[str, Sequence[Any]]()
+    try:
+        for setting in names:
+            typed = st.text_input(
+                swept[setting].label,
+                key=f"swept_{setting}",
+                placeholder=", ".join(swept[setting].options) or "Numbers, separated by commas",
+                max_chars=LONGEST_VALUES,
+                persist_state="session",
+            )
+            if typed:
+                values[setting] = parsed(swept[setting], typed)
+        if own is None:
+            return
+        task = own.task(str(name))
+        if not values:
+            most = limits.SWEEP_RUNS.in_words(limits.SWEEP_RUNS.most)
+            st.caption(f"Every combination of the values is one run; at most {most}.")
+            return
+        specs = grid(task, values, parent=parent)
+    except (RunError, TextError) as error:
+        say(str(error))
+        return
+    named = what_differs(specs)
+    more = f" and {len(named) - MOST_VALUES_NAMED} more" if len(named) > MOST_VALUES_NAMED else ""
+    st.caption(f"{literal(' · '.join(named[:MOST_VALUES_NAMED]))}{more}")
+    if parent:
+        st.caption(_stored(parent, specs))
+    st.button(
+        f"Start {len(specs)} runs",
+        key="start_sweep",
+        type="primary",
+        on_click=start,
+        args=(specs, f"{task.name}: {title_of(values)}", own),
+    )
+
+
+def _draw_parent(task: str) -> OpenModel | None:
+    """The model that all start from; None for new weights. ModelError where it cannot be opened."""
+    models = models_to_start_from(task)
+    if not models:
+        return None
+    options = (NEW_WEIGHTS, *models)
+    if widget_state.get("sweep_from") not in options:
+        widget_state.put("sweep_from", NEW_WEIGHTS)
+    chosen = st.selectbox(
+        "Start from", options, key="sweep_from", persist_state="session", width=200
+    )
+    return open_entry(models[chosen]) if chosen in models else None
+
+
+def _stored(parent: OpenModel, specs: Sequence[RunSpec]) -> str:
+    """How much of the disk the model takes that all start from."""
+    size = megabytes(BYTES_OF_PARAMETER * count_parameters(specs[0].model))
+    times = len({new_head_seed(parent, spec) for spec in specs})
+    often = "once" if times == 1 else f"{times} times, once for each weight seed of its new head"
+    return (
+        f"All start from {literal(own_name(parent.name))}; its weights, {size}, are stored {often}."
+    )
+
 
 EVERY = 1.0
 

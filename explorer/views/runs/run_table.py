@@ -25,11 +25,9 @@ from explorer.runs.run_notes import LONGEST_NOTE, MOST_TAGS
 from explorer.runs.spec import RunError
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
-from explorer.views.runs.run_comparison import draw_run_comparison
-from explorer.views.runs.run_curves import choose_axis, draw_curves
+from explorer.views.runs.run_comparison import choose_axis, draw_curves, draw_run_comparison
 from explorer.views.runs.run_rows import SORTS, found, rows_of
-from explorer.views.training.run_links import draw_run_links
-from explorer.views.training.run_list import choose_run_next
+from explorer.views.training.run_list import choose_run_next, draw_run_links
 from explorer.views.training.run_words import duration
 
 TABLE_EVERY = 2.0

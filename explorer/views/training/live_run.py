@@ -39,8 +39,11 @@ from explorer.runs.spec import WAITING, RunError, RunSpec, Status
 from explorer.runs.spec_difference import differences
 from explorer.tasks import Task
 from explorer.text import TextError
-from explorer.views.training.live_answer import draw_both_ways, draw_generalisation
-from explorer.views.training.live_attention import draw_live_attention
+from explorer.views.training.live_attention import (
+    draw_both_ways,
+    draw_generalisation,
+    draw_live_attention,
+)
 from explorer.views.training.run_words import STATE_WORDS, progress_words, status_of
 
 EVERY, SELDOM = 1.0, 3.0

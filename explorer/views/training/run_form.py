@@ -44,10 +44,16 @@ from explorer.text.number_format import megabytes, three
 from explorer.views.training.data_view import RequestedRun
 from explorer.views.training.form_inputs import COLD, HOT, SettingInputs
 from explorer.views.training.live_run import metrics_of, seconds_between
-from explorer.views.training.own_text import OwnText, draw_own_text
-from explorer.views.training.run_start import draw_differences, draw_resets, draw_start_button
+from explorer.views.training.run_start import (
+    OwnText,
+    draw_differences,
+    draw_own_text,
+    draw_resets,
+    draw_start_button,
+    draw_start_from,
+    draw_tuning,
+)
 from explorer.views.training.run_words import duration, status_of
-from explorer.views.training.start_from import draw_start_from, draw_tuning
 from models.families.styles import LIKE, kind_of
 from models.presets import PRESETS
 from models.training import TrainConfig, learning_rate

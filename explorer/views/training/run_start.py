@@ -1,24 +1,224 @@
-"""The start of a run: of the form's settings, or of the run on screen once more."""
+"""What a run starts from, and its start: of the form's settings, or of the run on screen again."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from explorer.app import reader_models
+from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.reader_runs import is_own, may_change, whose, whose_network
 from explorer.catalog import ModelError, in_a_sentence
+from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.runs.cluster import cluster
+from explorer.runs.finetuning import usual_targets
 from explorer.runs.open_run import open_folder
-from explorer.runs.parent import PARENT
+from explorer.runs.parent import PARENT, task_for
 from explorer.runs.run import Run
+from explorer.runs.settings import Setting
 from explorer.runs.spec import LARGEST_SEED, RunError, RunSpec
 from explorer.runs.spec_difference import differences
-from explorer.tasks import stored_tokenizer
+from explorer.system import limits
+from explorer.tasks import CUSTOM_TASKS, CustomTask, Task, stored_tokenizer, task_of
+from explorer.tasks.own_data import SUBWORDS, WORDS
 from explorer.text import TextError
+from explorer.text.checked_text import decoded
 from explorer.text.literal import literal
-from explorer.views.training.own_text import OwnText
+from explorer.views.training.form_inputs import SettingInputs
 from explorer.views.training.run_list import choose_run_next
+from models import TransformerConfig
+from models.loading.checkpoint import CheckpointError
+from models.loading.checkpoint_tokenizer import tokenizer_text
+from models.lora import target_ranks
+
+NEW_WEIGHTS = "New weights"
+WHOLE, LORA = "Whole model", "LoRA"
+USUAL_RANK = 4
+
+
+def models_to_start_from(task: str) -> dict[str, ModelEntry]:
+    """What a run of this task may start from, by what a list shows of it."""
+    if task in CUSTOM_TASKS and not CUSTOM_TASKS[task].tokenizers:
+        return {}  # it has a vocabulary of its own, and no model that was trained on it
+    models = reader_models.openable()
+    return {label: models[name] for name, label in reader_models.labels(models).items()}
+
+
+def draw_start_from(task: str) -> OpenModel | None:
+    """The model that the run starts from; None for new weights. ModelError where it cannot be."""
+    models = models_to_start_from(task)
+    if not models:
+        return None
+    chosen = one_of(
+        "start_from",
+        (NEW_WEIGHTS, *models),  # what is shown is in the address too, so no key is
+        as_list=True,
+    )
+    return None if chosen == NEW_WEIGHTS else open_entry(models[chosen])
+
+
+def draw_tuning(
+    config: TransformerConfig, inputs: SettingInputs, now: RunSpec | None
+) -> dict[str, Any]:
+    """What of the model is trained, as `finetune_spec` has it; at first what the run `now` does."""
+    ranks = target_ranks(config)
+    has_lora = now is None or now.lora_rank > 0
+    key = inputs.key("tuned")
+    options = (LORA, WHOLE)
+    tuned = st.segmented_control(
+        "Train",
+        options,
+        default=options[not has_lora],
+        required=True,
+        key=key,
+        persist_state="session",
+        help="LoRA freezes the model. To each chosen matrix it adds a product of two thin ones and "
+        "trains only these: r · (in + out) numbers in place of in · out.",
+    )
+    if tuned == WHOLE:
+        return {"lora_rank": 0}
+    targets = list(now.lora_targets) if now and now.lora_rank else list(usual_targets(config))
+    chosen = st.multiselect(
+        "Matrices with an adapter",
+        list(ranks),
+        default=targets,
+        key=inputs.key("lora_targets"),
+        persist_state="session",
+    )
+    most = min((ranks[name] for name in chosen), default=1)
+    rank = inputs.draw(
+        Setting("lora_rank", "Rank r", low=1, high=most, help="Of each adapter."),
+        min(most, now.lora_rank if now and now.lora_rank else USUAL_RANK),
+    )
+    alpha = inputs.draw(
+        Setting(
+            *("lora_alpha", "α"),
+            low=0.01,
+            high=1_024.0,
+            step=1.0,
+            format="%.3g",
+            help="The product is scaled by α/r.",
+        ),
+        now.lora_alpha if now and now.lora_rank else 2.0 * USUAL_RANK,
+    )
+    return {"lora_rank": rank, "lora_alpha": alpha, "lora_targets": tuple(chosen) or ("none",)}
+
+
+BYTES_OF_CHARACTER = 4
+"""At most, in UTF-8: a file that cannot fit is refused unread."""
+MOST_PASTED = 200_000
+"""A pasted text is sent with every click on the page; a file is sent once."""
+TOKENIZERS = {
+    WORDS: "Its own words",
+    SUBWORDS: "Its own subwords (byte-level BPE)",
+}
+OF_MODEL = "Those of the model "
+
+
+@dataclass(frozen=True)
+class OwnText:
+    """What the reader gave: nothing for a task that needs none; a tokenizer as `task_of` has it.
+
+    `parent` is the trained model that the run starts from, whose tokenizer reads the text.
+    """
+
+    text: str | None = None
+    tokenizer: str | None = None
+    parent: OpenModel | None = None
+
+    def task(self, name: str) -> Task:
+        """The task that is made of it; TextError where there is none."""
+        if self.parent is not None:
+            return task_for(self.parent, name, self.text)
+        return task_of(name, self.text, self.tokenizer)
+
+
+def draw_own_text(kind: type[CustomTask], parent: OpenModel | None = None) -> OwnText | None:
+    """The text of the task and its tokenizer; None while there is no text."""
+    text = _draw_text(kind)
+    if parent is not None:
+        st.caption(f"Read by the tokenizer of {literal(parent.title)}.")
+        return None if text is None else OwnText(text, parent=parent)
+    try:
+        tokenizer = _draw_tokenizer(kind) if kind.tokenizers else None
+    except TextError as error:
+        say(str(error))
+        return None
+    return None if text is None else OwnText(text, tokenizer)
+
+
+def _draw_tokenizer(kind: type[CustomTask]) -> str | None:
+    """What the tokens are, as `task_of` has it; None where they are the usual ones.
+
+    TextError where the chosen model has no tokenizer that can be trained with.
+    """
+    models = reader_models.openable()
+    names = {label: name for name, label in reader_models.labels(models).items()}
+    options = [*kind.tokenizers, *(f"{OF_MODEL}{label}" for label in names)]
+    chosen = st.selectbox(
+        "Tokens",
+        options,
+        format_func=lambda option: TOKENIZERS.get(option, option),
+        key=f"tokenizer_{kind.name}",
+        persist_state="session",
+        help="Both vocabularies are trained on the training part only. Words that do not occur in "
+        "it are unknown; subwords are made of bytes, so they read any text. The tokenizer of "
+        "another model keeps its vocabulary, and gets the special tokens that this task needs.",
+    )
+    if chosen is None or chosen == kind.tokenizers[0]:
+        return None
+    if chosen in kind.tokenizers:
+        return str(chosen)
+    label = chosen.removeprefix(OF_MODEL)
+    return _tokenizer_of(models[names[label]].folder, label)
+
+
+def _tokenizer_of(folder: Path, name: str) -> str:
+    """The tokenizer.json of a model."""
+    try:
+        text = tokenizer_text(folder)
+    except CheckpointError as error:
+        raise TextError(str(error)) from error
+    if text is None:
+        raise TextError(f"{name} comes without a tokenizer.json: choose another tokenizer.")
+    return text
+
+
+def _draw_text(kind: type[CustomTask]) -> str | None:
+    """Pasted or uploaded, and checked again here."""
+    is_table = bool(kind.columns)
+    pasted = st.text_area(
+        f"Table with the columns {' and '.join(kind.columns)}" if is_table else "Text",
+        key=f"pasted_{kind.name}",
+        height=140,
+        persist_state="session",
+    )
+    st.button("Use this table" if is_table else "Use this text", key=f"use_{kind.name}")
+    largest = BYTES_OF_CHARACTER * limits.CORPUS_CHARACTERS.most
+    kinds = ["csv", "tsv"] if is_table else ["txt"]
+    file = st.file_uploader(
+        f"Or a .{' or .'.join(kinds)} file",
+        type=kinds,
+        key=f"file_{kind.name}",
+        max_upload_size=largest // 1_000_000 or 1,
+    )
+    if file is None and len(pasted) > MOST_PASTED:
+        say(f"Pasted text can have at most {MOST_PASTED:,} characters: upload a file instead.")
+        return None
+    if file is None:
+        return pasted or None
+    if file.size > largest:
+        say(f"The file is too long; {limits.CORPUS_CHARACTERS.most:,} characters at most.")
+        return None
+    try:
+        return decoded(file.getvalue())
+    except TextError as error:
+        say(str(error))
+        return None
+
 
 MOST_RUNS_NAMED = 4
 RESETS = {
