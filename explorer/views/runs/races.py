@@ -7,12 +7,12 @@ import streamlit as st
 
 from explorer.app import url, widget_state
 from explorer.app.messages import say
-from explorer.app.notes import draw_notes, keep_note
+from explorer.app.notes import draw_notes
 from explorer.app.panels import expander
 from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
-from explorer.catalog import ModelError, in_a_sentence
+from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
-from explorer.catalog.open_model import OpenModel, open_entry
+from explorer.catalog.open_model import OpenModel
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.run_index import Maker
 from explorer.components.fragment import fragment
@@ -34,39 +34,34 @@ from explorer.runs.sweep import (
     title_of,
 )
 from explorer.system import limits
-from explorer.tasks import CUSTOM_TASKS, TASKS, stored_tokenizer
+from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task, stored_tokenizer
 from explorer.text import TextError
 from explorer.text.literal import literal
 from explorer.text.number_format import megabytes, three
 from explorer.views.runs.run_comparison import choose_axis, draw_curves, names_of
-from explorer.views.runs.run_rows import RunRow, rows_of
-from explorer.views.training.run_start import (
-    NEW_WEIGHTS,
-    OwnText,
-    draw_own_text,
-    models_to_start_from,
-)
+from explorer.views.runs.run_rows import RunRow, draw_cells, rows_of
+from explorer.views.training.run_start import OwnText, draw_own_text, draw_start_from
+from explorer.views.training.run_words import errors_noted, first_words
 
 LONGEST_VALUES = 400
-MOST_VALUES_NAMED = 8
+MOST_NAMED = 8
 """Runs of a sweep that are named before its start."""
 
 
 def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) -> None:
     """The runs that the values make are named before the button that has `start` queue them."""
-    titles = {name: task.title for name, task in TASKS.items()}
-    titles |= {name: kind.title for name, kind in CUSTOM_TASKS.items()}
+    kinds: dict[str, Task | type[CustomTask]] = {**TASKS, **CUSTOM_TASKS}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
             "Task",
-            [*titles],
-            format_func=titles.__getitem__,
+            [*kinds],
+            format_func=lambda name: kinds[name].title,
             key="sweep_task",
             persist_state="session",
             width=280,
         )
         try:
-            parent = _draw_parent(str(name))
+            parent = draw_start_from(name, key="sweep_from")
         except ModelError as error:
             say(str(error))
             return
@@ -79,11 +74,7 @@ def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) ->
             key="swept_settings_of_model" if parent else "swept_settings",
             persist_state="session",
         )
-    own = (
-        draw_own_text(CUSTOM_TASKS[name], parent)
-        if name in CUSTOM_TASKS
-        else OwnText(parent=parent)
-    )
+    own = draw_own_text(name, parent)
     values = dict[str, Sequence[Any]]()
     try:
         for setting in names:
@@ -98,7 +89,7 @@ def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) ->
                 values[setting] = parsed(swept[setting], typed)
         if own is None:
             return
-        task = own.task(str(name))
+        task = own.task(name)
         if not values:
             most = limits.SWEEP_RUNS.in_words(limits.SWEEP_RUNS.most)
             st.caption(f"Every combination of the values is one run; at most {most}.")
@@ -107,9 +98,7 @@ def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) ->
     except (RunError, TextError) as error:
         say(str(error))
         return
-    named = what_differs(specs)
-    more = f" and {len(named) - MOST_VALUES_NAMED} more" if len(named) > MOST_VALUES_NAMED else ""
-    st.caption(f"{literal(' · '.join(named[:MOST_VALUES_NAMED]))}{more}")
+    st.caption(literal(first_words(what_differs(specs), MOST_NAMED, " · ")))
     if parent:
         st.caption(_stored(parent, specs))
     st.button(
@@ -119,20 +108,6 @@ def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) ->
         on_click=start,
         args=(specs, f"{task.name}: {title_of(values)}", own),
     )
-
-
-def _draw_parent(task: str) -> OpenModel | None:
-    """The model that all start from; None for new weights. ModelError where it cannot be opened."""
-    models = models_to_start_from(task)
-    if not models:
-        return None
-    options = (NEW_WEIGHTS, *models)
-    if widget_state.get("sweep_from") not in options:
-        widget_state.put("sweep_from", NEW_WEIGHTS)
-    chosen = st.selectbox(
-        "Start from", options, key="sweep_from", persist_state="session", width=200
-    )
-    return open_entry(models[chosen]) if chosen in models else None
 
 
 def _stored(parent: OpenModel, specs: Sequence[RunSpec]) -> str:
@@ -146,6 +121,7 @@ def _stored(parent: OpenModel, specs: Sequence[RunSpec]) -> str:
 
 
 EVERY = 1.0
+RACE_COLUMNS = ("run", "state", "step", "of", "held out", "best", "metric", "trained")
 
 
 def draw_races() -> list[Run]:
@@ -168,23 +144,16 @@ def _draw_race(race: Race) -> None:
 
 
 def _start_race(race: Race) -> None:
-    try:
-        specs = grid(TASKS[race.task], race.values, race.settings)
-    except RunError as error:
-        keep_note("runs", str(error))
-    else:
-        _start(specs, race.title, OwnText())
+    with errors_noted("runs"):
+        _start(grid(TASKS[race.task], race.values, race.settings), race.title, OwnText())
 
 
 def _start(specs: Sequence[RunSpec], title: str, own: OwnText) -> None:
     """Queue all, and have them on screen; what they are made of is given once for all."""
     notes, whose_all = notes_of(title), Maker(whose(), whose_network())
-    try:
-        kept = stored_tokenizer(specs[0].task, own.text, own.tokenizer)
-        cluster().train_all(specs, own.text, whose_all, notes, kept, own.parent)
-    except (RunError, TextError, OSError) as error:
-        keep_note("runs", in_a_sentence(error))
-    else:
+    with errors_noted("runs"):
+        tokenizer = stored_tokenizer(specs[0].task, own.text, own.tokenizer)
+        cluster().train_all(specs, own.text, whose_all, notes, tokenizer, own.parent)
         widget_state.put("sweep", notes.sweep)
 
 
@@ -199,12 +168,9 @@ def _draw_chosen() -> list[Run]:
         say("There is no such race in your list of runs; showing the newest.")
     widget_state.put("sweep", asked if asked in sweeps else next(iter(sweeps)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        labels = {name: _label(runs) for name, runs in sweeps.items()}
         key = st.selectbox(
-            "Race or sweep",
-            [*sweeps],
-            format_func=lambda each: _label(sweeps[each]),
-            key="sweep",
-            width=480,
+            "Race or sweep", [*sweeps], format_func=labels.__getitem__, key="sweep", width=480
         )
         axis = choose_axis()
     url.write("sweep", str(key))
@@ -231,36 +197,11 @@ def _draw_live(runs: Sequence[Run], axis: str, was_live: bool) -> None:
             )
     draw_curves(readable, axis, "race")
     ranked = sorted(readable, key=lambda row: -row.goodness())
-    st.dataframe(
-        [
-            {"settings": names[row.run.name]}
-            | {
-                column: row.cells()[column]
-                for column in (
-                    "run",
-                    "state",
-                    "step",
-                    "of",
-                    "held out",
-                    "best",
-                    "metric",
-                    "trained",
-                )
-            }
-            for row in ranked
-        ],
-        hide_index=True,
-        key="race_table",
-        column_config={
-            "settings": st.column_config.TextColumn(width="medium"),
-            "step": st.column_config.NumberColumn(format="localized"),
-            "of": st.column_config.NumberColumn(format="localized"),
-            **{
-                name: st.column_config.TextColumn(alignment="right")
-                for name in ("held out", "best", "trained")
-            },
-        },
-    )
+    table = [
+        {"settings": names[row.run.name]} | {name: row.cells()[name] for name in RACE_COLUMNS}
+        for row in ranked
+    ]
+    draw_cells(table, key="race_table")
     if is_live != was_live:
         st.rerun()
 
@@ -270,9 +211,8 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     trained = (row for row in rows if row.best and row.status and row.status.measured_at)
     ranked = sorted(trained, key=lambda row: -row.goodness())
     if len(ranked) < min(2, len(rows)):
-        return "Nobody leads before two runs have been measured on held-out data." + _waiting(
-            rows, names
-        )
+        nobody = "Nobody leads before two runs have been measured on held-out data."
+        return nobody + _waiting(rows, names)
     first = ranked[0]
     assert first.best is not None
     assert first.status is not None
@@ -298,12 +238,7 @@ def _waiting(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
 
 
 def _stop(runs: Sequence[Run]) -> None:
-    for run in runs:
-        if not may_change(run):
-            return
-    try:
-        for run in runs:
+    with errors_noted("runs"):
+        for run in runs if all(map(may_change, runs)) else ():
             if run.status_or_new().is_active:
                 cluster().stop(run)
-    except (RunError, OSError) as error:
-        keep_note("runs", in_a_sentence(error))

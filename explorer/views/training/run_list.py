@@ -8,7 +8,6 @@ import streamlit as st
 from explorer.app import reader_models, streamlit_patches, url, widget_state
 from explorer.app.choosing import choose_model, draw_page_link, switch_page
 from explorer.app.messages import say
-from explorer.app.notes import keep_note
 from explorer.app.reader_runs import found_run, listed_runs, may_change, own_runs
 from explorer.app.session import session
 from explorer.runs.cluster import cluster
@@ -16,80 +15,56 @@ from explorer.runs.run import Run
 from explorer.runs.spec import RunError, is_step
 from explorer.system import limits
 from explorer.views.compare.sides import STEP
-from explorer.views.training.run_words import duration, status_of
+from explorer.views.training.run_words import duration, errors_noted, status_of
 from models.loading.checkpoint import CheckpointError, peek
 
 FORWARD = ":material/arrow_forward:"
+EMPTY: Mapping[str, str] = {}
 
 
 def draw_run_links(run: Run) -> None:
     """Its model on Attention maps, its training as a film and from inside, and its parent."""
-    _draw_open_button(run)
-    _draw_watch_button(run)
+    pages, snapshots = session().pages, run.snapshots()
+    if weights := _weights_name(run):
+        label = f"Open {weights} on Attention maps"
+        _draw_link(run, "attention", label, "open_run", type="primary")
+    if "training_history" in pages and run.latest() is not None:
+        _draw_link(run, "training_history", "Watch its training", "watch_run")
     draw_page_link("inside_training", "Look inside its training", run=run.name)
-    _draw_compare_button(run)
+    if "compare" in pages and snapshots and run.is_readable() and run.spec.parent:
+        # Step 0 is the first of the two, so a difference is what the training has changed.
+        steps = {"training_step": "0", "with": STEP, "other_step": str(snapshots[-1][0])}
+        _draw_link(run, "compare", "Compare with what it started from", "compare_run", steps)
 
 
-def _draw_open_button(run: Run) -> None:
-    """From a run to the Attention page, with its model chosen there."""
-    folder = run.checkpoint()
-    if folder is None:
-        return
-    try:
-        _, made = peek(folder)
-    except (CheckpointError, OSError):
-        return
-    pages = session().pages
-    chosen = st.button(
-        f"Open {_weights_name(run, made)} on Attention maps",
-        key="open_run",
-        type="primary",
-        icon=FORWARD,
-        on_click=_open_model,
-        args=(run.name,),
-    )
-    if chosen and "attention" in pages:
-        switch_page("attention")
+def _draw_link(
+    run: Run, page: str, label: str, key: str, address: Mapping[str, str] = EMPTY, **how: Any
+) -> None:
+    """A button that chooses the model of the run, at a step where the address has one."""
+    args = run.name, address.get("training_step")
+    chosen = st.button(label, key=key, icon=FORWARD, on_click=_open_model, args=args, **how)
+    if chosen and page in session().pages:
+        switch_page(page, **address)
 
 
-def _draw_watch_button(run: Run) -> None:
-    """To its training as a film, which begins with the first weights."""
-    page = "training_history"
-    if page not in session().pages or run.latest() is None:
-        return
-    label, args = "Watch its training", (run.name,)
-    if st.button(label, key="watch_run", icon=FORWARD, on_click=_open_model, args=args):
-        switch_page(page)
-
-
-def _draw_compare_button(run: Run) -> None:
-    """What a fine-tuned model started from, its step 0, with its newest snapshot."""
-    page, snapshots = "compare", run.snapshots()
-    if page not in session().pages or not snapshots:
-        return
-    if not run.is_readable() or not run.spec.parent:
-        return
-    label, args = "Compare with what it started from", (run.name,)
-    if st.button(label, key="compare_run", icon=FORWARD, on_click=_open_beginning, args=args):
-        newest = str(snapshots[-1][0])
-        switch_page(page, training_step="0", **{"with": STEP, "other_step": newest})
-
-
-def _open_model(name: str) -> None:
+def _open_model(name: str, step: str | None) -> None:
     reader_models.add_run(name)
     choose_model(name)
+    if step is not None:
+        widget_state.put("training_step", int(step))
 
 
-def _open_beginning(name: str) -> None:
-    """Its step 0 is the first of the two, so a difference is what the training has changed."""
-    _open_model(name)
-    widget_state.put("training_step", 0)
-
-
-def _weights_name(run: Run, made: Mapping[str, Any]) -> str:
-    """The run, and the step of its weights where it is not finished."""
-    step = made.get("steps")
-    is_finished = made.get("is_finished") is True or not is_step(step)
+def _weights_name(run: Run) -> str:
+    """The run, and the step of its weights where it is not finished; empty before there are any."""
+    folder = run.checkpoint()
+    try:
+        record = peek(folder)[1] if folder else None
+    except (CheckpointError, OSError):
+        record = None
+    if record is None:
+        return ""
+    step = record.get("steps")
+    is_finished = record.get("is_finished") is True or not is_step(step)
     return run.title if is_finished else f"step {step:,} of {run.title}"
 
 
@@ -193,11 +168,9 @@ def _draw_delete_button(run: Run) -> None:
 def _delete(run: Run) -> None:
     if not may_change(run):
         return
-    try:
+    with errors_noted("run"):
         cluster().delete(run)
         widget_state.put("run", None)
-    except RunError as error:
-        keep_note("run", str(error))
 
 
 def _first_active(runs: list[Run]) -> Run | None:
