@@ -26,7 +26,7 @@ from explorer.catalog.parameters import count_parameters
 from explorer.catalog.real_models import FIRST, REAL_MODELS
 from explorer.catalog.run_index import SNAPSHOTS, index_of, run_of, step_folders
 from explorer.system.data_folders import examples_root, runs_root, shipped_root
-from explorer.tasks import GIVEN, TASKS
+from explorer.tasks import CUSTOM_TASKS, TASKS
 from models import TransformerConfig
 from models.loading.checkpoint import CheckpointError, peek
 from models.loading.folder_config import OURS
@@ -260,7 +260,7 @@ def _describe(origin: str, name: str, folder: Path) -> ModelEntry:
             name, called, folder, None, {}, (), 0, fault, origin, bytes=_bytes(folder)
         )
     kind = str(run.get("task", name))
-    task, given = TASKS.get(kind), GIVEN.get(kind)
+    task, given = TASKS.get(kind), CUSTOM_TASKS.get(kind)
     own = task.title if task else given.title if given else called
     theirs = _texts([run.get("example")]) + _texts(run.get("examples"))
     usual = examples_for(config, family, folder) if family != OURS and not theirs else ()

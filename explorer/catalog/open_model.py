@@ -16,7 +16,7 @@ from explorer.catalog.pass_budget import MEMORY, BoundedTransformer, bounded
 from explorer.catalog.tokenizers import tokenizer_of
 from explorer.system.cooperative import CancellableCondition
 from explorer.system.limits import MODEL_BYTES, WEIGHTS_BYTES
-from explorer.tasks import GIVEN, TASKS, Task
+from explorer.tasks import CUSTOM_TASKS, TASKS, Task
 from explorer.text import AnyTokenizer, PublishedTokenizer, TextError
 from models import TransformerConfig, load_checkpoint
 from models.loading.checkpoint import Checkpoint, CheckpointError
@@ -87,7 +87,7 @@ def opened_from(
         tokenizer = tokenizer.reading_prompts()
     run = checkpoint.run or {}
     kind = str(run.get("task", name))
-    task, known = TASKS.get(kind), TASKS.get(kind) or GIVEN.get(kind)
+    task, known = TASKS.get(kind), TASKS.get(kind) or CUSTOM_TASKS.get(kind)
     return OpenModel(
         name=name,
         folder=folder,

@@ -31,7 +31,7 @@ from explorer.runs.run import Run, all_runs
 from explorer.runs.spec import RunError
 from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, notes_of, parsed, title_of
 from explorer.system.data_folders import runs_root
-from explorer.tasks import GIVEN, TASKS, Task, stored_tokenizer, task_of
+from explorer.tasks import CUSTOM_TASKS, TASKS, Task, stored_tokenizer, task_of
 from explorer.tasks.recipes import RECIPES
 from explorer.text.number_format import megabytes, three
 from models.loading.checkpoint import peek
@@ -45,7 +45,7 @@ STATUS_EVERY = 0.2
 def add_commands(commands: Any) -> None:
     many = commands.add_parser("sweep", help="train a run for every combination of settings")
     many.set_defaults(command=sweep_settings)
-    many.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *GIVEN]))
+    many.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *CUSTOM_TASKS]))
     many.add_argument("--text", type=Path, metavar="FILE", help="the text or table of the task")
     add_tokenizer(many)
     add_parent(many)
@@ -83,7 +83,7 @@ def sweep_settings(asked: argparse.Namespace) -> None:
     tokenizer = tokenizer_of(asked)
     task = task_for(parent, asked.task, text) if parent else task_of(asked.task, text, tokenizer)
     specs = grid(task, values, parent=parent)
-    text = text if asked.task in GIVEN else None
+    text = text if asked.task in CUSTOM_TASKS else None
     kept = stored_tokenizer(asked.task, text, tokenizer)
     cluster = Cluster(runs_root(), asked.dask)
     try:

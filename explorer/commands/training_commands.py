@@ -35,8 +35,8 @@ from explorer.runs.settings import (
 from explorer.runs.spec import HOT, RunError
 from explorer.runs.worker import ANEW, END, advance, saved_or_untrained
 from explorer.system.data_folders import runs_root
-from explorer.tasks import GIVEN, TASKS, stored_tokenizer, task_of
-from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
+from explorer.tasks import CUSTOM_TASKS, TASKS, stored_tokenizer, task_of
+from explorer.tasks.own_data import SUBWORDS, WORDS
 from explorer.text import TextError
 from explorer.text.checked_text import decoded
 from explorer.text.number_format import three
@@ -72,7 +72,7 @@ def follow(folder: Path) -> None:
 def add_commands(commands: Any) -> None:
     make = commands.add_parser("train", help="train a model for a task, with a progress bar")
     make.set_defaults(command=train_model)
-    make.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *GIVEN]))
+    make.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *CUSTOM_TASKS]))
     make.add_argument("--text", type=Path, metavar="FILE", help="the text or table of the task")
     add_tokenizer(make)
     make.add_argument(
@@ -160,7 +160,7 @@ def _new_run(asked: argparse.Namespace) -> Run:
         raise RunError("LoRA adapts a trained model: name it with --from.")
     tokenizer = tokenizer_of(asked)
     spec = spec_of(task_of(asked.task, text, tokenizer), vars(asked))
-    text = text if asked.task in GIVEN else None
+    text = text if asked.task in CUSTOM_TASKS else None
     kept = stored_tokenizer(asked.task, text, tokenizer)
     if spec.training.batch_size < distributed.world_size():
         raise RunError(f"A batch of at least {distributed.world_size()} gives each process a text.")
@@ -179,7 +179,7 @@ def _tuned_run(asked: argparse.Namespace, text: str | None) -> Run:
         )
     opened = parent_named(asked.parent)
     spec = finetune_spec(opened, task_for(opened, asked.task, text), vars(asked))
-    text = text if asked.task in GIVEN else None
+    text = text if asked.task in CUSTOM_TASKS else None
     return (
         create_in(asked.out, spec, text, parent=opened)
         if asked.out

@@ -13,8 +13,8 @@ from explorer.catalog import in_a_sentence
 from explorer.catalog.open_model import OpenModel
 from explorer.catalog.tokenizers import tokenizer_family, tokenizer_in
 from explorer.runs.spec import RunError, RunSpec
-from explorer.tasks import GIVEN, TASKS, Task, task_of
-from explorer.tasks.reviews import ReviewTask
+from explorer.tasks import CUSTOM_TASKS, TASKS, Task, task_of
+from explorer.tasks.labelled_sentences import SentenceTask
 from explorer.text import (
     AnyTokenizer,
     ParentTokenizer,
@@ -65,13 +65,14 @@ def _task(name: str, text: str | None, tokenizer: AnyTokenizer, config: Transfor
             f"{known.title} has a vocabulary of its own, which this model does not read: choose a "
             "task made of your own text or table."
         )
-    if name in GIVEN and not GIVEN[name].tokenizers:
+    custom = CUSTOM_TASKS.get(name)
+    if custom and not custom.tokenizers:
         raise TextError(
-            f"{GIVEN[name].title} has a tokenizer of its own: choose a task whose text may be read "
-            "by another one."
+            f"{custom.title} has a tokenizer of its own: choose a task whose text may be read by "
+            "another one."
         )
-    if name in GIVEN and GIVEN[name].reads == SOURCE and config.kind != "encoder-decoder":
-        raise TextError(f"{GIVEN[name].title} need an encoder-decoder: start from another model.")
+    if custom and custom.reads == SOURCE and config.kind != "encoder-decoder":
+        raise TextError(f"{custom.title} need an encoder-decoder: start from another model.")
     return _built(name, text, for_training(tokenizer, config), config.max_len)
 
 
@@ -81,7 +82,7 @@ def _built(name: str, text: str | None, tokenizer: TrainedWith, max_len: int) ->
     task = task_of(name, text, tokenizer)
     if max_len < task.model.max_len:
         task = task.within(max_len)
-    return task.as_it_is() if isinstance(task, ReviewTask) else task
+    return task.as_it_is() if isinstance(task, SentenceTask) else task
 
 
 def for_training(tokenizer: AnyTokenizer, config: TransformerConfig) -> TrainedWith:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 
@@ -153,7 +153,7 @@ class Status(PlainData):
         return super().fault() or (None if is_named else "measure is no name of a metric.")
 
 
-def is_step(value: object) -> bool:
+def is_step(value: object) -> TypeGuard[int]:
     """Whether a run can have this step, or as many."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_STEPS
 

@@ -1,17 +1,16 @@
 """Small tasks that learn in seconds, and tasks made of a text that the reader gives.
 
-`TASKS["reverse"]` is a task; `GIVEN["characters"].build(text)` makes one;
+`TASKS["reverse"]` is a task; `CUSTOM_TASKS["characters"].build(text)` makes one;
 `task_of(name, text, tokenizer)` does either.
 """
 
-from explorer.tasks.builtin import TASKS
-from explorer.tasks.given import GIVEN, Given, stored_tokenizer, task_of
-from explorer.tasks.task import Measurement, Task, pattern_of, pattern_score
+from explorer.tasks.task import CustomTask, Measurement, Task, pattern_of, pattern_score
+from explorer.tasks.task_list import CUSTOM_TASKS, TASKS, stored_tokenizer, task_of
 
 __all__ = [
-    "GIVEN",
+    "CUSTOM_TASKS",
     "TASKS",
-    "Given",
+    "CustomTask",
     "Measurement",
     "Task",
     "pattern_of",

@@ -5,20 +5,19 @@ Source: Grokking: Generalization Beyond Overfitting on Small Algorithmic Dataset
 would be in training where (a, b) is held out. The twin with that mistake shows what it is worth.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar, Self
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
-from explorer.tasks.task import Task, generator
+from explorer.tasks.held_out import some_rows
+from explorer.tasks.task import Pattern, Task, Tokens, generator
 from explorer.tasks.task_metrics import token_accuracy
 from explorer.tasks.task_models import decoder
-from explorer.text import Token, word_tokenizer
+from explorer.text import word_tokenizer
 from explorer.text.token import BOS
 from models.losses import IGNORE
 from models.training import Batch, TrainConfig
@@ -34,11 +33,47 @@ Sums = Int[Tensor, "b 2"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AdditionTask(Task):
-    """All pairs of numbers below 23. `splits_ordered` is the mistake: (b, a) leaks."""
+    """All pairs of numbers below 23."""
 
     metric = ("right sums", token_accuracy)
+    splits_ordered: ClassVar[bool] = False
 
-    splits_ordered: bool = False
+    name: str = "addition"
+    title: str = f"Addition modulo {MODULUS}"
+    explanation: str = (
+        f"The model reads a + b = and writes the sum modulo {MODULUS}. It sees 70 % of the pairs "
+        "and knows them by heart soon, with few of the others right; long after, weight decay has "
+        "made it find a rule that holds for all. This is called grokking."
+    )
+    expectation: str = "The last position, where the sum is predicted, attends to both numbers."
+    examples: tuple[str, ...] = ("3 + 5 =", "20 + 7 =", "11 + 11 =", "22 + 22 =")
+    goal: float = 0.98
+    held_out: str = "30 % of the pairs, in either order"
+    pattern_site: str = "decoder.0.self_attn"
+
+    @classmethod
+    def build(cls) -> Self:
+        tokenizer = word_tokenizer([*map(str, range(MODULUS)), "+", "="])
+        model = decoder(
+            tokenizer,
+            d_model=64,
+            n_layers=1,
+            n_heads=4,
+            d_ff=256,
+            max_len=EQUALS + 1,
+            positions="learned",
+            scale_embedding=False,
+        )
+        training = TrainConfig(
+            steps=5000,
+            batch_size=len(split_sums(cls.splits_ordered)[0]),
+            lr=1e-2,
+            warmup=50,
+            schedule="linear",
+            beta2=0.98,
+            weight_decay=1.0,
+        )
+        return cls(tokenizer=tokenizer, model=model, training=training)
 
     @cached_property
     def split(self) -> tuple[Sums, Sums]:
@@ -67,9 +102,7 @@ class AdditionTask(Task):
         labels[:, EQUALS] = self._numbers[sums.sum(-1) % MODULUS]
         return Batch((inputs,), labels)
 
-    def pattern(
-        self, source: Sequence[Token], target: Sequence[Token] = ()
-    ) -> Float[Tensor, "q k"] | None:
+    def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:
         """The position that answers attends to both numbers."""
         if [token.label for token in source][2::2] != ["+", "="]:
             return None
@@ -78,7 +111,7 @@ class AdditionTask(Task):
         return expected
 
     @cached_property
-    def _numbers(self) -> Int[Tensor, n]:
+    def _numbers(self) -> Int[Tensor, "n"]:
         """The token ID of each number."""
         return torch.tensor([self.tokenizer.id_of(str(n)) for n in range(MODULUS)])
 
@@ -89,59 +122,24 @@ def split_sums(ordered: bool = False) -> tuple[Sums, Sums]:
     split = pairs if ordered else pairs.sort(dim=-1).values
     numbers = split[:, 0] * MODULUS + split[:, 1]
     kinds = numbers.unique()
-    order = torch.randperm(len(kinds), generator=torch.Generator().manual_seed(0))
-    is_trained: Bool[Tensor, b] = torch.isin(
-        numbers, kinds[order[: round(TRAINED_SHARE * len(kinds))]]
-    )
+    trained = some_rows(kinds, round(TRAINED_SHARE * len(kinds)))
+    is_trained: Bool[Tensor, b] = torch.isin(numbers, trained)
     return pairs[is_trained], pairs[~is_trained]
 
 
-def build_addition(splits_ordered: bool = False) -> AdditionTask:
-    tokenizer = word_tokenizer([*map(str, range(MODULUS)), "+", "="])
-    return AdditionTask(
-        name="addition-leak" if splits_ordered else "addition",
-        title=f"Addition modulo {MODULUS}" + (", with a leak" if splits_ordered else ""),
-        explanation=(
-            "A mistake to learn from: pairs are split as they are written, so for most held-out "
-            "sums a + b the sum b + a is in training. The model seems to understand addition at "
-            "once, and has only seen that the order does not matter."
-            if splits_ordered
-            else f"The model reads a + b = and writes the sum modulo {MODULUS}. It sees 70 % of "
-            "the pairs and knows them by heart soon, with few of the others right; long after, "
-            "weight decay has made it find a rule that holds for all. This is called grokking."
-        ),
-        expectation="The last position, where the sum is predicted, attends to both numbers.",
-        examples=("3 + 5 =", "20 + 7 =", "11 + 11 =", "22 + 22 ="),
-        tokenizer=tokenizer,
-        model=decoder(
-            tokenizer,
-            d_model=64,
-            n_layers=1,
-            n_heads=4,
-            d_ff=256,
-            max_len=EQUALS + 1,
-            positions="learned",
-            scale_embedding=False,
-        ),
-        training=TrainConfig(
-            steps=5000,
-            batch_size=len(split_sums(splits_ordered)[0]),
-            lr=1e-2,
-            warmup=50,
-            schedule="linear",
-            beta2=0.98,
-            weight_decay=1.0,
-        ),
-        goal=0.98,
-        held_out=(
-            "30 % of the ordered pairs, which is the mistake: their mirror images are trained on"
-            if splits_ordered
-            else "30 % of the pairs, in either order"
-        ),
-        pattern_site="decoder.0.self_attn",
-        splits_ordered=splits_ordered,
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AdditionLeak(AdditionTask):
+    """The mistake: pairs are split as they are written, so (b, a) leaks."""
+
+    splits_ordered: ClassVar[bool] = True
+
+    name: str = "addition-leak"
+    title: str = f"{AdditionTask.title}, with a leak"
+    explanation: str = (
+        "A mistake to learn from: pairs are split as they are written, so for most held-out sums "
+        "a + b the sum b + a is in training. The model seems to understand addition at once, and "
+        "has only seen that the order does not matter."
     )
-
-
-def build_addition_leak() -> AdditionTask:
-    return build_addition(splits_ordered=True)
+    held_out: str = (
+        "30 % of the ordered pairs, which is the mistake: their mirror images are trained on"
+    )

@@ -1,8 +1,6 @@
 """Rows of token IDs from sentences, and batches of them for an encoder-decoder."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Int
@@ -14,6 +12,7 @@ from models.losses import IGNORE
 from models.training import Batch
 
 Rows = Int[Tensor, "b t"]
+PairRows = tuple[Rows, Rows]
 
 
 def sentence_rows(tokenizer: TrainedWith, sentences: Sequence[str], special: bool = True) -> Rows:
@@ -29,9 +28,31 @@ def trimmed(rows: Rows, pad_id: int = 0) -> Rows:
     return rows[:, :longest]
 
 
-def sample_rows(count: int, size: int, random: torch.Generator) -> Int[Tensor, n]:
+def sample_rows(count: int, size: int, random: torch.Generator) -> Int[Tensor, "n"]:
     """The indices of the rows of a batch, out of `size` rows."""
     return torch.randint(size, (count,), generator=random)
+
+
+def sampled_batch(rows: Batch, count: int, random: torch.Generator, pad_id: int = 0) -> Batch:
+    """Some of these labelled rows."""
+    chosen = sample_rows(count, len(rows.labels), random)
+    return Batch((trimmed(rows.inputs[0][chosen], pad_id),), rows.labels[chosen])
+
+
+def pair_rows(tokenizer: TrainedWith, pairs: Iterable[tuple[str, str]]) -> PairRows:
+    """A row for each source, and one for its target, without special tokens."""
+    source, target = (
+        sentence_rows(tokenizer, side, special=False) for side in zip(*pairs, strict=True)
+    )
+    return source, target
+
+
+def sampled_pairs(
+    tokenizer: TrainedWith, rows: PairRows, count: int, random: torch.Generator
+) -> Batch:
+    """Some of these pairs."""
+    chosen, pad_id = sample_rows(count, len(rows[0]), random), tokenizer.id_of(PAD)
+    return pair_batch(tokenizer, *(trimmed(side[chosen], pad_id) for side in rows))
 
 
 def pair_batch(tokenizer: TrainedWith, source: Rows, target: Rows) -> Batch:

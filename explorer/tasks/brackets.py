@@ -1,20 +1,19 @@
 """Are the brackets balanced? Counting: as many close as open, and never more so far."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import Self
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from explorer.tasks.batches import Rows, sample_rows, sentence_rows, trimmed
-from explorer.tasks.held_out import is_held_out
+from explorer.tasks.held_out import is_held_out, some_rows
 from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import accuracy
-from explorer.tasks.task_models import classifier
+from explorer.tasks.task_models import classifier, toy_training
 from explorer.text import CLASSIFIER, character_tokenizer
 from models.training import Batch, TrainConfig
 
@@ -36,6 +35,35 @@ class Brackets(Task):
 
     metric = ("accuracy", accuracy)
 
+    name: str = "brackets"
+    title: str = "Balanced brackets"
+    explanation: str = (
+        "The model says whether every bracket that opens is closed again. It has to count: as many "
+        "must close as open, and at no place may more have closed than opened."
+    )
+    expectation: str = (
+        "Heads spread over many brackets at once, to count them, more than they single one out."
+    )
+    examples: tuple[str, ...] = ("(()())", "())(()", "((((()))))", "()()()(", "(())()))")
+    goal: float = 0.99
+    held_out: str = f"one text in {ONE_HELD_OUT_IN}, chosen by a hash of its brackets"
+    classes: tuple[str, ...] = CLASSES
+
+    @classmethod
+    def build(cls) -> Self:
+        tokenizer = character_tokenizer("()", CLASSIFIER)
+        model = classifier(
+            tokenizer,
+            CLASSES,
+            d_model=32,
+            n_layers=2,
+            n_heads=2,
+            d_ff=64,
+            max_len=READ + 1,
+            scale_embedding=False,
+        )
+        return cls(tokenizer=tokenizer, model=model, training=toy_training(1600, lr=3e-3))
+
     @cached_property
     def groups(self) -> tuple[Rows, ...]:
         """Balanced; unbalanced with as many of either bracket; all others."""
@@ -51,14 +79,14 @@ class Brackets(Task):
 
     @cached_property
     def training_rows(self) -> tuple[Rows, ...]:
-        return tuple(rows[~_held_out(rows)] for rows in self.groups)
+        return tuple(rows[~is_held_out(rows, ONE_HELD_OUT_IN)] for rows in self.groups)
 
     @cached_property
     def held_out_batch(self) -> Batch:
         """All that are balanced and held out, and as many others, half of them near misses."""
-        balanced, near, far = (rows[_held_out(rows)] for rows in self.groups)
+        balanced, near, far = (rows[is_held_out(rows, ONE_HELD_OUT_IN)] for rows in self.groups)
         half = len(balanced) // 2
-        near, far = (_some(rows, n) for rows, n in ((near, half), (far, len(balanced) - half)))
+        near, far = (some_rows(rows, n) for rows, n in ((near, half), (far, len(balanced) - half)))
         return _labelled(balanced, near, far)
 
     @property
@@ -86,47 +114,7 @@ def is_balanced(text: str) -> bool:
     return depth == 0
 
 
-def _held_out(rows: Rows) -> Bool[Tensor, b]:
-    return is_held_out(rows, ONE_HELD_OUT_IN)
-
-
-def _some(rows: Rows, count: int) -> Rows:
-    order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
-    return rows[order[:count]]
-
-
 def _labelled(balanced: Rows, *others: Rows) -> Batch:
     rows = torch.cat([balanced, *others])
     labels: Int[Tensor, b] = (torch.arange(len(rows)) < len(balanced)).long()
     return Batch((rows,), labels)
-
-
-def build_brackets() -> Brackets:
-    tokenizer = character_tokenizer("()", CLASSIFIER)
-    return Brackets(
-        name="brackets",
-        title="Balanced brackets",
-        explanation=(
-            "The model says whether every bracket that opens is closed again. It has to count: as "
-            "many must close as open, and at no place may more have closed than opened."
-        ),
-        expectation=(
-            "Heads spread over many brackets at once, to count them, more than they single one out."
-        ),
-        examples=("(()())", "())(()", "((((()))))", "()()()(", "(())()))"),
-        tokenizer=tokenizer,
-        model=classifier(
-            tokenizer,
-            CLASSES,
-            d_model=32,
-            n_layers=2,
-            n_heads=2,
-            d_ff=64,
-            max_len=READ + 1,
-            scale_embedding=False,
-        ),
-        training=TrainConfig(steps=1600, batch_size=64, lr=3e-3, warmup=50, schedule="linear"),
-        goal=0.99,
-        held_out=f"one text in {ONE_HELD_OUT_IN}, chosen by a hash of its brackets",
-        classes=CLASSES,
-    )

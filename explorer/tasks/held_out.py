@@ -4,16 +4,22 @@ A hash needs no list, so it also splits sets that are too large to enumerate, an
 example is on the same side for every seed and every run.
 """
 
-from collections.abc import Callable
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 from torch import Tensor
+
+from explorer.tasks.batches import Rows
+from explorer.tasks.task import Task, generator
+from models.training import Batch, TrainConfig
 
 ONE_IN = 8
 """One example in this many is held out."""
-
-Rows = Int[Tensor, "b t"]
+MEASURED = 256
+"""Held-out examples that are measured."""
 
 
 def is_held_out(rows: Rows, one_in: int = ONE_IN) -> Bool[Tensor, "b"]:
@@ -25,28 +31,42 @@ def is_held_out(rows: Rows, one_in: int = ONE_IN) -> Bool[Tensor, "b"]:
     return (mixed ^ (mixed >> 11)) % one_in == 0
 
 
-def draw_training(
-    draw: Callable[[int], Rows], count: int, identity: Callable[[Rows], Rows] = lambda rows: rows
-) -> Rows:
-    """`count` rows of `draw` that are not held out.
-
-    `identity` is what the hash reads of a row, where that is not the row itself.
-    """
-    rows = draw(count)
-    while (held := is_held_out(identity(rows))).any():
-        rows[held] = draw(int(held.sum()))
-    return rows
+def some_rows(rows: Tensor, count: int) -> Tensor:
+    """`count` of these rows in a random order, the same ones each time."""
+    return rows[torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))[:count]]
 
 
-def draw_held_out(
-    draw: Callable[[int], Rows], count: int, identity: Callable[[Rows], Rows] = lambda rows: rows
-) -> Rows:
-    """`count` different rows of `draw` that are held out, or as many as there are."""
-    rows = draw(0)
-    for _ in range(20):
-        more = draw(count * ONE_IN)
-        rows = torch.cat([rows, more[is_held_out(identity(more))]]).unique(dim=0)
-        if len(rows) >= count:
-            break
-    order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
-    return rows[order[:count]]
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GeneratedTask(Task):
+    """A task whose examples are drawn without end."""
+
+    @abstractmethod
+    def draw(self, count: int, random: torch.Generator) -> Rows:
+        """Random examples, padded at the end with zeros."""
+
+    @abstractmethod
+    def written(self, rows: Rows, random: torch.Generator | None) -> Batch:
+        """The batch of these examples; `random` is None where they are held out."""
+
+    def identity(self, rows: Rows) -> Rows:
+        """What the hash reads of the examples."""
+        return rows
+
+    def batch(self, step: int, training: TrainConfig) -> Batch:
+        random = generator(training.seed, step)
+        rows = self.draw(training.batch_size, random)
+        while (again := is_held_out(self.identity(rows))).any():
+            rows[again] = self.draw(int(again.sum()), random)
+        return self.written(rows, random)
+
+    @cached_property
+    def held_out_batch(self) -> Batch:
+        """Different examples: `MEASURED` of them, or as many as there are."""
+        random = generator(seed=0, step=0)
+        rows = self.draw(0, random)
+        for _ in range(20):
+            more = self.draw(MEASURED * ONE_IN, random)
+            rows = torch.cat([rows, more[is_held_out(self.identity(more))]]).unique(dim=0)
+            if len(rows) >= MEASURED:
+                break
+        return self.written(some_rows(rows, MEASURED), None)

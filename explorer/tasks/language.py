@@ -1,21 +1,23 @@
-"""Language modelling of a text whose last tenth is held out."""
+"""Language modelling of a text, in letters or subwords: yours, or Shakespeare's plays."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from explorer.system import limits
-from explorer.tasks.task import Task, generator
+from explorer.tasks.own_data import SUBWORDS, WORDS, tokenizer_for
+from explorer.tasks.task import CustomTask, generator
 from explorer.tasks.task_metrics import nats_per_token
 from explorer.tasks.task_models import decoder
-from explorer.text import TextError, TrainedWith
+from explorer.text import TextError, TrainedWith, byte_tokenizer, character_tokenizer
 from explorer.text.checked_text import checked
 from explorer.text.token import BOS
-from models.config import TransformerConfig
 from models.training import Batch, TrainConfig
 
 CONTEXT = 64
@@ -23,20 +25,52 @@ CONTEXT = 64
 MEASURED_WINDOWS = 64
 """Enough for a curve while training; a final figure reads everything that is held out."""
 
+MAX_ALPHABET = 400
+"""Rarer characters than this many are read as `<unk>`."""
+SHAKESPEARE_VOCABULARY = 1_024
+
 Ids = Int[Tensor, "t"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LanguageTask(Task):
+class LanguageTask(CustomTask):
     """A decoder reads windows of a text, each after `<s>`."""
 
     metric = ("nats per token", nats_per_token)
+    least: ClassVar[int]
+    """Characters that a text needs."""
+    sizes: ClassVar[dict[str, Any]] = {
+        "d_model": 64,
+        "n_layers": 2,
+        "n_heads": 4,
+        "d_ff": 256,
+        "max_len": CONTEXT,
+        "activation": "gelu",
+    }
 
     training_ids: Ids
     held_out_ids: Ids
     held_out: str = "the last tenth of the text"
     measured_windows: int = MEASURED_WINDOWS
     higher_is_better: bool = False
+
+    @classmethod
+    def of_text(cls, text: str, tokenizer_of: Callable[[str], TrainedWith]) -> Self:
+        """The task of this text; its tokenizer is made of the training part only."""
+        parts = split_text(checked_corpus(text, cls.least))
+        tokenizer = tokenizer_of(parts[0])
+        training, held_out = training_and_held_out_ids(tokenizer, parts, CONTEXT)
+        return cls(
+            examples=(first_words(parts[0]),),
+            tokenizer=tokenizer,
+            model=decoder(tokenizer, **cls.sizes),
+            training=TrainConfig(
+                steps=2000, batch_size=32, lr=3e-3, warmup=100, schedule="cosine", weight_decay=0.1
+            ),
+            held_out_texts=parts[1:],
+            training_ids=training,
+            held_out_ids=held_out,
+        )
 
     @property
     def context(self) -> int:
@@ -77,6 +111,97 @@ class LanguageTask(Task):
         return Batch((torch.cat([start, windows[:, :-1]], dim=1),), windows)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Characters(LanguageTask):
+    """The reader's own text, one letter at a time."""
+
+    least: ClassVar[int] = 10 * (CONTEXT + 10)
+
+    name: str = "characters"
+    title: str = "Your own text, letter by letter"
+    explanation: str = (
+        "The model reads a text of yours and learns which letter comes next. The last tenth of the "
+        "text is kept aside to see how well it does on letters it has not read."
+    )
+    expectation: str = (
+        "Early heads attend to the previous letter; later ones to the beginning of the word or to "
+        "the last occurrence of the same letters."
+    )
+    goal: float = 2.0
+
+    @classmethod
+    def build(cls, text: str, tokenizer: str | TrainedWith | None = None) -> Self:
+        def letters_of(text: str) -> TrainedWith:
+            common = Counter(text).most_common(MAX_ALPHABET)
+            return character_tokenizer([letter for letter, _ in common])
+
+        return cls.of_text(text, letters_of)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Subwords(LanguageTask):
+    """The reader's own text: byte-level BPE trained on it, or another tokenizer."""
+
+    least: ClassVar[int] = 5_000
+    tokenizers: ClassVar[tuple[str, ...]] = (SUBWORDS, WORDS)
+    sizes: ClassVar[dict[str, Any]] = LanguageTask.sizes | {"dropout": 0.1}
+
+    name: str = "subwords"
+    title: str = "Your own text, subword by subword"
+    explanation: str = (
+        "The model reads a text of yours in subwords, of a vocabulary that is trained on it or "
+        "comes with another model, and learns which comes next. The last tenth of the text is kept "
+        "aside."
+    )
+    expectation: str = (
+        "Some heads attend to the previous token, others to an earlier copy of the same word or to "
+        "what came after it."
+    )
+    goal: float = 4.0
+
+    @classmethod
+    def build(cls, text: str, tokenizer: str | TrainedWith | None = None) -> Self:
+        return cls.of_text(text, partial(tokenizer_for, tokenizer or SUBWORDS))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Shakespeare(LanguageTask):
+    """A whole book in byte-level BPE, so it reads any sentence."""
+
+    least: ClassVar[int] = 20_000
+    sizes: ClassVar[dict[str, Any]] = Subwords.sizes | {
+        "d_model": 128,
+        "d_ff": 341,
+        "positions": "rotary",
+        "activation": "silu",
+        "gated": True,
+    }
+
+    name: str = "shakespeare"
+    title: str = "Shakespeare, subword by subword"
+    explanation: str = (
+        "The model reads Shakespeare's plays in subwords of its own vocabulary of 1,024 tokens and "
+        "learns what comes next. It can read any text, since unknown characters are read as bytes."
+    )
+    expectation: str = (
+        "Some heads attend to the previous token, one to the last line break, and in a speaker's "
+        "name some attend to its other tokens."
+    )
+    examples: tuple[str, ...] = (
+        "To be, or not to be: that is the question",
+        "ROMEO:\nBut, soft! what light through yonder window breaks?",
+        "What say you, my lord? I say that I love you",
+        "Dog is crossing the street because it saw the kitchen",
+    )
+    goal: float = 3.75
+
+    @classmethod
+    def build(cls, text: str, tokenizer: str | TrainedWith | None = None) -> Self:
+        task = cls.of_text(text, partial(byte_tokenizer, vocab_size=SHAKESPEARE_VOCABULARY))
+        training = task.training.replace(steps=3200, warmup=200)
+        return replace(task, examples=cls.examples, training=training, held_out_texts=())
+
+
 def checked_corpus(text: str, least: int) -> str:
     """A text to learn from. TextError, in one sentence, where it is too short or too long."""
     text = checked(text, limits.CORPUS_CHARACTERS)
@@ -85,48 +210,6 @@ def checked_corpus(text: str, least: int) -> str:
             f"The text has {len(text):,} characters; give at least {least:,} to learn from."
         )
     return text
-
-
-def own_text_task(
-    text: str, least: int, tokenizer_of: Callable[[str], TrainedWith], dropout: float, **about: Any
-) -> LanguageTask:
-    """The task of a reader's text; its tokenizer is made of the training part only.
-
-    TextError, in one sentence, where the text is too short.
-    """
-    parts = split_text(checked_corpus(text, least))
-    tokenizer = tokenizer_of(parts[0])
-    training, held_out = training_and_held_out_ids(tokenizer, parts, CONTEXT)
-    return LanguageTask(
-        examples=(first_words(parts[0]),),
-        tokenizer=tokenizer,
-        model=decoder_reading(tokenizer, d_model=64, dropout=dropout),
-        training=training_of(steps=2000, warmup=100),
-        held_out_texts=parts[1:],
-        training_ids=training,
-        held_out_ids=held_out,
-        **about,
-    )
-
-
-def decoder_reading(tokenizer: TrainedWith, d_model: int, dropout: float) -> TransformerConfig:
-    """The model of a text of one's own: two layers, four heads, windows of `CONTEXT` tokens."""
-    return decoder(
-        tokenizer,
-        d_model=d_model,
-        n_layers=2,
-        n_heads=4,
-        d_ff=4 * d_model,
-        max_len=CONTEXT,
-        activation="gelu",
-        dropout=dropout,
-    )
-
-
-def training_of(steps: int, warmup: int) -> TrainConfig:
-    return TrainConfig(
-        steps=steps, batch_size=32, lr=3e-3, warmup=warmup, schedule="cosine", weight_decay=0.1
-    )
 
 
 def first_words(text: str) -> str:

@@ -1,84 +1,208 @@
-"""Words of random letters that an encoder-decoder rewrites: reverse, copy, sort."""
+"""Words of random letters, rewritten: reverse, copy, sort, and sixteen letters reversed at once."""
 
 import string
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import ClassVar, Self
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
-from explorer.tasks.batches import pair_batch
-from explorer.tasks.held_out import draw_held_out, draw_training
-from explorer.tasks.task import Task, generator
-from explorer.tasks.task_metrics import exact_match
-from explorer.tasks.task_models import encoder_decoder
-from explorer.text import SOURCE, Token, Tokenizer, character_tokenizer
+from explorer.tasks.batches import Rows, pair_batch
+from explorer.tasks.held_out import GeneratedTask
+from explorer.tasks.task import Pattern, Tokens
+from explorer.tasks.task_metrics import exact_match, token_accuracy
+from explorer.tasks.task_models import encoder_decoder, toy_training
+from explorer.text import ALONE, SOURCE, character_tokenizer
 from explorer.text.token import PAD
 from models.config import TransformerConfig
-from models.training import Batch, TrainConfig
+from models.training import Batch
 
 MAX_LETTERS = 8
-HELD_OUT = 256
-
-Words = Int[Tensor, "b t"]
+LETTERS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LetterTask(Task):
-    """Words of one to eight letters; `rewritten` gives the answers."""
+class LetterTask(GeneratedTask):
+    """Words of one to eight letters; `rewritten` gives the answers.
+
+    One encoder and one decoder layer are the smallest model with cross-attention. Embeddings are
+    not scaled up, so that positions weigh as much as letters.
+    """
 
     metric = ("exact match", exact_match)
+    steps: ClassVar[int] = 300
 
+    goal: float = 0.99
     held_out: str = "one word in eight, chosen by a hash of its letters"
     pattern_site: str = "decoder.0.cross_attn"
 
+    @classmethod
+    def build(cls) -> Self:
+        tokenizer = character_tokenizer(string.ascii_lowercase, SOURCE, lowercase=True)
+        model = encoder_decoder(
+            tokenizer,
+            d_model=64,
+            n_layers=1,
+            n_heads=4,
+            d_ff=128,
+            max_len=MAX_LETTERS + 1,
+            scale_embedding=False,
+        )
+        return cls(tokenizer=tokenizer, model=model, training=toy_training(cls.steps, lr=5e-3))
+
     @abstractmethod
-    def rewritten(self, words: Words) -> Words:
+    def rewritten(self, words: Rows) -> Rows:
         """The answers, padded at the end like the words."""
 
-    def answer(self, source: Sequence[Token]) -> Sequence[Token]:
+    def answer(self, source: Tokens) -> Tokens:
         letters = {token.id: token for token in source if not token.special}
         ids = [token.id for token in source if not token.special]
         rewritten = self.rewritten(torch.tensor([ids], dtype=torch.long))[0].tolist() if ids else []
         return [*(letters[each] for each in rewritten), *(t for t in source[-1:] if t.special)]
 
-    def batch(self, step: int, training: TrainConfig) -> Batch:
-        random = generator(training.seed, step)
-        words = draw_training(lambda count: self.draw(count, random), training.batch_size)
-        return pair_batch(self.tokenizer, words, self.rewritten(words))
+    def written(self, rows: Rows, random: torch.Generator | None) -> Batch:
+        return pair_batch(self.tokenizer, rows, self.rewritten(rows))
 
-    @cached_property
-    def held_out_batch(self) -> Batch:
-        random = generator(seed=0, step=0)
-        words = draw_held_out(lambda count: self.draw(count, random), HELD_OUT)
-        return pair_batch(self.tokenizer, words, self.rewritten(words))
-
-    def draw(self, count: int, random: torch.Generator) -> Words:
-        """Random words of random lengths, padded at the end."""
+    def draw(self, count: int, random: torch.Generator) -> Rows:
         first = self.tokenizer.id_of("a")
         letters = torch.randint(first, first + 26, (count, MAX_LETTERS), generator=random)
         lengths = torch.randint(1, MAX_LETTERS + 1, (count, 1), generator=random)
         return letters.masked_fill(torch.arange(MAX_LETTERS) >= lengths, self.tokenizer.id_of(PAD))
 
 
-def letter_tokenizer() -> Tokenizer:
-    return character_tokenizer(string.ascii_lowercase, SOURCE, lowercase=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reverse(LetterTask):
+    """Attention has to run against the text."""
 
-
-def letter_model(tokenizer: Tokenizer) -> TransformerConfig:
-    """One encoder and one decoder layer: the smallest model with cross-attention.
-
-    Embeddings are not scaled up, so that positions weigh as much as letters.
-    """
-    return encoder_decoder(
-        tokenizer,
-        d_model=64,
-        n_layers=1,
-        n_heads=4,
-        d_ff=128,
-        max_len=MAX_LETTERS + 1,
-        scale_embedding=False,
+    name: str = "reverse"
+    title: str = "Reverse a word"
+    explanation: str = (
+        "The model reads up to eight letters and writes them backwards. Nothing about reversing is "
+        "built in: it has to find the right letter at every step."
     )
+    expectation: str = (
+        "Cross-attention is on the anti-diagonal: the first output letter attends to the last "
+        "letter of the word."
+    )
+    examples: tuple[str, ...] = ("reverse", "stressed", "abcdefgh", "hello", "level")
+
+    def rewritten(self, words: Rows) -> Rows:
+        pad = self.tokenizer.id_of(PAD)
+        lengths = (words != pad).sum(-1, keepdim=True)
+        backwards = lengths - 1 - torch.arange(words.shape[1])
+        return words.gather(1, backwards.clamp(min=0)).masked_fill(backwards < 0, pad)
+
+    def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:
+        letters = len(source) - 1
+        expected = torch.zeros(len(target), len(source))
+        for row in range(min(letters, len(target))):
+            expected[row, letters - 1 - row] = 1.0
+        return expected
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Copy(LetterTask):
+    """The simplest use of cross-attention."""
+
+    steps: ClassVar[int] = 200
+
+    name: str = "copy"
+    title: str = "Copy a word"
+    explanation: str = "The model reads up to eight letters and writes the same letters again."
+    expectation: str = (
+        "Cross-attention is on the diagonal: each output letter attends to the letter at the same "
+        "position."
+    )
+    examples: tuple[str, ...] = ("copy", "mirror", "abcdefgh", "hello")
+
+    def rewritten(self, words: Rows) -> Rows:
+        return words
+
+    def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:
+        expected = torch.zeros(len(target), len(source))
+        expected.fill_diagonal_(1.0)
+        expected[:, len(source) - 1] = 0.0
+        return expected
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sort(LetterTask):
+    """Attention by content, not by position."""
+
+    steps: ClassVar[int] = 1200
+
+    name: str = "sort"
+    title: str = "Sort the letters"
+    explanation: str = (
+        "The model reads up to eight letters and writes them in alphabetical order. It has to know "
+        "the alphabet and to find the next letter wherever it is."
+    )
+    expectation: str = (
+        "Cross-attention follows the content: each output letter attends to the same letter in the "
+        "word, and there is no diagonal."
+    )
+    examples: tuple[str, ...] = ("sorting", "zebra", "hgfedcba", "banana")
+
+    def rewritten(self, words: Rows) -> Rows:
+        pad, beyond = self.tokenizer.id_of(PAD), self.tokenizer.vocab_size
+        ordered = words.masked_fill(words == pad, beyond).sort(dim=-1).values
+        return ordered.masked_fill(ordered == beyond, pad)
+
+    def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:
+        """Each output letter attends to the same letter, wherever it is; equal letters share."""
+        letters = [token.id for token in source if not token.special]
+        expected = torch.zeros(len(target), len(source))
+        for row, letter in enumerate(sorted(letters)[: len(target)]):
+            places = [place for place, other in enumerate(letters) if other == letter]
+            expected[row, places] = 1 / len(places)
+        return expected
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReverseEncoder(GeneratedTask):
+    """Rows of sixteen letters; the label of position i is the letter at 15 − i."""
+
+    metric = ("right letters", token_accuracy)
+
+    name: str = "reverse-encoder"
+    title: str = "Reverse sixteen letters at once"
+    explanation: str = (
+        "An encoder reads sixteen letters and says at every position which letter is at the "
+        "mirrored one. Nothing is written one after another, and one head is enough."
+    )
+    expectation: str = (
+        "Self-attention is on the anti-diagonal: each position attends to its mirror image."
+    )
+    examples: tuple[str, ...] = ("abcdefghijklmnop", "attentionreverse", "ponmlkjihgfedcba")
+    goal: float = 0.99
+    held_out: str = "one text in eight, chosen by a hash of its letters"
+    pattern_site: str = "encoder.0.self_attn"
+
+    @classmethod
+    def build(cls) -> Self:
+        tokenizer = character_tokenizer(string.ascii_lowercase, ALONE, lowercase=True)
+        model = TransformerConfig(
+            kind="encoder",
+            vocab_size=tokenizer.vocab_size,
+            d_model=32,
+            n_layers=1,
+            n_heads=1,
+            d_ff=64,
+            max_len=LETTERS_AT_ONCE,
+            scale_embedding=False,
+            pad_id=tokenizer.pad_id,
+        )
+        return cls(tokenizer=tokenizer, model=model, training=toy_training(300, lr=5e-3))
+
+    def draw(self, count: int, random: torch.Generator) -> Rows:
+        first = self.tokenizer.id_of("a")
+        return torch.randint(first, first + 26, (count, LETTERS_AT_ONCE), generator=random)
+
+    def written(self, rows: Rows, random: torch.Generator | None) -> Batch:
+        return Batch((rows,), rows.flip(-1))
+
+    def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:
+        """Each position attends to its mirror image, in a text as long as in training."""
+        if len(source) != LETTERS_AT_ONCE:
+            return None
+        return torch.eye(LETTERS_AT_ONCE).flip(-1)

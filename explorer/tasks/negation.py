@@ -4,21 +4,20 @@ With two classes a model could call positive whatever has no negative word; the 
 class prevents that.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import Self
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from explorer.tasks.batches import sample_rows, sentence_rows, trimmed
+from explorer.tasks.batches import sampled_batch, sentence_rows
 from explorer.tasks.held_out import is_held_out
-from explorer.tasks.task import Task, generator
+from explorer.tasks.task import Pattern, Task, Tokens, generator
 from explorer.tasks.task_metrics import accuracy
-from explorer.tasks.task_models import classifier
-from explorer.text import CLASSIFIER, Token, word_tokenizer
+from explorer.tasks.task_models import classifier, toy_training
+from explorer.text import CLASSIFIER, word_tokenizer
 from models.training import Batch, TrainConfig
 
 SUBJECTS = ("film", "food", "room", "service", "book", "music", "hotel", "story")
@@ -39,6 +38,44 @@ class Negation(Task):
     """Every sentence of the grammar, one in eight of them held out."""
 
     metric = ("accuracy", accuracy)
+
+    name: str = "negation"
+    title: str = "Sentiment with negation"
+    explanation: str = (
+        "The model says whether a short sentence is positive, negative or neutral. Good is "
+        "positive and not good is negative, so neither word is enough alone. The model has no "
+        "positions: in these sentences the order of the words says nothing."
+    )
+    expectation: str = (
+        "The first token, <cls>, attends to the adjective and to not or never, often with one head "
+        "for each."
+    )
+    examples: tuple[str, ...] = (
+        "the food was not very good",
+        "the hotel is never boring",
+        "the film was really awful",
+        "the music seems pleasant",
+    )
+    goal: float = 0.99
+    held_out: str = "one sentence in eight, chosen by a hash of its words"
+    classes: tuple[str, ...] = CLASSES
+    pattern_site: str = "encoder.0.self_attn"
+
+    @classmethod
+    def build(cls) -> Self:
+        tokenizer = word_tokenizer([word for word in WORDS if word], CLASSIFIER, lowercase=True)
+        model = classifier(
+            tokenizer,
+            CLASSES,
+            d_model=32,
+            n_layers=1,
+            n_heads=2,
+            d_ff=128,
+            max_len=16,
+            positions="none",
+            scale_embedding=False,
+        )
+        return cls(tokenizer=tokenizer, model=model, training=toy_training(400, lr=5e-3))
 
     @cached_property
     def sentences(self) -> Batch:
@@ -64,13 +101,10 @@ class Negation(Task):
         return len(self.training_rows.labels)
 
     def batch(self, step: int, training: TrainConfig) -> Batch:
-        rows, labels = self.training_rows.inputs[0], self.training_rows.labels
-        chosen = sample_rows(training.batch_size, len(rows), generator(training.seed, step))
-        return Batch((trimmed(rows[chosen]),), labels[chosen])
+        random = generator(training.seed, step)
+        return sampled_batch(self.training_rows, training.batch_size, random)
 
-    def pattern(
-        self, source: Sequence[Token], target: Sequence[Token] = ()
-    ) -> Float[Tensor, "q k"] | None:
+    def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:
         """`<cls>` attends to the adjective and to the negator, all heads together."""
         telling = {*ADJECTIVES, *NEGATORS}
         expected = torch.zeros(len(source), len(source))
@@ -85,43 +119,3 @@ def class_of(adjective: str, negated: bool) -> int:
     """The index of the class: negation swaps positive and negative and keeps neutral."""
     mood = (adjective in POSITIVE) - (adjective in NEGATIVE)
     return 1 - mood if negated else 1 + mood
-
-
-def build_negation() -> Negation:
-    tokenizer = word_tokenizer([word for word in WORDS if word], CLASSIFIER, lowercase=True)
-    return Negation(
-        name="negation",
-        title="Sentiment with negation",
-        explanation=(
-            "The model says whether a short sentence is positive, negative or neutral. Good is "
-            "positive and not good is negative, so neither word is enough alone. The model has no "
-            "positions: in these sentences the order of the words says nothing."
-        ),
-        expectation=(
-            "The first token, <cls>, attends to the adjective and to not or never, often with one "
-            "head for each."
-        ),
-        examples=(
-            "the food was not very good",
-            "the hotel is never boring",
-            "the film was really awful",
-            "the music seems pleasant",
-        ),
-        tokenizer=tokenizer,
-        model=classifier(
-            tokenizer,
-            CLASSES,
-            d_model=32,
-            n_layers=1,
-            n_heads=2,
-            d_ff=128,
-            max_len=16,
-            positions="none",
-            scale_embedding=False,
-        ),
-        training=TrainConfig(steps=400, batch_size=64, lr=5e-3, warmup=50, schedule="linear"),
-        goal=0.99,
-        held_out="one sentence in eight, chosen by a hash of its words",
-        classes=CLASSES,
-        pattern_site="encoder.0.self_attn",
-    )

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from explorer.tasks import reviews
 from explorer.tasks.baselines import NaiveBayes, bigram_nats
-from explorer.tasks.given import task_of
+from explorer.tasks.labelled_sentences import read_table, split_reviews
 from explorer.tasks.language import LanguageTask
 from explorer.tasks.task import Task
+from explorer.tasks.task_list import task_of
 
 KOTZIAS = (
     "Review sentences: Dimitrios Kotzias et al., From Group to Individual Labels using Deep "
@@ -89,7 +89,7 @@ def bigram(text: str) -> Baseline:
 
 
 def naive_bayes(table: str) -> Baseline:
-    training, held_out = reviews.split_reviews(reviews.read_table(table)[0])
+    training, held_out = split_reviews(read_table(table)[0])
     accuracy = NaiveBayes(training).accuracy(held_out)
     return Baseline("naive Bayes on words and pairs of words", accuracy)
 

@@ -6,7 +6,7 @@ and the held-out set is the same for every model.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,10 +14,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from explorer.text import TextError, Token, TrainedWith
+from explorer.text import DECODER, TextError, Token, TrainedWith
+from explorer.text.token import Reads
 from models.config import TransformerConfig
 from models.model import Transformer
 from models.training import Batch, TrainConfig
+
+Tokens = Sequence[Token]
+Pattern = Float[Tensor, "q k"] | None
+"""The expected attention; rows sum to 1, or to 0 where nothing is expected."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task(ABC):
-    """One task: its words, its data, and the default model and training.
+    """One task: its words, which its class has, its data, and the default model and training.
 
     `metric` is the name of what `measure` says, and what computes it; `goal` is the held-out value
     that the default model and training reach.
@@ -41,15 +46,15 @@ class Task(ABC):
 
     metric: ClassVar[tuple[str, Callable[[Transformer, Batch], float]]]
 
-    name: str
-    title: str
-    explanation: str
-    expectation: str
-    examples: tuple[str, ...]
+    name: str = ""
+    title: str = ""
+    explanation: str = ""
+    expectation: str = ""
+    examples: tuple[str, ...] = ()
     tokenizer: TrainedWith
     model: TransformerConfig
     training: TrainConfig
-    goal: float
+    goal: float = 0.0
     higher_is_better: bool = True
     held_out: str
     held_out_texts: tuple[str, ...] = ()
@@ -93,18 +98,15 @@ class Task(ABC):
             f"{tokens:,}: choose another one to start from."
         )
 
-    def pattern(
-        self, source: Sequence[Token], target: Sequence[Token] = ()
-    ) -> Float[Tensor, "q k"] | None:
+    def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:
         """The expected attention at `pattern_site`, or None where there is no expectation.
 
         `target` is what the decoder of an encoder-decoder reads, `<s>` first; row i
-        belongs to the query that predicts token i + 1. Rows sum to 1, or to 0 without
-        an expectation.
+        belongs to the query that predicts token i + 1.
         """
         return None
 
-    def answer(self, source: Sequence[Token]) -> Sequence[Token]:
+    def answer(self, source: Tokens) -> Tokens:
         """What a trained encoder-decoder writes for this source; empty where nobody knows."""
         return ()
 
@@ -112,15 +114,37 @@ class Task(ABC):
         """The same as text."""
         return self.tokenizer.decode([token.id for token in self.answer(source)])
 
+    def answer_of(self, words: Iterable[str], source: Tokens) -> Tokens:
+        """These words as tokens, with the end token of the source after them."""
+        written = [Token(self.tokenizer.id_of(word), word) for word in words]
+        return [*written, *(token for token in source[-1:] if token.special)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CustomTask(Task):
+    """A task made of a text, or of a table with these `columns`.
+
+    `tokenizers` are the trained ones among which the reader may choose, the usual one first; where
+    there are any, a tokenizer.json is taken as well, for a model that reads with the special
+    tokens of `reads`.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ()
+    tokenizers: ClassVar[tuple[str, ...]] = ()
+    reads: ClassVar[Reads] = DECODER
+
+    @classmethod
+    @abstractmethod
+    def build(cls, text: str, tokenizer: str | TrainedWith | None = None) -> "CustomTask":
+        """TextError, in one sentence, where nothing can be learned from this text."""
+
 
 def generator(seed: int, step: int) -> torch.Generator:
     """Random numbers that follow from the seed and the step alone."""
     return torch.Generator().manual_seed((seed * 1_000_003 + step * 7_919 + 17) % 2**63)
 
 
-def pattern_of(
-    task: Task, source: Sequence[Token], target: Sequence[Token], shape: Sequence[int]
-) -> Float[Tensor, "q k"] | None:
+def pattern_of(task: Task, source: Tokens, target: Tokens, shape: Sequence[int]) -> Pattern:
     """The task's pattern where it expects something of a map of this shape, else None."""
     pattern = task.pattern(source, target)
     expects = pattern is not None and pattern.shape == tuple(shape) and bool(pattern.any())

@@ -1,10 +1,14 @@
-"""The config of a task's model: what follows from its tokenizer, and the sizes that it asks for."""
+"""The configs of a task's model and training.
+
+A model's follows from its tokenizer and the sizes that the task asks for.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
 from explorer.text import TrainedWith
 from models.config import GenerationConfig, TransformerConfig
+from models.training import TrainConfig
 
 
 def decoder(tokenizer: TrainedWith, **sizes: Any) -> TransformerConfig:
@@ -40,3 +44,8 @@ def classifier(tokenizer: TrainedWith, classes: Sequence[str], **sizes: Any) -> 
         pad_id=tokenizer.pad_id,
         **sizes,
     )
+
+
+def toy_training(steps: int, lr: float) -> TrainConfig:
+    """Of a model that learns in seconds."""
+    return TrainConfig(steps=steps, batch_size=64, lr=lr, warmup=50, schedule="linear")

@@ -1,21 +1,20 @@
 """A small grammar of English to French: word order and gender make the attention cross."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from typing import Self
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from explorer.tasks import french
-from explorer.tasks.batches import Rows, pair_batch, sample_rows, sentence_rows, trimmed
-from explorer.tasks.task import Task, generator
+from explorer.tasks.batches import PairRows, pair_batch, pair_rows, sampled_pairs
+from explorer.tasks.task import Pattern, Task, Tokens, generator
 from explorer.tasks.task_metrics import exact_match
-from explorer.tasks.task_models import encoder_decoder
-from explorer.text import SOURCE, Token, word_tokenizer
+from explorer.tasks.task_models import encoder_decoder, toy_training
+from explorer.text import SOURCE, word_tokenizer
 from models.training import Batch, TrainConfig
 
 TRAINING_SENTENCES = 8192
@@ -29,29 +28,54 @@ class TranslationTask(Task):
 
     metric = ("exact match", exact_match)
 
+    name: str = "translation"
+    title: str = "English to French"
+    explanation: str = (
+        "The model translates sentences of a small grammar. In French the adjective follows its "
+        "noun, article and adjective take the noun's gender, and ne … pas surrounds the verb. Some "
+        "pairs of adjective and noun never occur in training."
+    )
+    expectation: str = (
+        "Cross-attention aligns words by meaning, so it leaves the diagonal where the word order "
+        "differs: adjectives follow their noun in French and precede it in English."
+    )
+    examples: tuple[str, ...] = (
+        "the black cat does not see the white house",
+        "the grey mouse finds a green hat",
+        "the girl wants the blue flower",
+        "the white dog does not eat a rabbit",
+        "the cow sleeps",
+    )
+    goal: float = 0.99
+    held_out: str = "every sentence with one of nine adjective-noun pairs"
+    pattern_site: str = "decoder.0.cross_attn"
+
+    @classmethod
+    def build(cls) -> Self:
+        words = french.english_words() | french.french_words()
+        tokenizer = word_tokenizer(words, SOURCE, lowercase=True)
+        sizes = {"d_model": 64, "n_layers": 1, "n_heads": 2, "d_ff": 128}
+        model = encoder_decoder(tokenizer, max_len=TRANSLATION_TOKENS, **sizes)
+        return cls(tokenizer=tokenizer, model=model, training=toy_training(300, lr=3e-3))
+
     @cached_property
-    def training_rows(self) -> tuple[Rows, Rows]:
-        return self._rows(islice(translation_sentences(held_out=False), TRAINING_SENTENCES))
+    def training_rows(self) -> PairRows:
+        return self._rows(held_out=False, count=TRAINING_SENTENCES)
 
     @cached_property
     def held_out_batch(self) -> Batch:
-        return pair_batch(
-            self.tokenizer,
-            *self._rows(islice(translation_sentences(held_out=True), HELD_OUT_SENTENCES)),
-        )
+        rows = self._rows(held_out=True, count=HELD_OUT_SENTENCES)
+        return pair_batch(self.tokenizer, *rows)
 
     @property
     def training_size(self) -> int:
         return TRAINING_SENTENCES
 
     def batch(self, step: int, training: TrainConfig) -> Batch:
-        source, target = self.training_rows
-        chosen = sample_rows(training.batch_size, len(source), generator(training.seed, step))
-        return pair_batch(self.tokenizer, trimmed(source[chosen]), trimmed(target[chosen]))
+        random = generator(training.seed, step)
+        return sampled_pairs(self.tokenizer, self.training_rows, training.batch_size, random)
 
-    def pattern(
-        self, source: Sequence[Token], target: Sequence[Token] = ()
-    ) -> Float[Tensor, "q k"] | None:
+    def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:
         """Each French word attends to its English words, while the output follows the rules."""
         translation = french.translate([token.label for token in source if not token.special])
         if translation is None:
@@ -63,19 +87,14 @@ class TranslationTask(Task):
                 expected[row, list(places)] = 1 / len(places)
         return expected
 
-    def answer(self, source: Sequence[Token]) -> Sequence[Token]:
+    def answer(self, source: Tokens) -> Tokens:
         translation = french.translate([token.label for token in source if not token.special])
-        words = translation.french if translation else ()
-        written = [Token(self.tokenizer.id_of(word), word) for word in words]
-        return [*written, *(t for t in source[-1:] if t.special)] if written else ()
+        return self.answer_of(translation.french, source) if translation else ()
 
-    def _rows(self, texts: Iterator[str]) -> tuple[Rows, Rows]:
-        english = list(texts)
-        answers = [" ".join(_translated(text).french) for text in english]
-        return (
-            sentence_rows(self.tokenizer, english, special=False),
-            sentence_rows(self.tokenizer, answers, special=False),
-        )
+    def _rows(self, held_out: bool, count: int) -> PairRows:
+        texts = islice(translation_sentences(held_out), count)
+        pairs = ((text, " ".join(_translated(text).french)) for text in texts)
+        return pair_rows(self.tokenizer, pairs)
 
 
 def translation_sentences(held_out: bool) -> Iterator[str]:
@@ -97,41 +116,3 @@ def _translated(text: str) -> french.Translation:
     translation = french.translate(text.split())
     assert translation is not None, text
     return translation
-
-
-def build_translation() -> TranslationTask:
-    words = french.english_words() | french.french_words()
-    tokenizer = word_tokenizer(words, SOURCE, lowercase=True)
-    return TranslationTask(
-        name="translation",
-        title="English to French",
-        explanation=(
-            "The model translates sentences of a small grammar. In French the adjective follows "
-            "its noun, article and adjective take the noun's gender, and ne … pas surrounds the "
-            "verb. Some pairs of adjective and noun never occur in training."
-        ),
-        expectation=(
-            "Cross-attention aligns words by meaning, so it leaves the diagonal where the word "
-            "order differs: adjectives follow their noun in French and precede it in English."
-        ),
-        examples=(
-            "the black cat does not see the white house",
-            "the grey mouse finds a green hat",
-            "the girl wants the blue flower",
-            "the white dog does not eat a rabbit",
-            "the cow sleeps",
-        ),
-        tokenizer=tokenizer,
-        model=encoder_decoder(
-            tokenizer,
-            d_model=64,
-            n_layers=1,
-            n_heads=2,
-            d_ff=128,
-            max_len=TRANSLATION_TOKENS,
-        ),
-        training=TrainConfig(steps=300, batch_size=64, lr=3e-3, warmup=50, schedule="linear"),
-        goal=0.99,
-        held_out="every sentence with one of nine adjective-noun pairs",
-        pattern_site="decoder.0.cross_attn",
-    )

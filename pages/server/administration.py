@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from explorer.views.administration import runs_and_uploads, server_activity, token_field
+from explorer.views.administration import runs_and_uploads, server_activity
 
 st.title("Administration", anchor=False)
-token_field.let_in_or_stop()
+server_activity.let_in_or_stop()
 st.markdown("What this server does and stores. Readers are shown as numbers.")
 server_activity.draw_figures()
 st.button("Refresh", key="admin_refresh")

@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 from explorer.app.controls import one_of
 from explorer.views.inside_training.chosen_run import InsideRun, choose_inside_run
-from explorer.views.inside_training.head_scores_view import draw_head_scores
 from explorer.views.inside_training.landscape_view import draw_landscape
 from explorer.views.inside_training.one_update_view import draw_one_update
-from explorer.views.inside_training.units_and_noise import draw_dead_units, draw_gradient_noise
-from explorer.views.inside_training.weights_over_steps import (
+from explorer.views.inside_training.over_snapshots import (
+    draw_dead_units,
+    draw_gradient_noise,
+    draw_head_scores,
     draw_norms_over_steps,
     draw_singular_values,
 )

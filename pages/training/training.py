@@ -45,9 +45,9 @@ with right:
     with chooser:
         run = run_list.choose_run() if view == "Run" else run_list.run_on_screen()
     VIEWS[view](run, task)
-spec = run_form.requested_spec(run)
+requested = run_form.requested_run(run)
 export_panel.export_button(
     {"run": run.title} if run is not None else {"task": task.name if task else ""}
 )
-lines = training_script(spec, run_form.requested_tokenizer(run)) if spec else None
+lines = training_script(requested.spec, requested.tokenizer) if requested.spec else None
 code_panel(train, learning_rate, script=lines)

@@ -6,8 +6,12 @@ from explorer.app.controls import one_of
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.training_history import film_view, moments
-from explorer.views.training_history.film_view import draw_film, follow_run, is_too_long
-from explorer.views.training_history.forming_heads import draw_formations
+from explorer.views.training_history.film_view import (
+    draw_film,
+    draw_formations,
+    follow_run,
+    is_too_long,
+)
 from explorer.views.training_history.guessed_pattern import draw_guess
 
 VIEWS = {

@@ -12,7 +12,7 @@ from explorer.runs.settings import default_spec, spec_of
 from explorer.runs.spec import RunError
 from explorer.system import pace
 from explorer.system.pace import Pace, Speed, is_snapshot_step
-from explorer.tasks import GIVEN, TASKS
+from explorer.tasks import CUSTOM_TASKS, TASKS
 from models import Transformer, TransformerConfig
 from models.training import TrainState, batch_loss, train
 from tests.catalog.test_pass_size import most_held
@@ -78,7 +78,7 @@ def test_a_speed_is_of_the_precision_and_of_the_text(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(run_size, "reserved", room)
     texts = [" ".join(f"{word} {n}" for n in range(900)) for word in ("sea", "sky")]
     for text in texts:
-        task = GIVEN["characters"].build(text)
+        task = CUSTOM_TASKS["characters"].build(text)
         for precision in ("float32", "bfloat16"):
             spec = default_spec(task)
             spec = replace(spec, training=spec.training.replace(precision=precision, batch_size=5))

@@ -6,12 +6,12 @@ import torch
 from tokenizers import models, pre_tokenizers, trainers
 from tokenizers.processors import TemplateProcessing
 
-from explorer.tasks import GIVEN, Task, stored_tokenizer, task_of
+from explorer.tasks import CUSTOM_TASKS, Task, stored_tokenizer, task_of
 from explorer.tasks.data_summary import unknown_words
+from explorer.tasks.labelled_sentences import SentenceTask, read_table, split_reviews
 from explorer.tasks.language import LanguageTask
-from explorer.tasks.own_table import read_pairs
+from explorer.tasks.own_data import read_pairs
 from explorer.tasks.recipes import Recipe
-from explorer.tasks.reviews import ReviewTask, read_table, split_reviews
 from explorer.text import CLASSIFIER, SOURCE, TextError, character_tokenizer
 from explorer.text.checked_text import decoded
 from models import Transformer
@@ -47,7 +47,7 @@ def test_every_task_of_a_text_reads_its_batches_with_each_tokenizer(
     subtests: pytest.Subtests,
 ) -> None:
     for name in OWN:
-        for tokenizer in (None, *GIVEN[name].tokenizers):
+        for tokenizer in (None, *CUSTOM_TASKS[name].tokenizers):
             with subtests.test(name=name, tokenizer=tokenizer):
                 task = made(name, tokenizer)
                 assert task.name == name
@@ -90,7 +90,7 @@ def test_a_task_reads_with_the_tokenizer_of_another_model(subtests: pytest.Subte
 def test_a_task_is_the_same_again_from_what_a_run_keeps() -> None:
     """A worker in another process has the text and the tokenizer's file, and nothing else."""
     for name in ("sentences", "pairs", "subwords"):
-        for tokenizer in (*GIVEN[name].tokenizers, stranger()):
+        for tokenizer in (*CUSTOM_TASKS[name].tokenizers, stranger()):
             kept = stored_tokenizer(name, OWN[name], tokenizer)
             assert kept is not None
             first, again = made(name, tokenizer), made(name, kept)
@@ -170,11 +170,11 @@ def test_what_the_vocabulary_does_not_know_is_named() -> None:
 
 def test_nothing_held_out_is_trained_on() -> None:
     for name in ("sentences", "pairs"):
-        for tokenizer in GIVEN[name].tokenizers:
+        for tokenizer in CUSTOM_TASKS[name].tokenizers:
             task = made(name, tokenizer)
             held_out = rows(task.held_out_batch.inputs[0])
             assert len(held_out) >= 18, name
-            if isinstance(task, ReviewTask):
+            if isinstance(task, SentenceTask):
                 assert not held_out & rows(task.training_rows.inputs[0])
                 continue
             for step in range(100):
@@ -190,14 +190,14 @@ def test_a_sentence_that_comes_twice_is_on_one_side() -> None:
     # In capitals alone they differ for the reader, and not for a model of small letters.
     table = "\n".join(["text,label", *(f"{row}\n{row.title()}" for row in ROWS)])
     task = task_of("sentences", table.replace("Glad", "glad").replace("Sad", "sad"))
-    assert isinstance(task, ReviewTask)
+    assert isinstance(task, SentenceTask)
     assert not rows(task.held_out_batch.inputs[0]) & rows(task.training_rows.inputs[0])
     assert len(task.held_out_texts) == len(task.held_out_batch.labels)
 
 
 def test_classes_have_their_shares_and_batches_hide_words_but_never_the_first_token() -> None:
     task = made("sentences")
-    assert isinstance(task, ReviewTask)
+    assert isinstance(task, SentenceTask)
     assert (task.classes, task.model.n_classes) == (("glad", "sad"), 2)
     assert task.held_out_batch.labels.bincount().tolist() == [20, 20]
     assert task.training_rows.labels.bincount().tolist() == [80, 80]

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn.functional import pad
 
-from explorer.tasks import GIVEN, TASKS, Task, french, pattern_of, task_of
+from explorer.tasks import CUSTOM_TASKS, TASKS, Task, french, pattern_of, task_of
 from explorer.tasks.addition import MODULUS, AdditionTask, split_sums
 from explorer.tasks.brackets import Brackets, is_balanced
 from explorer.tasks.dates import FORMATS, Dates
@@ -133,7 +133,7 @@ def test_an_unknown_task_and_a_missing_text_are_refused_in_a_sentence() -> None:
     with pytest.raises(TextError, match="none was given"):
         task_of("characters")
     assert task_of("reverse") is TASKS["reverse"]
-    assert {"characters", "subwords", "sentences", "pairs"} <= set(GIVEN)
+    assert {"characters", "subwords", "sentences", "pairs"} <= set(CUSTOM_TASKS)
     assert isinstance(TASKS["copy"], Task)
 
 

@@ -16,7 +16,7 @@ from explorer.catalog import uploads
 from explorer.runs.run import Run, create
 from explorer.system.data_folders import uploads_root
 from explorer.system.limits import MB
-from explorer.views.administration import runs_and_uploads, server_activity, token_field
+from explorer.views.administration import runs_and_uploads, server_activity
 from tests import apps
 from tests.apps import said
 from tests.tiny import tiny_spec
@@ -59,7 +59,7 @@ def test_without_a_token_nobody_is_let_in(
 ) -> None:
     monkeypatch.delenv("EXPLORER_ADMIN_TOKEN")
     at = apps.page("server/administration")
-    assert token_field.CLOSED in said(at)
+    assert server_activity.CLOSED in said(at)
     assert not at.text_input
     assert not at.dataframe
     assert not admin_token.is_right("", "")
@@ -68,7 +68,7 @@ def test_without_a_token_nobody_is_let_in(
 def test_who_types_another_reads_a_sentence(runs: dict[str, Run]) -> None:
     for wrong in (TOKEN[:-1], TOKEN.upper(), "é" * 16):
         at = opened(wrong)
-        assert token_field.NOT_ADMIN in said(at)
+        assert server_activity.NOT_ADMIN in said(at)
         assert not at.dataframe
         assert at.text_input(key="admin_token").value == ""
 
@@ -76,19 +76,19 @@ def test_who_types_another_reads_a_sentence(runs: dict[str, Run]) -> None:
 def test_after_some_wrong_tokens_a_network_waits(
     runs: dict[str, Run], clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_field, "network", lambda: "a network")
+    monkeypatch.setattr(server_activity, "network", lambda: "a network")
     for _ in range(admin_token.TRIES):
-        assert token_field.NOT_ADMIN in said(opened("wrong"))
+        assert server_activity.NOT_ADMIN in said(opened("wrong"))
     for token in ("wrong", TOKEN):
         at = opened(token)
-        assert token_field.TOO_MANY in said(at)
+        assert server_activity.TOO_MANY in said(at)
         assert not at.dataframe
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(token_field, "network", lambda: "another network")
+        elsewhere.setattr(server_activity, "network", lambda: "another network")
         assert opened().dataframe
     clock[0] += admin_token.WAIT
     assert opened().dataframe
-    assert token_field.NOT_ADMIN in said(opened("wrong"))
+    assert server_activity.NOT_ADMIN in said(opened("wrong"))
 
 
 def test_a_token_that_can_be_guessed_is_refused_at_the_start(

@@ -29,7 +29,7 @@ def test_the_pieces_that_were_made_stay_when_the_run_is_stopped() -> None:
     def ask() -> list[int] | None:
         keys = [("a test of pieces", at) for at in range(4)]
         return measurements(
-            opened, "test", keys, make, lambda _: 1, cost=1, doing="Testing", too_long="Too long."
+            opened, "test", keys, make, cost=1, doing="Testing", too_long="Too long."
         )
 
     with pytest.raises(StopIteration):
@@ -52,7 +52,6 @@ def test_what_is_too_much_is_said_and_not_made(monkeypatch: pytest.MonkeyPatch) 
         "test",
         keys,
         make,
-        int,
         cost=MOST + 1,
         doing="Testing",
         too_long="Too long.",

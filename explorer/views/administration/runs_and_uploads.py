@@ -9,7 +9,7 @@ from zlib import crc32
 import streamlit as st
 
 from explorer.app.controls import chosen_rows
-from explorer.app.messages import draw_notes, keep_note
+from explorer.app.messages import draw_notes
 from explorer.app.received_uploads import RECEIVED
 from explorer.app.session import session
 from explorer.catalog import uploads
@@ -21,7 +21,7 @@ from explorer.runs.spec import FAILED, RunError, Status
 from explorer.system.data_folders import runs_root, uploads_root
 from explorer.text.number_format import megabytes
 from explorer.views.administration.server_activity import Numbers
-from explorer.views.training.run_words import STATE_WORDS, duration, status_of
+from explorer.views.training.run_words import STATE_WORDS, duration, errors_noted, status_of
 
 MOST_LISTED = 1_000
 """The newest runs; the page reads a file of each."""
@@ -124,10 +124,8 @@ def _for_each_run(names: list[str], do: Callable[[Run], None]) -> None:
     if not session().is_admin:
         return
     for name in names:
-        try:
+        with errors_noted("administration"):  # it may have been deleted meanwhile
             do(run_named(runs_root(), name))
-        except RunError as error:  # it was deleted meanwhile
-            keep_note("administration", str(error))
 
 
 def draw_uploads(numbers: Numbers) -> None:

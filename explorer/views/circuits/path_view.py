@@ -56,7 +56,6 @@ def draw_paths(context: PageContext, question: Question) -> None:
         "path_patching",
         ("paths", *question.key, at.layer, at.head, is_sender, reads),
         lambda report: _measure(context, question, edges, report),
-        lambda made: 8 * len(made),
         cost=cost_of_branches(opened, question) * len(edges),
         doing="Edge by edge",
         too_long=TOO_LONG_FOR_PATHS,

@@ -133,7 +133,6 @@ def _points(
         name,
         ("steered", question.key, tuple(steers)),
         lambda report: steered_values(opened, question, steers, report),
-        lambda made: made.bytes,
         cost=steering_cost(opened, question, steers),
         doing="Steering",
     )

@@ -63,7 +63,6 @@ def draw_tracing(context: PageContext, question: Question) -> None:
         "tracing",
         ("tracing", *Question(pairs, question.metric).key, what, way),
         lambda report: _measure(tracings, report),
-        lambda made: made.values.nbytes,
         cost=sum(each.cost for each in tracings),
         doing="Every layer, by token",
         too_long=TOO_LONG_FOR_TRACING,

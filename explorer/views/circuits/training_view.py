@@ -84,7 +84,6 @@ def _measure(
         "over_training",
         [("circuit at a step", question.key, method, step) for step in steps],
         measure,
-        lambda made: made.scores.nbytes,
         cost=cost_of_passes(opened, question) * (1 + BACKWARD * METHODS[method]) * len(steps),
         doing="Attribution, snapshot by snapshot",
         too_long=TOO_LONG_FOR_PAIRS,

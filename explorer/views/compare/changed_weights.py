@@ -44,7 +44,6 @@ def draw_changed_weights(context: PageContext, first: MapSide, second: MapSide) 
         "ranks",
         [("rank of a change", *key, each.name) for each in found.matrices],
         lambda at: rank_of_change(ours, theirs, found.matrices[at].name),
-        lambda _: 32,
         cost=sum(each.cost_of_rank for each in found.matrices),
         doing="Ranks of the changes",
         too_long=TOO_LARGE_FOR_RANKS,

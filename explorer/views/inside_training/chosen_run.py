@@ -1,8 +1,10 @@
 """The run that the page is about: its settings, its task and its snapshots."""
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import streamlit as st
 
@@ -15,11 +17,13 @@ from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.runs.retraining import training_at
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError, RunSpec
+from explorer.system.limits import INSIDE_BYTES
 from explorer.tasks import Task
 from explorer.text import TextError
+from explorer.views.shared.measurement import measurements
 from explorer.views.shared.training_snapshots import Identity, identity_of, open_snapshot
 from explorer.views.training.run_list import choose_run, choose_run_next
-from models.training import TrainConfig
+from models.training import Batch, TrainConfig
 
 NO_RUN = "Choose a run above, or train a model on the page Training."
 NO_SNAPSHOT = "This run has no snapshots yet: the first is saved when its training begins."
@@ -101,3 +105,55 @@ def choose_inside_run() -> InsideRun | None:
     if not chosen.hides_text:
         return chosen
     return replace(chosen, task=replace(task, examples=(ANY_EXAMPLE,)))
+
+
+ROWS = 64
+"""Held-out examples that are measured."""
+TOO_LARGE_TO_MEASURE = (
+    "This takes too long with a model of this size: choose the run of a smaller model."
+)
+Made = TypeVar("Made")
+
+
+def measured_batch(chosen: InsideRun) -> Batch:
+    """The first held-out examples; the same for every snapshot."""
+    batch = chosen.task.held_out_batch
+    return Batch(tuple(ids[:ROWS] for ids in batch.inputs), batch.labels[:ROWS])
+
+
+def has_room(needed: int) -> bool:
+    """Whether a view that holds so many bytes is computed here; a sentence where it is not."""
+    if not INSIDE_BYTES.allows(needed):
+        st.text(INSIDE_BYTES.refusal(needed))
+    return INSIDE_BYTES.allows(needed)
+
+
+def batch_words(chosen: InsideRun) -> str:
+    """Which examples these are, for a caption."""
+    count = len(measured_batch(chosen).labels)
+    return f"the first {count} held-out examples"
+
+
+def batch_tokens(chosen: InsideRun) -> int:
+    return sum(ids.numel() for ids in measured_batch(chosen).inputs)
+
+
+def of_snapshots(
+    chosen: InsideRun,
+    name: str,
+    asked: Hashable,
+    make: Callable[[int], Made],
+    cost: int,
+    doing: str,
+) -> list[Made] | None:
+    """What `make` gives for each snapshot's step, kept; None where it is not all there yet."""
+    steps = chosen.steps
+    return measurements(
+        chosen.first,
+        name,
+        [(name, asked, chosen.identity(step)) for step in steps],
+        lambda at: make(steps[at]),
+        cost=cost * len(steps),
+        doing=doing,
+        too_long=TOO_LARGE_TO_MEASURE,
+    )

@@ -24,9 +24,9 @@ from explorer.components.chart import plotly_chart
 from explorer.inference.results_cache import kept
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
-from explorer.views.inside_training.chosen_run import InsideRun
-from explorer.views.inside_training.measuring import (
+from explorer.views.inside_training.chosen_run import (
     TOO_LARGE_TO_MEASURE,
+    InsideRun,
     batch_tokens,
     batch_words,
     has_room,
@@ -142,7 +142,6 @@ def _measured(chosen: InsideRun, kind: str) -> tuple[Ground, list[Tensor], Tenso
         "landscape",
         [("landscape", *whose, at) for at in range(SIDE + 1)],
         piece,
-        lambda made: made.nbytes,
         cost=(SIDE * SIDE + on_path) * batch_tokens(chosen) * chosen.parameters,
         doing="The loss, row by row",
         too_long=TOO_LARGE_TO_MEASURE,

@@ -7,25 +7,116 @@ import torch
 
 from explorer.analysis.one_update import GOOD_RATIO, OneUpdate, by_block, take_apart
 from explorer.analysis.weight_statistics import pooled
-from explorer.app.controls import one_of
+from explorer.app.controls import number, one_of
 from explorer.charts.bars import block_bars, block_points, height_of
 from explorer.components import matrix
 from explorer.components.chart import chart
 from explorer.runs.retraining import saved, trained_on, training_at, untrained
 from explorer.runs.run import Run
+from explorer.tasks.data_summary import examples_of
 from explorer.text.number_format import three
 from explorer.views.inside_training.chosen_run import InsideRun
-from explorer.views.inside_training.update_batch import draw_batch, draw_losses
-from explorer.views.inside_training.update_found import (
-    FoundUpdate,
+from explorer.views.inside_training.run_update import (
+    RunUpdate,
     first_step,
     steps_offered,
     update_after,
 )
 from explorer.views.shared import widgets
+from explorer.views.shared.batch_example import BATCH_EXPLAINED, draw_example
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.tables import facts
+from models.losses import IGNORE
+from models.training import Batch
+
+DRAWN, LOSSES_HEIGHT = 64, 480
+"""Examples and positions of the picture of losses, of more the first; pixels of it."""
+HIDDEN_BATCHES = (
+    "This run learns from the text of another reader, so its batches are not shown. The other "
+    "stages are."
+)
+
+
+def draw_batch(chosen: InsideRun, found: RunUpdate) -> None:
+    """One example of the batch, token by token, with what is to be predicted under each."""
+    if chosen.hides_text:
+        st.text(HIDDEN_BATCHES)
+        return
+    at = _choose_example(found)
+    _draw_example(chosen, found, at)
+    count, labels = len(found.update.batch.labels), found.update.batch.labels
+    known = int((labels != IGNORE).sum())
+    st.caption(
+        f"This batch has {count:,} examples and {known:,} labels.{_how_to_read(labels)} What is "
+        f"held out ({chosen.task.held_out}) is never in a batch."
+    )
+
+
+def _how_to_read(labels: torch.Tensor) -> str:
+    return "" if labels.dim() == 1 else f" {BATCH_EXPLAINED}"
+
+
+def draw_losses(chosen: InsideRun, found: RunUpdate) -> None:
+    """The loss of every label of the batch, and of one example on its tokens."""
+    update = found.update
+    has_label = (update.batch.labels != IGNORE).cpu()
+    losses = update.losses.view(len(update.losses), -1)[:DRAWN, :DRAWN]
+    drawn = has_label.view(len(has_label), -1)[:DRAWN, :DRAWN]
+    rows, columns = losses.shape
+    left, right = widgets.side_by_side(1, 1)
+    with left:
+        if chosen.hides_text:
+            st.text(HIDDEN_BATCHES)
+        else:
+            _draw_example(chosen, found, _choose_example(found), with_losses=True)
+    with right:
+        matrix(
+            losses.where(drawn, 0.0),
+            [str(row) for row in range(rows)],
+            [str(column) for column in range(columns)],
+            key="batch_losses",
+            title=f"Loss of every label, update {update.step + 1:,}",
+            allowed=drawn,
+            row_name="example",
+            column_name="position",
+            sentence="Example {row}, position {column}: {value} nats",
+            masked_sentence="Example {row} has no label at position {column}.",
+            absent="no label",
+            unit="nats",
+            height=LOSSES_HEIGHT,
+        )
+    known = update.losses[has_label]
+    is_cut = losses.numel() < update.losses.numel()
+    cut = f" The picture has the first {rows} examples and {columns} positions." if is_cut else ""
+    if known.isfinite().all():
+        mean, most = three(float(known.mean())), three(float(known.max()))
+        said = f"their mean, {mean} nats, is the loss of the batch. The largest is {most} nats."
+    else:
+        count = int((~known.isfinite()).sum())
+        said = f"{count:,} of {len(known):,} are not finite, since the training has diverged."
+    st.caption(f"−ln of the probability of each label; {said}{_smoothed(chosen, update.step)}{cut}")
+
+
+def _smoothed(chosen: InsideRun, step: int) -> str:
+    smoothing = chosen.training(step).label_smoothing
+    return f" Label smoothing of {three(smoothing)} is included." if smoothing else ""
+
+
+def _choose_example(found: RunUpdate) -> int:
+    return number("update_example", len(found.update.batch.labels) - 1, width=420)
+
+
+def _draw_example(
+    chosen: InsideRun, found: RunUpdate, at: int, *, with_losses: bool = False
+) -> None:
+    """As it is drawn before a training, with the loss of each label where they are asked for."""
+    batch = found.update.batch
+    one = Batch(tuple(ids[at : at + 1] for ids in batch.inputs), batch.labels[at : at + 1])
+    (example,) = examples_of(chosen.task, one, 1)
+    losses = torch.atleast_1d(found.update.losses[at]).tolist() if with_losses else None
+    draw_example(example, f"example {at}", "update_reads", losses)
+
 
 PICTURE_HEIGHT = 420
 ALREADY_TRAINED = "This run has no step before its last, so there is no update to take apart."
@@ -55,7 +146,7 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
     return script(update_code, chosen.run, step, found.is_saved)
 
 
-def _draw_gradient(chosen: InsideRun, found: FoundUpdate) -> None:
+def _draw_gradient(chosen: InsideRun, found: RunUpdate) -> None:
     update = found.update
     blocks = by_block(update.parameters())
     drawn, beside = widgets.side_by_side(7, 3)
@@ -78,7 +169,7 @@ def _draw_gradient(chosen: InsideRun, found: FoundUpdate) -> None:
     )
 
 
-def _draw_update(chosen: InsideRun, found: FoundUpdate) -> None:
+def _draw_update(chosen: InsideRun, found: RunUpdate) -> None:
     update = found.update
     if not found.has_state:
         return
@@ -103,7 +194,7 @@ def _draw_update(chosen: InsideRun, found: FoundUpdate) -> None:
     )
 
 
-def _draw_matrix(chosen: InsideRun, found: FoundUpdate) -> None:
+def _draw_matrix(chosen: InsideRun, found: RunUpdate) -> None:
     update = found.update
     matrices = [name for name, each in update.before.items() if each.dim() > 1]
     usual = next((name for name in matrices if "q_proj" in name), matrices[0])
@@ -130,7 +221,7 @@ def _draw_matrix(chosen: InsideRun, found: FoundUpdate) -> None:
     st.caption(_about_matrix(update, name, pooled(update.gradients[name]).sentence, found))
 
 
-def _about_matrix(update: OneUpdate, name: str, cell: str, found: FoundUpdate) -> str:
+def _about_matrix(update: OneUpdate, name: str, cell: str, found: RunUpdate) -> str:
     said = f"{cell} Blue is above zero, red below."
     if not found.has_state:
         return said
@@ -141,7 +232,7 @@ def _about_matrix(update: OneUpdate, name: str, cell: str, found: FoundUpdate) -
     )
 
 
-def _draw_after(chosen: InsideRun, found: FoundUpdate) -> None:
+def _draw_after(chosen: InsideRun, found: RunUpdate) -> None:
     update = found.update
     if not found.has_state:
         return
@@ -161,7 +252,7 @@ def _draw_after(chosen: InsideRun, found: FoundUpdate) -> None:
     )
 
 
-STAGES: dict[str, Callable[[InsideRun, FoundUpdate], None]] = {
+STAGES: dict[str, Callable[[InsideRun, RunUpdate], None]] = {
     "Batch": draw_batch,
     "Loss per token": draw_losses,
     "Gradient": _draw_gradient,

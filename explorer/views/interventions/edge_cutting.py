@@ -46,7 +46,6 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
         "cuts",
         ("faithfulness", *edited.key, *which, position, seed),
         lambda report: faithfulness(base, *which, seed, report=report),
-        lambda made: made.random.nbytes,
         cost=cost,
         doing="Cutting edges",
     )

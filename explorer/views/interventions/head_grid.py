@@ -70,7 +70,6 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
         "heads",
         ("every head", *edited.key, at.part, position, text),
         lambda report: _measure(base, at.part, part.layers, other, report),
-        lambda made: made.nbytes,
         cost=part.heads * sum(costs),
         doing="Every head, by layer",
         too_long=TOO_LONG_FOR_HEADS,

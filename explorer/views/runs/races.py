@@ -1,30 +1,126 @@
 """Races and sweeps: several runs of one task started at once, and who leads while they train."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
 from explorer.app import url, widget_state
 from explorer.app.controls import expander
-from explorer.app.messages import draw_notes, keep_note, say
+from explorer.app.messages import draw_notes, say
 from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
-from explorer.catalog import in_a_sentence
+from explorer.catalog import ModelError
+from explorer.catalog.folders import own_name
+from explorer.catalog.open_model import OpenModel
+from explorer.catalog.parameters import count_parameters
 from explorer.catalog.run_index import Maker
 from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
+from explorer.runs.differing import what_differs
+from explorer.runs.parent import new_head_seed
+from explorer.runs.quotas import BYTES_OF_PARAMETER
 from explorer.runs.run import Run
 from explorer.runs.spec import WAITING, RunError, RunSpec
-from explorer.runs.sweep import RACES, Race, by_sweep, grid, notes_of
-from explorer.tasks import TASKS, stored_tokenizer
+from explorer.runs.sweep import (
+    RACES,
+    SETTINGS,
+    TUNED_SETTINGS,
+    Race,
+    by_sweep,
+    grid,
+    notes_of,
+    parsed,
+    title_of,
+)
+from explorer.system import limits
+from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task, stored_tokenizer
 from explorer.text import TextError
 from explorer.text.literal import literal
-from explorer.text.number_format import three
-from explorer.views.runs.run_curves import choose_axis, draw_curves, names_of
-from explorer.views.runs.run_rows import RunRow, rows_of
-from explorer.views.runs.sweep_form import draw_sweep_form
-from explorer.views.training.own_text import OwnText
+from explorer.text.number_format import megabytes, three
+from explorer.views.runs.run_comparison import choose_axis, draw_curves, names_of
+from explorer.views.runs.run_rows import RunRow, draw_cells, rows_of
+from explorer.views.training.run_start import OwnText, draw_own_text, draw_start_from
+from explorer.views.training.run_words import errors_noted, first_words
+
+LONGEST_VALUES = 400
+MOST_NAMED = 8
+"""Runs of a sweep that are named before its start."""
+
+
+def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) -> None:
+    """The runs that the values make are named before the button that has `start` queue them."""
+    kinds: dict[str, Task | type[CustomTask]] = {**TASKS, **CUSTOM_TASKS}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox(
+            "Task",
+            [*kinds],
+            format_func=lambda name: kinds[name].title,
+            key="sweep_task",
+            persist_state="session",
+            width=280,
+        )
+        try:
+            parent = draw_start_from(name, key="sweep_from")
+        except ModelError as error:
+            say(str(error))
+            return
+        swept = TUNED_SETTINGS if parent else SETTINGS
+        names = st.multiselect(
+            "Settings with several values",
+            [*swept],
+            ["lora_rank"] if parent else ["lr"],
+            format_func=lambda each: swept[each].label,
+            key="swept_settings_of_model" if parent else "swept_settings",
+            persist_state="session",
+        )
+    own = draw_own_text(name, parent)
+    values = dict[str, Sequence[Any]]()
+    try:
+        for setting in names:
+            typed = st.text_input(
+                swept[setting].label,
+                key=f"swept_{setting}",
+                placeholder=", ".join(swept[setting].options) or "Numbers, separated by commas",
+                max_chars=LONGEST_VALUES,
+                persist_state="session",
+            )
+            if typed:
+                values[setting] = parsed(swept[setting], typed)
+        if own is None:
+            return
+        task = own.task(name)
+        if not values:
+            most = limits.SWEEP_RUNS.in_words(limits.SWEEP_RUNS.most)
+            st.caption(f"Every combination of the values is one run; at most {most}.")
+            return
+        specs = grid(task, values, parent=parent)
+    except (RunError, TextError) as error:
+        say(str(error))
+        return
+    st.caption(literal(first_words(what_differs(specs), MOST_NAMED, " · ")))
+    if parent:
+        st.caption(_stored(parent, specs))
+    st.button(
+        f"Start {len(specs)} runs",
+        key="start_sweep",
+        type="primary",
+        on_click=start,
+        args=(specs, f"{task.name}: {title_of(values)}", own),
+    )
+
+
+def _stored(parent: OpenModel, specs: Sequence[RunSpec]) -> str:
+    """How much of the disk the model takes that all start from."""
+    size = megabytes(BYTES_OF_PARAMETER * count_parameters(specs[0].model))
+    times = len({new_head_seed(parent, spec) for spec in specs})
+    often = "once" if times == 1 else f"{times} times, once for each weight seed of its new head"
+    return (
+        f"All start from {literal(own_name(parent.name))}; its weights, {size}, are stored {often}."
+    )
+
 
 EVERY = 1.0
+RACE_COLUMNS = ("run", "state", "step", "of", "held out", "best", "metric", "trained")
 
 
 def draw_races() -> list[Run]:
@@ -47,23 +143,16 @@ def _draw_race(race: Race) -> None:
 
 
 def _start_race(race: Race) -> None:
-    try:
-        specs = grid(TASKS[race.task], race.values, race.settings)
-    except RunError as error:
-        keep_note("runs", str(error))
-    else:
-        _start(specs, race.title, OwnText())
+    with errors_noted("runs"):
+        _start(grid(TASKS[race.task], race.values, race.settings), race.title, OwnText())
 
 
 def _start(specs: Sequence[RunSpec], title: str, own: OwnText) -> None:
     """Queue all, and have them on screen; what they are made of is given once for all."""
     notes, whose_all = notes_of(title), Maker(whose(), whose_network())
-    try:
-        kept = stored_tokenizer(specs[0].task, own.text, own.tokenizer)
-        cluster().train_all(specs, own.text, whose_all, notes, kept, own.parent)
-    except (RunError, TextError, OSError) as error:
-        keep_note("runs", in_a_sentence(error))
-    else:
+    with errors_noted("runs"):
+        tokenizer = stored_tokenizer(specs[0].task, own.text, own.tokenizer)
+        cluster().train_all(specs, own.text, whose_all, notes, tokenizer, own.parent)
         widget_state.put("sweep", notes.sweep)
 
 
@@ -78,12 +167,9 @@ def _draw_chosen() -> list[Run]:
         say("There is no such race in your list of runs; showing the newest.")
     widget_state.put("sweep", asked if asked in sweeps else next(iter(sweeps)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        labels = {name: _label(runs) for name, runs in sweeps.items()}
         key = st.selectbox(
-            "Race or sweep",
-            [*sweeps],
-            format_func=lambda each: _label(sweeps[each]),
-            key="sweep",
-            width=480,
+            "Race or sweep", [*sweeps], format_func=labels.__getitem__, key="sweep", width=480
         )
         axis = choose_axis()
     url.write("sweep", str(key))
@@ -110,36 +196,11 @@ def _draw_live(runs: Sequence[Run], axis: str, was_live: bool) -> None:
             )
     draw_curves(readable, axis, "race")
     ranked = sorted(readable, key=lambda row: -row.goodness())
-    st.dataframe(
-        [
-            {"settings": names[row.run.name]}
-            | {
-                column: row.cells()[column]
-                for column in (
-                    "run",
-                    "state",
-                    "step",
-                    "of",
-                    "held out",
-                    "best",
-                    "metric",
-                    "trained",
-                )
-            }
-            for row in ranked
-        ],
-        hide_index=True,
-        key="race_table",
-        column_config={
-            "settings": st.column_config.TextColumn(width="medium"),
-            "step": st.column_config.NumberColumn(format="localized"),
-            "of": st.column_config.NumberColumn(format="localized"),
-            **{
-                name: st.column_config.TextColumn(alignment="right")
-                for name in ("held out", "best", "trained")
-            },
-        },
-    )
+    table = [
+        {"settings": names[row.run.name]} | {name: row.cells()[name] for name in RACE_COLUMNS}
+        for row in ranked
+    ]
+    draw_cells(table, key="race_table")
     if is_live != was_live:
         st.rerun()
 
@@ -149,9 +210,8 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     trained = (row for row in rows if row.best and row.status and row.status.measured_at)
     ranked = sorted(trained, key=lambda row: -row.goodness())
     if len(ranked) < min(2, len(rows)):
-        return "Nobody leads before two runs have been measured on held-out data." + _waiting(
-            rows, names
-        )
+        nobody = "Nobody leads before two runs have been measured on held-out data."
+        return nobody + _waiting(rows, names)
     first = ranked[0]
     assert first.best is not None
     assert first.status is not None
@@ -177,12 +237,7 @@ def _waiting(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
 
 
 def _stop(runs: Sequence[Run]) -> None:
-    for run in runs:
-        if not may_change(run):
-            return
-    try:
-        for run in runs:
+    with errors_noted("runs"):
+        for run in runs if all(map(may_change, runs)) else ():
             if run.status_or_new().is_active:
                 cluster().stop(run)
-    except (RunError, OSError) as error:
-        keep_note("runs", in_a_sentence(error))

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
 
 from explorer.app.reader_runs import is_own
 from explorer.catalog.run_index import index_of
@@ -18,6 +21,7 @@ from explorer.text.number_format import three
 from explorer.views.training.run_words import duration
 
 DAMAGED = "damaged"
+NUMBERS_AS_TEXT = ("held out", "best", "trained", "on disk")
 SORTS = ("Newest first", "Best held-out value", "Most steps", "Longest training", "Largest on disk")
 
 
@@ -117,6 +121,23 @@ def found(rows: Sequence[RunRow], search: str, sort: str) -> list[RunRow]:
     elif sort == SORTS[4]:
         kept.sort(key=lambda row: -row.size)
     return kept
+
+
+def draw_cells(rows: Sequence[dict[str, object]], key: str, **how: Any) -> None:
+    """The cells of several runs as a table."""
+    kinds = st.column_config
+    st.dataframe(
+        rows,
+        key=key,
+        hide_index=True,
+        column_config={
+            **{name: kinds.NumberColumn(format="localized") for name in ("step", "of")},
+            **{name: kinds.TextColumn(alignment="right") for name in NUMBERS_AS_TEXT},
+            **{name: kinds.TextColumn(width="medium") for name in ("settings", "changed settings")},
+            "tags": kinds.ListColumn(),
+        },
+        **how,
+    )
 
 
 def ordinal(place: int) -> str:

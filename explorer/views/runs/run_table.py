@@ -1,6 +1,7 @@
 """The table of runs: found, sorted, chosen, noted, compared, deleted and brought back."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -9,7 +10,7 @@ import streamlit as st
 from explorer.app import url, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.controls import chosen_rows, one_of, text_field
-from explorer.app.messages import draw_notes, keep_note, say
+from explorer.app.messages import draw_notes, say
 from explorer.app.reader import sees_everything
 from explorer.app.reader_runs import found_run, listed_runs, may_change, whose
 from explorer.app.session import state_of
@@ -24,12 +25,10 @@ from explorer.runs.run_notes import LONGEST_NOTE, MOST_TAGS
 from explorer.runs.spec import RunError
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
-from explorer.views.runs.run_comparison import draw_run_comparison
-from explorer.views.runs.run_curves import choose_axis, draw_curves
-from explorer.views.runs.run_rows import SORTS, found, rows_of
-from explorer.views.training.run_links import draw_run_links
-from explorer.views.training.run_list import choose_run_next
-from explorer.views.training.run_words import duration
+from explorer.views.runs.run_comparison import choose_axis, draw_curves, draw_run_comparison
+from explorer.views.runs.run_rows import SORTS, draw_cells, found, rows_of
+from explorer.views.training.run_list import choose_run_next, draw_run_links
+from explorer.views.training.run_words import duration, errors_noted
 
 TABLE_EVERY = 2.0
 MOST_COMPARED = 32
@@ -72,7 +71,10 @@ def draw_table() -> list[Run]:
         return []
     _draw_actions(picked)
     if len(picked) > 1:
-        _draw_comparison(picked)
+        axis = choose_axis()
+        is_live = any(run.status_or_new().is_active for run in picked)
+        fragment(every=TABLE_EVERY if is_live else None)(_draw_curves)(picked, axis)
+        draw_run_comparison(picked)
     return [run for run in picked if run.is_readable()]
 
 
@@ -87,21 +89,15 @@ def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
                 kept.names += (name,)
             except RunError as error:
                 say(str(error))
-    names = tuple(name for name in kept.names if name in runs or _is_there(name, runs))
+    for name in {*kept.names} - {*runs}:  # a link may name one that is in nobody's list
+        with suppress(RunError):
+            runs[name] = found_run(name)
+    names = tuple(name for name in kept.names if name in runs)
     if names:
         url.write("runs", [*names])
     else:
         url.remove("runs")
     return names
-
-
-def _is_there(name: str, runs: dict[str, Run]) -> bool:
-    """Also one that a link named, which is in nobody's list."""
-    try:
-        runs[name] = found_run(name)
-    except RunError:
-        return False
-    return True
 
 
 def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...], was_live: bool) -> None:
@@ -114,24 +110,13 @@ def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...], was_live: bool) -> 
         places = chosen_rows(widget_state.get(key), len(names))[:MOST_COMPARED]
         state_of(ChosenRuns).names = tuple(names[place] for place in places)
 
-    st.dataframe(
+    draw_cells(
         [row.cells() for row in rows],
-        key=key,
+        key,
         on_select=pick,
         selection_mode="multi-row",
         selection_default={"selection": {"rows": [i for i, n in enumerate(names) if n in chosen]}},
-        hide_index=True,
         height=HEAD_ROW + ROW * min(MOST_ROWS, len(rows)),
-        column_config={
-            "step": st.column_config.NumberColumn(format="localized"),
-            "of": st.column_config.NumberColumn(format="localized"),
-            "changed settings": st.column_config.TextColumn(width="medium"),
-            "held out": st.column_config.TextColumn(alignment="right"),
-            "best": st.column_config.TextColumn(alignment="right"),
-            "trained": st.column_config.TextColumn(alignment="right"),
-            "on disk": st.column_config.TextColumn(alignment="right"),
-            "tags": st.column_config.ListColumn(),
-        },
     )
     is_live = any(row.status and row.status.is_active for row in rows)
     if state_of(ChosenRuns).names != chosen or is_live != was_live:
@@ -171,20 +156,21 @@ def _draw_undo() -> None:
 def _restore(names: Sequence[str]) -> None:
     """Those of this reader; a sentence where one can be brought back no longer."""
     mine = {run.name for run in index_of(runs_root()).now().aside if run.owner == whose()}
-    try:
+    with errors_noted("runs"):
         for name in names:
             if f"{ASIDE}{name}" in mine:
                 restore(runs_root(), name)
-    except RunError as error:
-        keep_note("runs", str(error))
 
 
 def _draw_actions(picked: Sequence[Run]) -> None:
     may_change_all = all(map(may_change, picked))
     with st.container(horizontal=True, vertical_alignment="center"):
         if len(picked) == 1:
-            _draw_training_button(picked[0])
-            draw_run_links(picked[0])
+            (run,) = picked
+            label, args = "Open on Training", (run,)
+            if st.button(label, key="open_training", on_click=choose_run_next, args=args):
+                switch_page("training", run=run.name)
+            draw_run_links(run)
         if may_change_all:
             with st.popover("Tags and note", icon=":material/sell:", key="tags_and_note"):
                 _draw_notes(picked)
@@ -196,11 +182,6 @@ def _draw_actions(picked: Sequence[Run]) -> None:
                 on_click=_delete,
                 args=(picked,),
             )
-
-
-def _draw_training_button(run: Run) -> None:
-    if st.button("Open on Training", key="open_training", on_click=choose_run_next, args=(run,)):
-        switch_page("training", run=run.name)
 
 
 def _draw_notes(picked: Sequence[Run]) -> None:
@@ -218,36 +199,24 @@ def _draw_notes(picked: Sequence[Run]) -> None:
             note = st.text_area("Note", before[0].note, max_chars=LONGEST_NOTE)
         if not st.form_submit_button("Save"):
             return
-    try:
+    with errors_noted("runs"):
         for run, old in zip(picked, before, strict=True):
-            kept = [tag for tag in old.tags if tag not in shared]
-            new = old.replace(tags=(*kept, *map(str, tags)))
+            others = [tag for tag in old.tags if tag not in shared]
+            new = old.replace(tags=(*others, *map(str, tags)))
             run.note(new if note is None else new.replace(note=str(note)))
-    except RunError as error:
-        keep_note("runs", str(error))
     st.rerun()
 
 
 def _delete(picked: Sequence[Run]) -> None:
-    for run in picked:
-        if not may_change(run):
-            return
-    try:
+    if not all(map(may_change, picked)):
+        return
+    with errors_noted("runs"):
         for run in picked:
             cluster().delete(run)
-    except RunError as error:
-        keep_note("runs", str(error))
     state_of(ChosenRuns).names = ()
     if widget_state.get("run") in {run.name for run in picked}:
         widget_state.put("run", None)
 
 
-def _draw_comparison(picked: Sequence[Run]) -> None:
-    axis = choose_axis()
-    is_live = any(run.status_or_new().is_active for run in picked)
-    fragment(every=TABLE_EVERY if is_live else None)(_draw_compared)(picked, axis)
-    draw_run_comparison(picked)
-
-
-def _draw_compared(picked: Sequence[Run], axis: str) -> None:
+def _draw_curves(picked: Sequence[Run], axis: str) -> None:
     draw_curves(rows_of(picked), axis, "compared")

@@ -33,7 +33,6 @@ def measurement(
     name: str,
     key: Hashable,
     make: Callable[[Report], Result],
-    size: Callable[[Result], int],
     *,
     cost: int,
     doing: str,
@@ -44,9 +43,7 @@ def measurement(
     `make` is handed a function to report the share that is done. `cost` is in multiplications; of
     what is too much, `too_long` is said. Another key under the same `name` waits for another click.
     """
-    results = _measure(
-        opened, name, [key], lambda _, report: make(report), size, cost, doing, too_long
-    )
+    results = _measure(opened, name, [key], lambda _, report: make(report), cost, doing, too_long)
     return None if results is None else results[0]
 
 
@@ -55,7 +52,6 @@ def measurements(
     name: str,
     keys: Sequence[Hashable],
     make: Callable[[int], Result],
-    size: Callable[[Result], int],
     *,
     cost: int,
     doing: str,
@@ -66,7 +62,7 @@ def measurements(
     A run that is stopped keeps what it made, and the next goes on from there. `cost` is that of
     all keys.
     """
-    return _measure(opened, name, keys, lambda at, _: make(at), size, cost, doing, too_long)
+    return _measure(opened, name, keys, lambda at, _: make(at), cost, doing, too_long)
 
 
 def _measure(
@@ -74,7 +70,6 @@ def _measure(
     name: str,
     keys: Sequence[Hashable],
     make: Callable[[int, Report], Result],
-    size: Callable[[Result], int],
     cost: int,
     doing: str,
     too_long: str,
@@ -99,7 +94,7 @@ def _measure(
                 def make_one(at: int = at) -> Result:
                     return make(at, lambda share: report((at + share) / len(keys)))
 
-                results.append(kept(opened, key, make_one, size))
+                results.append(kept(opened, key, make_one))
                 report((at + 1) / len(keys))
     except (GradientError, ForwardPassError, ModelError) as error:
         say(str(error))

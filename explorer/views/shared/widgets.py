@@ -1,7 +1,8 @@
 """The parts of a screen that several pages share: its opening, a head, the output."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -26,6 +27,7 @@ from explorer.inference.answers import first_place
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.literal import literal
 from explorer.text.number_format import three
+from explorer.text.token_labels import Label
 from explorer.views.lessons.panel import draw_lesson
 from explorer.views.shared.sidebar_parts import draw_miniature, draw_tools
 
@@ -132,20 +134,36 @@ def draw_map(
     ghost: Tensor | None = None,
 ) -> None:
     """The raw attention weights of a head; what is true in `ghost` has a frame."""
+    allowed = forward.mask(part, layer)
+    weights = forward.weights(part, layer, head)
+    draw_weights(forward, part, weights, key, title, height, allowed=allowed, ghost=ghost)
+
+
+def draw_weights(
+    forward: ForwardPass,
+    part: str,
+    weights: Tensor,
+    key: str,
+    title: str,
+    height: int | str,
+    *,
+    rows: Sequence[Label] = (),
+    **drawing: Any,
+) -> None:
+    """Attention weights over the tokens of a pass, or over other `rows`."""
     words = forward.part(part).words
     matrix(
-        forward.weights(part, layer, head),
-        forward.rows(part),
+        weights,
+        rows or forward.rows(part),
         forward.columns(part),
         key=key,
-        allowed=forward.mask(part, layer),
         row_name=words.row,
         column_name=words.column,
         sentence=words.cell,
         title=title,
         height=height,
         top=1.0,
-        ghost=ghost,
+        **drawing,
     )
 
 

@@ -7,12 +7,11 @@ import streamlit as st
 
 from explorer.app import widget_state
 from explorer.app.controls import follow
-from explorer.app.messages import keep_note
 from explorer.app.reader_runs import may_change
-from explorer.catalog import in_a_sentence
 from explorer.runs.run import Run
 from explorer.runs.settings import Setting
-from explorer.runs.spec import HOT_VALUES, RunError
+from explorer.runs.spec import HOT_VALUES
+from explorer.views.training.run_words import errors_noted
 
 HOT, COLD = ":material/bolt:", ":material/restart_alt:"
 APPLIES_NOW = "Applies to the run on screen after its next step."
@@ -96,7 +95,5 @@ def change_now(run: Run, field: str, key: str) -> None:
     """Have the run take on what was just chosen; for the callback of an input."""
     if not may_change(run):
         return
-    try:
+    with errors_noted("run"):
         run.change(**{field: widget_state.get(key)})
-    except (RunError, OSError) as error:
-        keep_note("run", in_a_sentence(error))

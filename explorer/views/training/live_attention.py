@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -9,26 +10,85 @@ import torch
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
-from explorer.analysis.generalisation import Generalisation
-from explorer.analysis.teacher_forcing import TeacherForcing
+from explorer.analysis.generalisation import MOST_EXAMPLES, Generalisation, generalisation
+from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
 from explorer.app import reader_models
-from explorer.app.controls import follow
+from explorer.app.controls import expander, follow
 from explorer.app.messages import say
 from explorer.app.session import state_of
 from explorer.app.throttle import turn
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import head_title
 from explorer.catalog.open_model import OpenModel, open_entry
-from explorer.components import matrix
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
+from explorer.inference.model_inputs import ids_of
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
-from explorer.runs.spec import RunError
+from explorer.runs.spec import RunError, RunSpec, is_step
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError, Token
-from explorer.text.number_format import fixed
+from explorer.text.literal import literal
+from explorer.text.number_format import fixed, three
+from explorer.views.generation.teacher_forcing_view import LEGEND, draw_board, summary
 from explorer.views.shared import widgets
-from explorer.views.training.live_answer import both_ways, draw_answer_now, generalises
+
+GUESSES = 3
+
+
+def draw_answer_now(task: Task, forward: ForwardPass) -> None:
+    """The answer in a line, and the right one where the task knows it."""
+    answer = forward.answer
+    if answer.guesses:
+        best = answer.guesses[:GUESSES]
+        words = " · ".join(f"**{literal(each.label)}** {three(each.probability)}" for each in best)
+        st.markdown(f"{'Next token' if answer.kind == 'next' else 'Answer'}: {words}")
+        return
+    right = task.answer_text(forward.source)
+    verdict = "correct" if answer.text == right else f"expected: {literal(right)}"
+    st.markdown(f"Answer: **{literal(answer.text)}**{f' · {verdict}' if right else ''}")
+
+
+def both_ways(opened: OpenModel, task: Task, forward: ForwardPass) -> TeacherForcing | None:
+    """The reference answer fed, and the model's own; None where no answer is known."""
+    answer = [token.id for token in task.answer(forward.source)]
+    if not forward.source or not answer or len(answer) > opened.config.max_len:
+        return None
+    target = torch.tensor([forward.target[0].id, *answer])
+    return teacher_forcing(opened.model, ids_of([forward.source]), target, given=1)
+
+
+def draw_both_ways(task: Task, forcing: TeacherForcing | None) -> None:
+    """Teacher forcing beside free running, in a panel that opens."""
+    if forcing is None:
+        return
+    with expander("live_forcing") as panel:
+        if panel.open:
+            label = task.tokenizer.label
+            draw_board(forcing, label, key="live_forcing_board")
+            st.caption(LEGEND)
+            st.text(summary(forcing, label))
+
+
+def generalises(opened: OpenModel, task: Task, spec: RunSpec) -> tuple[int, Generalisation] | None:
+    """The step of the weights, and their two losses; None where they name no step."""
+    step = opened.run.get("steps")
+    if not is_step(step):
+        return None
+    batch = task.batch(step, spec.training)
+    return step, generalisation(opened.model, batch, task.held_out_batch)
+
+
+def draw_generalisation(step_and_losses: tuple[int, Generalisation] | None) -> None:
+    if step_and_losses is None:
+        return
+    step, losses = step_and_losses
+    st.caption(
+        f"Generalisation gap at step {step:,}: **{three(losses.gap)}** nats, "
+        f"{three(losses.held_out)} on held-out data, {three(losses.training)} in training.",
+        help="Losses of the newest weights, without dropout or label smoothing: on at most "
+        f"{MOST_EXAMPLES} held-out examples, and on as many of the next batch.",
+    )
+
 
 HEIGHT = 340
 LIMIT = 400
@@ -55,17 +115,6 @@ class ShownAttention:
     now: LiveAttention | None = None
 
 
-@dataclass(frozen=True)
-class AttentionPlaces:
-    """Where the parts of the live attention stand."""
-
-    sentence: DeltaGenerator
-    head: DeltaGenerator
-    answer: DeltaGenerator
-    weights: DeltaGenerator
-    pattern: DeltaGenerator
-
-
 def draw_live_attention(
     run: Run,
     task: Task,
@@ -77,10 +126,8 @@ def draw_live_attention(
 
     Gives what else was computed with these weights.
     """
-    places = AttentionPlaces(*above, beside.container(), beside.container())
-    return _draw_sentence_and_head(
-        task, run.title, own_text, places, lambda text: _newest_pass(run, task, text)
-    )
+    places = *above, beside.container(), beside.container()
+    return _draw_in(places, task, run.title, own_text, partial(_newest_pass, run, task))
 
 
 def draw_preview(task: Task, own_text: str) -> None:
@@ -92,37 +139,39 @@ def draw_preview(task: Task, own_text: str) -> None:
         st.markdown(f"Press **Start training**. Expected after training: {task.expectation}")
         return
     st.caption("Until you start or choose a run, this is a model already trained on this task.")
-    places = AttentionPlaces(
-        *st.columns(2), st.container(), *st.columns(2, vertical_alignment="bottom")
-    )
-    _draw_sentence_and_head(
-        task, task.name, own_text, places, lambda text: _run(Path(opened.name), text, opened)
-    )
+    sentence, head = st.columns(2)
+    answer = st.container()
+    places = sentence, head, answer, *st.columns(2, vertical_alignment="bottom")
+    _draw_in(places, task, task.name, own_text, partial(_run, Path(opened.name), opened))
 
 
-def _draw_sentence_and_head(
+def _draw_in(
+    places: tuple[DeltaGenerator, ...],
     task: Task,
     model: str,
     own_text: str,
-    places: AttentionPlaces,
     run: Callable[[str], LiveAttention | None],
 ) -> LiveAttention | None:
-    """`model` is the name of what has these weights: the run, or the finished model."""
-    with places.sentence:
+    """`model` is the name of what has these weights: the run, or the finished model.
+
+    The places are of the sentence, a head, the answer, the weights, and the expected pattern.
+    """
+    above, head_place, answer, left, right = places
+    with above:
         text = _draw_sentence(task, own_text)
-    found = run(text)
-    if found is None:
-        places.weights.caption("The attention appears with the first weights.")
+    live = run(text)
+    if live is None:
+        left.caption("The attention appears with the first weights.")
         return None
-    if found.forward is None:
-        with places.weights:
-            say(found.fault)
-        return found
-    with places.answer:
-        draw_answer_now(task, found.forward)
-    part, layer = _pattern_place(task, found.forward)
-    heads = [BEST, *map(str, range(found.forward.part(part).heads))]
-    chosen = places.head.segmented_control(
+    if live.forward is None:
+        with left:
+            say(live.fault)
+        return live
+    with answer:
+        draw_answer_now(task, live.forward)
+    part, layer = _pattern_place(task, live.forward)
+    heads = [BEST, *map(str, range(live.forward.part(part).heads))]
+    chosen = head_place.segmented_control(
         f"Head of layer {layer}",
         heads,
         default=BEST,
@@ -131,8 +180,33 @@ def _draw_sentence_and_head(
         key=f"watched_head_{len(heads)}",
         persist_state="session",
     )
-    _draw_head(task, model, found.forward, part, layer, str(chosen or BEST), places)
-    return found
+    forward = live.forward
+    weights = forward.all_weights(part)[layer]
+    written = forward.target if forward.source else ()
+    expected = pattern_of(task, forward.tokens, written, weights.shape[1:])
+    scores = _scores(weights, expected)
+    head = int(scores.argmax()) if chosen in (None, BEST) else min(int(chosen), len(weights) - 1)
+    name = head_title(model, part, layer, head)
+    with left:
+        title = widgets.bold_title(name)
+        st.markdown(title if expected is None else f"{title} · {_said(scores[head], expected)}")
+        widgets.draw_map(forward, part, layer, head, "watched", name, HEIGHT)
+    with right:
+        st.markdown("**Expected pattern**")
+        if expected is None:
+            st.markdown(f"After training: {task.expectation}")
+        else:
+            title = f"{name}, expected pattern"
+            rows = _expected_rows(task, forward, forward.rows(part))
+            allowed = forward.mask(part, layer)
+            widgets.draw_weights(
+                forward, part, expected, "expected", title, HEIGHT, rows=rows, allowed=allowed
+            )
+    if expected is not None:
+        st.caption(f"Expected after training: {task.expectation}")
+    for note in forward.notes:
+        st.text(note)
+    return live
 
 
 def _draw_sentence(task: Task, own_text: str) -> str:
@@ -157,48 +231,44 @@ def _reads(task: Task, text: str) -> bool:
 def _newest_pass(run: Run, task: Task, text: str) -> LiveAttention | None:
     """Run again only when the weights or the sentence changed; None before the first weights."""
     shown = state_of(ShownAttention)
-    kept = shown.now
-    found: LiveAttention | None = None
+    live: LiveAttention | None = None
     for _ in range(2):  # the newest weights may be replaced between the two lines
         folder = run.latest()
         if folder is None:
             return None
-        if kept is not None and (kept.folder, kept.text) == (folder, text):
-            return kept
+        if shown.now is not None and (shown.now.folder, shown.now.text) == (folder, text):
+            return shown.now
         try:
             opened = open_folder(folder)
         except ModelError as error:
-            found = LiveAttention(folder, text, None, str(error))
+            live = LiveAttention(folder, text, None, str(error))
             continue
-        found = _run(folder, text, opened)
-        found = shown.now = _with_more(found, run, task, opened)
-        return found
-    return found
+        live = shown.now = _with_more(_run(folder, opened, text), run, task, opened)
+        return live
+    return live
 
 
-def _run(folder: Path, text: str, opened: OpenModel) -> LiveAttention:
-    found = LiveAttention(folder, text, None, "")
+def _run(folder: Path, opened: OpenModel, text: str) -> LiveAttention:
     with turn():
         try:
-            found = LiveAttention(folder, text, run_batch_uncached(opened, (text,))[0], "")
+            return LiveAttention(folder, text, run_batch_uncached(opened, (text,))[0], "")
         except ForwardPassError as error:
-            found = LiveAttention(folder, text, None, str(error))
-    return found
+            return LiveAttention(folder, text, None, str(error))
 
 
-def _with_more(found: LiveAttention, run: Run, task: Task, opened: OpenModel) -> LiveAttention:
+def _with_more(live: LiveAttention, run: Run, task: Task, opened: OpenModel) -> LiveAttention:
     """The same with what else these weights are asked."""
-    if found.forward is None:
-        return found
+    if live.forward is None:
+        return live
     with turn():
         try:
             return replace(
-                found,
-                forcing=both_ways(opened, task, found.forward),
+                live,
+                forcing=both_ways(opened, task, live.forward),
                 generalises=generalises(opened, task, run.spec_now()),
             )
         except (ForwardPassError, RunError):
-            return found  # the pass itself has been drawn
+            return live  # the pass itself has been drawn
 
 
 def _pattern_place(task: Task, forward: ForwardPass) -> tuple[str, int]:
@@ -211,41 +281,6 @@ def _pattern_place(task: Task, forward: ForwardPass) -> tuple[str, int]:
     return forward.parts[-1].name, forward.parts[-1].layers - 1
 
 
-def _draw_head(
-    task: Task,
-    model: str,
-    forward: ForwardPass,
-    part: str,
-    layer: int,
-    chosen: str,
-    places: AttentionPlaces,
-) -> None:
-    weights = forward.all_weights(part)[layer]
-    written = forward.target if forward.source else ()
-    expected = pattern_of(task, forward.tokens, written, weights.shape[1:])
-    scores = _scores(weights, expected)
-    head = int(scores.argmax()) if chosen == BEST else min(int(chosen), len(weights) - 1)
-    left, right = places.weights, places.pattern
-    rows = forward.rows(part)
-    with left:
-        name = head_title(model, part, layer, head)
-        title = widgets.bold_title(name)
-        st.markdown(title if expected is None else f"{title} · {_said(scores[head], expected)}")
-        _draw_map(forward, part, layer, weights[head], rows, "watched", name)
-    with right:
-        st.markdown("**Expected pattern**")
-        if expected is None:
-            st.markdown(f"After training: {task.expectation}")
-        else:
-            title = f"{name}, expected pattern"
-            rows = _expected_rows(task, forward, rows)
-            _draw_map(forward, part, layer, expected, rows, "expected", title)
-    if expected is not None:
-        st.caption(f"Expected after training: {task.expectation}")
-    for note in forward.notes:
-        st.text(note)
-
-
 def _expected_rows(task: Task, forward: ForwardPass, rows: tuple[Token, ...]) -> tuple[Token, ...]:
     """The right answer's tokens, which an untrained model does not write; others are as they are.
 
@@ -256,31 +291,6 @@ def _expected_rows(task: Task, forward: ForwardPass, rows: tuple[Token, ...]) ->
         return rows
     beyond = (NOTHING_EXPECTED,) * (len(rows) - len(answer))
     return (*answer[: len(rows)], *beyond)
-
-
-def _draw_map(
-    forward: ForwardPass,
-    part: str,
-    layer: int,
-    values: Tensor,
-    rows: tuple[Token, ...],
-    key: str,
-    title: str,
-) -> None:
-    words = forward.part(part).words
-    matrix(
-        values,
-        rows,
-        forward.columns(part),
-        key=key,
-        title=title,
-        allowed=forward.mask(part, layer),
-        row_name=words.row,
-        column_name=words.column,
-        sentence=words.cell,
-        height=HEIGHT,
-        top=1.0,
-    )
 
 
 def _said(score: Tensor, expected: Tensor) -> str:

@@ -15,9 +15,8 @@ from statistics import median
 import streamlit as st
 
 from explorer.app import reader_runs
-from explorer.app.messages import draw_notes, keep_note, say
+from explorer.app.messages import draw_notes, say
 from explorer.app.session import state_of
-from explorer.catalog import in_a_sentence
 from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.charts.training_curves import (
     CURVES_HEIGHT,
@@ -29,6 +28,7 @@ from explorer.charts.training_curves import (
     spread,
     thinned,
 )
+from explorer.charts.vega_lite import Spec
 from explorer.components.chart import Table, chart
 from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
@@ -38,9 +38,12 @@ from explorer.runs.spec import WAITING, RunError, RunSpec, Status
 from explorer.runs.spec_difference import differences
 from explorer.tasks import Task
 from explorer.text import TextError
-from explorer.views.training.live_answer import draw_both_ways, draw_generalisation
-from explorer.views.training.live_attention import draw_live_attention
-from explorer.views.training.run_words import STATE_WORDS, progress_words, status_of
+from explorer.views.training.live_attention import (
+    draw_both_ways,
+    draw_generalisation,
+    draw_live_attention,
+)
+from explorer.views.training.run_words import STATE_WORDS, errors_noted, progress_words, status_of
 
 EVERY, SELDOM = 1.0, 3.0
 """Seconds between two drawings, and where drawing is slow."""
@@ -133,32 +136,36 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
     metrics = metrics_of(run)
     losses, values = metrics.losses(), metrics.values()
     drawn = spread(values)
-    chart(
+    _draw_curve(
+        f"Loss of {run.title}",
         loss_curves(status.steps, _top(losses, spec), marks=_changes(run, spec)),
-        table=_table("loss", thinned(losses)),
-        height=CURVES_HEIGHT,
+        "loss",
+        thinned(losses),
         key="loss_curve",
-        title=f"Loss of {run.title}",
     )
     if len(losses) > MOST_POINTS:
         st.caption(f"Each point is the mean of up to {points_per_mean(losses)} updates.")
-    chart(
-        held_out_curves(
-            status.measure or "held out",
-            status.steps,
-            goal=task.goal if spec.stop_at is None else spec.stop_at,
-            domain=task.measured_between,
-        ),
-        table=_table("value", drawn),
-        height=CURVES_HEIGHT,
+    goal = task.goal if spec.stop_at is None else spec.stop_at
+    measure, between = status.measure or "held out", task.measured_between
+    _draw_curve(
+        f"Held-out metric of {run.title}",
+        held_out_curves(measure, status.steps, goal=goal, domain=between),
+        "value",
+        drawn,
         key="held_out_curve",
-        title=f"Held-out metric of {run.title}",
     )
     if len(drawn) < len(values):
         st.caption(
             f"{len(drawn)} of {len(values):,} measurements are drawn: "
             f"one in {one_in(values)}, and the last."
         )
+
+
+def _draw_curve(
+    title: str, spec: Spec, name: str, points: Sequence[tuple[int, float]], key: str
+) -> None:
+    table: Table = {"step": [step for step, _ in points], name: [value for _, value in points]}
+    chart(spec, table=table, height=CURVES_HEIGHT, key=key, title=title)
 
 
 def _changes(run: Run, spec: RunSpec) -> list[tuple[int, str]]:
@@ -169,10 +176,6 @@ def _changes(run: Run, spec: RunSpec) -> list[tuple[int, str]]:
         marks.append((each.step, ", ".join(one.words for one in differences(spec, after))))
         spec = after
     return marks
-
-
-def _table(name: str, points: Sequence[tuple[int, float]]) -> Table:
-    return {"step": [step for step, _ in points], name: [value for _, value in points]}
 
 
 def _draw_buttons(run: Run, status: Status) -> None:
@@ -210,7 +213,7 @@ def _task(run: Run, spec: RunSpec) -> Task:
 def _send_command(run: Run, command: str) -> None:
     if not reader_runs.may_change(run):
         return
-    try:
+    with errors_noted("run"):
         former = run.status().state
         if command == "stop":
             cluster().stop(run)
@@ -223,8 +226,6 @@ def _send_command(run: Run, command: str) -> None:
             except (RunError, OSError):
                 run.mark(former)
                 raise
-    except (RunError, OSError) as error:
-        keep_note("run", in_a_sentence(error))
 
 
 def metrics_of(run: Run) -> Metrics:

@@ -3,7 +3,7 @@
 What nobody chose follows the run on screen, or the task where there is none.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -37,17 +37,23 @@ from explorer.runs.settings import (
     spec_of,
 )
 from explorer.runs.spec import RunError, RunSpec
-from explorer.tasks import GIVEN, TASKS, Given, Task
+from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task
 from explorer.text import TextError
 from explorer.text.literal import literal
 from explorer.text.number_format import megabytes, three
 from explorer.views.training.data_view import RequestedRun
 from explorer.views.training.form_inputs import COLD, HOT, SettingInputs
 from explorer.views.training.live_run import metrics_of, seconds_between
-from explorer.views.training.own_text import OwnText, draw_own_text
-from explorer.views.training.run_start import draw_differences, draw_resets, draw_start_button
+from explorer.views.training.run_start import (
+    OwnText,
+    draw_differences,
+    draw_own_text,
+    draw_resets,
+    draw_start_button,
+    draw_start_from,
+    draw_tuning,
+)
 from explorer.views.training.run_words import duration, status_of
-from explorer.views.training.start_from import draw_start_from, draw_tuning
 from models.families.styles import LIKE, kind_of
 from models.presets import PRESETS
 from models.training import TrainConfig, learning_rate
@@ -76,14 +82,14 @@ def draw_size(task: Task, spec: RunSpec) -> None:
     size = training_size(task, spec)
     line = st.empty()
     trained = spec.trained_parameters
-    said = f"{size.parameters:,} parameters"
-    said = said if trained == size.parameters else f"{trained:,} of {said} are trained"
-    memory = f"{megabytes(size.memory)} of memory"
-    line.caption(f"{said} · {memory} · …")
+    words = f"{size.parameters:,} parameters"
+    words = words if trained == size.parameters else f"{trained:,} of {words} are trained"
+    words = f"{words} · {megabytes(size.memory)} of memory"
+    line.caption(f"{words} · …")
     speed = expected_speed(task, spec)
     seconds = spec.training.steps / speed.steps_per_second
     line.caption(
-        f"{said} · {memory} · about {three(speed.steps_per_second)} steps/s, {duration(seconds)}",
+        f"{words} · about {three(speed.steps_per_second)} steps/s, {duration(seconds)}",
         help=(
             f"**Memory**: weights {megabytes(size.weights)}, gradients "
             f"{megabytes(size.gradients)}, optimizer {megabytes(size.optimizer)}, and at most "
@@ -118,52 +124,29 @@ def draw_form(run: Run | None) -> Task | None:
     """The form beside the run on screen; its task, or None while its text is missing."""
     requested = state_of(RequestedRun)
     requested.spec = requested.tokenizer = None
-    names = [*TASKS, *GIVEN]
+    kinds: dict[str, Task | type[CustomTask]] = {**TASKS, **CUSTOM_TASKS}
     # What the chosen task is about is said where its help is.
-    known = _known(widget_state.get("task"), names)
-    name = one_of("task", names, as_list=True, help=known.explanation)
-    known = _known(name, names)
+    about = kinds.get(widget_state.get("task")) or kinds[next(iter(kinds))]
+    name = one_of("task", [*kinds], as_list=True, help=about.explanation)
     try:
-        parent = draw_start_from(name)
-    except ModelError as error:
-        say(str(error))
-        return None
-    own = draw_own_text(known, parent) if isinstance(known, Given) else OwnText(parent=parent)
-    if own is None:
-        draw_start_button(st, None, OwnText(), None)
-        return None
-    try:
+        own = draw_own_text(name, draw_start_from(name))
+        if own is None:
+            draw_start_button(st, None, OwnText(), None)
+            return None
         task = own.task(name)
-    except TextError as error:
+    except (ModelError, TextError) as error:
         say(str(error))
         return None
     _draw_settings(task, own, run)
     return task
 
 
-def requested_spec(run: Run | None) -> RunSpec | None:
+def requested_run(run: Run | None) -> RequestedRun:
     """The settings of the run on screen, or those of the form, if they can be trained."""
-    if run is None:
-        return state_of(RequestedRun).spec
     try:
-        return run.spec
+        return RequestedRun(run.spec, run.tokenizer()) if run else state_of(RequestedRun)
     except RunError:
-        return None
-
-
-def requested_tokenizer(run: Run | None) -> str | None:
-    """The tokenizer of the same, where it is not the usual one."""
-    if run is None:
-        return state_of(RequestedRun).tokenizer
-    try:
-        return run.tokenizer()
-    except RunError:
-        return None
-
-
-def _known(name: Any, names: list[str]) -> Task | Given:
-    name = name if name in names else names[0]
-    return TASKS.get(name) or GIVEN[name]
+        return RequestedRun()
 
 
 def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
@@ -289,13 +272,10 @@ def _group(key: str, label: str, said: str) -> Any:
     return st.expander(f"{label} · {said}", expanded=False, key=key)
 
 
-def _options(name: str) -> Sequence[str]:
-    return BY_NAME[name].options if name in BY_NAME else ()
-
-
 def _shown(inputs: SettingInputs, name: str, value: Any) -> Any:
     """What the input of this setting shows, which is drawn later; `value` where that is none."""
-    chosen, options = widget_state.get(inputs.key(name), value), _options(name)
+    chosen = widget_state.get(inputs.key(name), value)
+    options = BY_NAME[name].options if name in BY_NAME else ()
     return chosen if not options or chosen in options else value
 
 

@@ -1,17 +1,72 @@
 """The list of runs; the one on screen is in the address as `run`, and is found in its folder."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import streamlit as st
 
 from explorer.app import reader_models, streamlit_patches, url, widget_state
-from explorer.app.choosing import draw_page_link
-from explorer.app.messages import keep_note, say
+from explorer.app.choosing import choose_model, draw_page_link, switch_page
+from explorer.app.messages import say
 from explorer.app.reader_runs import found_run, listed_runs, may_change, own_runs
+from explorer.app.session import session
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run
-from explorer.runs.spec import RunError
+from explorer.runs.spec import RunError, is_step
 from explorer.system import limits
-from explorer.views.training.run_links import draw_run_links
-from explorer.views.training.run_words import duration, status_of
+from explorer.views.compare.sides import STEP
+from explorer.views.training.run_words import duration, errors_noted, status_of
+from models.loading.checkpoint import CheckpointError, peek
+
+FORWARD = ":material/arrow_forward:"
+EMPTY: Mapping[str, str] = {}
+
+
+def draw_run_links(run: Run) -> None:
+    """Its model on Attention maps, its training as a film and from inside, and its parent."""
+    pages, snapshots = session().pages, run.snapshots()
+    if weights := _weights_name(run):
+        label = f"Open {weights} on Attention maps"
+        _draw_link(run, "attention", label, "open_run", type="primary")
+    if "training_history" in pages and run.latest() is not None:
+        _draw_link(run, "training_history", "Watch its training", "watch_run")
+    draw_page_link("inside_training", "Look inside its training", run=run.name)
+    if "compare" in pages and snapshots and run.is_readable() and run.spec.parent:
+        # Step 0 is the first of the two, so a difference is what the training has changed.
+        steps = {"training_step": "0", "with": STEP, "other_step": str(snapshots[-1][0])}
+        _draw_link(run, "compare", "Compare with what it started from", "compare_run", steps)
+
+
+def _draw_link(
+    run: Run, page: str, label: str, key: str, address: Mapping[str, str] = EMPTY, **how: Any
+) -> None:
+    """A button that chooses the model of the run, at a step where the address has one."""
+    args = run.name, address.get("training_step")
+    chosen = st.button(label, key=key, icon=FORWARD, on_click=_open_model, args=args, **how)
+    if chosen and page in session().pages:
+        switch_page(page, **address)
+
+
+def _open_model(name: str, step: str | None) -> None:
+    reader_models.add_run(name)
+    choose_model(name)
+    if step is not None:
+        widget_state.put("training_step", int(step))
+
+
+def _weights_name(run: Run) -> str:
+    """The run, and the step of its weights where it is not finished; empty before there are any."""
+    folder = run.checkpoint()
+    try:
+        record = peek(folder)[1] if folder else None
+    except (CheckpointError, OSError):
+        record = None
+    if record is None:
+        return ""
+    step = record.get("steps")
+    is_finished = record.get("is_finished") is True or not is_step(step)
+    return run.title if is_finished else f"step {step:,} of {run.title}"
+
 
 DELETE_WIDTH = 260
 """Pixels, between the button and the right edge of the page."""
@@ -113,11 +168,9 @@ def _draw_delete_button(run: Run) -> None:
 def _delete(run: Run) -> None:
     if not may_change(run):
         return
-    try:
+    with errors_noted("run"):
         cluster().delete(run)
         widget_state.put("run", None)
-    except RunError as error:
-        keep_note("run", str(error))
 
 
 def _first_active(runs: list[Run]) -> Run | None:

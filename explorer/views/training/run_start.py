@@ -1,26 +1,49 @@
-"""The start of a run: of the form's settings, or of the run on screen once more."""
+"""What a run starts from, and its start: of the form's settings, or of the run on screen again."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
+from explorer.app import reader_models, widget_state
+from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.reader_runs import is_own, may_change, whose, whose_network
 from explorer.catalog import ModelError, in_a_sentence
+from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.runs.cluster import cluster
+from explorer.runs.finetuning import usual_targets
 from explorer.runs.open_run import open_folder
-from explorer.runs.parent import PARENT
+from explorer.runs.parent import PARENT, task_for
 from explorer.runs.run import Run
+from explorer.runs.settings import Setting
 from explorer.runs.spec import LARGEST_SEED, RunError, RunSpec
 from explorer.runs.spec_difference import differences
-from explorer.tasks import stored_tokenizer
+from explorer.system import limits
+from explorer.tasks import CUSTOM_TASKS, CustomTask, Task, stored_tokenizer, task_of
+from explorer.tasks.own_data import SUBWORDS, WORDS
 from explorer.text import TextError
+from explorer.text.checked_text import decoded
 from explorer.text.literal import literal
-from explorer.views.training.own_text import OwnText
+from explorer.views.training.form_inputs import SettingInputs
 from explorer.views.training.run_list import choose_run_next
+from explorer.views.training.run_words import first_words
+from models import TransformerConfig
+from models.loading.checkpoint import CheckpointError
+from models.loading.checkpoint_tokenizer import tokenizer_text
+from models.lora import target_ranks
 
-MOST_RUNS_NAMED = 4
+NEW_WEIGHTS = "New weights"
+WHOLE, LORA = "Whole model", "LoRA"
+USUAL_RANK = 4
+BYTES_OF_CHARACTER = 4
+"""At most, in UTF-8: a file that cannot fit is refused unread."""
+MOST_PASTED = 200_000
+"""A pasted text is sent with every click on the page; a file is sent once."""
+TOKENIZERS = {WORDS: "Its own words", SUBWORDS: "Its own subwords (byte-level BPE)"}
+OF_MODEL = "Those of the model "
+MOST_NAMED = 4
 RESETS = {
     "Same weights": "The same run from step 0: the same weights, the same batches.",
     "New weights": "Other weights at step 0, from the next seed; the same batches.",
@@ -28,9 +51,177 @@ RESETS = {
 }
 
 
+@dataclass(frozen=True)
+class OwnText:
+    """What the reader gave: nothing for a task that needs none; a tokenizer as `task_of` has it.
+
+    `parent` is the trained model that the run starts from, whose tokenizer reads the text.
+    """
+
+    text: str | None = None
+    tokenizer: str | None = None
+    parent: OpenModel | None = None
+
+    def task(self, name: str) -> Task:
+        """The task that is made of it; TextError where there is none."""
+        if self.parent is not None:
+            return task_for(self.parent, name, self.text)
+        return task_of(name, self.text, self.tokenizer)
+
+
+def draw_start_from(task: str, key: str = "") -> OpenModel | None:
+    """The model that a run starts from; None for new weights. ModelError where it cannot be.
+
+    With a `key` the choice is not in the address.
+    """
+    if task in CUSTOM_TASKS and not CUSTOM_TASKS[task].tokenizers:
+        return None  # it has a vocabulary of its own, and no model that was trained on it
+    models, names = _models_by_label()
+    options = (NEW_WEIGHTS, *names)  # what is shown is in the address too, so no key is
+    if not names:
+        return None
+    if not key:
+        chosen = one_of("start_from", options, as_list=True)
+    else:
+        if widget_state.get(key) not in options:
+            widget_state.put(key, NEW_WEIGHTS)
+        chosen = st.selectbox("Start from", options, key=key, persist_state="session", width=200)
+    return open_entry(models[names[chosen]]) if chosen in names else None
+
+
+def _models_by_label() -> tuple[dict[str, ModelEntry], dict[str, str]]:
+    """The models that can be opened, and their names by what a list shows of them."""
+    models = reader_models.openable()
+    return models, {label: name for name, label in reader_models.labels(models).items()}
+
+
+def draw_own_text(task: str, parent: OpenModel | None) -> OwnText | None:
+    """What a task is made of: its text and its tokenizer; None while there is no text."""
+    kind = CUSTOM_TASKS.get(task)
+    if kind is None:
+        return OwnText(parent=parent)
+    try:
+        text = _draw_text(kind)
+        if parent is not None:
+            st.caption(f"Read by the tokenizer of {literal(parent.title)}.")
+        tokenizer = _draw_tokenizer(kind) if kind.tokenizers and parent is None else None
+    except TextError as error:
+        say(str(error))
+        return None
+    return None if text is None else OwnText(text, tokenizer, parent)
+
+
+def _draw_tokenizer(kind: type[CustomTask]) -> str | None:
+    """What the tokens are, as `task_of` has it; None where they are the usual ones."""
+    models, names = _models_by_label()
+    chosen = st.selectbox(
+        "Tokens",
+        [*kind.tokenizers, *(f"{OF_MODEL}{label}" for label in names)],
+        format_func=lambda option: TOKENIZERS.get(option, option),
+        key=f"tokenizer_{kind.name}",
+        persist_state="session",
+        help="Both vocabularies are trained on the training part only. Words that do not occur in "
+        "it are unknown; subwords are made of bytes, so they read any text. The tokenizer of "
+        "another model keeps its vocabulary, and gets the special tokens that this task needs.",
+    )
+    if chosen is None or chosen == kind.tokenizers[0]:
+        return None
+    if chosen in kind.tokenizers:
+        return str(chosen)
+    label = chosen.removeprefix(OF_MODEL)
+    try:
+        text = tokenizer_text(models[names[label]].folder)
+    except CheckpointError as error:
+        raise TextError(str(error)) from error
+    if text is None:
+        raise TextError(f"{label} comes without a tokenizer.json: choose another tokenizer.")
+    return text
+
+
+def _draw_text(kind: type[CustomTask]) -> str | None:
+    """Pasted or uploaded, and checked again here."""
+    is_table = bool(kind.columns)
+    pasted = st.text_area(
+        f"Table with the columns {' and '.join(kind.columns)}" if is_table else "Text",
+        key=f"pasted_{kind.name}",
+        height=140,
+        persist_state="session",
+    )
+    st.button("Use this table" if is_table else "Use this text", key=f"use_{kind.name}")
+    largest = BYTES_OF_CHARACTER * limits.CORPUS_CHARACTERS.most
+    kinds = ["csv", "tsv"] if is_table else ["txt"]
+    file = st.file_uploader(
+        f"Or a .{' or .'.join(kinds)} file",
+        type=kinds,
+        key=f"file_{kind.name}",
+        max_upload_size=largest // 1_000_000 or 1,
+    )
+    if file is None and len(pasted) > MOST_PASTED:
+        raise TextError(
+            f"Pasted text can have at most {MOST_PASTED:,} characters: upload a file instead."
+        )
+    if file is None:
+        return pasted or None
+    if file.size > largest:
+        most = limits.CORPUS_CHARACTERS.most
+        raise TextError(f"The file is too long; {most:,} characters at most.")
+    return decoded(file.getvalue())
+
+
+def draw_tuning(
+    config: TransformerConfig, inputs: SettingInputs, now: RunSpec | None
+) -> dict[str, Any]:
+    """What of the model is trained, as `finetune_spec` has it; at first what the run `now` does."""
+    ranks = target_ranks(config)
+    has_lora = now is None or now.lora_rank > 0
+    key = inputs.key("tuned")
+    options = (LORA, WHOLE)
+    tuned = st.segmented_control(
+        "Train",
+        options,
+        default=options[not has_lora],
+        required=True,
+        key=key,
+        persist_state="session",
+        help="LoRA freezes the model. To each chosen matrix it adds a product of two thin ones and "
+        "trains only these: r · (in + out) numbers in place of in · out.",
+    )
+    if tuned == WHOLE:
+        return {"lora_rank": 0}
+    targets = list(now.lora_targets) if now and now.lora_rank else list(usual_targets(config))
+    chosen = st.multiselect(
+        "Matrices with an adapter",
+        list(ranks),
+        default=targets,
+        key=inputs.key("lora_targets"),
+        persist_state="session",
+    )
+    most = min((ranks[name] for name in chosen), default=1)
+    rank = inputs.draw(
+        Setting("lora_rank", "Rank r", low=1, high=most, help="Of each adapter."),
+        min(most, now.lora_rank if now and now.lora_rank else USUAL_RANK),
+    )
+    alpha = inputs.draw(
+        Setting(
+            *("lora_alpha", "α"),
+            low=0.01,
+            high=1_024.0,
+            step=1.0,
+            format="%.3g",
+            help="The product is scaled by α/r.",
+        ),
+        now.lora_alpha if now and now.lora_rank else 2.0 * USUAL_RANK,
+    )
+    return {"lora_rank": rank, "lora_alpha": alpha, "lora_targets": tuple(chosen) or ("none",)}
+
+
 def draw_start_button(place: Any, spec: RunSpec | None, own: OwnText, run: Run | None) -> None:
     """The start; disabled without a spec. A run of the task on screen that trains is stopped."""
-    ends = run if run is not None and spec and _is_of(run, spec.task) and _trains(run) else None
+    is_same = run is not None and spec and run.is_readable() and run.spec.task == spec.task
+    ends = run if run is not None and is_same and _trains(run) else None
+    words = (
+        f"Stops {literal(ends.title)}, and starts a new run with these settings." if ends else ""
+    )
     clicked = place.button(
         "Restart" if ends else "Start training",
         type="primary",
@@ -38,20 +229,11 @@ def draw_start_button(place: Any, spec: RunSpec | None, own: OwnText, run: Run |
         key="start_training" if spec else None,
         icon=":material/restart_alt:" if ends else ":material/play_arrow:",
         disabled=spec is None,
-        help=f"Stops {literal(ends.title)}, and starts a new run with these settings."
-        if ends
-        else None,
+        help=words or None,
     )
     if clicked and spec:
         with place:
             start(spec, own, ends)
-
-
-def _is_of(run: Run, task: str) -> bool:
-    try:
-        return run.spec.task == task
-    except RunError:
-        return False
 
 
 def draw_resets(run: Run, now: RunSpec) -> None:
@@ -64,7 +246,7 @@ def draw_resets(run: Run, now: RunSpec) -> None:
             clicked = [
                 label
                 for label, words in RESETS.items()
-                if st.button(label, key=f"reset_{_key(label)}", type="tertiary", help=words)
+                if st.button(label, key=_reset_key(label), type="tertiary", help=words)
             ]
     for label in clicked[:1]:
         try:
@@ -88,12 +270,10 @@ def reset(spec: RunSpec, label: str) -> RunSpec:
 
 def draw_differences(run: Run, now: RunSpec, spec: RunSpec) -> None:
     """In what the form differs from the run on screen, whose settings are `now`."""
-    found = differences(now, spec)
-    if not found:
-        return
-    named = ", ".join(each.words for each in found[:MOST_RUNS_NAMED])
-    more = f", and {len(found) - MOST_RUNS_NAMED} more" if len(found) > MOST_RUNS_NAMED else ""
-    st.caption(f"Differs from **{literal(run.title)}**: {named}{more}. Needs a restart.")
+    words = [difference.words for difference in differences(now, spec)]
+    if words:
+        named = first_words(words, MOST_NAMED, last=", and ")
+        st.caption(f"Differs from **{literal(run.title)}**: {named}. Needs a restart.")
 
 
 def start(spec: RunSpec, own: OwnText, instead_of: Run | None = None) -> None:
@@ -117,5 +297,5 @@ def _trains(run: Run) -> bool:
     return is_own(run) and may_change(run) and run.status_or_new().is_active
 
 
-def _key(label: str) -> str:
-    return label.lower().replace(" ", "_")
+def _reset_key(label: str) -> str:
+    return f"reset_{label.lower().replace(' ', '_')}"

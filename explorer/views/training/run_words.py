@@ -1,5 +1,10 @@
-"""The words for a run: its state, its progress, and its row in the list of runs."""
+"""The words for a run: its state, its progress, how long it takes, and what went wrong with it."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from explorer.app.messages import keep_note
+from explorer.catalog import in_a_sentence
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run
 from explorer.runs.spec import (
@@ -10,8 +15,10 @@ from explorer.runs.spec import (
     STOPPED,
     TRAINING,
     WAITING,
+    RunError,
     Status,
 )
+from explorer.text import TextError
 from explorer.text.number_format import three
 
 STATE_WORDS = {
@@ -56,3 +63,18 @@ def duration(seconds: float) -> str:
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+def first_words(names: Sequence[str], most: int, between: str = ", ", last: str = " and ") -> str:
+    """The first of these names, and how many more there are."""
+    more = f"{last}{len(names) - most} more" if len(names) > most else ""
+    return f"{between.join(names[:most])}{more}"
+
+
+@contextmanager
+def errors_noted(key: str) -> Iterator[None]:
+    """In a callback: what goes wrong is said in the next run, where notes of this key are drawn."""
+    try:
+        yield
+    except (RunError, TextError, OSError) as error:
+        keep_note(key, in_a_sentence(error))

@@ -8,7 +8,7 @@ from explorer.runs.parent import task_for, with_head
 from explorer.runs.settings import TRAINING_SETTINGS
 from explorer.runs.spec import RunSpec
 from explorer.tasks import TASKS, task_of
-from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
+from explorer.tasks.own_data import SUBWORDS, WORDS
 from explorer.views.shared.code_panel import Expression, Script, script
 from models import Transformer
 from models.training import train

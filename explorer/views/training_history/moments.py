@@ -135,7 +135,6 @@ def history_of(context: PageContext) -> History | None:
         "training_history",
         keys,
         passed,
-        lambda made: made.bytes,
         cost=len(steps) * _cost(context.opened, context.forward),
         doing="The sentence at every step",
         too_long=TOO_LONG_FOR_SCORES,

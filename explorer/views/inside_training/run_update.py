@@ -20,8 +20,7 @@ from explorer.runs.retraining import (
     untrained,
 )
 from explorer.text.number_format import three
-from explorer.views.inside_training.chosen_run import InsideRun
-from explorer.views.inside_training.measuring import has_room
+from explorer.views.inside_training.chosen_run import InsideRun, has_room
 from explorer.views.shared.measurement import is_started, stoppable
 from models.losses import has_large_logits
 
@@ -52,7 +51,7 @@ TOO_MANY_LOGITS = (
 
 
 @dataclass(frozen=True, eq=False)
-class FoundUpdate:
+class RunUpdate:
     """`note` says which state it begins with; without one only the gradient is the run's."""
 
     update: OneUpdate
@@ -79,11 +78,11 @@ def first_step(chosen: InsideRun, offered: list[int]) -> int:
     return max(quick, default=0)
 
 
-def update_after(chosen: InsideRun, step: int) -> FoundUpdate | None:
+def update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
     """The update after this step, kept; None where it is not computed, and the page says why."""
     snapshot = chosen.identity(step) if step in chosen.snapshots else None
     key = ("one update", step, snapshot, saved_step(chosen.run))  # the note is about that state
-    known: FoundUpdate | None = if_kept(chosen.first, key)
+    known: RunUpdate | None = if_kept(chosen.first, key)
     if known is not None:
         return known
     training = chosen.training(step)
@@ -100,11 +99,11 @@ def update_after(chosen: InsideRun, step: int) -> FoundUpdate | None:
             return None
         began, note, has_state = found
 
-        def make() -> FoundUpdate:
+        def make() -> RunUpdate:
             update = take_apart(
                 began.model, lambda at: chosen.task.batch(at, training), training, began.state
             )
-            return FoundUpdate(update, note, has_state)
+            return RunUpdate(update, note, has_state)
 
         return kept(chosen.first, key, make, lambda one: size_of(one.update))
 

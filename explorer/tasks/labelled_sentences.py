@@ -1,0 +1,232 @@
+"""Sentences with a class each, from a table with the columns text and label."""
+
+import random
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import torch
+
+from explorer.tasks.batches import Rows, sampled_batch, sentence_rows
+from explorer.tasks.own_data import (
+    SUBWORDS,
+    WORDS,
+    read_pairs,
+    set_aside,
+    tokenizer_for,
+    typical,
+    unseen,
+)
+from explorer.tasks.task import CustomTask, generator
+from explorer.tasks.task_metrics import accuracy
+from explorer.tasks.task_models import classifier
+from explorer.text import CLASSIFIER, TextError, TrainedWith
+from explorer.text.token import PAD, Reads
+from models.training import Batch, TrainConfig
+
+HIDDEN = "In training a random half of the tokens of every sentence is replaced by padding."
+REVIEW_TOKENS = 96
+MIN_SENTENCES = 40
+MAX_CLASSES = 20
+
+Labelled = list[tuple[str, int]]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SentenceTask(CustomTask):
+    """Sentences with a class each; in training some words are replaced by padding."""
+
+    metric = ("accuracy", accuracy)
+    columns: ClassVar[tuple[str, ...]] = ("text", "label")
+    reads: ClassVar[Reads] = CLASSIFIER
+
+    goal: float = 0.82
+    training_rows: Batch
+    held_out_rows: Batch
+    word_dropout: float = 0.5
+
+    @classmethod
+    def of_sentences(
+        cls,
+        training: Labelled,
+        held_out: Labelled,
+        classes: tuple[str, ...],
+        tokenizer: str | TrainedWith = WORDS,
+    ) -> Self:
+        """The task with the vocabulary of the training part only, or another tokenizer.
+
+        Two thousand sentences are few: with narrow heads, no feed-forward layer and no
+        positions the model can hardly memorize them.
+        """
+        reads = tokenizer_for(tokenizer, "\n".join(text for text, _ in training), CLASSIFIER)
+        model = classifier(
+            reads,
+            classes,
+            d_model=64,
+            n_layers=1,
+            n_heads=4,
+            d_head=4,
+            d_ff=0,
+            max_len=REVIEW_TOKENS,
+            positions="none",
+            scale_embedding=False,
+            final_norm=False,
+            dropout=0.75,
+            pooling="mean",
+        )
+        training_of_few = TrainConfig(
+            steps=750,
+            batch_size=64,
+            lr=3e-3,
+            warmup=50,
+            schedule="linear",
+            weight_decay=0.1,
+            label_smoothing=0.1,
+        )
+        texts = [text for text, _ in (*training, *held_out)]
+        return cls(
+            examples=typical([text for text, _ in training]),
+            tokenizer=reads,
+            model=model,
+            training=training_of_few,
+            held_out=f"{len(held_out)} sentences, each class in its share",
+            training_rows=labelled_batch(reads, training),
+            held_out_rows=labelled_batch(reads, held_out),
+            note=f"{HIDDEN} {_cut_note(reads, texts)}".strip(),
+            held_out_texts=tuple(text for text, _ in held_out),
+            classes=classes,
+        )
+
+    @property
+    def held_out_batch(self) -> Batch:
+        return self.held_out_rows
+
+    @property
+    def training_size(self) -> int:
+        return len(self.training_rows.labels)
+
+    def batch(self, step: int, training: TrainConfig) -> Batch:
+        random = generator(training.seed, step)
+        rows, size = self.training_rows, training.batch_size
+        batch = sampled_batch(rows, size, random, self.tokenizer.id_of(PAD))
+        return Batch((self._hidden(batch.inputs[0], random),), batch.labels)
+
+    def as_it_is(self) -> "SentenceTask":
+        """With no word hidden, for a model that was trained before."""
+        return replace(self, word_dropout=0.0, note=self.note.removeprefix(HIDDEN).strip())
+
+    def within(self, tokens: int) -> "SentenceTask":
+        pad_id, every = self.tokenizer.id_of(PAD), (self.training_rows, self.held_out_rows)
+        rows = [each.inputs[0] for each in every]
+        cut = sum(int((each[:, tokens:] != pad_id).any(1).sum()) for each in rows)
+        said = f" Cut at {tokens} tokens: {cut:,} of {sum(map(len, rows)):,}." if cut else ""
+        training, held_out = (Batch((each.inputs[0][:, :tokens],), each.labels) for each in every)
+        model = self.model.replace(max_len=tokens)
+        return replace(
+            self, training_rows=training, held_out_rows=held_out, model=model, note=HIDDEN + said
+        )
+
+    def _hidden(self, rows: Rows, random: torch.Generator) -> Rows:
+        """Some tokens become padding, which is masked; `<cls>` stays."""
+        hidden = torch.rand(rows.shape, generator=random) < self.word_dropout
+        hidden[:, 0] = False
+        return rows.masked_fill(hidden, self.tokenizer.id_of(PAD))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reviews(SentenceTask):
+    """Real review sentences, positive or negative."""
+
+    name: str = "reviews"
+    title: str = "Sentiment of real reviews"
+    explanation: str = (
+        "The model says whether a sentence of a review is positive. It was trained on about two "
+        "thousand real sentences and reads any sentence; words outside its vocabulary are unknown."
+    )
+    expectation: str = (
+        "Every token attends to the words that express a judgement, and little to articles and "
+        "names."
+    )
+    examples: tuple[str, ...] = (
+        "The food was delicious and the staff friendly",
+        "I would not recommend this place",
+        "Works great, and the battery lasts all day",
+        "The plot made no sense at all",
+    )
+
+    @classmethod
+    def build(cls, text: str, tokenizer: str | TrainedWith | None = None) -> Self:
+        labelled, classes = read_table(text)
+        return replace(cls.of_sentences(*split_reviews(labelled), classes), examples=cls.examples)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sentences(SentenceTask):
+    """The reader's own sentences."""
+
+    tokenizers: ClassVar[tuple[str, ...]] = (WORDS, SUBWORDS)
+
+    name: str = "sentences"
+    title: str = "Your own labelled sentences"
+    explanation: str = (
+        f"The model reads a sentence of your table, which has at least {MIN_SENTENCES}, and says "
+        "which of your labels it has. A fifth of them, at most 500, is kept aside to see how well "
+        "it does on those it has not read."
+    )
+    expectation: str = (
+        "Tokens attend to the words that tell the labels apart, and little to all others."
+    )
+
+    @classmethod
+    def build(cls, text: str, tokenizer: str | TrainedWith | None = None) -> Self:
+        labelled, classes = read_table(text)
+        training, held_out = split_reviews(labelled)
+        task = cls.of_sentences(training, held_out, classes, tokenizer or WORDS)
+        texts = {text for text, _ in training}
+        held_out = unseen(task.tokenizer, held_out, texts, "sentence")
+        return replace(
+            task,
+            held_out=f"{len(held_out):,} sentences, each label in its share",
+            held_out_texts=tuple(text for text, _ in held_out),
+            held_out_rows=labelled_batch(task.tokenizer, held_out),
+        )
+
+
+def read_table(table: str) -> tuple[Labelled, tuple[str, ...]]:
+    """The distinct sentences with the index of their class, and the names of the classes."""
+    rows = dict(read_pairs(table, ("text", "label")))
+    classes = tuple(sorted(set(rows.values())))
+    if rows and len(classes) == 1:
+        raise TextError(
+            f"All sentences have the label {classes[0][:40]!r}: a classifier needs at least two "
+            "labels."
+        )
+    if not 2 <= len(classes) <= MAX_CLASSES:
+        raise TextError(
+            f"The label column has {len(classes)} different values, not 2 to {MAX_CLASSES}."
+        )
+    if len(rows) < MIN_SENTENCES:
+        raise TextError(
+            f"The table has {len(rows)} different sentences; give at least {MIN_SENTENCES}."
+        )
+    return [(text, classes.index(label)) for text, label in rows.items()], classes
+
+
+def split_reviews(labelled: Labelled) -> tuple[Labelled, Labelled]:
+    """Training and held-out sentences, always the same, with the same share of each class."""
+    order = sorted(labelled)
+    random.Random(0).shuffle(order)
+    order.sort(key=lambda item: item[1])
+    held_out = list(set_aside(order))
+    return sorted(set(order) - set(held_out)), held_out
+
+
+def _cut_note(tokenizer: TrainedWith, texts: list[str]) -> str:
+    """Which texts are read in part; empty where all are read whole."""
+    cut = sum(len(ids) > REVIEW_TOKENS for ids in tokenizer.many_ids(texts))
+    return f"Cut at {REVIEW_TOKENS} tokens: {cut:,} of {len(texts):,}." if cut else ""
+
+
+def labelled_batch(tokenizer: TrainedWith, labelled: Labelled) -> Batch:
+    """One row for each sentence, truncated where it is too long for the model."""
+    rows = sentence_rows(tokenizer, [text for text, _ in labelled])[:, :REVIEW_TOKENS]
+    return Batch((rows,), torch.tensor([label for _, label in labelled]))

@@ -1,0 +1,81 @@
+"""All tasks: those whose data the program generates, and those made of what a reader gives."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+
+from explorer.tasks.addition import AdditionLeak, AdditionTask
+from explorer.tasks.brackets import Brackets
+from explorer.tasks.dates import Dates
+from explorer.tasks.induction import FixedPeriod, Induction, InductionControl
+from explorer.tasks.labelled_sentences import Reviews, Sentences
+from explorer.tasks.language import Characters, Shakespeare, Subwords
+from explorer.tasks.letters import Copy, Reverse, ReverseEncoder, Sort
+from explorer.tasks.negation import Negation
+from explorer.tasks.own_pairs import PairTask
+from explorer.tasks.task import CustomTask, Task
+from explorer.tasks.translation import TranslationTask
+from explorer.text import TextError, TrainedWith
+
+_GENERATED = {
+    task.name: task
+    for task in (
+        *(Reverse, ReverseEncoder, Copy, Sort, Induction, InductionControl, FixedPeriod, Negation),
+        *(Brackets, TranslationTask, Dates, AdditionTask, AdditionLeak),
+    )
+}
+
+
+class _Tasks(Mapping[str, Task]):
+    """Name to task, in a good order to learn from; each is built when it is first used."""
+
+    def __getitem__(self, name: str) -> Task:
+        return _task(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_GENERATED)
+
+    def __len__(self) -> int:
+        return len(_GENERATED)
+
+
+@cache
+def _task(name: str) -> Task:
+    return _GENERATED[name].build()
+
+
+TASKS: Mapping[str, Task] = _Tasks()
+CUSTOM_TASKS: Mapping[str, type[CustomTask]] = {
+    task.name: task for task in (Characters, Subwords, Sentences, PairTask, Shakespeare, Reviews)
+}
+
+
+def task_of(name: str, text: str | None = None, tokenizer: str | TrainedWith | None = None) -> Task:
+    """The task of this name, made of `text` where it needs one. TextError says what is wrong.
+
+    `tokenizer` is one of the task's own, a whole tokenizer.json, or that of a model which is
+    trained further; the usual one without it.
+    """
+    if name in TASKS:
+        return TASKS[name]
+    if name not in CUSTOM_TASKS:
+        names = ", ".join([*TASKS, *CUSTOM_TASKS])
+        raise TextError(f"There is no task called {name[:60]!r}; there are {names}.")
+    if text is None:
+        raise TextError(f"The task {name} is made of a text, and none was given.")
+    if tokenizer is not None and not CUSTOM_TASKS[name].tokenizers:
+        raise TextError(f"The task {name} has its own tokenizer: leave the other one out.")
+    return _built(name, text, tokenizer)
+
+
+def stored_tokenizer(name: str, text: str | None, tokenizer: str | None) -> str | None:
+    """The whole tokenizer.json that a run keeps of this task; None where it is the usual one."""
+    return None if tokenizer is None else task_of(name, text, tokenizer).tokenizer.to_json()
+
+
+@lru_cache(maxsize=4)
+def _built(name: str, text: str, tokenizer: str | TrainedWith | None) -> Task:
+    return (
+        CUSTOM_TASKS[name].build(text)
+        if tokenizer is None
+        else CUSTOM_TASKS[name].build(text, tokenizer)
+    )
