@@ -44,13 +44,12 @@ class PlainData:
         """From parsed JSON. ValueError, in one sentence, for unknown keys or invalid values."""
         if not isinstance(values, dict):
             raise ValueError("The settings must be a JSON object of named values.")
-        names = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
-        if unknown := sorted(map(repr, values.keys() - names)):
-            raise ValueError(f"There are unknown keys: {', '.join(unknown[:5])[:200]}.")
         kind: Any = cls
+        hints = _hints(kind)
+        if unknown := sorted(map(repr, values.keys() - hints.keys())):
+            raise ValueError(f"There are unknown keys: {', '.join(unknown[:5])[:200]}.")
         if missing := sorted(_required(kind) - values.keys()):
             raise ValueError(f"There is no {' and no '.join(missing)}.")
-        hints = _hints(kind)
         settings = cls(**{name: _shaped(hints[name], value) for name, value in values.items()})
         if fault := settings.fault():
             raise ValueError(fault)
@@ -113,11 +112,10 @@ def _value_fault(settings: PlainData) -> str | None:
         name, value = field.name, getattr(settings, field.name)
         if value is None:
             continue
-        options = field.metadata.get("options")
-        if options and value not in options:
+        options = field.metadata.get("options", (value,))
+        if value not in options:
             return f"{name} must be one of {', '.join(options)}, not {value[:40]!r}."
-        if limits := field.metadata.get("range"):
-            least, most = limits
-            if not least <= value <= most:
-                return f"{name} must be between {least:,} and {most:,}, not {str(value)[:40]}."
+        least, most = field.metadata.get("range", (None, None))
+        if least is not None and not least <= value <= most:
+            return f"{name} must be between {least:,} and {most:,}, not {str(value)[:40]}."
     return None

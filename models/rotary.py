@@ -50,16 +50,15 @@ class RopeScaling(PlainData):
         return None
 
 
-def linear_scaling(
-    frequencies: Float[Tensor, " half"], scaling: RopeScaling, theta: float
-) -> Float[Tensor, " half"]:
+Frequencies = Float[Tensor, " half"]
+
+
+def linear_scaling(frequencies: Frequencies, scaling: RopeScaling, theta: float) -> Frequencies:
     """All frequencies ÷ factor. Source: Chen et al. 2023, section 2.3."""
     return frequencies / scaling.factor
 
 
-def llama3_scaling(
-    frequencies: Float[Tensor, " half"], scaling: RopeScaling, theta: float
-) -> Float[Tensor, " half"]:
+def llama3_scaling(frequencies: Frequencies, scaling: RopeScaling, theta: float) -> Frequencies:
     """Low frequencies ÷ factor, high ones as they are, those between mixed. Source: Llama 3."""
     waves = scaling.original_len * frequencies / (2 * math.pi)  # turns in the training's length
     low, high = scaling.low_freq_factor, scaling.high_freq_factor
@@ -67,9 +66,7 @@ def llama3_scaling(
     return (1 - kept) * frequencies / scaling.factor + kept * frequencies
 
 
-def yarn_scaling(
-    frequencies: Float[Tensor, " half"], scaling: RopeScaling, theta: float
-) -> Float[Tensor, " half"]:
+def yarn_scaling(frequencies: Frequencies, scaling: RopeScaling, theta: float) -> Frequencies:
     """The same with a linear ramp over the pairs. Source: YaRN (Peng et al. 2023), section 3.2."""
     pairs = len(frequencies)
 
@@ -107,12 +104,9 @@ class RotaryPositions(Positions):
         scaling: RopeScaling | None = None,
     ) -> None:
         super().__init__()
-        self.d_head = d_head
-        self.theta = theta
-        self.pairs = pairs
-        self.scaling = scaling
+        self.d_head, self.theta, self.pairs, self.scaling = d_head, theta, pairs, scaling
 
-    def frequencies(self) -> Float[Tensor, " half"]:
+    def frequencies(self) -> Frequencies:
         """Radians per position of every pair, fast ones first; on the CPU, as all constants."""
         even = torch.arange(0, self.d_head, 2, dtype=torch.float32, device="cpu")
         frequencies = 1.0 / self.theta ** (even / self.d_head)
@@ -133,12 +127,8 @@ class RotaryPositions(Positions):
     ) -> Float[Tensor, "b h t d"]:
         cos, sin = cos.to(x.dtype), sin.to(x.dtype)
         turned, rest = x[..., : self.d_head], x[..., self.d_head :]
-        if self.pairs == "halves":
-            first, second = turned.chunk(2, -1)
-        else:
-            first, second = turned[..., 0::2], turned[..., 1::2]
+        halves = self.pairs == "halves"
+        first, second = turned.chunk(2, -1) if halves else (turned[..., 0::2], turned[..., 1::2])
         both = (first * cos - second * sin, second * cos + first * sin)
-        joined = (
-            torch.cat(both, -1) if self.pairs == "halves" else torch.stack(both, -1).flatten(-2)
-        )
+        joined = torch.cat(both, -1) if halves else torch.stack(both, -1).flatten(-2)
         return torch.cat((joined, rest), -1) if rest.shape[-1] else joined

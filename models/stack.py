@@ -38,13 +38,9 @@ class Stack(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding_scale, self.count_padding = embedding_scale, count_padding
-        self.embedding = embedding
-        self.positions = positions
-        self.segments = segments
-        self.embedding_norm = embedding_norm
-        self.dropout = nn.Dropout(dropout)
-        self.blocks = nn.ModuleList(blocks)
-        self.norm = norm
+        self.embedding, self.positions, self.segments = embedding, positions, segments
+        self.embedding_norm, self.dropout = embedding_norm, nn.Dropout(dropout)
+        self.blocks, self.norm = nn.ModuleList(blocks), norm
         self.windows = frozenset(block.window for block in blocks)
 
     def forward(

@@ -27,8 +27,7 @@ from explorer.analysis.residual_writes import block_writes, positions_of
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
 from explorer.system.cooperative import interruptible
-from models.classifier import ClassifierHead
-from models.output_heads import LanguageModelHead
+from models.output_heads import ClassifierHead, LanguageModelHead
 
 
 def direct_logits(

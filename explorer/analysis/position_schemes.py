@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from models import Transformer, TransformerConfig
-from models.initialization import NoInitialization
+from models.model import NoInitialization
 from models.position_biases import AlibiPositions, RelativePositions
 from models.positional import LearnedPositions, Positions, sinusoids
 from models.rotary import RotaryPositions
