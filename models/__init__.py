@@ -18,7 +18,7 @@ To be read in this order, in which no module needs a later one. The model:
 The small print:
 
 13. `plain`, `rotary`, `position_biases`, `config`: leaves, and a model as plain data
-14. `presets`: the configs of the paper and of the documents
+14. `presets`: configs of the paper and of the documents
 15. `cache`, `sampling`, `generation`, `beam_search`: from logits to text
 16. `model`: a model from its config, with new weights
 17. `losses`, `optimizers`, `schedules`, `distributed`, `training`: from text to weights

@@ -1,8 +1,7 @@
-"""The config of a Transformer: its sizes and choices, as plain frozen data.
+"""Configs of a Transformer, of generation and of training, as plain frozen data.
 
-A config holds no tensors and building one has no effect on the world. It
-round-trips through JSON, refuses unknown keys, and `fault()` says in one sentence why a
-combination of values is no model.
+A config round-trips through JSON, refuses unknown keys, and `fault()` says in one sentence why a
+combination of values is none.
 """
 
 from collections.abc import Iterator
@@ -22,6 +21,9 @@ NORMS = tuple(NORM_LAYERS)
 NORM_POSITIONS = ("pre", "post", "sandwich")
 ACTIVATIONS = tuple(ACTIVATION_FUNCTIONS)
 CLASSIFIER_ACTIVATIONS = ("relu", "tanh")
+SCHEDULES = ("constant", "linear", "cosine", "inverse square root")
+OPTIMIZERS = ("adamw", "adam", "sgd", "muon")
+PRECISIONS = ("float32", "bfloat16")
 TOKENS = ("pad_id", "bos_id")
 """Fields that hold a token ID."""
 
@@ -189,6 +191,36 @@ class TransformerConfig(PlainData):
     def fault(self) -> str | None:
         """One sentence saying why this is no model, or None when it is one."""
         return super().fault() or next(_faults(self), None)
+
+
+@dataclass(frozen=True)
+class TrainConfig(PlainData):
+    """How to train: `warmup` counts steps; `clip` 0 leaves the gradients as they are.
+
+    `lr` is the highest rate, at the end of the warm-up. `momentum` is the share of the former
+    direction that is kept: SGD's, Muon's, and Adam's β₁; `beta2` and `eps` are Adam's. A batch
+    goes through the model in `accumulation` parts, one after another, for a single update: the
+    same but for dropout, in less memory. With `precision` bfloat16 products are computed so;
+    weights stay in 32 bits. `compiled` is for an accelerator and does nothing on a CPU. `seed`
+    is that of batches and dropout; the weights' own is the model's.
+    """
+
+    steps: int = number_field(400, 1, 10_000_000)
+    batch_size: int = number_field(64, 1, 4096)
+    accumulation: int = number_field(1, 1, 4096)
+    lr: float = number_field(3e-3, 1e-8, 1e9)
+    warmup: int = number_field(50, 0, 10_000_000)
+    schedule: str = choice_field("constant", SCHEDULES)
+    optimizer: str = choice_field("adamw", OPTIMIZERS)
+    momentum: float = number_field(0.9, 0, 0.9999)
+    beta2: float = number_field(0.999, 0, 0.999999)
+    eps: float = number_field(1e-8, 1e-16, 1)
+    weight_decay: float = number_field(0.01, 0, 10)
+    clip: float = number_field(1.0, 0, 1e6)
+    label_smoothing: float = number_field(0.0, 0, 0.95)
+    precision: str = choice_field("float32", PRECISIONS)
+    compiled: bool = False
+    seed: int = number_field(0, 0, 2**31 - 1)
 
 
 def _faults(config: TransformerConfig) -> Iterator[str]:

@@ -21,7 +21,8 @@ from explorer.charts.frame import (
     scale_ends,
     text_line,
 )
-from models.training import TrainConfig, learning_rate
+from models.config import TrainConfig
+from models.schedules import learning_rate
 
 MOST_POINTS, MOST_RATES = 300, 160
 CURVES_HEIGHT, SCHEDULE_HEIGHT = 180, 96

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from explorer.tasks.letters import LetterTask, Words, letter_model, letter_tokenizer
 from explorer.text import Token
-from models.training import TrainConfig
+from models.config import TrainConfig
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

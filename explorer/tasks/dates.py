@@ -19,7 +19,8 @@ from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import exact_match
 from explorer.tasks.task_models import encoder_decoder
 from explorer.text import SOURCE, Token, character_tokenizer
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig
+from models.training import Batch
 
 FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
 DAYS = LAST.toordinal() - FIRST.toordinal() + 1

@@ -17,8 +17,8 @@ from explorer.tasks.task_metrics import exact_match
 from explorer.tasks.task_models import encoder_decoder
 from explorer.text import SOURCE, Token, Tokenizer, character_tokenizer
 from explorer.text.token import PAD
-from models.config import TransformerConfig
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig, TransformerConfig
+from models.training import Batch
 
 MAX_LETTERS = 8
 HELD_OUT = 256

@@ -19,7 +19,8 @@ from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import accuracy
 from explorer.tasks.task_models import classifier
 from explorer.text import CLASSIFIER, Token, word_tokenizer
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig
+from models.training import Batch
 
 SUBJECTS = ("film", "food", "room", "service", "book", "music", "hotel", "story")
 LINKING_VERBS = ("is", "was", "seems")

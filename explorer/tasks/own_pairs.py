@@ -11,7 +11,8 @@ from explorer.tasks.task_metrics import token_accuracy
 from explorer.tasks.task_models import encoder_decoder
 from explorer.text import SOURCE, TextError, TrainedWith
 from explorer.text.token import PAD
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig
+from models.training import Batch
 
 MIN_SOURCES = 40
 NAME = "pairs"

@@ -10,7 +10,7 @@ from torch import Tensor
 from explorer.tasks.letters import LetterTask, Words, letter_model, letter_tokenizer
 from explorer.text import Token
 from explorer.text.token import PAD
-from models.training import TrainConfig
+from models.config import TrainConfig
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -14,8 +14,8 @@ from explorer.tasks.held_out import draw_held_out, draw_training
 from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import token_accuracy
 from explorer.text import ALONE, Token, character_tokenizer
-from models.config import TransformerConfig
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig, TransformerConfig
+from models.training import Batch
 
 LETTERS_USED = 16
 HELD_OUT = 256

@@ -13,7 +13,8 @@ from explorer.tasks.task_metrics import accuracy
 from explorer.tasks.task_models import classifier
 from explorer.text import CLASSIFIER, TextError, TrainedWith
 from explorer.text.token import PAD
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig
+from models.training import Batch
 
 NAME = "reviews"
 TITLE = "Sentiment of real reviews"

@@ -15,9 +15,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from explorer.text import TextError, Token, TrainedWith
-from models.config import TransformerConfig
+from models.config import TrainConfig, TransformerConfig
 from models.model import Transformer
-from models.training import Batch, TrainConfig
+from models.training import Batch
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import exact_match
 from explorer.tasks.task_models import encoder_decoder
 from explorer.text import SOURCE, Token, word_tokenizer
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig
+from models.training import Batch
 
 TRAINING_SENTENCES = 8192
 HELD_OUT_SENTENCES = 512

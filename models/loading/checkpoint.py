@@ -22,7 +22,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from models.config import TransformerConfig
+from models.config import TrainConfig, TransformerConfig
 from models.families import FAMILIES
 from models.loading.adapter_files import attach_adapter, save_adapter
 from models.loading.checkpoint_tokenizer import CheckpointTokenizer, tokenizer_of_folder
@@ -44,7 +44,7 @@ from models.lora import lora_leaves, merge, merged
 from models.model import Transformer
 from models.optimizers import remembered
 from models.positional import Positions
-from models.training import TrainConfig, TrainState
+from models.training import TrainState
 
 
 @dataclass(frozen=True, eq=False)

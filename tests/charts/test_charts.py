@@ -38,8 +38,7 @@ from explorer.charts.training_curves import (
     spread,
     thinned,
 )
-from models.schedules import SCHEDULES
-from models.training import TrainConfig, learning_rate
+from models.config import SCHEDULES, TrainConfig, learning_rate
 
 NAN, INF = math.nan, math.inf
 ROWS = [

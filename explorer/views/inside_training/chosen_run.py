@@ -19,7 +19,7 @@ from explorer.tasks import Task
 from explorer.text import TextError
 from explorer.views.shared.training_snapshots import Identity, identity_of, open_snapshot
 from explorer.views.training.run_list import choose_run, choose_run_next
-from models.training import TrainConfig
+from models.config import TrainConfig
 
 NO_RUN = "Choose a run above, or train a model on the page Training."
 NO_SNAPSHOT = "This run has no snapshots yet: the first is saved when its training begins."

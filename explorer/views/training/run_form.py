@@ -48,9 +48,10 @@ from explorer.views.training.own_text import OwnText, draw_own_text
 from explorer.views.training.run_start import draw_differences, draw_resets, draw_start_button
 from explorer.views.training.run_words import duration, status_of
 from explorer.views.training.start_from import draw_start_from, draw_tuning
+from models.config import TrainConfig
 from models.families.styles import LIKE, kind_of
 from models.presets import PRESETS
-from models.training import TrainConfig, learning_rate
+from models.schedules import learning_rate
 
 
 def draw_schedule(task: Task, training: TrainConfig, run: Run | None) -> None:
