@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -86,14 +85,6 @@ def _steps(
         yield GenerationStep(ids, probabilities, finished)
         if finished.all():
             return
-
-
-def generate_ids(
-    model: Model, source: Int[Tensor, "b s"], max_length: int = 50, **options: Any
-) -> Int[Tensor, "b t"]:
-    """All IDs of `generate`, after the prompt or the start token."""
-    steps = generate(model, source, max_length=max_length, **options)
-    return torch.cat([start_ids(model, source), *(step.ids[:, None] for step in steps)], 1)
 
 
 def start_ids(model: Model, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b t"]:

@@ -17,7 +17,7 @@ from models.model import Transformer
 ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
 FEED_FORWARD = ("gate_proj", "up_proj", "down_proj")
 TARGETS = (*ATTENTION, *FEED_FORWARD)
-"""The linear leaves of a block that can be given an adapter, by their names."""
+"""The linear leaves of a block that can have an adapter, by their names."""
 USUAL_TARGETS = ("q_proj", "v_proj")
 """Those of the paper, section 7.1."""
 
@@ -47,14 +47,9 @@ class LoRALinear(nn.Linear):
         return self.alpha / self.rank
 
     @property
-    def change(self) -> Float[Tensor, "o i"]:
-        """What it adds to the frozen matrix. Cost: o · r · i."""
-        return self.scaling * (self.lora_B.weight @ self.lora_A.weight)
-
-    @property
     def weight(self) -> Float[Tensor, "o i"]:  # type: ignore[override]
-        """The matrix that it multiplies by, for whoever reads weights: made anew every time."""
-        return self.base.weight + self.change
+        """The matrix that it multiplies by, computed on every call. Cost: o · r · i."""
+        return self.base.weight + self.scaling * (self.lora_B.weight @ self.lora_A.weight)
 
     @property
     def bias(self) -> Float[Tensor, "o"] | None:  # type: ignore[override]

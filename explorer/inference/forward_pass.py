@@ -62,7 +62,8 @@ class ForwardPass:
     @property
     def bytes(self) -> int:
         """Bytes of the recorded values."""
-        return self.trace.nbytes
+        values = self.trace.values.values()  # one tensor under two names counts once
+        return sum({value.data_ptr(): value.nbytes for value in values}.values())
 
     @property
     def tokens(self) -> tuple[Token, ...]:
