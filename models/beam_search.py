@@ -90,45 +90,44 @@ def beam_steps(
         raise ValueError(f"beams and max_length must be at least 1, not {beams}, {max_length}.")
     if len(prompt) != 1:
         raise ValueError(f"Beam search continues one prompt, not {len(prompt)}: call it for each.")
-    return _steps(DecodingState(model, prompt, tap=tap), model.config, beams, max_length, alpha)
+    state, config = DecodingState(model, prompt, tap=tap), model.config
 
+    def steps() -> Iterator[Beams]:
+        nodes: list[BeamNode] = []
+        alive, ended, logits = [-1], list[int](), state.first_logits
+        last = min(max_length, state.room) - 1
+        for step in range(last + 1):
+            log_probabilities = logits.log_softmax(-1)
+            so_far = [nodes[n].log_probability if n >= 0 else 0.0 for n in alive]
+            before = torch.tensor(so_far, device=logits.device)
+            total = (before[:, None] + log_probabilities).flatten()
+            best = total.topk(min(considered(config, beams), int(total.isfinite().sum())))
+            penalty, first, rows = length_penalty(step + 1, alpha), len(nodes), list[int]()
+            for value, flat in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+                row, token = divmod(flat, logits.shape[1])
+                is_end = token in config.generation.eos_ids
+                is_kept = not is_end and len(rows) < beams
+                rows += [row] if is_kept else []
+                score = value / penalty
+                nodes.append(BeamNode(alive[row], token, step, value, score, is_kept, is_end))
+            alive = [n for n in range(first, len(nodes)) if nodes[n].kept]
+            ended += [n for n in range(first, len(nodes)) if nodes[n].ended]
+            ended = sorted(ended, key=lambda n: -nodes[n].score)[:beams]
+            open_ends = alive if step == last or len(ended) < beams else []
+            best_ends = sorted([*ended, *open_ends], key=lambda n: -nodes[n].score)[:beams]
+            yield Beams(tuple(nodes), tuple(best_ends))
+            if step == last or not alive:
+                return
+            # At best a log-probability stays as it is and its length grows to the largest.
+            likeliest = max(nodes[n].log_probability for n in alive)
+            best_score = likeliest / length_penalty(max_length, max(alpha, 0.0))
+            if len(ended) == beams and best_score <= nodes[ended[-1]].score:
+                return
+            take_rows(state, rows)
+            tokens = torch.tensor([[nodes[n].token] for n in alive], device=logits.device)
+            logits = state.read(tokens)[:, -1]
 
-def _steps(
-    state: DecodingState, config: TransformerConfig, beams: int, max_length: int, alpha: float
-) -> Iterator[Beams]:
-    nodes: list[BeamNode] = []
-    alive, ended, logits = [-1], list[int](), state.first_logits
-    last = min(max_length, state.room) - 1
-    for step in range(last + 1):
-        log_probabilities = logits.log_softmax(-1)
-        so_far = [nodes[n].log_probability if n >= 0 else 0.0 for n in alive]
-        before = torch.tensor(so_far, device=logits.device)
-        total = (before[:, None] + log_probabilities).flatten()
-        best = total.topk(min(considered(config, beams), int(total.isfinite().sum())))
-        penalty, first, rows = length_penalty(step + 1, alpha), len(nodes), list[int]()
-        for value, flat in zip(best.values.tolist(), best.indices.tolist(), strict=True):
-            row, token = divmod(flat, logits.shape[1])
-            is_end = token in config.generation.eos_ids
-            is_kept = not is_end and len(rows) < beams
-            rows += [row] if is_kept else []
-            score = value / penalty
-            nodes.append(BeamNode(alive[row], token, step, value, score, is_kept, is_end))
-        alive = [n for n in range(first, len(nodes)) if nodes[n].kept]
-        ended += [n for n in range(first, len(nodes)) if nodes[n].ended]
-        ended = sorted(ended, key=lambda n: -nodes[n].score)[:beams]
-        open_ends = alive if step == last or len(ended) < beams else []
-        best_ends = sorted([*ended, *open_ends], key=lambda n: -nodes[n].score)[:beams]
-        yield Beams(tuple(nodes), tuple(best_ends))
-        if step == last or not alive:
-            return
-        # At best a log-probability stays as it is and its length grows to the largest.
-        likeliest = max(nodes[n].log_probability for n in alive)
-        best_score = likeliest / length_penalty(max_length, max(alpha, 0.0))
-        if len(ended) == beams and best_score <= nodes[ended[-1]].score:
-            return
-        take_rows(state, rows)
-        tokens = torch.tensor([[nodes[n].token] for n in alive], device=logits.device)
-        logits = state.read(tokens)[:, -1]
+    return steps()
 
 
 def take_rows(state: DecodingState, rows: list[int]) -> None:

@@ -5,7 +5,7 @@ combination of values is none.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from models.feed_forward import ACTIVATION_FUNCTIONS
 from models.normalization import NORM_LAYERS
@@ -305,11 +305,3 @@ def _token_faults(config: TransformerConfig) -> Iterator[str]:
             yield f"{name} must be between 0 and {last:,}, not {str(token)[:40]}."
     if len(set(generation.banned_ids)) == config.vocab_size:
         yield "generation.banned_ids must leave something to generate."
-
-
-CHOICES = {
-    field.name: field.metadata["options"]
-    for field in fields(TransformerConfig)
-    if "options" in field.metadata
-}
-"""The options of every field that holds a name."""

@@ -52,10 +52,3 @@ def broadcast(values: Sequence[float]) -> list[float]:
     if world_size() > 1:
         dist.broadcast(sent, src=0)
     return sent.tolist()
-
-
-def broadcast_text(text: str) -> str:
-    """The text of process 0, in each of them."""
-    data = text.encode()
-    size = int(broadcast([len(data)])[0])
-    return bytes(map(int, broadcast(list(data) if rank() == 0 else [0] * size))).decode()

@@ -60,31 +60,25 @@ def generate(
     if max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}.")
     state = DecodingState(model, prompt, keep, use_cache, tap)
-    generator = torch.Generator().manual_seed(seed)
-    return _steps(state, model.config, max_length, sampling, generator)
-
-
-def _steps(
-    state: "DecodingState",
-    config: TransformerConfig,
-    max_length: int,
-    sampling: Sampling,
-    generator: torch.Generator,
-) -> Iterator[GenerationStep]:
-    rows, device = len(state.first_logits), state.first_logits.device
-    ends = torch.tensor(config.generation.eos_ids, dtype=torch.long, device=device)
-    padding = (config.pad_id, *config.generation.eos_ids, UNNAMED)
+    generator, eos_ids = torch.Generator().manual_seed(seed), model.config.generation.eos_ids
+    padding = (model.config.pad_id, *eos_ids, UNNAMED)
     padding_id = next(token for token in padding if token is not None)
-    finished = torch.zeros(rows, dtype=torch.bool, device=device)
-    ids: Tensor | None = None
-    for _ in range(min(max_length, state.room)):
-        logits = state.first_logits if ids is None else state.read(ids[:, None])[:, -1]
-        probabilities = choose_from(logits, sampling)
-        ids = torch.where(finished, padding_id, sample(probabilities, sampling, generator))
-        finished = finished | torch.isin(ids, ends)
-        yield GenerationStep(ids, probabilities, finished)
-        if finished.all():
-            return
+
+    def steps() -> Iterator[GenerationStep]:
+        logits = state.first_logits
+        ends = torch.tensor(eos_ids, dtype=torch.long, device=logits.device)
+        finished = torch.zeros(len(logits), dtype=torch.bool, device=logits.device)
+        last = min(max_length, state.room)
+        for step in range(1, last + 1):
+            probabilities = choose_from(logits, sampling)
+            ids = torch.where(finished, padding_id, sample(probabilities, sampling, generator))
+            finished = finished | torch.isin(ids, ends)
+            yield GenerationStep(ids, probabilities, finished)
+            if finished.all() or step == last:
+                return
+            logits = state.read(ids[:, None])[:, -1]
+
+    return steps()
 
 
 def start_ids(model: Model, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b t"]:

@@ -145,11 +145,19 @@ def _train_together(asked: argparse.Namespace, run_of: Callable[[argparse.Namesp
     with distributed.process_group():
         if distributed.rank() > 0:
             with asked_to_leave():  # which the first one does
-                follow(Path(distributed.broadcast_text("")))
+                follow(Path(broadcast_text("")))
             return
         run = run_of(asked)
-        distributed.broadcast_text(str(run.folder))
+        broadcast_text(str(run.folder))
         _show_training(run, asked)
+
+
+def broadcast_text(text: str) -> str:
+    """The text of process 0, in each of them."""
+    data = text.encode()
+    size = int(distributed.broadcast([len(data)])[0])
+    numbers = list(data) if distributed.rank() == 0 else [0] * size
+    return bytes(map(int, distributed.broadcast(numbers))).decode()
 
 
 def _new_run(asked: argparse.Namespace) -> Run:
