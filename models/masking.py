@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from models.shapes import AnyMask, Mask, Scores
+from models.shapes import AnyMask, Mask
 
 
 def causal_mask(
@@ -67,10 +67,3 @@ def keep_of(
     if pad_begins:
         keep[:, 0] = True
     return None if keep.all() else keep
-
-
-def zero_masked_rows(weights: Scores, mask: Mask) -> Scores:
-    """The weights, but zeros for a query whose every key is masked."""
-    # What `any` says, which takes longer than a softmax: bytes have a quick maximum.
-    has_key = mask.view(torch.uint8).amax(-1, keepdim=True).bool()
-    return weights if has_key.all() else weights * has_key

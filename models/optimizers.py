@@ -58,13 +58,6 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
     return kind(_decayed(matrices, vectors, config), fused=True, **adams)
 
 
-def remembered(group: dict[str, Any]) -> set[str]:
-    """What an optimizer remembers of each parameter of this group."""
-    if "betas" in group:
-        return {"step", "exp_avg", "exp_avg_sq"}
-    return {"momentum_buffer"} if group["momentum"] or "ns_steps" in group else set()
-
-
 def _decayed(
     matrices: list[nn.Parameter], vectors: list[nn.Parameter], config: TrainConfig
 ) -> list[dict[str, Any]]:

@@ -28,7 +28,11 @@ class PlainData:
 
     def fault(self) -> str | None:
         """One sentence that says which field is wrong and why, or None."""
-        return _type_fault(self) or _value_fault(self)
+        kind: Any = type(self)
+        for field in dataclasses.fields(kind):
+            if fault := _fault(field, _hints(kind)[field.name], getattr(self, field.name)):
+                return fault
+        return None
 
     def replace(self: Settings, **changes: Any) -> Settings:
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
@@ -77,21 +81,26 @@ def _required(cls: type) -> frozenset[str]:
     )
 
 
-def _type_fault(settings: PlainData) -> str | None:
-    """Why a value is not of its field's type. An int passes for a float, a bool for neither."""
-    kind: Any = type(settings)
-    for name, hint in _hints(kind).items():
-        value = getattr(settings, name)
-        allowed = hint | int if float in (hint, *get_args(hint)) else hint
-        is_stray_bool = isinstance(value, bool) and bool not in (hint, *get_args(hint))
-        if get_origin(hint) is tuple:
-            item = get_args(hint)[0]
-            if not isinstance(value, tuple) or any(type(element) is not item for element in value):
-                return f"{name} must be a list of {item.__name__}."
-        elif is_stray_bool or not isinstance(value, allowed):
-            return f"{name} must be {getattr(hint, '__name__', hint)}, not {type(value).__name__}."
-        elif isinstance(value, PlainData) and (fault := value.fault()):
-            return f"{name}: {fault}"
+def _fault(field: "dataclasses.Field[Any]", hint: Any, value: Any) -> str | None:
+    """Why a value is not of its field's type, options or range (NaN is in none).
+
+    An int passes for a float, a bool for neither.
+    """
+    name, kinds = field.name, get_args(hint) or (hint,)
+    if get_origin(hint) is tuple:
+        if not isinstance(value, tuple) or any(type(item) is not kinds[0] for item in value):
+            return f"{name} must be a list of {kinds[0].__name__}."
+        return None
+    is_stray_bool = isinstance(value, bool) and bool not in kinds
+    if is_stray_bool or not isinstance(value, (*kinds, int) if float in kinds else kinds):
+        return f"{name} must be {getattr(hint, '__name__', hint)}, not {type(value).__name__}."
+    if isinstance(value, PlainData) and (fault := value.fault()):
+        return f"{name}: {fault}"
+    options, limits = field.metadata.get("options"), field.metadata.get("range")
+    if options and value is not None and value not in options:
+        return f"{name} must be one of {', '.join(options)}, not {value[:40]!r}."
+    if limits and value is not None and not limits[0] <= value <= limits[1]:
+        return f"{name} must be between {limits[0]:,} and {limits[1]:,}, not {str(value)[:40]}."
     return None
 
 
@@ -104,18 +113,3 @@ def _shaped(hint: Any, value: Any) -> Any:
         if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, PlainData):
             return kind.from_dict(value)
     return value
-
-
-def _value_fault(settings: PlainData) -> str | None:
-    """Why a name is not an option of its field, or a number not in its range (NaN never is)."""
-    for field in dataclasses.fields(settings):  # type: ignore[arg-type]
-        name, value = field.name, getattr(settings, field.name)
-        if value is None:
-            continue
-        options = field.metadata.get("options", (value,))
-        if value not in options:
-            return f"{name} must be one of {', '.join(options)}, not {value[:40]!r}."
-        least, most = field.metadata.get("range", (None, None))
-        if least is not None and not least <= value <= most:
-            return f"{name} must be between {least:,} and {most:,}, not {str(value)[:40]}."
-    return None

@@ -33,7 +33,7 @@ from explorer.runs.settings import (
     spec_of,
 )
 from explorer.runs.spec import HOT, RunError
-from explorer.runs.worker import ANEW, END, advance, saved_or_untrained
+from explorer.runs.worker import ANEW, END, advance, broadcast, saved_or_untrained
 from explorer.system.data_folders import runs_root
 from explorer.tasks import GIVEN, TASKS, stored_tokenizer, task_of
 from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
@@ -55,9 +55,9 @@ def follow(folder: Path) -> None:
     model, state = saved_or_untrained(run, spec, task)
     updates = None
     try:
-        distributed.broadcast([END])
+        broadcast([END])
         while True:
-            said, *values = distributed.broadcast([END] * (1 + len(HOT)))
+            said, *values = broadcast([END] * (1 + len(HOT)))
             if said == END:
                 return
             if updates is None or said == ANEW:
@@ -155,9 +155,9 @@ def _train_together(asked: argparse.Namespace, run_of: Callable[[argparse.Namesp
 def broadcast_text(text: str) -> str:
     """The text of process 0, in each of them."""
     data = text.encode()
-    size = int(distributed.broadcast([len(data)])[0])
+    size = int(broadcast([len(data)])[0])
     numbers = list(data) if distributed.rank() == 0 else [0] * size
-    return bytes(map(int, distributed.broadcast(numbers))).decode()
+    return bytes(map(int, broadcast(numbers))).decode()
 
 
 def _new_run(asked: argparse.Namespace) -> Run:
