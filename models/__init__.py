@@ -23,10 +23,9 @@ The small print:
 16. `model`: a model from its config, with new weights
 17. `losses`, `optimizers`, `schedules`, `distributed`, `training`: from text to weights
 18. `lora`: two thin matrices beside a frozen one, to train a model further
-19. `documents`: the parts by the names that the documents give them
 
-Around the core: `families` maps published configs and weight names to ours, `loading` reads
-and writes checkpoints, `checkpoints` holds those that come with the app.
+Around the core: `families` maps the configs and names of published models and of the documents
+to ours, `loading` reads and writes checkpoints, `checkpoints` holds those that come with the app.
 """
 
 from models.config import GenerationConfig, TransformerConfig

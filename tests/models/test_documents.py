@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 import models
-from models import Transformer, documents
+from models import Transformer
+from models.families import documents
 from models.presets import PRESETS
 from tests.closeness import assert_close_to
 

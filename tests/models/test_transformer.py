@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 import torch
 
-from models import Transformer, documents
+from models import Transformer
 from models.attention import MultiHeadAttention
 from models.config import KINDS, POSITIONS
+from models.families import documents
 from models.model import build_head
 from models.output_heads import first_kept, last_kept, mean_of_kept
 from models.transformer import evaluating
