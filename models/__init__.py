@@ -18,11 +18,10 @@ To be read in this order, in which no module needs a later one. The model:
 The small print:
 
 13. `plain`, `rotary`, `position_biases`, `config`: leaves, and a model as plain data
-14. `presets`: configs of the paper and of the documents
-15. `cache`, `sampling`, `generation`, `beam_search`: from logits to text
-16. `model`: a model from its config, with new weights
-17. `losses`, `optimizers`, `schedules`, `distributed`, `training`: from text to weights
-18. `lora`: two thin matrices beside a frozen one, to train a model further
+14. `cache`, `sampling`, `generation`, `beam_search`: from logits to text
+15. `model`: a model from its config, with new weights
+16. `losses`, `optimizers`, `schedules`, `distributed`, `training`: from text to weights
+17. `lora`: two thin matrices beside a frozen one, to train a model further
 
 Around the core: `families` maps the configs and names of published models and of the documents
 to ours, `loading` reads and writes checkpoints, `checkpoints` holds those that come with the app.

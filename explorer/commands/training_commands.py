@@ -41,10 +41,10 @@ from explorer.text import TextError
 from explorer.text.checked_text import decoded
 from explorer.text.number_format import three
 from models import distributed
+from models.families.presets import PRESETS
 from models.families.styles import LIKE
 from models.loading.safe_files import shown
 from models.lora import TARGETS
-from models.presets import PRESETS
 from models.training import train
 
 

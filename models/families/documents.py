@@ -10,10 +10,11 @@ import torch
 from jaxtyping import Bool, Float, Num
 from torch import Tensor, nn
 
-from models import attention, feed_forward, positional, presets
+from models import attention, feed_forward, positional
 from models import model as core
 from models.block import StackContext
 from models.config import TransformerConfig
+from models.families import presets
 from models.generation import check_prompt
 from models.masking import keep_of
 from models.model import build_block

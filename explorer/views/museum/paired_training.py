@@ -10,7 +10,7 @@ from explorer.tasks.task_metrics import accuracy
 from explorer.views.museum.mistakes import MISTAKES
 from models import Transformer
 from models.config import TrainConfig
-from models.presets import WEB_TUTORIAL_CLASSIFIER
+from models.families.presets import WEB_TUTORIAL_CLASSIFIER
 from models.training import Batch, train
 
 PAIRED_STEPS = 60

@@ -49,8 +49,8 @@ from explorer.views.training.run_start import draw_differences, draw_resets, dra
 from explorer.views.training.run_words import duration, status_of
 from explorer.views.training.start_from import draw_start_from, draw_tuning
 from models.config import TrainConfig
+from models.families.presets import PRESETS
 from models.families.styles import LIKE, kind_of
-from models.presets import PRESETS
 from models.schedules import learning_rate
 
 
