@@ -52,12 +52,9 @@ class Residual(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class StackContext:
-    """What all blocks of a stack share in one forward pass.
+    """What all blocks of a stack share in one forward pass."""
 
-    `masks` has one mask per window that occurs in the stack.
-    """
-
-    masks: Mapping[int, Mask | None] = field(default_factory=lambda: {0: None})
+    masks: Mapping[int, Mask | None] = field(default_factory=lambda: {0: None})  # by window
     bias: Bias | None = None
     rotate: Rotation | None = None
     memory: Memory | None = None

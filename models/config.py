@@ -24,8 +24,7 @@ CLASSIFIER_ACTIVATIONS = ("relu", "tanh")
 SCHEDULES = ("constant", "linear", "cosine", "inverse square root")
 OPTIMIZERS = ("adamw", "adam", "sgd", "muon")
 PRECISIONS = ("float32", "bfloat16")
-TOKENS = ("pad_id", "bos_id")
-"""Fields that hold a token ID."""
+TOKENS = ("pad_id", "bos_id")  # fields that hold a token ID
 
 # A config is read before a file of weights vouches for it, so every size is bounded.
 LARGEST_SIZE = 1_000_000
@@ -41,12 +40,9 @@ MOST_HEADS_IN_ALL = 20_000  # in a stack; the most published are 16,128 (Llama 3
 class GenerationConfig(PlainData):
     """Token IDs that only generation reads: see `models.generation`."""
 
-    eos_ids: tuple[int, ...] = ()
-    """A text ends with any of these."""
-    forced_first_id: int | None = None
-    """What an encoder-decoder must generate first (BART)."""
-    banned_ids: tuple[int, ...] = ()
-    """Never generated (Marian's padding)."""
+    eos_ids: tuple[int, ...] = ()  # a text ends with any of these
+    forced_first_id: int | None = None  # what an encoder-decoder must generate first (BART)
+    banned_ids: tuple[int, ...] = ()  # never generated (Marian's padding)
 
     @classmethod
     def ending_with(cls, *tokens: int | None) -> "GenerationConfig":

@@ -15,20 +15,16 @@ from models.tap import NO_TAP, Tap
 from models.transformer import TransformerBase, evaluating
 
 Model = TransformerBase[TransformerConfig]
-UNNAMED = 0
-"""The token ID that begins or fills up a sequence when the config names none for it."""
+UNNAMED = 0  # begins or fills up a sequence where the config names no token ID for it
 
 
 @dataclass(frozen=True, eq=False)
 class GenerationStep:
     """One token for every sequence of the batch."""
 
-    ids: Int[Tensor, " b"]
-    """The tokens generated; padding (or the end token) where a sequence had ended before."""
-    probabilities: Float[Tensor, "b v"]
-    """What they were sampled from, after temperature, top-k and top-p."""
-    finished: Bool[Tensor, " b"]
-    """Which sequences have ended, this step included."""
+    ids: Int[Tensor, " b"]  # padding (or the end token) where a sequence had ended before
+    probabilities: Float[Tensor, "b v"]  # sampled from, after temperature, top-k and top-p
+    finished: Bool[Tensor, " b"]  # which sequences have ended, this step included
 
 
 def generate(
@@ -112,8 +108,8 @@ def check_prompt(
 class DecodingState:
     """What a decoder has read so far: the encoded source, its cache and its padding.
 
-    The caller adds tokens (`read`); nothing is read twice. Cost of a step: the forward pass of
-    the tokens added, without the cache that of all. Memory grows with rows × tokens × layers.
+    The caller adds tokens (`read`). `first_logits` are those of the first token to be generated.
+    Cost of a step: the forward pass of the tokens added, without the cache that of all.
     """
 
     def __init__(
@@ -136,11 +132,9 @@ class DecodingState:
         self.cache = KeyValueCache.empty(model.config.n_layers) if use_cache else None
         self._ids = start_ids(model, prompt)
         self.n_start = self._ids.shape[1]
-        self.room = model.config.max_len - self.n_start + 1
-        """How many tokens can be generated before the model's positions end."""
+        self.room = model.config.max_len - self.n_start + 1  # tokens before the positions end
         logits = self._decode(self._ids, n_read=1)[:, -1]
         self.first_logits: Float[Tensor, "b v"] = allowed(logits, model.config, self.n_start == 1)
-        """Logits of the first token to be generated, −∞ for tokens that are not allowed."""
 
     def read(self, ids: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
         """Add tokens to every row; the logits of the token after each of them."""
@@ -153,13 +147,12 @@ class DecodingState:
 
     def _decode(self, ids: Tensor, n_read: int) -> Float[Tensor, "b t v"]:
         """Logits after the last `n_read` of these tokens."""
-        keep = self.keep
+        keep, last = self.keep, slice(-n_read, None)
         if keep is None and self.cache is None:  # padding that was generated is a token here
             keep = torch.ones_like(ids, dtype=torch.bool)
         memory, memory_keep = (
             None if whole is None else whole.expand(len(ids), *whole.shape[1:])
             for whole in (self._memory, self._memory_keep)
         )
-        last = slice(-n_read, None)
         with evaluating(self._model):
             return self._model.decode(ids, memory, memory_keep, keep, self.cache, last, self._tap)

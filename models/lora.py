@@ -16,10 +16,8 @@ from models.model import Transformer
 
 ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
 FEED_FORWARD = ("gate_proj", "up_proj", "down_proj")
-TARGETS = (*ATTENTION, *FEED_FORWARD)
-"""The linear leaves of a block that can have an adapter, by their names."""
-USUAL_TARGETS = ("q_proj", "v_proj")
-"""Those of the paper, section 7.1."""
+TARGETS = (*ATTENTION, *FEED_FORWARD)  # leaves of a block that can have an adapter
+USUAL_TARGETS = ("q_proj", "v_proj")  # those of the paper, section 7.1
 
 
 class LoRALinear(nn.Linear):
@@ -35,16 +33,12 @@ class LoRALinear(nn.Linear):
     ) -> None:
         nn.Module.__init__(self)  # the matrix of a linear leaf is not made again
         self.in_features, self.out_features = base.in_features, base.out_features
-        self.rank, self.alpha = rank, alpha
+        self.rank, self.alpha, self.scaling = rank, alpha, alpha / rank
         self.base = base.requires_grad_(False)
         widest = self.in_features**-0.5
         uniform = torch.empty(rank, self.in_features).uniform_(-widest, widest, generator=generator)
         self.lora_A = linear_of(uniform.to(base.weight))
         self.lora_B = linear_of(base.weight.new_zeros(self.out_features, rank))
-
-    @property
-    def scaling(self) -> float:
-        return self.alpha / self.rank
 
     @property
     def weight(self) -> Float[Tensor, "o i"]:  # type: ignore[override]

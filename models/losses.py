@@ -12,8 +12,7 @@ from models.trace import RecordingTap
 from models.transformer import TransformerBase
 
 IGNORE = -100
-LARGE_LOGITS = 2**24
-"""Numbers in the logits of a batch, beyond which they are computed in parts."""
+LARGE_LOGITS = 2**24  # numbers; more are computed in parts
 
 
 def cross_entropy(logits: Float[Tensor, "*b v"], labels: Int[Tensor, "*b"]) -> Float[Tensor, ""]:

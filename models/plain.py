@@ -81,7 +81,7 @@ def _required(cls: type) -> frozenset[str]:
     )
 
 
-def _fault(field: "dataclasses.Field[Any]", hint: Any, value: Any) -> str | None:
+def _fault(field: dataclasses.Field[Any], hint: Any, value: Any) -> str | None:
     """Why a value is not of its field's type, options or range (NaN is in none).
 
     An int passes for a float, a bool for neither.
@@ -96,7 +96,8 @@ def _fault(field: "dataclasses.Field[Any]", hint: Any, value: Any) -> str | None
         return f"{name} must be {getattr(hint, '__name__', hint)}, not {type(value).__name__}."
     if isinstance(value, PlainData) and (fault := value.fault()):
         return f"{name}: {fault}"
-    options, limits = field.metadata.get("options"), field.metadata.get("range")
+    options: Any = field.metadata.get("options")
+    limits: Any = field.metadata.get("range")
     if options and value is not None and value not in options:
         return f"{name} must be one of {', '.join(options)}, not {value[:40]!r}."
     if limits and value is not None and not limits[0] <= value <= limits[1]:

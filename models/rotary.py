@@ -14,14 +14,17 @@ from models.shapes import Rotation
 
 ROPE_SCALINGS = ("linear", "llama3", "yarn")
 FACTORS = (1e-3, 1e6)
-LARGEST_MAX_LEN = 1 << 24
-"""Rotary models declare millions of positions, and no table grows with them."""
+LARGEST_MAX_LEN = 1 << 24  # rotary models declare millions, and no table grows with them
 
 
 @dataclass(frozen=True)
 class RopeScaling(PlainData):
     """How rotary frequencies are scaled; each kind is a function in `SCALINGS`.
 
+    The longest text of the training has `original_len` tokens, in which a pair of numbers turns
+    more or less often: less than `low_freq_factor` it is scaled fully, more than
+    `high_freq_factor` not at all (llama3); of yarn these are `beta_slow` and `beta_fast`, rounded
+    to whole pairs if it `truncate`s, and it multiplies cosines and sines with `attention_factor`.
     Sources: Extending Context Window by Positional Interpolation (Chen et al. 2023,
     linear); The Llama 3 Herd of Models (2024, llama3); YaRN (Peng et al. 2023).
     """
@@ -29,25 +32,18 @@ class RopeScaling(PlainData):
     kind: str = choice_field("linear", ROPE_SCALINGS)
     factor: float = number_field(1.0, *FACTORS)
     original_len: int = number_field(8192, 1, LARGEST_MAX_LEN)
-    """Longest text of the training, in tokens (llama3, yarn)."""
     low_freq_factor: float = number_field(1.0, *FACTORS)
     high_freq_factor: float = number_field(4.0, *FACTORS)
-    """llama3 scales pairs that turn less often than the one in `original_len` tokens fully,
-    and those that turn more often than the other not at all."""
     beta_fast: float = number_field(32.0, *FACTORS)
     beta_slow: float = number_field(1.0, *FACTORS)
-    """The same of yarn."""
     attention_factor: float = number_field(1.0, *FACTORS)
-    """What yarn multiplies cosines and sines with."""
     truncate: bool = True
-    """Whether yarn rounds the bounds of its ramp to whole pairs."""
 
     def fault(self) -> str | None:
-        if fault := super().fault():
-            return fault
-        if self.kind == "llama3" and self.high_freq_factor <= self.low_freq_factor:
+        fault = super().fault()
+        if not fault and self.kind == "llama3" and self.high_freq_factor <= self.low_freq_factor:
             return "high_freq_factor must be above low_freq_factor."
-        return None
+        return fault
 
 
 Frequencies = Float[Tensor, " half"]

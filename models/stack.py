@@ -12,8 +12,7 @@ from models.positional import Positions, token_positions
 from models.shapes import Ids, Keep, Mask, Memory, SourceKeep, Stream
 from models.tap import NO_TAP, Tap
 
-Cache = Sequence[Mapping[str, EarlierKeys]]
-"""For every block the earlier keys and values of its attentions, by their names."""
+Cache = Sequence[Mapping[str, EarlierKeys]]  # of every block, by the names of its attentions
 
 
 class Stack(nn.Module):

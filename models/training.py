@@ -25,8 +25,7 @@ from models.optimizers import build_optimizer
 from models.schedules import learning_rate
 
 CPU = torch.device("cpu")
-WITHOUT_GENERATOR = ("cpu", "meta")
-"""Types of device that have no random generator besides the CPU's."""
+WITHOUT_GENERATOR = ("cpu", "meta")  # devices without another random generator than the CPU's
 
 
 @dataclass(frozen=True, eq=False)

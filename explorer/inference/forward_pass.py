@@ -118,7 +118,7 @@ class ForwardPass:
     def mask(self, part: str, layer: int = 0) -> Tensor:
         """Which columns each row may attend to (rows, columns). True = may attend."""
         shape = (len(self.rows(part)), len(self.columns(part)))
-        mask = self.trace.mask(site(part, layer))
+        mask = self.trace[f"{site(part, layer)}.mask"]
         return mask.expand(max(mask.shape[0], self.row + 1), -1, *shape)[self.row, 0]
 
     def some_heads(self, part: str, layer: int) -> Iterator[Tensor]:
