@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE = ROOT / "models"
-AROUND = ("loading.checkpoint", "loading.export", "families.family")
+AROUND = ("loading.checkpoint", "loading.export", "families.family", "families.documents")
 """Beside the core: to read and write checkpoints, and what a family is made of."""
 LONG = 96
 Definition = ast.FunctionDef | ast.ClassDef

@@ -10,23 +10,21 @@ To be read in this order, in which no module needs a later one. The model:
 6. `normalization`, `feed_forward`: the layers that treat every position alike
 7. `block`: attention and feed-forward around the residual stream
 8. `stack`, `encoder`, `decoder`: blocks one above another
-9. `output_heads`: logits of tokens
+9. `output_heads`: logits of tokens or classes
 10. `transformer`: the whole model
 11. `interventions`, `head_inputs`, `trace`, `gradients`: a pass recorded, edited, differentiated
 12. `minimal`: the decoder once more, in one file of 200 lines that needs none of the others
 
 The small print:
 
-13. `plain`, `rotary`, `position_biases`, `classifier`, `config`: leaves, and a model as plain data
-14. `presets`: the configs of the paper and of the documents
-15. `cache`, `sampling`, `generation`, `beam_search`: from logits to text
-16. `initialization`, `model`: a model from its config, with fresh weights
-17. `losses`, `optimizers`, `schedules`, `distributed`, `training`: from text to weights
-18. `lora`: two thin matrices beside a frozen one, to train a model further
-19. `documents`: the parts by the names that the documents give them
+13. `plain`, `rotary`, `position_biases`, `config`: leaves, and a model as plain data
+14. `cache`, `sampling`, `generation`, `beam_search`: from logits to text
+15. `model`: a model from its config, with new weights
+16. `losses`, `optimizers`, `schedules`, `distributed`, `training`: from text to weights
+17. `lora`: two thin matrices beside a frozen one, to train a model further
 
-Around the core: `families` maps published configs and weight names to ours, `loading` reads
-and writes checkpoints, `checkpoints` holds those that come with the app.
+Around the core: `families` maps the configs and names of published models and of the documents
+to ours, `loading` reads and writes checkpoints, `checkpoints` holds those that come with the app.
 """
 
 from models.config import GenerationConfig, TransformerConfig

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from models.masking import boolean_mask, zero_masked_rows
+from models.masking import boolean_mask
 from models.shapes import AnyMask, Bias, Keys, Mask, Queries, Rotation, Scores
 from models.tap import NO_TAP, Tap
 
@@ -31,22 +31,21 @@ def attention_weights(
 ) -> Scores:
     """Softmax of the scores over the keys that are not masked; all zeros where every key is.
 
-    Masked scores become the lowest finite number, not −∞, so that an all-masked row
-    stays free of NaN, forward and backward, until the last line makes it zero. In any
-    other row the softmax of a masked score is exactly zero.
+    Masked scores become the lowest finite number, whose softmax is exactly zero. Not −∞, so
+    that a fully masked row is free of NaN, forward and backward, until the last line.
     """
     scores = scores if bias is None else scores + bias
     if mask is None:
         return tap("masked", scores).softmax(-1)
-    lowest = torch.finfo(scores.dtype).min
-    masked = tap("masked", scores.where(mask, lowest))
-    return zero_masked_rows(masked.softmax(-1), mask)
+    weights = tap("masked", scores.where(mask, torch.finfo(scores.dtype).min)).softmax(-1)
+    # What `any` says, which takes longer than a softmax: bytes have a quick maximum.
+    has_key = mask.view(torch.uint8).amax(-1, keepdim=True).bool()
+    return weights if has_key.all() else weights * has_key
 
 
 def repeat_groups(x: Keys, n_heads: int) -> Float[Tensor, "b h k d"]:
     """One copy of the grouped keys (or values) for every head that shares them."""
-    groups = x.shape[1]
-    return x if groups == n_heads else x.repeat_interleave(n_heads // groups, dim=1)
+    return x if x.shape[1] == n_heads else x.repeat_interleave(n_heads // x.shape[1], dim=1)
 
 
 def scaled_dot_product_attention(

@@ -4,9 +4,9 @@ Sources: Google's Neural Machine Translation System (Wu et al. 2016), section 7 
 penalty); Attention Is All You Need, section 6.1 (4 beams, α = 0.6).
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -21,9 +21,8 @@ from models.tap import NO_TAP, Tap
 class BeamNode:
     """One token that was considered after its `parent`, an index of a node (−1: the start).
 
-    `log_probability` is that of everything from the start up to here, in nats; `score` is
-    it ÷ the length penalty. A node is `kept` when the search continued from it, and
-    `ended` when it ends the text.
+    `log_probability` is that of all tokens up to here, in nats, and `score` the same ÷ the length
+    penalty. The search continued from a node that is `kept`; one that `ended` ends the text.
     """
 
     parent: int
@@ -65,17 +64,10 @@ def considered(config: TransformerConfig, beams: int) -> int:
     return max(2, 1 + len(set(config.generation.eos_ids))) * beams
 
 
-def beam_search(
-    model: Model,
-    prompt: Int[Tensor, "b t"],
-    *,
-    beams: int = 4,
-    max_length: int = 50,
-    alpha: float = 0.6,
-) -> Beams:
+def beam_search(model: Model, prompt: Int[Tensor, "b t"], **options: Any) -> Beams:
     """The best continuations of one prompt, or answers to one source: the last of `beam_steps`."""
-    *_, beams_at_end = beam_steps(model, prompt, beams=beams, max_length=max_length, alpha=alpha)
-    return beams_at_end
+    *_, last = beam_steps(model, prompt, **options)
+    return last
 
 
 def beam_steps(
@@ -98,44 +90,44 @@ def beam_steps(
         raise ValueError(f"beams and max_length must be at least 1, not {beams}, {max_length}.")
     if len(prompt) != 1:
         raise ValueError(f"Beam search continues one prompt, not {len(prompt)}: call it for each.")
-    return _steps(DecodingState(model, prompt, tap=tap), model.config, beams, max_length, alpha)
+    state, config = DecodingState(model, prompt, tap=tap), model.config
 
+    def steps() -> Iterator[Beams]:
+        nodes: list[BeamNode] = []
+        alive, ended, logits = [-1], list[int](), state.first_logits
+        last = min(max_length, state.room) - 1
+        for step in range(last + 1):
+            log_probabilities = logits.log_softmax(-1)
+            so_far = [nodes[n].log_probability if n >= 0 else 0.0 for n in alive]
+            before = torch.tensor(so_far, device=logits.device)
+            total = (before[:, None] + log_probabilities).flatten()
+            best = total.topk(min(considered(config, beams), int(total.isfinite().sum())))
+            penalty, first, rows = length_penalty(step + 1, alpha), len(nodes), list[int]()
+            for value, flat in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+                row, token = divmod(flat, logits.shape[1])
+                is_end = token in config.generation.eos_ids
+                is_kept = not is_end and len(rows) < beams
+                rows += [row] if is_kept else []
+                score = value / penalty
+                nodes.append(BeamNode(alive[row], token, step, value, score, is_kept, is_end))
+            alive = [n for n in range(first, len(nodes)) if nodes[n].kept]
+            ended += [n for n in range(first, len(nodes)) if nodes[n].ended]
+            ended = sorted(ended, key=lambda n: -nodes[n].score)[:beams]
+            open_ends = alive if step == last or len(ended) < beams else []
+            best_ends = sorted([*ended, *open_ends], key=lambda n: -nodes[n].score)[:beams]
+            yield Beams(tuple(nodes), tuple(best_ends))
+            if step == last or not alive:
+                return
+            # At best a log-probability stays as it is and its length grows to the largest.
+            likeliest = max(nodes[n].log_probability for n in alive)
+            best_score = likeliest / length_penalty(max_length, max(alpha, 0.0))
+            if len(ended) == beams and best_score <= nodes[ended[-1]].score:
+                return
+            take_rows(state, rows)
+            tokens = torch.tensor([[nodes[n].token] for n in alive], device=logits.device)
+            logits = state.read(tokens)[:, -1]
 
-def _steps(
-    state: DecodingState, config: TransformerConfig, beams: int, max_length: int, alpha: float
-) -> Iterator[Beams]:
-    nodes: list[BeamNode] = []
-    alive, ended, logits = [-1], list[int](), state.first_logits
-    last = min(max_length, state.room) - 1
-    for step in range(last + 1):
-        log_probabilities = logits.log_softmax(-1)
-        so_far = [nodes[n].log_probability if n >= 0 else 0.0 for n in alive]
-        before = torch.tensor(so_far, device=logits.device)
-        total = (before[:, None] + log_probabilities).flatten()
-        best = total.topk(min(considered(config, beams), int(total.isfinite().sum())))
-        penalty, kept, rows = length_penalty(step + 1, alpha), list[int](), list[int]()
-        for value, flat in zip(best.values.tolist(), best.indices.tolist(), strict=True):
-            row, token = divmod(flat, logits.shape[1])
-            ends_here = token in config.generation.eos_ids
-            is_kept = not ends_here and len(kept) < beams
-            if is_kept:
-                kept.append(len(nodes))
-                rows.append(row)
-            elif ends_here:
-                ended.append(len(nodes))
-            parent = alive[row]
-            nodes.append(BeamNode(parent, token, step, value, value / penalty, is_kept, ends_here))
-        ended = sorted(ended, key=lambda n: -nodes[n].score)[:beams]
-        alive = kept
-        open_ends = alive if step == last or len(ended) < beams else []
-        best_ends = sorted([*ended, *open_ends], key=lambda n: -nodes[n].score)[:beams]
-        yield Beams(tuple(nodes), tuple(best_ends))
-        is_won = len(ended) == beams and not _may_beat(nodes, alive, ended, max_length, alpha)
-        if step == last or not alive or is_won:
-            return
-        take_rows(state, rows)
-        tokens = torch.tensor([[nodes[n].token] for n in alive], device=logits.device)
-        logits = state.read(tokens)[:, -1]
+    return steps()
 
 
 def take_rows(state: DecodingState, rows: list[int]) -> None:
@@ -153,14 +145,3 @@ def _rows_of(cached: Tensor, rows: Tensor) -> Tensor:
     room = cached.new_empty(len(rows), groups, length + 1, width)
     torch.index_select(cached, 0, rows, out=room[:, :, :length])
     return room
-
-
-def _may_beat(
-    nodes: list[BeamNode], alive: list[int], ended: list[int], max_length: int, alpha: float
-) -> bool:
-    """Whether an unended node could still score better than the worst ended one.
-
-    At best its log-probability stays as it is and its length grows to the largest.
-    """
-    best = max((nodes[n].log_probability for n in alive), default=-math.inf)
-    return best / length_penalty(max_length, max(alpha, 0.0)) > nodes[ended[-1]].score

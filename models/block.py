@@ -19,7 +19,7 @@ Layer = Callable[[Stream], Stream]
 class Residual(nn.Module):
     """The residual connection around one sub-layer: the only place that knows pre from post.
 
-    With `pre` it norms what the layer reads and, in a sandwich, with `out_norm` what it wrote;
+    With `pre` it norms what the layer reads (and in a sandwich, with `out_norm`, what it wrote);
     without, the sum.
     Sources: On Layer Normalization in the Transformer Architecture (Xiong et al. 2020), figure 1
     (pre); Attention Is All You Need, section 3.1 (post); CogView (Ding et al. 2021), section 2.4
@@ -30,8 +30,7 @@ class Residual(nn.Module):
         self, norm: nn.Module, pre: bool, out_norm: nn.Module | None = None, dropout: float = 0.0
     ) -> None:
         super().__init__()
-        self.pre = pre
-        self.norm = norm
+        self.pre, self.norm = pre, norm
         self.out_norm = out_norm or nn.Identity()
         self.dropout = nn.Dropout(dropout)
 
@@ -53,12 +52,9 @@ class Residual(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class StackContext:
-    """What all blocks of a stack share in one forward pass.
+    """What all blocks of a stack share in one forward pass."""
 
-    `masks` has one mask per window that occurs in the stack.
-    """
-
-    masks: Mapping[int, Mask | None] = field(default_factory=lambda: {0: None})
+    masks: Mapping[int, Mask | None] = field(default_factory=lambda: {0: None})  # by window
     bias: Bias | None = None
     rotate: Rotation | None = None
     memory: Memory | None = None
@@ -118,27 +114,16 @@ class Block(nn.Module):
         self, x: Stream, shared: StackContext, cache: Mapping[str, EarlierKeys], tap: Tap
     ) -> Stream:
         """The residual stream after self-attention and cross-attention."""
-        scope = tap.at("self_attn")
+        scope, past = tap.at("self_attn"), cache.get("self_attn")
         attention: Callable[..., Stream] = self.self_attn
         if self.choose is not None:
             attention = self.choose(self.self_attn, self.self_residual.input_norm, x, scope)
-        layer = partial(
-            attention,
-            mask=shared.masks[self.window],
-            bias=shared.bias,
-            rotate=shared.rotate,
-            cache=cache.get("self_attn"),
-            tap=scope,
-        )
+        mask, bias, rotate = shared.masks[self.window], shared.bias, shared.rotate
+        layer = partial(attention, mask=mask, bias=bias, rotate=rotate, cache=past, tap=scope)
         x = tap("resid_mid", self.self_residual(x, layer, tap=scope))
         if self.cross_attn is not None:
-            scope = tap.at("cross_attn")
-            layer = partial(
-                self.cross_attn,
-                memory=shared.memory,
-                mask=shared.memory_mask,
-                cache=cache.get("cross_attn"),
-                tap=scope,
-            )
+            scope, past = tap.at("cross_attn"), cache.get("cross_attn")
+            memory, mask = shared.memory, shared.memory_mask
+            layer = partial(self.cross_attn, memory=memory, mask=mask, cache=past, tap=scope)
             x = tap("resid_cross", self.cross_residual(x, layer, tap=scope))
         return x

@@ -16,8 +16,7 @@ from models.shapes import Keys
 class LayerCache:
     """Keys and values of one attention layer, of which the first `length` tokens are filled.
 
-    There is room for as many again whenever it is full, so that all of them are copied only
-    when as many have been added.
+    Where it is full it doubles, so that all tokens are copied only when as many were added.
     """
 
     keys: Keys | None = None
@@ -31,7 +30,7 @@ class LayerCache:
         return self.keys.narrow(2, 0, self.length), self.values.narrow(2, 0, self.length)
 
     def append(self, k: Float[Tensor, "b n t d"], v: Float[Tensor, "b n t d"]) -> tuple[Keys, Keys]:
-        """Everything so far, these included. Memory grows with the tokens held."""
+        """Everything so far, these included."""
         self.keys = _extended(self.keys, k, self.length)
         self.values = _extended(self.values, v, self.length)
         self.length += k.shape[2]
@@ -62,8 +61,3 @@ class KeyValueCache(list[dict[str, LayerCache]]):
     @classmethod
     def empty(cls, n_layers: int) -> "KeyValueCache":
         return cls({"self_attn": LayerCache(), "cross_attn": LayerCache()} for _ in range(n_layers))
-
-    @property
-    def length(self) -> int:
-        """Tokens read so far."""
-        return self[0]["self_attn"].length

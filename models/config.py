@@ -1,16 +1,15 @@
-"""The config of a Transformer: its sizes and choices, as plain frozen data.
+"""Configs of a Transformer, of generation and of training, as plain frozen data.
 
-A config holds no tensors and building one has no effect on the world. It
-round-trips through JSON, refuses unknown keys, and `fault()` says in one sentence why a
-combination of values is no model.
+A config round-trips through JSON, refuses unknown keys, and `fault()` says in one sentence why a
+combination of values is none.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from models.classifier import POOLINGS
 from models.feed_forward import ACTIVATION_FUNCTIONS
 from models.normalization import NORM_LAYERS
+from models.output_heads import POOLINGS
 from models.plain import PlainData, choice_field, number_field
 from models.rotary import LARGEST_MAX_LEN, RopeScaling
 
@@ -19,38 +18,31 @@ HEADS = ("language-model", "masked-language-model", "classifier", "none")
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "alibi", "none")
 PAIRS = ("adjacent", "halves")
 NORMS = tuple(NORM_LAYERS)
+NORM_POSITIONS = ("pre", "post", "sandwich")
 ACTIVATIONS = tuple(ACTIVATION_FUNCTIONS)
 CLASSIFIER_ACTIVATIONS = ("relu", "tanh")
+SCHEDULES = ("constant", "linear", "cosine", "inverse square root")
+OPTIMIZERS = ("adamw", "adam", "sgd", "muon")
+PRECISIONS = ("float32", "bfloat16")
+TOKENS = ("pad_id", "bos_id")  # fields that hold a token ID
 
-
-NORM_POSITIONS = ("pre", "post", "sandwich")
-
-TOKENS = ("pad_id", "bos_id")
-"""Fields that hold a token ID."""
+# A config is read before a file of weights vouches for it, so every size is bounded.
 LARGEST_SIZE = 1_000_000
-"""No single size of a model may be larger: a config is read before it is trusted."""
-LARGEST_VOCABULARY = 300_000
-"""The largest in common use has 262,144 tokens (Gemma)."""
-LARGEST_EMBEDDING = 4_000_000_000
-"""Numbers of vocab_size × d_model; the most published are 3.1 billion (Command R+)."""
-MOST_LAYERS = 200
-"""The deepest models published have 126. Building costs time before a file vouches for it."""
-MOST_HEADS, MOST_HEADS_IN_ALL = 512, 20_000
-"""In a layer and in a stack of them: the most published are 128 and 16,128 (Llama 3.1 405B)."""
-LARGEST_POSITION_TABLE = 6_000_000
-"""Numbers in the table of sinusoids, which no file vouches for."""
+LARGEST_VOCABULARY = 300_000  # the largest in common use is 262,144 (Gemma)
+LARGEST_EMBEDDING = 4_000_000_000  # numbers; the most published are 3.1 billion (Command R+)
+LARGEST_POSITION_TABLE = 6_000_000  # numbers in the table of sinusoids
+MOST_LAYERS = 200  # the deepest published have 126
+MOST_HEADS = 512  # in a layer; the most published are 128
+MOST_HEADS_IN_ALL = 20_000  # in a stack; the most published are 16,128 (Llama 3.1 405B)
 
 
 @dataclass(frozen=True)
 class GenerationConfig(PlainData):
     """Token IDs that only generation reads: see `models.generation`."""
 
-    eos_ids: tuple[int, ...] = ()
-    """A text ends with any of these."""
-    forced_first_id: int | None = None
-    """What an encoder-decoder must generate first (BART)."""
-    banned_ids: tuple[int, ...] = ()
-    """Never generated (Marian's padding)."""
+    eos_ids: tuple[int, ...] = ()  # a text ends with any of these
+    forced_first_id: int | None = None  # what an encoder-decoder must generate first (BART)
+    banned_ids: tuple[int, ...] = ()  # never generated (Marian's padding)
 
     @classmethod
     def ending_with(cls, *tokens: int | None) -> "GenerationConfig":
@@ -62,10 +54,10 @@ class GenerationConfig(PlainData):
 class TransformerConfig(PlainData):
     """Sizes and choices of one Transformer.
 
-    `vocab_size` counts the tokens of the output (and, with one stack, of the input);
-    `src_vocab_size` those that the encoder of an encoder-decoder reads, or None when both
-    stacks have one vocabulary size. `d_ff` 0 leaves the feed-forward layer out. Sizes that
-    are None follow from the others, and `out_bias`, `mlp_bias`, `head_bias` from `bias`.
+    `vocab_size` counts the tokens of the output (and, with one stack, of the input), and
+    `src_vocab_size` those that the encoder of an encoder-decoder reads. `d_ff` 0 leaves the
+    feed-forward layer out. Sizes that are None follow from the others, and `out_bias`,
+    `mlp_bias`, `head_bias` from `bias`.
     """
 
     kind: str = choice_field("decoder", KINDS)
@@ -147,7 +139,6 @@ class TransformerConfig(PlainData):
 
     @property
     def hidden_dropout(self) -> float:
-        """The share of a feed-forward layer's hidden activations that is dropped."""
         return self.dropout if self.activation_dropout is None else self.activation_dropout
 
     @property
@@ -198,8 +189,38 @@ class TransformerConfig(PlainData):
         return super().fault() or next(_faults(self), None)
 
 
+@dataclass(frozen=True)
+class TrainConfig(PlainData):
+    """How to train: `warmup` counts steps; `clip` 0 leaves the gradients as they are.
+
+    `lr` is the highest rate, at the end of the warm-up. `momentum` is the share of the former
+    direction that is kept: SGD's, Muon's, and Adam's β₁; `beta2` and `eps` are Adam's. A batch
+    goes through the model in `accumulation` parts, one after another, for a single update: the
+    same but for dropout, in less memory. With `precision` bfloat16 products are computed so;
+    weights stay in 32 bits. `compiled` is for an accelerator and does nothing on a CPU. `seed`
+    is that of batches and dropout; the weights' own is the model's.
+    """
+
+    steps: int = number_field(400, 1, 10_000_000)
+    batch_size: int = number_field(64, 1, 4096)
+    accumulation: int = number_field(1, 1, 4096)
+    lr: float = number_field(3e-3, 1e-8, 1e9)
+    warmup: int = number_field(50, 0, 10_000_000)
+    schedule: str = choice_field("constant", SCHEDULES)
+    optimizer: str = choice_field("adamw", OPTIMIZERS)
+    momentum: float = number_field(0.9, 0, 0.9999)
+    beta2: float = number_field(0.999, 0, 0.999999)
+    eps: float = number_field(1e-8, 1e-16, 1)
+    weight_decay: float = number_field(0.01, 0, 10)
+    clip: float = number_field(1.0, 0, 1e6)
+    label_smoothing: float = number_field(0.0, 0, 0.95)
+    precision: str = choice_field("float32", PRECISIONS)
+    compiled: bool = False
+    seed: int = number_field(0, 0, 2**31 - 1)
+
+
 def _faults(config: TransformerConfig) -> Iterator[str]:
-    """Why the values do not go together, the sizes first; what follows relies on them."""
+    """Why the values do not go together, the sizes first, on which the rest relies."""
     if config.d_head is None and config.d_model % config.n_heads:
         yield f"d_model {config.d_model} is not divisible by n_heads {config.n_heads}."
     if config.n_heads % config.kv_heads:
@@ -247,6 +268,14 @@ def _position_faults(config: TransformerConfig) -> Iterator[str]:
         yield f"A table of max_len × d_model = {table:,} sinusoids is too large."
 
 
+ONLY_FOR_TWO_STACKS = {
+    "src_vocab_size": "this model reads what vocab_size counts",
+    "n_encoder_layers": "n_layers counts the only stack",
+    "d_ff_encoder": "d_ff is the width of the only stack",
+    "share_embeddings": "this model has one table",
+}
+
+
 def _kind_faults(config: TransformerConfig) -> Iterator[str]:
     if config.n_segments and config.kind != "encoder":
         yield "n_segments is for models of kind encoder; no other is told the sentence of a token."
@@ -256,32 +285,19 @@ def _kind_faults(config: TransformerConfig) -> Iterator[str]:
         if config.windows:
             yield "windows are for models of one stack."
         return
-    if config.src_vocab_size is not None:
-        yield "src_vocab_size is for encoder-decoders; this model reads what vocab_size counts."
-    if config.n_encoder_layers is not None:
-        yield "n_encoder_layers is for encoder-decoders; n_layers counts the only stack."
-    if config.d_ff_encoder is not None:
-        yield "d_ff_encoder is for encoder-decoders; d_ff is the width of the only stack."
-    if config.share_embeddings:
-        yield "share_embeddings is for encoder-decoders; this model has one table."
+    for name, reason in ONLY_FOR_TWO_STACKS.items():
+        if getattr(config, name) not in (None, False):
+            yield f"{name} is for encoder-decoders; {reason}."
 
 
 def _token_faults(config: TransformerConfig) -> Iterator[str]:
     last, generation = config.vocab_size - 1, config.generation
-    ids: dict[str, tuple[int | None, ...]] = {name: (getattr(config, name),) for name in TOKENS}
-    ids["generation.forced_first_id"] = (generation.forced_first_id,)
-    ids["generation.eos_ids"] = generation.eos_ids
-    ids["generation.banned_ids"] = generation.banned_ids
-    for name, token in ((name, token) for name, tokens in ids.items() for token in tokens):
+    ids = [(name, getattr(config, name)) for name in TOKENS]
+    ids += [("generation.forced_first_id", generation.forced_first_id)]
+    ids += [("generation.eos_ids", token) for token in generation.eos_ids]
+    ids += [("generation.banned_ids", token) for token in generation.banned_ids]
+    for name, token in ids:
         if token is not None and not 0 <= token <= last:
             yield f"{name} must be between 0 and {last:,}, not {str(token)[:40]}."
     if len(set(generation.banned_ids)) == config.vocab_size:
         yield "generation.banned_ids must leave something to generate."
-
-
-CHOICES = {
-    field.name: field.metadata["options"]
-    for field in fields(TransformerConfig)
-    if "options" in field.metadata
-}
-"""The options of every field that holds a name."""

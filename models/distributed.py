@@ -44,18 +44,3 @@ def all_reduce(values: Sequence[Tensor]) -> None:
         dist.all_reduce(message)
         for value, part in zip(values, message.split([v.numel() for v in values]), strict=True):
             value.copy_(part.view_as(value))
-
-
-def broadcast(values: Sequence[float]) -> list[float]:
-    """The values of process 0, in each of them; all give as many."""
-    sent = torch.tensor(values, dtype=torch.float64)
-    if world_size() > 1:
-        dist.broadcast(sent, src=0)
-    return sent.tolist()
-
-
-def broadcast_text(text: str) -> str:
-    """The text of process 0, in each of them."""
-    data = text.encode()
-    size = int(broadcast([len(data)])[0])
-    return bytes(map(int, broadcast(list(data) if rank() == 0 else [0] * size))).decode()

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -16,20 +15,16 @@ from models.tap import NO_TAP, Tap
 from models.transformer import TransformerBase, evaluating
 
 Model = TransformerBase[TransformerConfig]
-UNNAMED = 0
-"""The token ID that begins or fills up a sequence when the config names none for it."""
+UNNAMED = 0  # begins or fills up a sequence where the config names no token ID for it
 
 
 @dataclass(frozen=True, eq=False)
 class GenerationStep:
     """One token for every sequence of the batch."""
 
-    ids: Int[Tensor, " b"]
-    """The tokens generated; padding (or the end token) where a sequence had ended before."""
-    probabilities: Float[Tensor, "b v"]
-    """What they were sampled from, after temperature, top-k and top-p."""
-    finished: Bool[Tensor, " b"]
-    """Which sequences have ended, this step included."""
+    ids: Int[Tensor, " b"]  # padding (or the end token) where a sequence had ended before
+    probabilities: Float[Tensor, "b v"]  # sampled from, after temperature, top-k and top-p
+    finished: Bool[Tensor, " b"]  # which sequences have ended, this step included
 
 
 def generate(
@@ -61,39 +56,25 @@ def generate(
     if max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}.")
     state = DecodingState(model, prompt, keep, use_cache, tap)
-    generator = torch.Generator().manual_seed(seed)
-    return _steps(state, model.config, max_length, sampling, generator)
-
-
-def _steps(
-    state: "DecodingState",
-    config: TransformerConfig,
-    max_length: int,
-    sampling: Sampling,
-    generator: torch.Generator,
-) -> Iterator[GenerationStep]:
-    rows, device = len(state.first_logits), state.first_logits.device
-    ends = torch.tensor(config.generation.eos_ids, dtype=torch.long, device=device)
-    padding = (config.pad_id, *config.generation.eos_ids, UNNAMED)
+    generator, eos_ids = torch.Generator().manual_seed(seed), model.config.generation.eos_ids
+    padding = (model.config.pad_id, *eos_ids, UNNAMED)
     padding_id = next(token for token in padding if token is not None)
-    finished = torch.zeros(rows, dtype=torch.bool, device=device)
-    ids: Tensor | None = None
-    for _ in range(min(max_length, state.room)):
-        logits = state.first_logits if ids is None else state.read(ids[:, None])[:, -1]
-        probabilities = choose_from(logits, sampling)
-        ids = torch.where(finished, padding_id, sample(probabilities, sampling, generator))
-        finished = finished | torch.isin(ids, ends)
-        yield GenerationStep(ids, probabilities, finished)
-        if finished.all():
-            return
 
+    def steps() -> Iterator[GenerationStep]:
+        logits = state.first_logits
+        ends = torch.tensor(eos_ids, dtype=torch.long, device=logits.device)
+        finished = torch.zeros(len(logits), dtype=torch.bool, device=logits.device)
+        last = min(max_length, state.room)
+        for step in range(1, last + 1):
+            probabilities = choose_from(logits, sampling)
+            ids = torch.where(finished, padding_id, sample(probabilities, sampling, generator))
+            finished = finished | torch.isin(ids, ends)
+            yield GenerationStep(ids, probabilities, finished)
+            if finished.all() or step == last:
+                return
+            logits = state.read(ids[:, None])[:, -1]
 
-def generate_ids(
-    model: Model, source: Int[Tensor, "b s"], max_length: int = 50, **options: Any
-) -> Int[Tensor, "b t"]:
-    """All IDs of `generate`, after the prompt or the start token."""
-    steps = generate(model, source, max_length=max_length, **options)
-    return torch.cat([start_ids(model, source), *(step.ids[:, None] for step in steps)], 1)
+    return steps()
 
 
 def start_ids(model: Model, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b t"]:
@@ -127,8 +108,8 @@ def check_prompt(
 class DecodingState:
     """What a decoder has read so far: the encoded source, its cache and its padding.
 
-    The caller adds tokens (`read`); nothing is read twice. Cost of a step: the forward pass of
-    the tokens added, without the cache that of all. Memory grows with rows × tokens × layers.
+    The caller adds tokens (`read`). `first_logits` are those of the first token to be generated.
+    Cost of a step: the forward pass of the tokens added, without the cache that of all.
     """
 
     def __init__(
@@ -151,11 +132,9 @@ class DecodingState:
         self.cache = KeyValueCache.empty(model.config.n_layers) if use_cache else None
         self._ids = start_ids(model, prompt)
         self.n_start = self._ids.shape[1]
-        self.room = model.config.max_len - self.n_start + 1
-        """How many tokens can be generated before the model's positions end."""
+        self.room = model.config.max_len - self.n_start + 1  # tokens before the positions end
         logits = self._decode(self._ids, n_read=1)[:, -1]
         self.first_logits: Float[Tensor, "b v"] = allowed(logits, model.config, self.n_start == 1)
-        """Logits of the first token to be generated, −∞ for tokens that are not allowed."""
 
     def read(self, ids: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
         """Add tokens to every row; the logits of the token after each of them."""
@@ -168,13 +147,12 @@ class DecodingState:
 
     def _decode(self, ids: Tensor, n_read: int) -> Float[Tensor, "b t v"]:
         """Logits after the last `n_read` of these tokens."""
-        keep = self.keep
+        keep, last = self.keep, slice(-n_read, None)
         if keep is None and self.cache is None:  # padding that was generated is a token here
             keep = torch.ones_like(ids, dtype=torch.bool)
         memory, memory_keep = (
             None if whole is None else whole.expand(len(ids), *whole.shape[1:])
             for whole in (self._memory, self._memory_keep)
         )
-        last = slice(-n_read, None)
         with evaluating(self._model):
             return self._model.decode(ids, memory, memory_keep, keep, self.cache, last, self._tap)

@@ -32,10 +32,7 @@ Take = Callable[[str, Tensor], None]
 
 
 class _Watched(torch.autograd.Function):
-    """The same value; on the way back its gradient is shown to `take`.
-
-    It hangs on an anchor, where the way back ends, so that the way leads through all of them.
-    """
+    """The same value, whose gradient is shown to `take`. The anchor is where the way back ends."""
 
     @staticmethod
     def forward(ctx: Any, value: Tensor, anchor: Tensor, take: Callable[[Tensor], None]) -> Tensor:
@@ -49,7 +46,7 @@ class _Watched(torch.autograd.Function):
 
 
 class _WatchingTap(RecordingTap):
-    """Hands `take` the gradient at each of the sites, and records their values if it `keeps`."""
+    """Hands `take` the gradient at each site, and records values if it `keeps`."""
 
     def __init__(
         self, sites: Sequence[str], edits: Sequence[Edit], take: Take, keeps: bool
@@ -82,11 +79,9 @@ def gradients(
     """The values of `sites` in one forward pass, and the gradient of `of(output)` by each.
 
     `of` gives one number; the sum over a batch, whose rows know nothing of each other, gives the
-    gradients of each row. Names, edits and the other arguments are those of `trace`, without
-    dropout; nothing is stored on the model. Where there is a `take`, it is handed each gradient
-    that reaches its site, from the output backwards, and no value or gradient is kept: one site's
-    is there at a time. Costs a forward and a backward pass, and holds what these need and, without
-    a `take`, the values and gradients. EditError as there; GradientError where a gradient is not
+    gradients of each row. The other arguments are those of `trace`. A `take` is handed the name of
+    each site and its gradient, from the output backwards, and no value or gradient is kept. Costs
+    a forward and a backward pass. EditError as there; GradientError where a gradient is not
     finite. Source: Attribution Patching (Nanda 2023), on gradients by activations.
     """
     kept: dict[str, Tensor] = {}

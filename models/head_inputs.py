@@ -14,8 +14,7 @@ from models.attention import EarlierKeys, MultiHeadAttention
 from models.shapes import Bias, Mask, Rotation, Stream
 from models.tap import Tap
 
-HEAD_INPUTS = ("q_input", "k_input", "v_input")
-"""The sites: the residual stream as each head reads it, before the norm."""
+HEAD_INPUTS = ("q_input", "k_input", "v_input")  # what each head reads, before the norm
 
 
 def choose_head_inputs(

@@ -1,6 +1,7 @@
 """Interventions: plain frozen edits that name a site and say what becomes of its value.
 
-Give them to `trace(…, edits=…)`. `site` may be a pattern (`decoder.*.self_attn.weights`).
+Give them to `trace(…, edits=…)`. `site` may be a pattern (`decoder.*.self_attn.weights`), and
+where an edit has a `head`, it changes that head alone (b, h, …).
 A forward pass in which an edit met no site, or a value it does not fit, ends in an EditError.
 Shapes: b batch, h heads, t tokens, q queries, k keys, d width of a vector.
 """
@@ -28,7 +29,7 @@ class Edit(Protocol):
 
 @dataclass(frozen=True)
 class Scale:
-    """The value times a factor; 0 ablates it. With `head`, in that head alone (b, h, …)."""
+    """The value times a factor; 0 ablates it."""
 
     site: str
     factor: float = 0.0
@@ -42,8 +43,7 @@ class Scale:
 class Mean:
     """Mean ablation: every position gets the mean over all positions (…, t, d).
 
-    With `head`, in that head alone. Source: Interpretability in the Wild (Wang et al. 2022),
-    section 2.
+    Source: Interpretability in the Wild (Wang et al. 2022), section 2.
     """
 
     site: str
@@ -61,7 +61,7 @@ class SetCell:
     """One cell of a matrix (…, q, k): true or false in a `mask`, a number among `weights`.
 
     Weights are not renormalised. `query` None stands for all queries, `to` None for the mean
-    over the queries that attend to this key. With `head`, in that head alone.
+    over the queries that attend to this key.
     """
 
     site: str
@@ -76,10 +76,9 @@ class SetCell:
         check_index("key", self.key, value.shape[-1], self.site)
         if (value.dtype == torch.bool) != isinstance(self.to, bool):
             raise EditError(f"A cell of {self.site} is {value.dtype}, not {self.to!r}.")
-        changed = value.clone()
+        changed, column = value.clone(), value[..., self.key]
         to: Tensor | float | None = self.to
         if to is None:
-            column = value[..., self.key]
             to = column.sum(-1, keepdim=True) / (column > 0).sum(-1, keepdim=True).clamp(min=1)
         rows = slice(None) if self.query is None else slice(self.query, self.query + 1)
         changed[..., rows, self.key] = to
@@ -90,8 +89,7 @@ class SetCell:
 class ReplaceAt:
     """Another vector (d) at one position (…, t, d): activation patching from another text.
 
-    With `head`, in that head alone. Source: Locating and Editing Factual Associations in GPT
-    (Meng et al. 2022), section 2.
+    Source: Locating and Editing Factual Associations in GPT (Meng et al. 2022), section 2.
     """
 
     site: str

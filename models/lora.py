@@ -16,10 +16,8 @@ from models.model import Transformer
 
 ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
 FEED_FORWARD = ("gate_proj", "up_proj", "down_proj")
-TARGETS = (*ATTENTION, *FEED_FORWARD)
-"""The linear leaves of a block that can be given an adapter, by their names."""
-USUAL_TARGETS = ("q_proj", "v_proj")
-"""Those of the paper, section 7.1."""
+TARGETS = (*ATTENTION, *FEED_FORWARD)  # leaves of a block that can have an adapter
+USUAL_TARGETS = ("q_proj", "v_proj")  # those of the paper, section 7.1
 
 
 class LoRALinear(nn.Linear):
@@ -35,7 +33,7 @@ class LoRALinear(nn.Linear):
     ) -> None:
         nn.Module.__init__(self)  # the matrix of a linear leaf is not made again
         self.in_features, self.out_features = base.in_features, base.out_features
-        self.rank, self.alpha = rank, alpha
+        self.rank, self.alpha, self.scaling = rank, alpha, alpha / rank
         self.base = base.requires_grad_(False)
         widest = self.in_features**-0.5
         uniform = torch.empty(rank, self.in_features).uniform_(-widest, widest, generator=generator)
@@ -43,18 +41,9 @@ class LoRALinear(nn.Linear):
         self.lora_B = linear_of(base.weight.new_zeros(self.out_features, rank))
 
     @property
-    def scaling(self) -> float:
-        return self.alpha / self.rank
-
-    @property
-    def change(self) -> Float[Tensor, "o i"]:
-        """What it adds to the frozen matrix. Cost: o · r · i."""
-        return self.scaling * (self.lora_B.weight @ self.lora_A.weight)
-
-    @property
     def weight(self) -> Float[Tensor, "o i"]:  # type: ignore[override]
-        """The matrix that it multiplies by, for whoever reads weights: made anew every time."""
-        return self.base.weight + self.change
+        """The matrix that it multiplies by, computed on every call. Cost: o · r · i."""
+        return self.base.weight + self.scaling * (self.lora_B.weight @ self.lora_A.weight)
 
     @property
     def bias(self) -> Float[Tensor, "o"] | None:  # type: ignore[override]

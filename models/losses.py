@@ -12,15 +12,11 @@ from models.trace import RecordingTap
 from models.transformer import TransformerBase
 
 IGNORE = -100
-LARGE_LOGITS = 2**24
-"""Numbers in the logits of a batch, beyond which they are computed in parts."""
+LARGE_LOGITS = 2**24  # numbers; more are computed in parts
 
 
 def cross_entropy(logits: Float[Tensor, "*b v"], labels: Int[Tensor, "*b"]) -> Float[Tensor, ""]:
-    """The mean of −log p(label), in nats. NaN when every label is ignored.
-
-    Source: Attention Is All You Need, section 5.
-    """
+    """The mean of −log p(label), in nats. NaN when every label is ignored."""
     return label_smoothing(logits, labels, alpha=0.0)
 
 
@@ -30,10 +26,9 @@ def label_smoothing(
     alpha: float = 0.1,
     n_labels: Tensor | None = None,
 ) -> Float[Tensor, ""]:
-    """Cross-entropy against (1 − α) · one-hot + α / v. Source: the same, section 5.4.
+    """Cross-entropy against (1 − α) · one-hot + α / v: the mean, or the sum divided by `n_labels`.
 
-    The mean over the labels; with `n_labels` their sum divided by it, the share of some labels
-    in the mean of more.
+    Source: Attention Is All You Need, section 5.4.
     """
     return F.cross_entropy(
         logits.flatten(0, -2),
@@ -53,8 +48,7 @@ def linear_cross_entropy(
 ) -> Float[Tensor, ""]:
     """The cross-entropy of the logits x · wordsᵀ + bias, of which only some rows exist at a time.
 
-    Their gradients are computed with them, so nothing is kept for the backward pass. With
-    `n_labels` as above.
+    Their gradients are computed with them, so nothing is kept for the backward pass.
     Source: Cut Your Losses in Large-Vocabulary Language Models (Wijmans et al. 2024).
     """
     return F.linear_cross_entropy(
@@ -69,10 +63,7 @@ def linear_cross_entropy(
 
 
 def has_large_logits(model: TransformerBase, labels: Tensor) -> bool:
-    """Whether the logits of these labels are computed in parts.
-
-    It costs no time where there are as many tokens as a vector has numbers, or more.
-    """
+    """Whether the logits of these labels are computed in parts, where that costs no time."""
     if not isinstance(model.head, LanguageModelHead) or model.head.cap is not None:
         return False
     n_tokens, d_model = model.last_stack.embedding.weight.shape
@@ -82,10 +73,7 @@ def has_large_logits(model: TransformerBase, labels: Tensor) -> bool:
 
 
 def large_logits_loss(
-    model: TransformerBase,
-    inputs: Sequence[Tensor],
-    labels: Tensor,
-    n_labels: Tensor | None = None,
+    model: TransformerBase, inputs: Sequence[Tensor], labels: Tensor, n_labels: Tensor | None = None
 ) -> Float[Tensor, ""]:
     """The cross-entropy of what the model predicts, in parts."""
     head, tap = model.head, RecordingTap(("*.final",))

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from models.shapes import AnyMask, Mask, Scores
+from models.shapes import AnyMask, Mask
 
 
 def causal_mask(
@@ -41,20 +41,13 @@ def padding_mask(keep: Bool[Tensor, "b k"]) -> Bool[Tensor, "b 1 1 k"]:
 
 
 def boolean_mask(mask: AnyMask | None) -> Mask | None:
-    """The mask in booleans: an integer is True unless it is 0. Nothing waits for the device.
-
-    ValueError for a mask of floats, which could be one to add to the scores.
-    """
-    if mask is None:
-        return None
-    if mask.is_floating_point():
+    """The mask in booleans. ValueError for floats, which could be meant to be added to scores."""
+    if mask is not None and mask.is_floating_point():
         raise ValueError("A mask is of booleans, or of integers that are 0 where it is False.")
-    return mask.bool()
+    return None if mask is None else mask.bool()
 
 
-def both(
-    first: Bool[Tensor, "#b #h #q #k"] | None, second: Bool[Tensor, "#b #h #q #k"] | None
-) -> Bool[Tensor, "..."] | None:
+def both(first: Mask | None, second: Mask | None) -> Bool[Tensor, "..."] | None:
     """Both masks combined. None is the mask that allows everything."""
     if first is None or second is None:
         return second if first is None else first
@@ -74,10 +67,3 @@ def keep_of(
     if pad_begins:
         keep[:, 0] = True
     return None if keep.all() else keep
-
-
-def zero_masked_rows(weights: Scores, mask: Mask) -> Scores:
-    """The weights, but zeros for a query whose every key is masked."""
-    # What `any` says, which takes longer than a softmax: bytes have a quick maximum.
-    has_key = mask.view(torch.uint8).amax(-1, keepdim=True).bool()
-    return weights if has_key.all() else weights * has_key

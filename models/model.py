@@ -1,32 +1,43 @@
-"""A model from its config: every part with the arguments that the config gives it, and weights."""
+"""A model from its config: every part with the arguments that the config gives it, and weights.
 
+Matrices and embeddings start normal with standard deviation 0.8/√d_model, at which small models
+learn in seconds; those that write to the residual stream are also divided by √(2 · layers), so
+that it does not grow with depth (GPT-2, Radford et al. 2019, section 2.3). Norms start at one and
+biases at zero. Numbers are drawn on the CPU, the same for every device.
+"""
+
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
+import torch
 from jaxtyping import Int
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from models.attention import MultiHeadAttention
 from models.block import Block, Residual
-from models.classifier import ClassifierHead
 from models.config import TransformerConfig
 from models.decoder import Decoder
 from models.encoder import Encoder
 from models.feed_forward import FeedForward
-from models.generation import generate_ids
+from models.generation import generate, start_ids
 from models.head_inputs import choose_head_inputs
-from models.initialization import NoInitialization, initialize
 from models.normalization import NORM_LAYERS, RMSNorm
-from models.output_heads import LanguageModelHead, MaskedTransform
+from models.output_heads import ClassifierHead, LanguageModelHead, MaskedTransform
 from models.position_biases import AlibiPositions, RelativePositions
 from models.positional import LearnedPositions, PositionalEncoding, Positions
 from models.rotary import RotaryPositions
 from models.shapes import Ids
+from models.stack import Stack
 from models.transformer import TransformerBase
+
+AnyStack = TypeVar("AnyStack", bound=Stack)
+WRITES_TO_STREAM = ("o_proj.weight", "down_proj.weight")
 
 
 class Transformer(TransformerBase[TransformerConfig]):
-    """A Transformer as `config` describes it, with fresh weights that follow from `seed`.
+    """A Transformer as `config` describes it, with new weights that follow from `seed`.
 
     ValueError, in one sentence, for a config that is no model.
     """
@@ -47,12 +58,13 @@ class Transformer(TransformerBase[TransformerConfig]):
         An encoder-decoder returns its target, start token first; a decoder the prompt and
         its continuation of at most `max_length` tokens.
         """
-        return generate_ids(self, source, max_length=max_length, **options)
+        steps = generate(self, source, max_length=max_length, **options)
+        return torch.cat([start_ids(self, source), *(step.ids[:, None] for step in steps)], 1)
 
 
 def build_encoder(config: TransformerConfig) -> Encoder:
     embedding = nn.Embedding(config.src_vocab_size or config.vocab_size, config.d_model)
-    return Encoder(**stack_parts(config.of_encoder, embedding, config.encoder_layers))
+    return build_stack(Encoder, config.of_encoder, embedding, config.encoder_layers)
 
 
 def build_decoder(config: TransformerConfig, encoder: Encoder | None = None) -> Decoder:
@@ -61,30 +73,27 @@ def build_decoder(config: TransformerConfig, encoder: Encoder | None = None) -> 
         embedding = encoder.embedding
     else:
         embedding = nn.Embedding(config.vocab_size, config.d_model)
-    cross = encoder is not None
-    return Decoder(**stack_parts(config, embedding, config.n_layers, causal=True, cross=cross))
+    return build_stack(Decoder, config, embedding, config.n_layers, cross=encoder is not None)
 
 
-def stack_parts(
+def build_stack(
+    kind: type[AnyStack],
     config: TransformerConfig,
     embedding: nn.Embedding,
     n_layers: int,
-    causal: bool = False,
     cross: bool = False,
-) -> dict[str, Any]:
-    """The arguments of `models.stack.Stack`."""
-    segments = config.n_segments
-    return {
-        "embedding": embedding,
-        "positions": build_positions(config, causal),
-        "segments": nn.Embedding(segments, config.d_model) if segments else None,
-        "embedding_norm": build_norm(config) if config.embedding_norm else nn.Identity(),
-        "blocks": [build_block(config, cross, config.window(i)) for i in range(n_layers)],
-        "norm": build_norm(config) if config.final_norm else nn.Identity(),
-        "embedding_scale": config.d_model**0.5 if config.scale_embedding else 1.0,
-        "count_padding": config.count_padding,
-        "dropout": config.dropout,
-    }
+) -> AnyStack:
+    return kind(
+        embedding,
+        build_positions(config, kind.causal),
+        [build_block(config, cross, config.window(i)) for i in range(n_layers)],
+        build_norm(config) if config.final_norm else nn.Identity(),
+        build_norm(config) if config.embedding_norm else nn.Identity(),
+        nn.Embedding(config.n_segments, config.d_model) if config.n_segments else None,
+        config.d_model**0.5 if config.scale_embedding else 1.0,
+        config.count_padding,
+        config.dropout,
+    )
 
 
 def build_block(config: TransformerConfig, cross: bool = False, window: int = 0) -> Block:
@@ -145,10 +154,8 @@ def build_positions(config: TransformerConfig, causal: bool) -> Positions:
         case "learned":
             return LearnedPositions(config.d_model, config.max_len, config.position_offset)
         case "rotary":
-            pairs = config.pairs or "halves"
-            return RotaryPositions(
-                config.rotary_width, config.rope_theta, pairs, config.rope_scaling
-            )
+            width, pairs = config.rotary_width, config.pairs or "halves"
+            return RotaryPositions(width, config.rope_theta, pairs, config.rope_scaling)
         case "relative":
             n_buckets, max_distance = config.n_buckets, config.max_distance
             return RelativePositions(config.n_heads, n_buckets, max_distance, causal)
@@ -180,3 +187,34 @@ def build_head(config: TransformerConfig) -> nn.Module | None:
         config.logit_scale,
         config.logit_cap,
     )
+
+
+def initialize(model: nn.Module, config: TransformerConfig, seed: int) -> None:
+    """Overwrite every parameter. Leaves the global random state as it was."""
+    generator = torch.Generator().manual_seed(seed)
+    spread = 0.8 / config.d_model**0.5
+    depth = (2 * max(config.n_layers, config.encoder_layers)) ** 0.5
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.is_meta:
+                continue
+            if name.endswith("bias"):
+                parameter.zero_()
+            elif parameter.dim() == 1:
+                parameter.fill_(1.0)
+            else:
+                std = spread / depth if name.endswith(WRITES_TO_STREAM) else spread
+                numbers = torch.empty_like(parameter, device="cpu")
+                parameter.copy_(numbers.normal_(0.0, std, generator=generator))
+
+
+class NoInitialization(TorchFunctionMode):
+    """Modules built in here have undefined weights until `initialize`."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple = (), kwargs: Mapping | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__module__", None) == nn.init.__name__:
+            return kwargs.get("tensor", args[0] if args else None)
+        return func(*args, **kwargs)

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.optim import AdamW, Muon, Optimizer
 
-OPTIMIZERS = ("adamw", "adam", "sgd", "muon")
+from models.config import TrainConfig
 
 
 class MuonAndAdamW(Optimizer):
@@ -35,15 +35,7 @@ class MuonAndAdamW(Optimizer):
             part.step()
 
 
-def optimizer_of(
-    model: nn.Module,
-    name: str,
-    lr: float,
-    momentum: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-) -> Optimizer:
+def build_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
     """Weight decay is for matrices; norms, biases and other vectors are left alone.
 
     What is frozen is in no group. Muon is for the matrices inside of blocks.
@@ -51,29 +43,23 @@ def optimizer_of(
     trained = {where: p for where, p in model.named_parameters() if p.requires_grad}
     matrices = [p for p in trained.values() if p.dim() > 1]
     vectors = [p for p in trained.values() if p.dim() <= 1]
-    if name == "sgd":
-        groups = _decayed(matrices, vectors, weight_decay)
-        return torch.optim.SGD(groups, lr=lr, momentum=momentum, fused=True)
-    adams: dict[str, Any] = {"lr": lr, "betas": (momentum, beta2), "eps": eps}
-    if name == "muon":
+    how: dict[str, Any] = {"lr": config.lr, "momentum": config.momentum}
+    if config.optimizer == "sgd":
+        return torch.optim.SGD(_decayed(matrices, vectors, config), fused=True, **how)
+    adams: dict[str, Any] = {"lr": config.lr, "betas": (config.momentum, config.beta2)}
+    adams["eps"] = config.eps
+    if config.optimizer == "muon":
         hidden = [p for where, p in trained.items() if ".blocks." in where and p.dim() == 2]
         rest = [p for where, p in trained.items() if ".blocks." not in where and p.dim() > 1]
-        muons = {"params": hidden, "lr": lr, "momentum": momentum, "weight_decay": weight_decay}
-        others = _decayed(rest, vectors, weight_decay)
+        muons = how | {"params": hidden, "weight_decay": config.weight_decay}
+        others = _decayed(rest, vectors, config)
         return MuonAndAdamW([muons], [group | adams for group in others])
-    kind = AdamW if name == "adamw" else torch.optim.Adam
-    return kind(_decayed(matrices, vectors, weight_decay), fused=True, **adams)
-
-
-def remembered(group: dict[str, Any]) -> set[str]:
-    """What an optimizer remembers of each parameter of this group."""
-    if "betas" in group:
-        return {"step", "exp_avg", "exp_avg_sq"}
-    return {"momentum_buffer"} if group["momentum"] or "ns_steps" in group else set()
+    kind = AdamW if config.optimizer == "adamw" else torch.optim.Adam
+    return kind(_decayed(matrices, vectors, config), fused=True, **adams)
 
 
 def _decayed(
-    matrices: list[nn.Parameter], vectors: list[nn.Parameter], weight_decay: float
+    matrices: list[nn.Parameter], vectors: list[nn.Parameter], config: TrainConfig
 ) -> list[dict[str, Any]]:
-    decay = {"params": matrices, "weight_decay": weight_decay}
+    decay = {"params": matrices, "weight_decay": config.weight_decay}
     return [decay, {"params": vectors, "weight_decay": 0.0}]

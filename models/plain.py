@@ -30,7 +30,11 @@ class PlainData:
 
     def fault(self) -> str | None:
         """One sentence that says which field is wrong and why, or None."""
-        return _type_fault(self) or _value_fault(self)
+        kind: Any = type(self)
+        for field in dataclasses.fields(kind):
+            if fault := _fault(field, _hints(kind)[field.name], getattr(self, field.name)):
+                return fault
+        return None
 
     def replace(self: Settings, **changes: Any) -> Settings:
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
@@ -83,28 +87,41 @@ def _read(kind: Any, values: dict[str, Any]) -> Any:
     return kind(**{name: _shaped(hints[name], value) for name, value in values.items()})
 
 
-def _type_fault(settings: PlainData) -> str | None:
-    """Why a value is not of its field's type. An int passes for a float, a bool for neither."""
-    kind: Any = type(settings)
-    for name, hint in _hints(kind).items():
-        value, inside = getattr(settings, name), get_args(hint)
-        allowed = hint | int if float in (hint, *inside) else hint
-        is_stray_bool = isinstance(value, bool) and bool not in (hint, *inside)
-        if get_origin(hint) is Literal:
-            if value not in inside:
-                return f"{name} must be one of {', '.join(map(repr, inside))}."
-        elif get_origin(hint) is tuple:
-            item, count = inside[0], "" if inside[-1] is Ellipsis else f"{len(inside)} "
-            is_list = isinstance(value, tuple) and (not count or len(value) == len(inside))
-            if not is_list or any(type(element) is not item for element in value):
-                return f"{name} must be a list of {count}{item.__name__}."
-            for at, element in enumerate(value):
-                if isinstance(element, PlainData) and (fault := element.fault()):
-                    return f"{name}[{at}]: {fault}"
-        elif is_stray_bool or not isinstance(value, allowed):
-            return f"{name} must be {getattr(hint, '__name__', hint)}, not {type(value).__name__}."
-        elif isinstance(value, PlainData) and (fault := value.fault()):
-            return f"{name}: {fault}"
+def _fault(field: dataclasses.Field[Any], hint: Any, value: Any) -> str | None:
+    """Why a value is not of its field's type, options or range (NaN is in none).
+
+    An int passes for a float, a bool for neither.
+    """
+    name, kinds = field.name, get_args(hint) or (hint,)
+    if get_origin(hint) is Literal:
+        return None if value in kinds else f"{name} must be one of {', '.join(map(repr, kinds))}."
+    if get_origin(hint) is tuple:
+        return _tuple_fault(name, kinds, value)
+    is_stray_bool = isinstance(value, bool) and bool not in kinds
+    if is_stray_bool or not isinstance(value, (*kinds, int) if float in kinds else kinds):
+        return f"{name} must be {getattr(hint, '__name__', hint)}, not {type(value).__name__}."
+    if isinstance(value, PlainData) and (fault := value.fault()):
+        return f"{name}: {fault}"
+    options: Any = field.metadata.get("options")
+    limits: Any = field.metadata.get("range")
+    if options and value is not None and value not in options:
+        return f"{name} must be one of {', '.join(options)}, not {value[:40]!r}."
+    if limits and value is not None and not limits[0] <= value <= limits[1]:
+        return f"{name} must be between {limits[0]:,} and {limits[1]:,}, not {str(value)[:40]}."
+    if not limits and isinstance(value, int | float) and not abs(value) < LARGEST_NUMBER:
+        return f"{name} must be a finite number."
+    return None
+
+
+def _tuple_fault(name: str, kinds: tuple[Any, ...], value: object) -> str | None:
+    """Why a value is not a tuple of `kinds[0]`, of any length or of as many as there are kinds."""
+    count = "" if kinds[-1] is Ellipsis else f"{len(kinds)} "
+    is_list = isinstance(value, tuple) and (not count or len(value) == len(kinds))
+    if not is_list or any(type(item) is not kinds[0] for item in value):
+        return f"{name} must be a list of {count}{kinds[0].__name__}."
+    for at, item in enumerate(value):
+        if isinstance(item, PlainData) and (fault := item.fault()):
+            return f"{name}[{at}]: {fault}"
     return None
 
 
@@ -117,21 +134,3 @@ def _shaped(hint: Any, value: Any) -> Any:
         if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, PlainData):
             return _read(kind, value)
     return value
-
-
-def _value_fault(settings: PlainData) -> str | None:
-    """Why a name is not an option of its field, or a number not in its range (NaN never is)."""
-    for field in dataclasses.fields(settings):  # type: ignore[arg-type]
-        name, value = field.name, getattr(settings, field.name)
-        if value is None:
-            continue
-        options = field.metadata.get("options")
-        if options and value not in options:
-            return f"{name} must be one of {', '.join(options)}, not {value[:40]!r}."
-        if limits := field.metadata.get("range"):
-            least, most = limits
-            if not least <= value <= most:
-                return f"{name} must be between {least:,} and {most:,}, not {str(value)[:40]}."
-        elif isinstance(value, int | float) and not abs(value) < LARGEST_NUMBER:
-            return f"{name} must be a finite number."
-    return None

@@ -10,18 +10,16 @@ from models.positional import Positions
 
 
 class RelativePositions(Positions):
-    """A trained number per head and bucket of distances, added to the scores.
+    """A trained number per head and bucket of distances, shared by all layers.
 
     Near distances have a bucket each, far ones share buckets that grow up to
-    `max_distance`; unless it is causal, half the buckets are for later keys. All layers
-    share it.
+    `max_distance`; unless it is causal, half the buckets are for later keys.
     Source: T5 (Raffel et al. 2020), section 2.1.
     """
 
     def __init__(self, n_heads: int, n_buckets: int, max_distance: int, causal: bool) -> None:
         super().__init__()
-        self.max_distance = max_distance
-        self.causal = causal
+        self.max_distance, self.causal = max_distance, causal
         self.table = nn.Embedding(n_buckets, n_heads)
 
     def buckets(self, offsets: Int[Tensor, "*d"]) -> Int[Tensor, "*d"]:

@@ -28,8 +28,7 @@ def sinusoids(
     sine without its cosine. `pairs` "halves" has all sines first (Marian).
     Source: Attention Is All You Need, section 3.5.
     """
-    # These are 2i, so that the exponent below is 2i/d and not 4i/d.
-    even = torch.arange(0, d_model, 2, dtype=torch.float64, device=positions.device)
+    even = torch.arange(0, d_model, 2, dtype=torch.float64, device=positions.device)  # these are 2i
     frequencies = torch.exp(even * (-math.log(10_000.0) / d_model))
     angles = positions[..., None] * frequencies  # (*t, ⌈d/2⌉)
     if pairs == "halves":
@@ -61,10 +60,6 @@ class Positions(nn.Module):
         """Fill the tables that no checkpoint holds."""
 
 
-ANGLES_AT_ONCE = 1 << 18
-"""Rows × width of the table computed together: float64 angles take ten times its memory."""
-
-
 class PositionalEncoding(Positions):
     """Sinusoids, kept in a table `pe` of shape (1, max_len, d_model) that is not trained.
 
@@ -76,17 +71,15 @@ class PositionalEncoding(Positions):
 
     def __init__(self, d_model: int, max_len: int = 5000, pairs: str = "adjacent") -> None:
         super().__init__()
-        self.max_len = max_len
-        self.pairs = pairs
+        self.max_len, self.pairs = max_len, pairs
         self.register_buffer("pe", torch.empty(1, max_len, d_model), persistent=False)
         if not self.pe.is_meta:
             self.reset_buffers()
 
     def reset_buffers(self) -> None:
         _, max_len, d_model = self.pe.shape
-        rows = max(1, ANGLES_AT_ONCE // d_model)
-        for some in torch.arange(max_len, device="cpu").split(rows):
-            self.pe[0, some[0] : some[-1] + 1] = sinusoids(some, d_model, self.pairs)
+        for some in torch.arange(max_len, device="cpu").split(512):  # float64 takes memory
+            self.pe[0, some] = sinusoids(some, d_model, self.pairs).to(self.pe)
 
     def embed(self, positions: Int[Tensor, "*t"]) -> Float[Tensor, "*t d"]:
         return self.pe[0, positions]
@@ -103,8 +96,7 @@ class LearnedPositions(Positions):
 
     def __init__(self, d_model: int, max_len: int, offset: int = 0) -> None:
         super().__init__()
-        self.max_len = max_len
-        self.offset = offset
+        self.max_len, self.offset = max_len, offset
         self.table = nn.Embedding(max_len + offset, d_model)
 
     def embed(self, positions: Int[Tensor, "*t"]) -> Float[Tensor, "*t d"]:

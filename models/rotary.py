@@ -14,14 +14,17 @@ from models.shapes import Rotation
 
 ROPE_SCALINGS = ("linear", "llama3", "yarn")
 FACTORS = (1e-3, 1e6)
-LARGEST_MAX_LEN = 1 << 24
-"""Rotary models declare millions of positions, and no table grows with them."""
+LARGEST_MAX_LEN = 1 << 24  # rotary models declare millions, and no table grows with them
 
 
 @dataclass(frozen=True)
 class RopeScaling(PlainData):
     """How rotary frequencies are scaled; each kind is a function in `SCALINGS`.
 
+    The longest text of the training has `original_len` tokens, in which a pair of numbers turns
+    more or less often: less than `low_freq_factor` it is scaled fully, more than
+    `high_freq_factor` not at all (llama3); of yarn these are `beta_slow` and `beta_fast`, rounded
+    to whole pairs if it `truncate`s, and it multiplies cosines and sines with `attention_factor`.
     Sources: Extending Context Window by Positional Interpolation (Chen et al. 2023,
     linear); The Llama 3 Herd of Models (2024, llama3); YaRN (Peng et al. 2023).
     """
@@ -29,37 +32,29 @@ class RopeScaling(PlainData):
     kind: str = choice_field("linear", ROPE_SCALINGS)
     factor: float = number_field(1.0, *FACTORS)
     original_len: int = number_field(8192, 1, LARGEST_MAX_LEN)
-    """Longest text of the training, in tokens (llama3, yarn)."""
     low_freq_factor: float = number_field(1.0, *FACTORS)
     high_freq_factor: float = number_field(4.0, *FACTORS)
-    """llama3 scales pairs that turn less often than the one in `original_len` tokens fully,
-    and those that turn more often than the other not at all."""
     beta_fast: float = number_field(32.0, *FACTORS)
     beta_slow: float = number_field(1.0, *FACTORS)
-    """The same of yarn."""
     attention_factor: float = number_field(1.0, *FACTORS)
-    """What yarn multiplies cosines and sines with."""
     truncate: bool = True
-    """Whether yarn rounds the bounds of its ramp to whole pairs."""
 
     def fault(self) -> str | None:
-        if fault := super().fault():
-            return fault
-        if self.kind == "llama3" and self.high_freq_factor <= self.low_freq_factor:
+        fault = super().fault()
+        if not fault and self.kind == "llama3" and self.high_freq_factor <= self.low_freq_factor:
             return "high_freq_factor must be above low_freq_factor."
-        return None
+        return fault
 
 
-def linear_scaling(
-    frequencies: Float[Tensor, " half"], scaling: RopeScaling, theta: float
-) -> Float[Tensor, " half"]:
+Frequencies = Float[Tensor, " half"]
+
+
+def linear_scaling(frequencies: Frequencies, scaling: RopeScaling, theta: float) -> Frequencies:
     """All frequencies ÷ factor. Source: Chen et al. 2023, section 2.3."""
     return frequencies / scaling.factor
 
 
-def llama3_scaling(
-    frequencies: Float[Tensor, " half"], scaling: RopeScaling, theta: float
-) -> Float[Tensor, " half"]:
+def llama3_scaling(frequencies: Frequencies, scaling: RopeScaling, theta: float) -> Frequencies:
     """Low frequencies ÷ factor, high ones as they are, those between mixed. Source: Llama 3."""
     waves = scaling.original_len * frequencies / (2 * math.pi)  # turns in the training's length
     low, high = scaling.low_freq_factor, scaling.high_freq_factor
@@ -67,9 +62,7 @@ def llama3_scaling(
     return (1 - kept) * frequencies / scaling.factor + kept * frequencies
 
 
-def yarn_scaling(
-    frequencies: Float[Tensor, " half"], scaling: RopeScaling, theta: float
-) -> Float[Tensor, " half"]:
+def yarn_scaling(frequencies: Frequencies, scaling: RopeScaling, theta: float) -> Frequencies:
     """The same with a linear ramp over the pairs. Source: YaRN (Peng et al. 2023), section 3.2."""
     pairs = len(frequencies)
 
@@ -107,12 +100,9 @@ class RotaryPositions(Positions):
         scaling: RopeScaling | None = None,
     ) -> None:
         super().__init__()
-        self.d_head = d_head
-        self.theta = theta
-        self.pairs = pairs
-        self.scaling = scaling
+        self.d_head, self.theta, self.pairs, self.scaling = d_head, theta, pairs, scaling
 
-    def frequencies(self) -> Float[Tensor, " half"]:
+    def frequencies(self) -> Frequencies:
         """Radians per position of every pair, fast ones first; on the CPU, as all constants."""
         even = torch.arange(0, self.d_head, 2, dtype=torch.float32, device="cpu")
         frequencies = 1.0 / self.theta ** (even / self.d_head)
@@ -133,12 +123,8 @@ class RotaryPositions(Positions):
     ) -> Float[Tensor, "b h t d"]:
         cos, sin = cos.to(x.dtype), sin.to(x.dtype)
         turned, rest = x[..., : self.d_head], x[..., self.d_head :]
-        if self.pairs == "halves":
-            first, second = turned.chunk(2, -1)
-        else:
-            first, second = turned[..., 0::2], turned[..., 1::2]
+        halves = self.pairs == "halves"
+        first, second = turned.chunk(2, -1) if halves else (turned[..., 0::2], turned[..., 1::2])
         both = (first * cos - second * sin, second * cos + first * sin)
-        joined = (
-            torch.cat(both, -1) if self.pairs == "halves" else torch.stack(both, -1).flatten(-2)
-        )
+        joined = torch.cat(both, -1) if halves else torch.stack(both, -1).flatten(-2)
         return torch.cat((joined, rest), -1) if rest.shape[-1] else joined

@@ -12,8 +12,7 @@ from torch import Tensor
 from models.config import LARGEST_SIZE, TransformerConfig
 from models.plain import PlainData, number_field
 
-HOTTEST = 1_000_000_000
-"""Every temperature near it samples all tokens alike."""
+HOTTEST = 1_000_000_000  # every temperature near it samples all tokens alike
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class Sampling(PlainData):
 
     temperature: float = number_field(1.0, 0, HOTTEST)
     top_k: int | None = number_field(None, 1, LARGEST_SIZE)
-    top_p: float | None = None
+    top_p: float | None = number_field(None, 1e-12, 1)
 
     def __post_init__(self) -> None:
         """A real number of another library, as NumPy's, becomes Python's."""
@@ -31,13 +30,6 @@ class Sampling(PlainData):
             if type(value) not in (bool, int) and isinstance(value, Real):
                 with suppress(OverflowError):
                     object.__setattr__(self, name, float(value))
-
-    def fault(self) -> str | None:
-        """One sentence saying why no token can be chosen like this, or None."""
-        fault = super().fault()
-        if fault is None and self.top_p is not None and not 0 < self.top_p <= 1:
-            return f"top_p must be above 0 and at most 1, not {str(self.top_p)[:40]}."
-        return fault
 
 
 def allowed(

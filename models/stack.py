@@ -12,8 +12,7 @@ from models.positional import Positions, token_positions
 from models.shapes import Ids, Keep, Mask, Memory, SourceKeep, Stream
 from models.tap import NO_TAP, Tap
 
-Cache = Sequence[Mapping[str, EarlierKeys]]
-"""For every block the earlier keys and values of its attentions, by their names."""
+Cache = Sequence[Mapping[str, EarlierKeys]]  # of every block, by the names of its attentions
 
 
 class Stack(nn.Module):
@@ -38,13 +37,9 @@ class Stack(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding_scale, self.count_padding = embedding_scale, count_padding
-        self.embedding = embedding
-        self.positions = positions
-        self.segments = segments
-        self.embedding_norm = embedding_norm
-        self.dropout = nn.Dropout(dropout)
-        self.blocks = nn.ModuleList(blocks)
-        self.norm = norm
+        self.embedding, self.positions, self.segments = embedding, positions, segments
+        self.embedding_norm, self.dropout = embedding_norm, nn.Dropout(dropout)
+        self.blocks, self.norm = nn.ModuleList(blocks), norm
         self.windows = frozenset(block.window for block in blocks)
 
     def forward(

@@ -22,15 +22,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.attention import (
-    MultiHeadAttention,
-    attention_scores,
-    attention_weights,
-    repeat_groups,
-)
+from models.attention import MultiHeadAttention, attention_scores, attention_weights, repeat_groups
 from models.interventions import Edit, EditError
 from models.positional import Positions
 from models.shapes import Scores
@@ -116,11 +111,6 @@ class Trace:
     def sites(self) -> tuple[str, ...]:
         return tuple(self.values)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the recorded values; one tensor under two names counts once."""
-        return sum({value.data_ptr(): value.nbytes for value in self.values.values()}.values())
-
     def __contains__(self, site: object) -> bool:
         return site in self.values
 
@@ -134,14 +124,13 @@ class Trace:
         raise KeyError(f"{site} {why}.")
 
     def scores(self, attention: str, head: int | None = None) -> Scores | Float[Tensor, "b q k"]:
-        """QKᵀ/√d before bias and mask, at for example `decoder.0.self_attn`; of one head or all."""
+        """QKᵀ/√d before bias and mask, at for example `decoder.0.self_attn`, of one head or all."""
         scores = self._scores(attention, self._heads(attention, head))
         return scores if head is None else scores[:, 0]
 
     def weights(self, attention: str, head: int | None = None) -> Scores | Float[Tensor, "b q k"]:
-        """Attention weights, of one head or all.
+        """Attention weights of one head or all: recorded, or derived from q and k as in a pass.
 
-        Recorded, or derived from the kept q and k by the function that a watched pass uses.
         One head costs queries × keys × d_head.
         """
         heads = self._heads(attention, head)
@@ -150,12 +139,8 @@ class Trace:
         else:
             scores, bias = self._scores(attention, heads), self.bias(attention, heads)
             bias = None if bias is None else bias.to(scores.dtype)
-            weights = attention_weights(scores, self.mask(attention), bias)
+            weights = attention_weights(scores, self[f"{attention}.mask"], bias)
         return weights if head is None else weights[:, 0]
-
-    def mask(self, attention: str) -> Bool[Tensor, "#b #h q k"]:
-        """True: the query may attend to the key."""
-        return self[f"{attention}.mask"]
 
     def bias(self, attention: str, heads: slice = slice(None)) -> Tensor | None:
         """The bias on the scores of these heads (b or 1, h, q, k), or None."""
@@ -171,7 +156,7 @@ class Trace:
 
     def _attention(self, name: str) -> MultiHeadAttention:
         stack, layer, kind = name.split(".")
-        module = getattr(getattr(self.model, stack).blocks[int(layer)], kind)
+        module = self.model.get_submodule(f"{stack}.blocks.{layer}.{kind}")
         assert isinstance(module, MultiHeadAttention)
         return module
 
@@ -203,10 +188,8 @@ def trace(
     """Run the model once, without dropout or gradients, and keep the values named by `sites`.
 
     `inputs` are the IDs, or source and target, and `how` what else the model takes (`keep`,
-    `segments`, …). Recording
-    everything holds all attention weights (layers × heads × tokens²); `CHEAP_SITES` does
-    not. A `recorder` of one's own sees every value that it wants. EditError when an edit does not
-    fit or meets no site of this pass.
+    `segments`, …). Recording everything holds all attention weights (layers × heads × tokens²);
+    `CHEAP_SITES` does not. EditError when an edit does not fit or meets no site of this pass.
     """
     tap = recorder(sites, edits)
     with evaluating(model):

@@ -18,46 +18,14 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from models import distributed
+from models.config import TrainConfig
 from models.losses import IGNORE, has_large_logits, label_smoothing, large_logits_loss
 from models.model import Transformer
-from models.optimizers import OPTIMIZERS, optimizer_of
-from models.plain import PlainData, choice_field, number_field
-from models.schedules import SCHEDULES, peak_rate, scheduled_rate
+from models.optimizers import build_optimizer
+from models.schedules import learning_rate
 
 CPU = torch.device("cpu")
-WITHOUT_GENERATOR = ("cpu", "meta")
-"""Types of device that have no random generator besides the CPU's."""
-PRECISIONS = ("float32", "bfloat16")
-
-
-@dataclass(frozen=True)
-class TrainConfig(PlainData):
-    """How to train: `warmup` counts steps; `clip` 0 leaves the gradients as they are.
-
-    `lr` is the highest rate, at the end of the warm-up. `momentum` is the share of the former
-    direction that is kept: SGD's, Muon's, and Adam's β₁; `beta2` and `eps` are Adam's. A batch
-    goes through the model in `accumulation` parts, one after another, for a single update: the
-    same but for dropout, in less memory. With `precision` bfloat16 products are computed so;
-    weights stay in 32 bits. `compiled` is for an accelerator and does nothing on a CPU. `seed`
-    is that of batches and dropout; the weights' own is the model's.
-    """
-
-    steps: int = number_field(400, 1, 10_000_000)
-    batch_size: int = number_field(64, 1, 4096)
-    accumulation: int = number_field(1, 1, 4096)
-    lr: float = number_field(3e-3, 1e-8, 1e9)
-    warmup: int = number_field(50, 0, 10_000_000)
-    schedule: str = choice_field("constant", SCHEDULES)
-    optimizer: str = choice_field("adamw", OPTIMIZERS)
-    momentum: float = number_field(0.9, 0, 0.9999)
-    beta2: float = number_field(0.999, 0, 0.999999)
-    eps: float = number_field(1e-8, 1e-16, 1)
-    weight_decay: float = number_field(0.01, 0, 10)
-    clip: float = number_field(1.0, 0, 1e6)
-    label_smoothing: float = number_field(0.0, 0, 0.95)
-    precision: str = choice_field("float32", PRECISIONS)
-    compiled: bool = False
-    seed: int = number_field(0, 0, 2**31 - 1)
+WITHOUT_GENERATOR = ("cpu", "meta")  # devices without another random generator than the CPU's
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,41 +150,6 @@ def in_precision(precision: str, device: torch.device) -> AbstractContextManager
     if precision == "float32":
         return nullcontext()
     return torch.autocast(device.type, getattr(torch, precision))
-
-
-def learning_rate(config: TrainConfig, step: int) -> float:
-    """The rate of the update after `step` earlier ones."""
-    return scheduled_rate(config.schedule, config.lr, step, config.steps, config.warmup)
-
-
-PAPER_TRAINING = TrainConfig(
-    steps=100_000,
-    lr=peak_rate(d_model=512, warmup=4000),
-    warmup=4000,
-    schedule="inverse square root",
-    optimizer="adam",
-    beta2=0.98,
-    eps=1e-9,
-    weight_decay=0.0,
-    clip=0.0,
-    label_smoothing=0.1,
-)
-"""How the paper trained the base model of `presets.paper`, but for its batches of 25,000 tokens.
-
-Source: Attention Is All You Need, sections 5.2 to 5.4.
-"""
-
-
-def build_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
-    return optimizer_of(
-        model,
-        config.optimizer,
-        lr=config.lr,
-        momentum=config.momentum,
-        beta2=config.beta2,
-        eps=config.eps,
-        weight_decay=config.weight_decay,
-    )
 
 
 @contextmanager

@@ -23,9 +23,9 @@ Config = TypeVar("Config")
 class TransformerBase(nn.Module, Generic[Config]):
     """A Transformer put together from its parts; `models.model.Transformer` makes them.
 
-    `config` is what they were made from, which no pass reads. True in a `keep` keeps a token;
-    without one every ID but `pad_id` is kept. `bos_id` is what the target of an encoder-decoder
-    begins with. Nothing of a pass is stored here, so one model in eval mode serves many threads.
+    No pass reads `config`. True in a `keep` keeps a token; without one every ID but `pad_id` is
+    kept. The target of an encoder-decoder begins with `bos_id`. Nothing of a pass is stored here,
+    so one model in eval mode serves many threads.
     Source: Attention Is All You Need, section 3.
     """
 
@@ -39,11 +39,8 @@ class TransformerBase(nn.Module, Generic[Config]):
         bos_id: int | None = None,
     ) -> None:
         super().__init__()
-        self.config = config
-        self.encoder = encoder
-        self.decoder = decoder
-        self.head = head
-        self.pad_id, self.bos_id = pad_id, bos_id
+        self.config, self.pad_id, self.bos_id = config, pad_id, bos_id
+        self.encoder, self.decoder, self.head = encoder, decoder, head
 
     @property
     def n_parameters(self) -> int:
@@ -77,17 +74,16 @@ class TransformerBase(nn.Module, Generic[Config]):
         """
         if segments is not None and (self.encoder is None or self.encoder.segments is None):
             raise ValueError("This model has no segments: its config has n_segments 0.")
+        keep = keep if source_keep is None else source_keep
+        keep = keep_of(ids, self.pad_id) if keep is None else keep
         if self.encoder is not None and self.decoder is not None:
             if target is None:
                 raise ValueError("An encoder-decoder reads two sequences: source and target.")
-            source_keep = keep if source_keep is None else source_keep
-            source_keep = keep_of(ids, self.pad_id) if source_keep is None else source_keep
-            memory = self.encode(ids, source_keep, tap)
-            return self.decode(target, memory, source_keep, target_keep, read_at=read_at, tap=tap)
+            memory = self.encode(ids, keep, tap)
+            return self.decode(target, memory, keep, target_keep, read_at=read_at, tap=tap)
         if not (target is None and source_keep is None and target_keep is None):
             kind = "encoder" if self.decoder is None else "decoder"
             raise ValueError(f"A model of kind {kind} reads one sequence, not two.")
-        keep = keep_of(ids, self.pad_id) if keep is None else keep
         if self.encoder is None:
             return self.decode(ids, keep=keep, read_at=read_at, tap=tap)
         x = self.encoder(ids, keep, segments=segments, tap=tap.at("encoder"))
@@ -125,8 +121,7 @@ class TransformerBase(nn.Module, Generic[Config]):
     ) -> Float[Tensor, "..."]:
         """The output of the head for the final residual stream; without a head, that itself."""
         if isinstance(self.head, LanguageModelHead):
-            words = self.last_stack.embedding.weight
-            x = self.head(x[:, read_at], words, tap.at("head"))
+            x = self.head(x[:, read_at], self.last_stack.embedding.weight, tap.at("head"))
         elif self.head is not None:
             x = self.head(x, keep, tap.at("head"))
         return tap("logits", x)

@@ -16,9 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from models.block import IDENTITY, Residual
-from models.classifier import ClassifierHead
 from models.normalization import LayerNorm, RMSNorm
-from models.output_heads import LanguageModelHead, MaskedTransform
+from models.output_heads import ClassifierHead, LanguageModelHead, MaskedTransform
 
 Linear = Callable[[Tensor], Tensor]
 

@@ -26,8 +26,7 @@ from explorer.analysis.output_change import has_words, last_streams, logits_at
 from explorer.analysis.residual_writes import block_writes, positions_of
 from explorer.inference.forward_pass import ForwardPass
 from explorer.system.cooperative import interruptible
-from models.classifier import ClassifierHead
-from models.output_heads import LanguageModelHead
+from models.output_heads import ClassifierHead, LanguageModelHead
 
 
 def direct_logits(

@@ -18,17 +18,9 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from explorer.analysis.weight_statistics import IN_A_LAYER
+from models.config import TrainConfig
 from models.losses import IGNORE
-from models.training import (
-    Batch,
-    Report,
-    TrainConfig,
-    TrainState,
-    batch_loss,
-    in_precision,
-    seeded,
-    train,
-)
+from models.training import Batch, Report, TrainState, batch_loss, in_precision, seeded, train
 
 GOOD_RATIO = 1e-3
 """About how long an update is beside its weights where a learning rate suits.

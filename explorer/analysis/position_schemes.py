@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from models import Transformer, TransformerConfig
-from models.initialization import NoInitialization
+from models.model import NoInitialization
 from models.position_biases import AlibiPositions, RelativePositions
 from models.positional import LearnedPositions, Positions, sinusoids
 from models.rotary import RotaryPositions

@@ -104,7 +104,7 @@ def head_outs(
     """
     trace, row, config = forward.trace, forward.row, forward.config
     q, k, v = (trace[f"{at}.{name}"][row : row + 1].to(dtype=dtype) for name in "qkv")
-    mask = trace.mask(at)
+    mask = trace[f"{at}.mask"]
     mask = mask.expand(max(row + 1, len(mask)), -1, -1, -1)[row : row + 1, :, places]
     bias = None
     if at.endswith("self_attn"):

@@ -23,7 +23,8 @@ from explorer.charts.vega_lite import (
     shown_place,
     text_line,
 )
-from models.training import TrainConfig, learning_rate
+from models.config import TrainConfig
+from models.schedules import learning_rate
 
 MOST_POINTS, MOST_RATES = 300, 160
 CURVES_HEIGHT, SCHEDULE_HEIGHT = 180, 96

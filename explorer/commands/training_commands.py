@@ -33,7 +33,7 @@ from explorer.runs.settings import (
     spec_of,
 )
 from explorer.runs.spec import HOT, RunError
-from explorer.runs.worker import ANEW, END, advance, saved_or_untrained
+from explorer.runs.worker import ANEW, END, advance, broadcast, saved_or_untrained
 from explorer.system.data_folders import runs_root
 from explorer.tasks import CUSTOM_TASKS, TASKS, stored_tokenizer, task_of
 from explorer.tasks.own_data import SUBWORDS, WORDS
@@ -41,10 +41,10 @@ from explorer.text import TextError
 from explorer.text.checked_text import decoded
 from explorer.text.number_format import three
 from models import distributed
+from models.families.presets import PRESETS
 from models.families.styles import LIKE
 from models.loading.safe_files import shown
 from models.lora import TARGETS
-from models.presets import PRESETS
 from models.training import train
 
 
@@ -55,9 +55,9 @@ def follow(folder: Path) -> None:
     model, state = saved_or_untrained(run, spec, task)
     updates = None
     try:
-        distributed.broadcast([END])
+        broadcast([END])
         while True:
-            said, *values = distributed.broadcast([END] * (1 + len(HOT)))
+            said, *values = broadcast([END] * (1 + len(HOT)))
             if said == END:
                 return
             if updates is None or said == ANEW:
@@ -145,11 +145,19 @@ def _train_together(asked: argparse.Namespace, run_of: Callable[[argparse.Namesp
     with distributed.process_group():
         if distributed.rank() > 0:
             with asked_to_leave():  # which the first one does
-                follow(Path(distributed.broadcast_text("")))
+                follow(Path(broadcast_text("")))
             return
         run = run_of(asked)
-        distributed.broadcast_text(str(run.folder))
+        broadcast_text(str(run.folder))
         _show_training(run, asked)
+
+
+def broadcast_text(text: str) -> str:
+    """The text of process 0, in each of them."""
+    data = text.encode()
+    size = int(broadcast([len(data)])[0])
+    numbers = list(data) if distributed.rank() == 0 else [0] * size
+    return bytes(map(int, broadcast(numbers))).decode()
 
 
 def _new_run(asked: argparse.Namespace) -> Run:

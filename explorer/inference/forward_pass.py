@@ -63,7 +63,8 @@ class ForwardPass:
     @property
     def bytes(self) -> int:
         """Bytes of the recorded values."""
-        return self.trace.nbytes
+        values = self.trace.values.values()  # one tensor under two names counts once
+        return sum({value.data_ptr(): value.nbytes for value in values}.values())
 
     @property
     def tokens(self) -> tuple[Token, ...]:
@@ -135,7 +136,7 @@ class ForwardPass:
     def mask(self, part: str, layer: int = 0) -> Tensor:
         """Which columns each row may attend to (rows, columns). True = may attend."""
         shape = (len(self.rows(part)), len(self.columns(part)))
-        mask = self.trace.mask(site(part, layer))
+        mask = self.trace[f"{site(part, layer)}.mask"]
         return mask.expand(max(mask.shape[0], self.row + 1), -1, *shape)[self.row, 0]
 
     def some_heads(self, part: str, layer: int) -> Iterator[Tensor]:

@@ -13,8 +13,8 @@ from explorer.system import limits
 from explorer.tasks import Task
 from explorer.text.token import PAD
 from models import TransformerConfig
+from models.config import TrainConfig
 from models.lora import USUAL_TARGETS, target_ranks
-from models.training import TrainConfig
 
 LORA_RATE, WHOLE_RATE = 1e-3, 3e-4
 STEPS, BATCH = 300, 16

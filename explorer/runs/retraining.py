@@ -17,8 +17,9 @@ from explorer.runs.run import Run, step_folders
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task
 from models import Transformer, load_checkpoint
+from models.config import TrainConfig
 from models.loading.checkpoint import load_state
-from models.training import TrainConfig, TrainState, train
+from models.training import TrainState, train
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,8 +52,8 @@ from explorer.runs.run_notes import RunNotes, notes_in, write_notes
 from explorer.runs.spec import DONE, INTERRUPTED, STOPPED, TRAINING, RunError, RunSpec, Status
 from explorer.system.atomic_files import Lock, is_held, read_json_object, write_json, write_text
 from explorer.tasks import Task, task_of
+from models.config import TrainConfig
 from models.loading.safe_files import shown
-from models.training import TrainConfig
 
 TOKENIZER = "tokenizer.json"
 COMMANDS = ("train", "pause", "resume", "step", "stop", "leave")

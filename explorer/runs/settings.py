@@ -11,9 +11,9 @@ from explorer.runs.spec import RunError, RunSpec
 from explorer.system import limits
 from explorer.tasks import Task
 from models import TransformerConfig
+from models.config import TrainConfig
 from models.families.styles import like
 from models.plain import PlainData
-from models.training import TrainConfig
 
 
 @dataclass(frozen=True)

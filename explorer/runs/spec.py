@@ -10,12 +10,11 @@ import torch
 
 from explorer.catalog import in_a_sentence
 from explorer.catalog.parameters import count_parameters
-from models.config import TransformerConfig
+from models.config import TrainConfig, TransformerConfig
 from models.loading.adapter_files import LARGEST_ALPHA
 from models.lora import USUAL_TARGETS, add_lora, lora_fault
 from models.model import Transformer
 from models.plain import PlainData, choice_field, number_field
-from models.training import TrainConfig
 
 WAITING, TRAINING, PAUSED, STOPPED = "waiting", "training", "paused", "stopped"
 DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"

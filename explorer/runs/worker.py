@@ -7,12 +7,13 @@ bit by bit.
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
 import torch
+import torch.distributed
 
 from explorer.catalog import in_a_sentence
 from explorer.catalog.run_index import step_folders
@@ -100,7 +101,7 @@ def _train(
 ) -> Iterator[TrainingProgress]:
     task = run.task()
     model, state = saved_or_untrained(run, spec, task)
-    distributed.broadcast([END])  # now every process has read what the first one will replace
+    broadcast([END])  # now every process has read what the first one will replace
     recorder = RunRecorder(run, spec, task, model, state)
     command = _Command(run)
     try:
@@ -180,7 +181,15 @@ def saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer
 
 def tell_the_others(what: float, spec: RunSpec) -> None:
     """To end, to go on, or to begin anew with these settings: see `followers`."""
-    distributed.broadcast([what, *(getattr(spec.training, name) for name in HOT)])
+    broadcast([what, *(getattr(spec.training, name) for name in HOT)])
+
+
+def broadcast(values: Sequence[float]) -> list[float]:
+    """The values of process 0, in each of those that train together; all give as many."""
+    sent = torch.tensor(values, dtype=torch.float64)
+    if distributed.world_size() > 1:
+        torch.distributed.broadcast(sent, src=0)
+    return sent.tolist()
 
 
 class _Updates:

@@ -19,8 +19,9 @@ from explorer.tasks.task_metrics import token_accuracy
 from explorer.tasks.task_models import decoder
 from explorer.text import word_tokenizer
 from explorer.text.token import BOS
+from models.config import TrainConfig
 from models.losses import IGNORE
-from models.training import Batch, TrainConfig
+from models.training import Batch
 
 MODULUS = 23
 TRAINED_SHARE = 0.7

@@ -15,7 +15,8 @@ from explorer.tasks.task import Task, generator
 from explorer.tasks.task_metrics import accuracy
 from explorer.tasks.task_models import classifier, toy_training
 from explorer.text import CLASSIFIER, character_tokenizer
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig
+from models.training import Batch
 
 LONGEST_BRACKETS = 12
 ONE_HELD_OUT_IN = 4

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from explorer.tasks.task import Task
 from explorer.text import Token
+from models.config import TrainConfig
 from models.losses import IGNORE
 from models.model import Transformer
 from models.trace import trace
-from models.training import Batch, TrainConfig
+from models.training import Batch
 
 COUNTED = 20
 """Batches that are counted: enough for shares to a percent or two."""

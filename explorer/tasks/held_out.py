@@ -14,7 +14,8 @@ from torch import Tensor
 
 from explorer.tasks.batches import Rows
 from explorer.tasks.task import Task, generator
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig
+from models.training import Batch
 
 ONE_IN = 8
 """One example in this many is held out."""

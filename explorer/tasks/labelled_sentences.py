@@ -21,7 +21,8 @@ from explorer.tasks.task_metrics import accuracy
 from explorer.tasks.task_models import classifier
 from explorer.text import CLASSIFIER, TextError, TrainedWith
 from explorer.text.token import PAD, Reads
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig
+from models.training import Batch
 
 HIDDEN = "In training a random half of the tokens of every sentence is replaced by padding."
 REVIEW_TOKENS = 96

@@ -18,7 +18,8 @@ from explorer.tasks.task_models import decoder
 from explorer.text import TextError, TrainedWith, byte_tokenizer, character_tokenizer
 from explorer.text.checked_text import checked
 from explorer.text.token import BOS
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig
+from models.training import Batch
 
 CONTEXT = 64
 """Tokens of a window, of the models of a text."""

@@ -18,7 +18,8 @@ from explorer.tasks.task import Pattern, Task, Tokens, generator
 from explorer.tasks.task_metrics import accuracy
 from explorer.tasks.task_models import classifier, toy_training
 from explorer.text import CLASSIFIER, word_tokenizer
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig
+from models.training import Batch
 
 SUBJECTS = ("film", "food", "room", "service", "book", "music", "hotel", "story")
 LINKING_VERBS = ("is", "was", "seems")

@@ -20,7 +20,8 @@ from explorer.tasks.task_metrics import token_accuracy
 from explorer.tasks.task_models import encoder_decoder, toy_training
 from explorer.text import SOURCE, TextError, TrainedWith
 from explorer.text.token import Reads
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig
+from models.training import Batch
 
 MIN_SOURCES = 40
 MAX_TOKENS = 128

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from explorer.text import DECODER, TextError, Token, TrainedWith
 from explorer.text.token import Reads
-from models.config import TransformerConfig
+from models.config import TrainConfig, TransformerConfig
 from models.model import Transformer
-from models.training import Batch, TrainConfig
+from models.training import Batch
 
 Tokens = Sequence[Token]
 Pattern = Float[Tensor, "q k"] | None

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from explorer.text import TrainedWith
-from models.config import GenerationConfig, TransformerConfig
-from models.training import TrainConfig
+from models.config import GenerationConfig, TrainConfig, TransformerConfig
 
 
 def decoder(tokenizer: TrainedWith, **sizes: Any) -> TransformerConfig:

@@ -15,7 +15,8 @@ from explorer.tasks.task import Pattern, Task, Tokens, generator
 from explorer.tasks.task_metrics import exact_match
 from explorer.tasks.task_models import encoder_decoder, toy_training
 from explorer.text import SOURCE, word_tokenizer
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig
+from models.training import Batch
 
 TRAINING_SENTENCES = 8192
 HELD_OUT_SENTENCES = 512

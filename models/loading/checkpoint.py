@@ -22,7 +22,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from models.config import TransformerConfig
+from models.config import TrainConfig, TransformerConfig
 from models.families import FAMILIES
 from models.loading.adapter_files import attach_adapter, save_adapter
 from models.loading.checkpoint_tokenizer import CheckpointTokenizer, tokenizer_of_folder
@@ -42,9 +42,8 @@ from models.loading.safe_files import (
 from models.loading.weight_files import STATE_WEIGHTS, WEIGHTS, open_file
 from models.lora import lora_leaves, merge, merged
 from models.model import Transformer
-from models.optimizers import remembered
 from models.positional import Positions
-from models.training import TrainConfig, TrainState
+from models.training import TrainState
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +194,13 @@ def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> T
             here = {key: value.to(parameter.device) for key, value in memory_of.items()}
             state.optimizer.state[parameter] = here
     return state
+
+
+def remembered(group: dict[str, Any]) -> set[str]:
+    """What an optimizer remembers of each parameter of this group."""
+    if "betas" in group:
+        return {"step", "exp_avg", "exp_avg_sq"}
+    return {"momentum_buffer"} if group["momentum"] or "ns_steps" in group else set()
 
 
 def check_memory(

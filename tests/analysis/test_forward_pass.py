@@ -20,8 +20,8 @@ from explorer.catalog import open_model
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from models import TransformerConfig, positional
+from models.families.presets import NOTEBOOK_TUTORIAL, REPOSITORY_README, WEB_TUTORIAL_CLASSIFIER
 from models.position_biases import AlibiPositions, RelativePositions
-from models.presets import NOTEBOOK_TUTORIAL, REPOSITORY_README, WEB_TUTORIAL_CLASSIFIER
 from models.rotary import RotaryPositions
 from models.trace import Trace
 from tests import tiny

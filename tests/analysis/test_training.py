@@ -18,10 +18,10 @@ from explorer.analysis.teacher_forcing import teacher_forcing
 from explorer.runs.retraining import Trained
 from explorer.tasks import TASKS
 from models import Transformer, TransformerConfig
-from models.config import GenerationConfig
+from models.config import GenerationConfig, TrainConfig
 from models.generation import generate
 from models.losses import IGNORE, cross_entropy
-from models.training import TrainConfig, TrainState, batch_loss, seeded, train
+from models.training import TrainState, batch_loss, seeded, train
 from models.transformer import evaluating
 from tests.closeness import assert_close_to
 from tests.tiny import shake, tiny_spec

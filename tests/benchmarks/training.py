@@ -24,9 +24,11 @@ from explorer.runs.spec import RunSpec
 from explorer.runs.worker import advance
 from explorer.tasks import TASKS
 from models import Transformer, TransformerConfig, save_checkpoint
+from models.config import TrainConfig
+from models.families.presets import REPOSITORY_README
+from models.optimizers import build_optimizer
 from models.positional import PositionalEncoding
-from models.presets import REPOSITORY_README
-from models.training import Batch, TrainConfig, build_optimizer, train
+from models.training import Batch, train
 from tests.benchmarks.measuring import Ratio, Row, by_turns, compared, timed
 from tests.served import ROOT
 

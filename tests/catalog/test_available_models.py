@@ -15,8 +15,9 @@ from explorer.catalog.descriptions import config_sentences, held_out_score, in_s
 from explorer.system import data_folders
 from explorer.tasks import TASKS
 from models import TransformerConfig
-from models.config import CHOICES, RopeScaling
+from models.config import RopeScaling
 from tests import tiny
+from tests.models.grid import CHOICES
 from tests.tiny import NAMES
 
 

@@ -16,7 +16,8 @@ from explorer.tasks import TASKS, pattern_score
 from explorer.tasks.recipes import RECIPES
 from explorer.text import TextError, Token, Tokenizer
 from models import Transformer, load_checkpoint, trace
-from models.training import TrainConfig, train
+from models.config import TrainConfig
+from models.training import train
 from tests.closeness import assert_close_to
 
 BY_PROGRAM = [name for name, recipe in RECIPES.items() if recipe.file is None]

@@ -44,8 +44,7 @@ from explorer.charts.training_curves import (
     thinned,
 )
 from explorer.charts.vega_lite import CHART_CONFIG
-from models.schedules import SCHEDULES
-from models.training import TrainConfig, learning_rate
+from models.config import SCHEDULES, TrainConfig, learning_rate
 
 NAN, INF = math.nan, math.inf
 ROWS = [

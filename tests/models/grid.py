@@ -1,8 +1,17 @@
 """Every kind of model the core can build, small, as (name, config)."""
 
+from dataclasses import fields
+
 import pytest
 
-from models.config import KINDS, NORM_POSITIONS, NORMS, POSITIONS, RopeScaling
+from models.config import (
+    KINDS,
+    NORM_POSITIONS,
+    NORMS,
+    POSITIONS,
+    RopeScaling,
+    TransformerConfig,
+)
 from tests.grids import grid
 from tests.tiny import config_of
 
@@ -15,6 +24,13 @@ SOME_OF_EACH = pytest.mark.parametrize(
 )
 """Every kind twice and every way to tell positions once."""
 WRITERS = grid("kind, positions", ("decoder", "encoder-decoder"), POSITIONS)
+
+CHOICES = {
+    each.name: each.metadata["options"]
+    for each in fields(TransformerConfig)
+    if "options" in each.metadata
+}
+"""The options of every field that holds a name."""
 
 YARN = RopeScaling("yarn", factor=4.0, original_len=16, attention_factor=1.2)
 ODDITIES = {

@@ -9,8 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.config import CHOICES, GenerationConfig, RopeScaling, TransformerConfig
+from models.config import GenerationConfig, RopeScaling, TransformerConfig
 from models.model import Transformer
+from tests.models.grid import CHOICES
 
 FIELDS = tuple(TransformerConfig().to_dict())
 OUT_OF_RANGE: dict[str, float] = (

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from models import load_checkpoint, save_checkpoint
 from models.beam_search import beam_steps, take_rows
 from models.cache import KeyValueCache
-from models.config import TransformerConfig
+from models.config import TrainConfig, TransformerConfig
 from models.generation import DecodingState, generate
 from models.interventions import (
     Mean,
@@ -30,7 +30,7 @@ from models.loading.checkpoint import load_state
 from models.model import Transformer
 from models.sampling import Sampling, sample
 from models.trace import trace
-from models.training import Batch, TrainConfig, TrainState, batch_loss, seeded, train
+from models.training import Batch, TrainState, batch_loss, seeded, train
 from tests.closeness import assert_close_to
 from tests.models.grid import ODDITIES
 from tests.tiny import assert_equal_weights, config_of, inputs_of, keeps_of, shake, weights

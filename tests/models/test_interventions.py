@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 import torch
 
-from models.generation import generate_ids
 from models.interventions import (
     Add,
     Edit,
@@ -188,14 +187,13 @@ def test_what_is_added_reaches_generated_tokens_with_and_without_the_cache() -> 
     """Each token is the likeliest of a whole pass with the same edit."""
     direction = torch.randn(12, generator=torch.Generator().manual_seed(2))
     add = Add(STREAM, direction, 3.0)
+    taps = {use_cache: RecordingTap((), [add]) for use_cache in (True, False)}
     written = {
-        use_cache: generate_ids(
-            MODEL, IDS, 6, greedy=True, use_cache=use_cache, tap=RecordingTap((), [add])
-        )
-        for use_cache in (True, False)
+        use_cache: MODEL.generate(IDS, 6, greedy=True, use_cache=use_cache, tap=tap)
+        for use_cache, tap in taps.items()
     }
     assert torch.equal(written[True], written[False])
-    assert not torch.equal(written[True], generate_ids(MODEL, IDS, 6, greedy=True))
+    assert not torch.equal(written[True], MODEL.generate(IDS, 6, greedy=True))
     for end in range(6, written[True].shape[1]):
         so_far = written[True][:, :end]
         kept = torch.ones_like(so_far).bool()  # generated padding is a token like any other

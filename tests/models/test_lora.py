@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from models.config import TransformerConfig
+from models.config import TrainConfig, TransformerConfig
 from models.lora import add_lora, lora_fault, lora_leaves, merged, target_ranks
 from models.model import Transformer
 from models.trace import CHEAP_SITES, trace
-from models.training import Batch, TrainConfig, train
+from models.training import Batch, train
 from tests.closeness import assert_close_to
 from tests.models.grid import ODDITIES
 from tests.tiny import assert_equal_weights, config_of, ids_of, inputs_of, shake, shaken, weights

@@ -11,21 +11,14 @@ from torch import nn
 from torch.nn.utils import parameters_to_vector
 
 from models import losses
+from models.config import OPTIMIZERS, TrainConfig
+from models.families.presets import PAPER_TRAINING
 from models.losses import IGNORE, cross_entropy, label_smoothing
 from models.model import Transformer
-from models.optimizers import OPTIMIZERS
-from models.schedules import peak_rate
+from models.optimizers import build_optimizer
+from models.schedules import learning_rate
 from models.trace import trace
-from models.training import (
-    PAPER_TRAINING,
-    Batch,
-    Report,
-    TrainConfig,
-    TrainState,
-    build_optimizer,
-    learning_rate,
-    train,
-)
+from models.training import Batch, Report, TrainState, train
 from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.tiny import SMALL, assert_equal_weights, config_of, ids_of, shake, weights
@@ -128,13 +121,13 @@ def test_rates_of_the_schedules() -> None:
 def test_the_paper_is_trained_with_its_own_rates() -> None:
     """Section 5.3: d_model^−0.5 · min(step^−0.5, step · warmup^−1.5), β₂ 0.98, ε 1e-9."""
     for d_model, warmup in ((512, 4000), (1024, 4000), (64, 1)):
-        lr = peak_rate(d_model, warmup)
+        lr = (d_model * warmup) ** -0.5
         how = PAPER_TRAINING.replace(lr=lr, warmup=warmup)
         for step in (1, 2, warmup, warmup + 1, 2 * warmup, 100_000):
             theirs = d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
             assert learning_rate(how, step - 1) == pytest.approx(theirs, rel=1e-12)
     assert PAPER_TRAINING.fault() is None
-    assert PAPER_TRAINING.lr == peak_rate(512, 4000) == pytest.approx(6.9877e-4, rel=1e-4)
+    assert PAPER_TRAINING.lr == pytest.approx(6.9877e-4, rel=1e-4)
     without = PAPER_TRAINING.replace(warmup=0, lr=1.0)
     assert [learning_rate(without, step) for step in (0, 3)] == [1.0, 0.5]
     for config, betas, eps in (

@@ -8,9 +8,10 @@ import torch
 
 from models import Transformer
 from models.attention import MultiHeadAttention
-from models.classifier import first_kept, last_kept, mean_of_kept
 from models.config import KINDS, POSITIONS
+from models.families import documents
 from models.model import build_head
+from models.output_heads import first_kept, last_kept, mean_of_kept
 from models.transformer import evaluating
 from tests.closeness import assert_close_to
 from tests.grids import grid

@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from transformers import GenerationConfig
 
 from models.config import TransformerConfig
-from models.generation import UNNAMED, generate_ids
+from models.generation import UNNAMED
 from models.loading.checkpoint import Checkpoint, load_checkpoint
 from models.trace import CHEAP_SITES, EVERYTHING, Trace, trace
 from tests.closeness import TOLERANCE, assert_close_to
@@ -343,8 +343,7 @@ def same_writing(pair: Pair) -> None:
         theirs = reference_writing(pair, inputs)
         assert theirs.shape[1] > 2
         for use_cache in (True,) if padding == "none" else (True, False):
-            ours = generate_ids(
-                pair.ours.model,
+            ours = pair.ours.model.generate(
                 inputs.ids,
                 max_length=WRITTEN,
                 keep=inputs.keep,

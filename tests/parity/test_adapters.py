@@ -12,14 +12,14 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 
-from models.config import TransformerConfig
+from models.config import TrainConfig, TransformerConfig
 from models.loading.adapter_files import ADAPTER_WEIGHTS
 from models.loading.checkpoint import CheckpointError, load_checkpoint, load_state, save_checkpoint
 from models.loading.export import export_adapter, export_checkpoint
 from models.loading.safe_files import ADAPTER_CONFIG
 from models.lora import add_lora, lora_leaves, merged, target_ranks
 from models.model import Transformer
-from models.training import Batch, TrainConfig, TrainState, train
+from models.training import Batch, TrainState, train
 from tests.closeness import assert_close_to
 from tests.parity.test_export import AUTO, OURS
 from tests.tiny import assert_equal_weights, ids_of, shake, weights

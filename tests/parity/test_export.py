@@ -11,14 +11,14 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from explorer.text import word_tokenizer
-from models.config import GenerationConfig, TransformerConfig
+from models.config import GenerationConfig, TrainConfig, TransformerConfig
 from models.families import FAMILIES
 from models.families.effective_fields import effective_fields
 from models.loading.checkpoint import CheckpointError, load_checkpoint
 from models.loading.export import export_checkpoint, exportable
 from models.model import Transformer
 from models.trace import trace
-from models.training import Batch, TrainConfig, train
+from models.training import Batch, train
 from tests.parity.cases import CASES, GROUPED, tiny
 from tests.parity.families import LENGTH, Case, Pair, assert_close, compare, inputs_of, open_pair
 from tests.parity.test_published_configs import ROTATIONS

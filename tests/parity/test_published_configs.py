@@ -10,7 +10,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from models.generation import generate_ids
 from models.loading.checkpoint import CheckpointError, load_checkpoint
 from models.loading.inspection import inspect_folder
 from tests.parity import families
@@ -114,7 +113,7 @@ def test_ends_at_the_first_of_several_ends(name: str, tmp_path: Path) -> None:
     pair = open_pair(Case(name, config, case.reference), tmp_path / "ends")
     assert pair.ours.config.generation.eos_ids == tuple(ends[:2])
     theirs = families.reference_writing(pair, inputs)
-    ours = generate_ids(pair.ours.model, inputs.ids, max_length=families.WRITTEN, greedy=True)
+    ours = pair.ours.model.generate(inputs.ids, max_length=families.WRITTEN, greedy=True)
     assert ours.tolist() == theirs.tolist()
     assert any(end in row for row, end in zip(theirs[:, 7:].tolist(), ends, strict=False))
 

@@ -17,7 +17,7 @@ from explorer.runs.run import Run, all_runs, create, delete, restore, run_named
 from explorer.runs.run_notes import RunNotes
 from explorer.runs.spec import RunError
 from explorer.runs.worker import train_to_end
-from models.training import TrainConfig
+from models.config import TrainConfig
 from tests.tiny import tiny_run, tiny_spec
 
 MANY, OTHER = "a" * 32, "b" * 32

@@ -33,9 +33,9 @@ from explorer.views.museum.measured_run import MeasuredRun, right_run
 from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.museum.mistakes.attention_mistakes import FILLS
 from models import Transformer
+from models.families.presets import PAPER_TRAINING, PRESETS
 from models.families.styles import CHOSEN
-from models.presets import PRESETS
-from models.training import PAPER_TRAINING, train
+from models.training import train
 from tests import apps
 from tests.apps import said
 from tests.tiny import save_model

@@ -16,9 +16,9 @@ from explorer.views.museum.mistakes.model_copy import copied
 from explorer.views.museum.mistakes.output_mistakes import lowest_loss
 from models import Transformer, TransformerConfig
 from models.config import KINDS, GenerationConfig
+from models.families.presets import NOTEBOOK_TUTORIAL
 from models.generation import start_ids
 from models.positional import sinusoids
-from models.presets import NOTEBOOK_TUTORIAL
 from models.transformer import evaluating
 from tests.grids import grid
 from tests.tiny import assert_equal_weights, config_of, ids_of, inputs_of, shake, shaken, weights

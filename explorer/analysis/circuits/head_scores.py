@@ -81,7 +81,7 @@ def _measured(opened: OpenModel) -> dict[str, Tensor]:
     by_layer = []
     for layer in interruptible(range(layers)):
         at = f"{stack}.{layer}.self_attn"
-        visible = passed.mask(at)[0, 0]
+        visible = passed[f"{at}.mask"][0, 0]
         # The tokens differ from row to row, the cells of the patterns do not.
         cells = pattern_cells(tokens, tokens, visible, same_text=True)
         weights = passed.weights(at)

@@ -12,7 +12,7 @@ from explorer.charts.theme import palette
 from explorer.components.chart import Table, plotly_chart
 from explorer.views.shared import tables, widgets
 from explorer.views.shared.code_panel import Script, script
-from models.presets import PRESETS
+from models.families.presets import PRESETS
 
 CAPTION = (
     "A box is as tall as its share of all parameters; the boxes right of a part add up to it. "

@@ -23,7 +23,8 @@ from explorer.text import TextError
 from explorer.views.shared.measurement import measurements
 from explorer.views.shared.training_snapshots import Identity, identity_of, open_snapshot
 from explorer.views.training.run_list import choose_run, choose_run_next
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig
+from models.training import Batch
 
 NO_RUN = "Choose a run above, or train a model on the page Training."
 NO_SNAPSHOT = "This run has no snapshots yet: the first is saved when its training begins."

@@ -13,13 +13,13 @@ from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.museum.mistakes.attention_mistakes import four_fills
 from explorer.views.museum.mistakes.output_mistakes import lowest_loss
 from models import Transformer, TransformerConfig, trace
-from models.positional import sinusoids
-from models.presets import (
+from models.families.presets import (
     LECTURE_HANDOUT,
     NOTEBOOK_TUTORIAL,
     WEB_TUTORIAL_CLASSIFIER,
     WEB_TUTORIAL_ENCODER,
 )
+from models.positional import sinusoids
 from models.transformer import evaluating
 
 Line = tuple[str, ...]

@@ -9,7 +9,7 @@ from explorer.text import Tokenizer, word_tokenizer
 from explorer.text.token import CLASSIFIER, SOURCE
 from explorer.views.museum.document_numbers import parameters_and_bytes
 from models import GenerationConfig, Transformer, TransformerConfig, save_checkpoint
-from models.presets import PRESETS
+from models.families.presets import PRESETS
 
 SENTENCES = {
     "repository README": "the black cat sleeps",

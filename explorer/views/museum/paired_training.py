@@ -9,8 +9,9 @@ from explorer.tasks import TASKS, Task
 from explorer.tasks.task_metrics import accuracy
 from explorer.views.museum.mistakes import MISTAKES
 from models import Transformer
-from models.presets import WEB_TUTORIAL_CLASSIFIER
-from models.training import Batch, TrainConfig, train
+from models.config import TrainConfig
+from models.families.presets import WEB_TUTORIAL_CLASSIFIER
+from models.training import Batch, train
 
 PAIRED_STEPS = 60
 BATCH, LENGTH, VOCABULARY = 16, 20, 5000

@@ -19,7 +19,7 @@ from explorer.views.museum import document_systems
 from explorer.views.museum.document_systems import SYSTEMS, System
 from explorer.views.shared.code_panel import Script, script
 from models import Transformer
-from models.presets import PRESETS
+from models.families.presets import PRESETS
 
 NO_ROOM_FOR_SYSTEM = "There is not enough disk space for this model; free some and try again."
 FOUR = (

@@ -23,7 +23,8 @@ from explorer.tasks.data_summary import (
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.views.shared.batch_example import BATCH_EXPLAINED, TOKENS_SHOWN, draw_example
-from models.training import Batch, TrainConfig
+from models.config import TrainConfig
+from models.training import Batch
 
 EXAMPLES_SHOWN = 4
 """Examples of the batch that are drawn."""

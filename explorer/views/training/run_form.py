@@ -54,9 +54,10 @@ from explorer.views.training.run_start import (
     draw_tuning,
 )
 from explorer.views.training.run_words import duration, status_of
+from models.config import TrainConfig
+from models.families.presets import PRESETS
 from models.families.styles import LIKE, kind_of
-from models.presets import PRESETS
-from models.training import TrainConfig, learning_rate
+from models.schedules import learning_rate
 
 
 def draw_schedule(task: Task, training: TrainConfig, run: Run | None) -> None:

@@ -11,8 +11,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from models import Transformer, load_checkpoint, save_checkpoint
+from models.config import OPTIMIZERS, TrainConfig
 from models.loading.checkpoint import CheckpointError, load_state, peek
-from models.training import OPTIMIZERS, TrainConfig, TrainState, train
+from models.training import TrainState, train
 from tests.models.grid import ODDITIES
 from tests.models.test_training import batch_at
 from tests.tiny import SMALL, assert_equal_weights, inputs_of, shake, shaken, weights

@@ -6,10 +6,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from explorer.views.museum.mistakes.model_copy import with_mistake
-from models.classifier import ClassifierHead
 from models.config import TransformerConfig
 from models.model import Transformer
-from models.output_heads import LanguageModelHead
+from models.output_heads import ClassifierHead, LanguageModelHead
 from models.tap import NO_TAP, Tap
 
 

@@ -14,15 +14,10 @@ from models import attention, feed_forward, positional
 from models import model as core
 from models.block import StackContext
 from models.config import TransformerConfig
+from models.families import presets
 from models.generation import check_prompt
 from models.masking import keep_of
 from models.model import build_block
-from models.presets import (
-    NOTEBOOK_TUTORIAL,
-    REPOSITORY_README,
-    WEB_TUTORIAL_CLASSIFIER,
-    WEB_TUTORIAL_ENCODER,
-)
 from models.shapes import Ids, Keys, Queries, Scores, Stream
 from models.transformer import evaluating
 
@@ -81,8 +76,8 @@ class DocumentAttention(attention.MultiHeadAttention):
     ) -> Stream:
         key = query if key is None else key
         value = key if value is None else value
-        q, k, v = self.q_proj(query), self.k_proj(key), self.v_proj(value)
-        out, _ = scaled_dot_product_attention(self.split(q), self.split(k), self.split(v), mask)
+        projected = self.q_proj(query), self.k_proj(key), self.v_proj(value)
+        out, _ = scaled_dot_product_attention(*map(self.split, projected), mask)
         return self.o_proj(out.transpose(1, 2).flatten(2))
 
 
@@ -107,7 +102,7 @@ class EncoderBlock(nn.Module):
     def __init__(self, d_model: int, num_heads: int, d_ff: int = 256, dropout: float = 0.1) -> None:
         super().__init__()
         sizes = {"d_model": d_model, "n_heads": num_heads, "d_ff": d_ff, "dropout": dropout}
-        self.block = build_block(WEB_TUTORIAL_ENCODER.replace(**sizes))
+        self.block = build_block(presets.WEB_TUTORIAL_ENCODER.replace(**sizes))
 
     def forward(self, x: Stream, mask: DocumentMask | None = None) -> Stream:
         return self.block(x, StackContext(masks={0: _allowed(mask)}))
@@ -124,9 +119,9 @@ class NotebookTransformer(core.Transformer):
     def __init__(self, **sizes: Any) -> None:
         if "embed_dim" in sizes:
             d_ff = sizes.pop("expansion_factor", 4) * sizes["embed_dim"]
-            super().__init__(sized(NOTEBOOK_TUTORIAL, sizes | {"d_ff": d_ff}))
+            super().__init__(sized(presets.NOTEBOOK_TUTORIAL, sizes | {"d_ff": d_ff}))
         else:
-            super().__init__(sized(REPOSITORY_README, sizes))
+            super().__init__(sized(presets.REPOSITORY_README, sizes))
 
     def decode(self, target: Ids, memory: Tensor | None = None, *args: Any, **how: Any) -> Tensor:
         """The notebook's `decode(source, target)`, where both are token IDs: (b, s) again.
@@ -157,10 +152,10 @@ Transformer = NotebookTransformer
 
 def TransformerEncoder(**sizes: Any) -> core.Transformer:
     """The web tutorial's encoder: (b, t) -> (b, t, d_model)."""
-    return core.Transformer(sized(WEB_TUTORIAL_ENCODER, sizes))
+    return core.Transformer(sized(presets.WEB_TUTORIAL_ENCODER, sizes))
 
 
 def TransformerClassifier(**sizes: Any) -> core.Transformer:
     """The web tutorial's classifier of the first token: (b, t) -> (b, num_classes)."""
-    config = sized(WEB_TUTORIAL_CLASSIFIER, sizes)
+    config = sized(presets.WEB_TUTORIAL_CLASSIFIER, sizes)
     return core.Transformer(config.replace(d_classifier=config.d_model // 2))

@@ -3,7 +3,7 @@
 Another size of one is `PAPER.replace(d_model=…)`.
 """
 
-from models.config import GenerationConfig, TransformerConfig
+from models.config import GenerationConfig, TrainConfig, TransformerConfig
 
 REPOSITORY_README = TransformerConfig(
     kind="encoder-decoder",
@@ -34,6 +34,20 @@ PAPER = REPOSITORY_README.replace(
 embeddings with their positions and the output of every sub-layer, and nothing inside of one.
 Source: Attention Is All You Need, sections 3.4, 5.4 and 6.1, table 3.
 """
+
+PAPER_TRAINING = TrainConfig(
+    steps=100_000,
+    lr=(512 * 4000) ** -0.5,  # what d_model^−0.5 · min(step^−0.5, step · warmup^−1.5) is at most
+    warmup=4000,
+    schedule="inverse square root",
+    optimizer="adam",
+    beta2=0.98,
+    eps=1e-9,
+    weight_decay=0.0,
+    clip=0.0,
+    label_smoothing=0.1,
+)
+"""How the base model was trained, but for its batches of 25,000 tokens. Sections 5.2 to 5.4."""
 
 LECTURE_HANDOUT = REPOSITORY_README.replace(scale_embedding=False, dropout=0.0)
 """The handout's parts put together; each attention layer has its 1,050,624 parameters."""
