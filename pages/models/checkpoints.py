@@ -12,8 +12,7 @@ from explorer.views.checkpoints import (
     own_model,
     real_model_shelf,
 )
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel
+from explorer.views.shared import widgets
 
 widgets.opening(
     "Checkpoints",
@@ -30,7 +29,6 @@ chosen_model.draw_model_export(opened)
 chosen_model.draw_adapter_export(opened, context.folder)
 view = VIEWS[one_of("show", tuple(VIEWS), label_visibility="collapsed")]
 pasted = view.draw(context, opened)
-export_panel.export_button(export_panel.origin(context))
-code_panel(*view.code, script=pasted)
+widgets.closing(context, *view.code, script=pasted)
 st.space("small")
 widgets.page_links("overview", "attention")
